@@ -1,0 +1,43 @@
+/* A check: a pure function of facts and policy to findings. No host access, no stdio, no time. */
+#ifndef SHK_CHECKS_CHECK_H
+#define SHK_CHECKS_CHECK_H
+
+#include "config/config.h"
+#include "core/facts.h"
+#include "core/finding.h"
+
+struct shk_check_context {
+    const struct shk_facts *facts; /* frozen; of one node */
+    const struct shk_config *config;
+    const struct shk_profile *profile; /* never NULL: at least "single-node" */
+};
+
+struct shk_check {
+    const char *id; /* "limits.memlock" */
+    const char *family;
+    const char *title; /* one line for `shakedown list checks` */
+    void (*eval)(const struct shk_check_context *ctx, struct shk_findings *findings);
+    const char *doc;   /* for explain: what is judged, from which facts, with which thresholds */
+};
+
+/* The ordered list. */
+const struct shk_check *const *shk_checks(size_t *count_p);
+
+/* Runs every check on one node's facts. */
+int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *findings,
+                   struct shk_error *err) SHK_MUST_CHECK;
+
+/* Chooses the profile whose signals weigh most in the facts (at least 2); "single-node" when none
+ * does. *why_p: one line that says which signals hit (free()). */
+const struct shk_profile *shk_profile_detect(const struct shk_config *config,
+                                             const struct shk_facts *facts, char **why_p);
+
+/* Does a profile line's condition hold here? 1 yes, 0 no, -1 cannot tell. */
+int shk_condition_holds(const char *condition, const struct shk_facts *facts);
+
+/* Merges findings by diagnosis key, adds titles and fixes from config, ranks (fail before warn,
+ * tested before declared, causes before symptoms). */
+int shk_diagnose_findings(const struct shk_config *config, const struct shk_findings *findings,
+                          struct shk_diagnoses *diagnoses_p, struct shk_error *err) SHK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,16 @@
+# Compile options that every target of the project gets.
+add_compile_definitions(_GNU_SOURCE SHK_VERSION="${PROJECT_VERSION}")
+include_directories(${CMAKE_SOURCE_DIR})
+add_compile_options(-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+                    -Wpointer-arith -Wformat=2 -Wno-format-nonliteral -fno-strict-aliasing
+                    -fno-common -fstack-protector-strong)
+if(SHK_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+else()
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    add_compile_definitions(_FORTIFY_SOURCE=2)
+  endif()
+  add_link_options(-Wl,-z,relro,-z,now)
+endif()

@@ -1,0 +1,47 @@
+/* Collectives: active measurements that produce facts, never verdicts.
+ *
+ * A transport runs one verified all-reduce sweep between the ranks of a job and describes the
+ * outcome as collective.<transport>.* facts. */
+#ifndef SHK_COLLECTIVES_COLLECTIVE_H
+#define SHK_COLLECTIVES_COLLECTIVE_H
+
+#include "core/facts.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct shk_collective_options {
+    unsigned ranks;         /* local ranks; at least 1 */
+    size_t min_bytes;       /* per rank message, power-of-two steps; at least 4 */
+    size_t max_bytes;
+    unsigned deadline_ms;   /* for the whole collective, start to result */
+    const char *provider;   /* only this libfabric provider; NULL: libfabric's own choice */
+    void (*progress)(const char *text, void *arg); /* may be NULL */
+    void *progress_arg;
+};
+
+struct shk_transport {
+    const char *name; /* "fabric", "nccl", "peer", "lsa", "multimem" */
+    const char *doc;
+    /* Writes collective.<name>.*; an error is returned only when not even those could be written. */
+    int (*run)(const struct shk_collective_options *options, struct shk_facts *facts,
+               struct shk_error *err);
+};
+
+const struct shk_transport *const *shk_transports(size_t *count_p);
+
+/* Facts of a transport:
+ *   collective.<t>.status      "ok" | "wrong" | "failed" | "timeout" | "crashed" | "na"
+ *   collective.<t>.reason      one line, absent when ok; names rank and phase
+ *   collective.<t>.rank        int, the rank to blame, when one can be named
+ *   collective.<t>.phase       where it stopped: "start" "open" "register" "exchange" "warmup"
+ *                              "allreduce 1048576 B" "verify" "teardown"
+ *   collective.<t>.ranks       int
+ *   collective.<t>.provider    provider chosen; .fabric, .domain, .endpoint too
+ *   collective.<t>.library     path of the library that did it, .version
+ *   collective.<t>.algorithm   per size in sizes[]
+ *   collective.<t>.sizes       [{bytes, count, type, redop, algorithm, iterations, time_us, algbw,
+ *                              busbw, wrong}]; GB/s (10^9), busbw = algbw * 2(n-1)/n
+ *   collective.<t>.evidence    [text]: what proves the path
+ *   collective.<t>.ranks_state [{rank, pid, host, phase, status}] */
+
+#endif

@@ -1,0 +1,183 @@
+/* The catalogue: settings, profiles, diagnoses (and later log signatures) from YAML.
+ *
+ * Sources, later ones overlay earlier ones row by row (same name or key replaces the whole row):
+ *   1. embedded in the binary (config/{settings,profiles,diagnoses,signatures}/ *.yaml)
+ *   2. /etc/shakedown/{settings,profiles,diagnoses,signatures}/ *.yaml
+ *   3. DIR of --config, same sub-folders
+ * Every schema error is one line: FILE:LINE: key: what is wrong (and "did you mean …?"). */
+#ifndef SHK_CONFIG_CONFIG_H
+#define SHK_CONFIG_CONFIG_H
+
+#include "core/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Which library reads a setting, and in which of its versions. */
+struct shk_reader {
+    const char *library; /* nccl rccl hsa hip miopen ofi-plugin libfabric efa cxi libcxi nvshmem neuron
+                            kernel cuda torch mpi slurm container shell */
+    const char *since;   /* first version that reads it; NULL = as far back as known */
+    const char *until;   /* last version that reads it; NULL = still read */
+    const char *file;    /* where in the library's source */
+};
+
+enum shk_value_type {
+    SHK_VALUE_STRING,     /* anything */
+    SHK_VALUE_BOOL,       /* libfabric's: 0/1, on/off, true/false, yes/no */
+    SHK_VALUE_FLAG,       /* presence matters, value ignored */
+    SHK_VALUE_INT,        /* integer; how it is parsed: int_base */
+    SHK_VALUE_SIZE,       /* bytes with k/m/g suffix, as NVSHMEM and shells understand */
+    SHK_VALUE_ENUM,       /* one of values */
+    SHK_VALUE_LIST,       /* separator-separated; each item one of values (when given) */
+    SHK_VALUE_INTERFACES, /* NCCL style: ^ or = prefix, comma list of interface name prefixes */
+    SHK_VALUE_HCAS,       /* NCCL style: ^ or = prefix, comma list of device[:port] */
+    SHK_VALUE_PATH,       /* file or directory; must_exist says whether that is checked */
+    SHK_VALUE_PATHS,      /* colon-separated directories */
+    SHK_VALUE_HOST_PORT,  /* host:port */
+    SHK_VALUE_DEVICES,    /* comma list of indices, ranges or UUIDs: *_VISIBLE_DEVICES */
+    SHK_VALUE_COUNT
+};
+
+enum shk_int_parser {
+    SHK_INT_STRTOL0, /* strtoll base 0, rest ignored: "16k" is silently 16 (libfabric) */
+    SHK_INT_NCCL,    /* strtoll base 0, whole string or it is rejected and the default used (NCCL) */
+    SHK_INT_DECIMAL  /* plain decimal */
+};
+
+struct shk_grammar {
+    enum shk_value_type type;
+    bool ignore_case;
+    bool negation;            /* a leading '^' is allowed */
+    bool must_exist;          /* PATH, PATHS */
+    bool directory;           /* PATH must be a directory */
+    bool has_min, has_max;
+    long long min, max;
+    enum shk_int_parser int_parser;
+    char separator;           /* LIST; ',' when not given */
+    const char *const *values; /* ENUM, LIST: NULL-terminated; INT: named values allowed besides numbers */
+    const char *const *wrong;  /* values that look right and are not, e.g. "1" for FI_HMEM; NULL-terminated */
+};
+
+enum shk_setting_kind {
+    SHK_SETTING_CURRENT,    /* read by at least one current library */
+    SHK_SETTING_DEPRECATED, /* still read, replaced_by is the current name */
+    SHK_SETTING_RETIRED,    /* was read by old versions only */
+    SHK_SETTING_FOLKLORE    /* no library ever read it (or only as a typing error in guides) */
+};
+
+enum shk_severity { /* of a wrong or missing value */
+    SHK_SEV_NONE,
+    SHK_SEV_NOISE,
+    SHK_SEV_PERF_MINOR,
+    SHK_SEV_PERF_MAJOR,
+    SHK_SEV_HANG,
+    SHK_SEV_CORRUPT,
+    SHK_SEV_FATAL
+};
+
+enum shk_verify { SHK_VERIFY_DIRECT, SHK_VERIFY_LOG, SHK_VERIFY_INDIRECT, SHK_VERIFY_NOT };
+
+struct shk_setting {
+    const char *name;   /* variable, kernel parameter or limit */
+    const char *family; /* matrix group: nccl rccl hsa hip miopen ofi-plugin libfabric efa cxi nvshmem
+                           neuron kernel limits launcher container framework */
+    enum shk_setting_kind kind;
+    bool variable; /* false: not an environment variable (kernel parameter, limit): checked by code */
+    const struct shk_reader *readers;
+    size_t readers_count;
+    struct shk_grammar grammar;
+    const char *default_value;
+    const char *effect;      /* what it does, one sentence */
+    const char *cost;        /* what it costs when set in production; NULL = nothing */
+    bool production_warning; /* warn when set outside a validation run (debug logging) */
+    enum shk_severity severity;
+    const char *if_wrong;
+    enum shk_verify verify;
+    const char *proof; /* log line (regular expression) that proves the effect; NULL */
+    const char *replaced_by; /* the real control; NULL */
+    const char *diagnosis; /* key when the value is wrong; NULL */
+    const char *fix;
+    const char *source;
+    const char *place; /* FILE:LINE of the row, for messages */
+};
+
+enum shk_strength { SHK_OPTIONAL, SHK_RECOMMENDED, SHK_REQUIRED };
+
+/* One line of a profile. */
+struct shk_profile_setting {
+    const char *name;
+    const char *const *accepted; /* NULL-terminated, first one is preferred; empty: any value */
+    bool must_be_unset;
+    enum shk_strength strength;
+    const char *condition; /* "nodes>1", "container", "gpu=amd", "plugin<1.15"; NULL = always */
+    const char *why;
+    const char *source;
+};
+
+/* Signals of a profile: "fact key", optional pattern; each hit adds weight. */
+struct shk_profile_signal {
+    const char *fact;    /* fact key, or prefix ending in '.' (any present fact) */
+    const char *matches; /* extended regular expression on the value's text; NULL: present is enough */
+    int weight;          /* default 1 */
+};
+
+struct shk_profile {
+    const char *name;
+    const char *title;
+    const char *extends; /* resolved at load: settings and expectations of the base come first, own
+                            rows replace those of the same name */
+    bool abstract;       /* base only, never detected nor listed for --profile */
+    const struct shk_profile_signal *signals;
+    size_t signals_count;
+    const struct shk_profile_setting *settings;
+    size_t settings_count;
+    const char *const *providers; /* libfabric providers that must be there; NULL-terminated */
+    const char *plugin;           /* "required", "recommended", "none" */
+    const char *gpu;              /* "nvidia", "amd", "neuron", "any", "none" */
+    int nics;                     /* expected per node; 0 = do not check */
+    const char *source;
+    const char *place;
+};
+
+struct shk_diagnosis {
+    const char *key;
+    const char *title;
+    const char *explanation; /* for a user, two or three sentences */
+    const char *shows;       /* how it shows */
+    const char *confirm;     /* command or observation that confirms it */
+    const char *fix;         /* commands, one per line */
+    const char *who;         /* "user", "admin", "user, admin" */
+    const char *const *explains; /* keys that are mere effects of this cause; NULL-terminated */
+    bool benign;             /* the lines look like errors but are not */
+    bool symptom;            /* generic consequence: never outranks a cause */
+    const char *source;
+    const char *place;
+};
+
+struct shk_config;
+
+/* config_dir may be NULL. etc_dir is "/etc/shakedown" for the live tool, NULL to skip. */
+int shk_config_load(struct shk_config **config_p, const char *etc_dir, const char *config_dir,
+                    struct shk_error *err) SHK_MUST_CHECK;
+void shk_config_free(struct shk_config *config);
+
+/* All rows in catalogue order; everything is owned by config. */
+const struct shk_setting *shk_config_settings(const struct shk_config *config, size_t *count_p);
+const struct shk_profile *shk_config_profiles(const struct shk_config *config, size_t *count_p);
+const struct shk_diagnosis *shk_config_diagnoses(const struct shk_config *config, size_t *count_p);
+
+/* NULL when there is none. Exact names. */
+const struct shk_setting *shk_config_setting(const struct shk_config *config, const char *name);
+const struct shk_profile *shk_config_profile(const struct shk_config *config, const char *name);
+const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config, const char *key);
+
+/* Loads one profile file (for --profile FILE) on top of config. */
+int shk_config_load_profile(struct shk_config *config, const char *path,
+                            const struct shk_profile **profile_p,
+                            struct shk_error *err) SHK_MUST_CHECK;
+
+const char *shk_severity_name(enum shk_severity severity);
+const char *shk_strength_name(enum shk_strength strength);
+const char *shk_value_type_name(enum shk_value_type type);
+
+#endif

@@ -1,0 +1,42 @@
+/* One result model, many renderers. A renderer computes no verdict and touches no host. */
+#ifndef SHK_REPORTS_REPORT_H
+#define SHK_REPORTS_REPORT_H
+
+#include "core/facts.h"
+#include "core/finding.h"
+#include <stdbool.h>
+#include <stdio.h>
+
+struct shk_report {
+    const char *version;           /* of shakedown */
+    const char *command;           /* command line as typed, for "how to reproduce" */
+    const char *profile;           /* name */
+    const char *profile_why;       /* how it was chosen */
+    const struct shk_facts *const *facts; /* per node */
+    size_t nodes;
+    const struct shk_findings *findings; /* sorted */
+    const struct shk_diagnoses *diagnoses;
+    struct shk_coverage coverage;
+    double elapsed_s; /* negative: unknown (offline) */
+};
+
+struct shk_report_options {
+    unsigned width;  /* terminal columns; 0 = 100 */
+    bool color;
+    bool unicode;
+    bool verbose;    /* show pass and n/a rows in full */
+};
+
+struct shk_format {
+    const char *name;      /* "term", "md", "json" */
+    const char *extension; /* ".md" for -o; NULL */
+    const char *doc;
+    /* Writes the report. Returns 0 or a negative errno of the stream. */
+    int (*render)(const struct shk_report *report, const struct shk_report_options *options,
+                  FILE *out);
+};
+
+const struct shk_format *const *shk_formats(size_t *count_p);
+const struct shk_format *shk_format_find(const char *name); /* NULL: unknown */
+
+#endif
