@@ -14,8 +14,8 @@
 
 /* Which library reads a setting, and in which of its versions. */
 struct shk_reader {
-    const char *library; /* nccl rccl hsa hip miopen ofi-plugin libfabric efa cxi libcxi nvshmem neuron
-                            kernel cuda torch mpi slurm container shell */
+    const char *library; /* nccl rccl hsa hip miopen ofi-plugin libfabric efa cxi libcxi nvshmem
+                            neuron kernel cuda torch mpi slurm container shell */
     const char *since;   /* first version that reads it; NULL = as far back as known */
     const char *until;   /* last version that reads it; NULL = still read */
     const char *file;    /* where in the library's source */
@@ -40,22 +40,24 @@ enum shk_value_type {
 
 enum shk_int_parser {
     SHK_INT_STRTOL0, /* strtoll base 0, rest ignored: "16k" is silently 16 (libfabric) */
-    SHK_INT_NCCL,    /* strtoll base 0, whole string or it is rejected and the default used (NCCL) */
+    SHK_INT_NCCL,    /* strtoll base 0, not the whole string: rejected, default used (NCCL) */
     SHK_INT_DECIMAL  /* plain decimal */
 };
 
 struct shk_grammar {
     enum shk_value_type type;
     bool ignore_case;
-    bool negation;            /* a leading '^' is allowed */
-    bool must_exist;          /* PATH, PATHS */
-    bool directory;           /* PATH must be a directory */
+    bool negation;   /* a leading '^' is allowed */
+    bool must_exist; /* PATH, PATHS */
+    bool directory;  /* PATH must be a directory */
     bool has_min, has_max;
     long long min, max;
     enum shk_int_parser int_parser;
-    char separator;           /* LIST; ',' when not given */
-    const char *const *values; /* ENUM, LIST: NULL-terminated; INT: named values allowed besides numbers */
-    const char *const *wrong;  /* values that look right and are not, e.g. "1" for FI_HMEM; NULL-terminated */
+    char separator;            /* LIST; ',' when not given */
+    const char *const *values; /* ENUM, LIST: what is allowed; INT, SIZE: words allowed besides
+                                  numbers; NULL-terminated, NULL when not given */
+    const char *const *wrong;  /* values that look right and are not, e.g. "1" for FI_HMEM;
+                                  NULL-terminated, NULL when not given */
 };
 
 enum shk_setting_kind {
@@ -65,7 +67,8 @@ enum shk_setting_kind {
     SHK_SETTING_FOLKLORE    /* no library ever read it (or only as a typing error in guides) */
 };
 
-enum shk_severity { /* of a wrong or missing value */
+/* Of a wrong or missing value. */
+enum shk_severity {
     SHK_SEV_NONE,
     SHK_SEV_NOISE,
     SHK_SEV_PERF_MINOR,
@@ -79,10 +82,10 @@ enum shk_verify { SHK_VERIFY_DIRECT, SHK_VERIFY_LOG, SHK_VERIFY_INDIRECT, SHK_VE
 
 struct shk_setting {
     const char *name;   /* variable, kernel parameter or limit */
-    const char *family; /* matrix group: nccl rccl hsa hip miopen ofi-plugin libfabric efa cxi nvshmem
-                           neuron kernel limits launcher container framework */
+    const char *family; /* matrix group: nccl rccl hsa hip miopen ofi-plugin libfabric efa cxi
+                           nvshmem neuron kernel limits launcher container framework */
     enum shk_setting_kind kind;
-    bool variable; /* false: not an environment variable (kernel parameter, limit): checked by code */
+    bool variable; /* false: kernel parameter or limit, checked by code */
     const struct shk_reader *readers;
     size_t readers_count;
     struct shk_grammar grammar;
@@ -93,9 +96,9 @@ struct shk_setting {
     enum shk_severity severity;
     const char *if_wrong;
     enum shk_verify verify;
-    const char *proof; /* log line (regular expression) that proves the effect; NULL */
+    const char *proof;       /* log line (regular expression) that proves the effect; NULL */
     const char *replaced_by; /* the real control; NULL */
-    const char *diagnosis; /* key when the value is wrong; NULL */
+    const char *diagnosis;   /* key when the value is wrong; NULL */
     const char *fix;
     const char *source;
     const char *place; /* FILE:LINE of the row, for messages */
@@ -106,10 +109,11 @@ enum shk_strength { SHK_OPTIONAL, SHK_RECOMMENDED, SHK_REQUIRED };
 /* One line of a profile. */
 struct shk_profile_setting {
     const char *name;
-    const char *const *accepted; /* NULL-terminated, first one is preferred; empty: any value */
+    const char *const *accepted; /* NULL-terminated, first one is preferred; NULL: any value */
     bool must_be_unset;
     enum shk_strength strength;
-    const char *condition; /* "nodes>1", "container", "gpu=amd", "plugin<1.15"; NULL = always */
+    const char *condition; /* "nodes>1", "container", "gpu=amd", "plugin<1.15"; NULL = always. One
+                              setting may have several lines with different conditions */
     const char *why;
     const char *source;
 };
@@ -117,7 +121,7 @@ struct shk_profile_setting {
 /* Signals of a profile: "fact key", optional pattern; each hit adds weight. */
 struct shk_profile_signal {
     const char *fact;    /* fact key, or prefix ending in '.' (any present fact) */
-    const char *matches; /* extended regular expression on the value's text; NULL: present is enough */
+    const char *matches; /* extended regular expression on the value; NULL: present is enough */
     int weight;          /* default 1 */
 };
 
@@ -131,9 +135,10 @@ struct shk_profile {
     size_t signals_count;
     const struct shk_profile_setting *settings;
     size_t settings_count;
-    const char *const *providers; /* libfabric providers that must be there; NULL-terminated */
-    const char *plugin;           /* "required", "recommended", "none" */
-    const char *gpu;              /* "nvidia", "amd", "neuron", "any", "none" */
+    const char *const *providers; /* libfabric providers that must be there; NULL-terminated, NULL
+                                     when there is none */
+    const char *plugin;           /* "required", "recommended", "none" (also when not given) */
+    const char *gpu;              /* "nvidia", "amd", "neuron", "none", "any" (or not given) */
     int nics;                     /* expected per node; 0 = do not check */
     const char *source;
     const char *place;
@@ -142,21 +147,24 @@ struct shk_profile {
 struct shk_diagnosis {
     const char *key;
     const char *title;
-    const char *explanation; /* for a user, two or three sentences */
-    const char *shows;       /* how it shows */
-    const char *confirm;     /* command or observation that confirms it */
-    const char *fix;         /* commands, one per line */
-    const char *who;         /* "user", "admin", "user, admin" */
-    const char *const *explains; /* keys that are mere effects of this cause; NULL-terminated */
-    bool benign;             /* the lines look like errors but are not */
-    bool symptom;            /* generic consequence: never outranks a cause */
+    const char *explanation;     /* for a user, two or three sentences */
+    const char *shows;           /* how it shows */
+    const char *confirm;         /* command or observation that confirms it */
+    const char *fix;             /* commands, one per line */
+    const char *who;             /* "user", "admin", "user, admin" */
+    const char *const *explains; /* keys that are mere effects of this cause; NULL-terminated, NULL
+                                    when there is none */
+    bool benign;                 /* the lines look like errors but are not */
+    bool symptom;                /* generic consequence: never outranks a cause */
     const char *source;
     const char *place;
 };
 
 struct shk_config;
 
-/* config_dir may be NULL. etc_dir is "/etc/shakedown" for the live tool, NULL to skip. */
+/* config_dir may be NULL. etc_dir is "/etc/shakedown" for the live tool, NULL to skip; it need not
+ * exist, config_dir must, with at least one of the sub-folders. -EINVAL: what a file says is wrong;
+ * other negative errno: a file or folder cannot be read; *config_p is then untouched. */
 int shk_config_load(struct shk_config **config_p, const char *etc_dir, const char *config_dir,
                     struct shk_error *err) SHK_MUST_CHECK;
 void shk_config_free(struct shk_config *config);
@@ -171,13 +179,31 @@ const struct shk_setting *shk_config_setting(const struct shk_config *config, co
 const struct shk_profile *shk_config_profile(const struct shk_config *config, const char *name);
 const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config, const char *key);
 
-/* Loads one profile file (for --profile FILE) on top of config. */
+/* As shk_config_load(), with the YAML text in memory as the only overlay. `folder` says what is in
+ * it ("settings", "profiles" or "diagnoses"), `name` stands for the file in messages. */
+int shk_config_load_buffer(struct shk_config **config_p, const char *folder, const char *name,
+                           const void *data, size_t size, struct shk_error *err) SHK_MUST_CHECK;
+
+/* Loads one profile file (for --profile FILE) on top of config. It may extend any profile and
+ * replaces the one of the same name; pointers to rows that were handed out before stay valid and
+ * unchanged. On failure config is as before. */
 int shk_config_load_profile(struct shk_config *config, const char *path,
                             const struct shk_profile **profile_p,
                             struct shk_error *err) SHK_MUST_CHECK;
 
+/* The words that YAML uses; "unknown" for a value out of range. */
 const char *shk_severity_name(enum shk_severity severity);
 const char *shk_strength_name(enum shk_strength strength);
 const char *shk_value_type_name(enum shk_value_type type);
+const char *shk_setting_kind_name(enum shk_setting_kind kind);
+const char *shk_verify_name(enum shk_verify verify);
+const char *shk_int_parser_name(enum shk_int_parser parser);
+
+/* For people: "one of WARN, INFO, TRACE (any case)", "whole number, 0 to 16". A new string
+ * (free()), NULL when out of memory. */
+char *shk_grammar_text(const struct shk_grammar *grammar);
+
+/* "nccl 2.8 to 2.27 (src/debug.cc), rccl"; "no library" without readers. As above. */
+char *shk_readers_text(const struct shk_setting *setting);
 
 #endif
