@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 struct shk_report {
-    const char *version;           /* of shakedown */
-    const char *command;           /* command line as typed, for "how to reproduce" */
-    const char *profile;           /* name */
-    const char *profile_why;       /* how it was chosen */
+    const char *version;                  /* of shakedown */
+    const char *command;                  /* command line as typed, for "how to reproduce" */
+    const char *profile;                  /* name */
+    const char *profile_why;              /* how it was chosen */
     const struct shk_facts *const *facts; /* per node */
     size_t nodes;
     const struct shk_findings *findings; /* sorted */
@@ -21,10 +21,12 @@ struct shk_report {
 };
 
 struct shk_report_options {
-    unsigned width;  /* terminal columns; 0 = 100 */
+    unsigned width; /* terminal columns; 0 = 100 */
     bool color;
     bool unicode;
-    bool verbose;    /* show pass and n/a rows in full */
+    bool verbose; /* show pass and n/a rows in full */
+    size_t limit; /* markdown: bytes at most, details are left out to fit; 0: 65000, what a
+                     GitHub comment holds (65536 characters) less room for a greeting */
 };
 
 struct shk_format {

@@ -1,0 +1,15 @@
+/* The formats, for registry.c, and what their files share. */
+#ifndef SHK_REPORTS_FORMATS_H
+#define SHK_REPORTS_FORMATS_H
+
+#include "core/strbuf.h"
+#include "reports/report.h"
+
+extern const struct shk_format shk_format_term;
+extern const struct shk_format shk_format_md;
+extern const struct shk_format shk_format_json;
+
+/* Writes a finished report. -ENOMEM when text is incomplete, else 0 or the stream's errno. */
+int shk_format_write(const struct shk_strbuf *text, FILE *out) SHK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,99 @@
+#include "reports/nodefold.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A name split around its last run of digits: prefix [0, start), digits [start, end), suffix. */
+struct fold_name {
+    const char *text;
+    size_t start, end;
+    unsigned long long number;
+};
+
+static struct fold_name fold_split(const char *text)
+{
+    struct fold_name n = {.text = text};
+    n.end = strlen(text);
+    while (n.end && !isdigit((unsigned char)text[n.end - 1]))
+        n.end--;
+    n.start = n.end;
+    while (n.start && isdigit((unsigned char)text[n.start - 1]))
+        n.start--;
+    if (n.end - n.start > 18) /* more digits than the number can hold: not folded */
+        n.start = n.end = strlen(text);
+    n.number = n.end > n.start ? strtoull(text + n.start, NULL, 10) : 0;
+    return n;
+}
+
+static bool fold_alike(const struct fold_name *a, const struct fold_name *b)
+{
+    return a->end > a->start && a->start == b->start && a->end == b->end &&
+           strncmp(a->text, b->text, a->start) == 0 &&
+           strcmp(a->text + a->end, b->text + b->end) == 0;
+}
+
+static int fold_cmp(const void *pa, const void *pb)
+{
+    const struct fold_name *a = pa, *b = pb;
+    if (fold_alike(a, b) && a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    size_t la = a->start, lb = b->start;
+    int d = strncmp(a->text, b->text, la < lb ? la : lb);
+    if (d)
+        return d;
+    if (la != lb)
+        return la < lb ? -1 : 1;
+    size_t da = a->end - a->start, db = b->end - b->start;
+    if (da != db)
+        return da < db ? -1 : 1;
+    d = strcmp(a->text + a->end, b->text + b->end);
+    return d ? d : strcmp(a->text, b->text);
+}
+
+static void fold_number(struct shk_strbuf *out, const struct fold_name *n)
+{
+    shk_strbuf_add(out, n->text + n->start, n->end - n->start);
+}
+
+/* Appends names[0..count), which are alike and ascending. */
+static void fold_group(struct shk_strbuf *out, const struct fold_name *names, size_t count)
+{
+    if (names[0].number == names[count - 1].number) {
+        shk_strbuf_puts(out, names[0].text);
+        return;
+    }
+    shk_strbuf_add(out, names[0].text, names[0].start);
+    shk_strbuf_putc(out, '[');
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && names[end].number <= names[end - 1].number + 1; end++)
+            ;
+        shk_strbuf_puts(out, i ? "," : "");
+        fold_number(out, &names[i]);
+        if (names[end - 1].number > names[i].number) {
+            shk_strbuf_putc(out, '-');
+            fold_number(out, &names[end - 1]);
+        }
+    }
+    shk_strbuf_putc(out, ']');
+    shk_strbuf_puts(out, names[0].text + names[0].end);
+}
+
+void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count)
+{
+    struct fold_name *sorted = calloc(count ? count : 1, sizeof *sorted);
+    if (!sorted) {
+        out->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = fold_split(names[i]);
+    qsort(sorted, count, sizeof *sorted, fold_cmp);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && fold_alike(&sorted[i], &sorted[end]); end++)
+            ;
+        shk_strbuf_puts(out, i ? "," : "");
+        fold_group(out, &sorted[i], end - i);
+    }
+    free(sorted);
+}

@@ -1,0 +1,11 @@
+/* Short form of a list of host names: nid001, nid002, nid004 -> nid[001-002,004]. */
+#ifndef SHK_REPORTS_NODEFOLD_H
+#define SHK_REPORTS_NODEFOLD_H
+
+#include "core/strbuf.h"
+
+/* Appends the folded list, sorted: names that differ only in their last number (same number of
+ * digits) share one bracket, as in Slurm's and ClusterShell's notation. */
+void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count);
+
+#endif

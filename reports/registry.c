@@ -1,0 +1,34 @@
+#include "reports/formats.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct shk_format *const formats[] = {
+    &shk_format_term,
+    &shk_format_md,
+    &shk_format_json,
+};
+
+const struct shk_format *const *shk_formats(size_t *count_p)
+{
+    *count_p = sizeof formats / sizeof *formats;
+    return formats;
+}
+
+const struct shk_format *shk_format_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(formats[i]->name, name) == 0)
+            return formats[i];
+    return NULL;
+}
+
+int shk_format_write(const struct shk_strbuf *text, FILE *out)
+{
+    if (text->failed)
+        return -ENOMEM;
+    errno = 0;
+    if (fwrite(shk_strbuf_text(text), 1, text->len, out) != text->len || fflush(out) != 0)
+        return errno ? -errno : -EIO;
+    return 0;
+}

@@ -1,0 +1,140 @@
+/* A collective as the reports show it. */
+#include "reports/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *run_key(const struct shk_run *run, const char *member)
+{
+    return shk_strf("collective.%s.%s", run->transport, member);
+}
+
+const char *shk_run_text(const struct shk_run *run, const char *member)
+{
+    char *key = run_key(run, member);
+    const char *text = key ? shk_facts_get_text(run->facts, key) : NULL;
+    free(key);
+    return text;
+}
+
+long long shk_run_int(const struct shk_run *run, const char *member)
+{
+    char *key = run_key(run, member);
+    long long value = key ? shk_facts_get_int(run->facts, key, -1) : -1;
+    free(key);
+    return value;
+}
+
+json_t *shk_run_array(const struct shk_run *run, const char *member)
+{
+    char *key = run_key(run, member);
+    json_t *array = key ? shk_facts_get_array(run->facts, key) : NULL;
+    free(key);
+    return array;
+}
+
+bool shk_run_ok(const struct shk_run *run)
+{
+    return strcmp(run->status, "ok") == 0;
+}
+
+void shk_run_title(struct shk_strbuf *out, const struct shk_run *run)
+{
+    static const struct {
+        const char *member, *word;
+    } parts[] = {
+        {"provider", "provider"}, {"fabric", "fabric"}, {"domain", "domain"}, {"endpoint", ""}};
+    long long ranks = shk_run_int(run, "ranks");
+    shk_strbuf_printf(out, "all-reduce over %s", run->transport);
+    if (ranks >= 0)
+        shk_strbuf_printf(out, ", %lld rank%s", ranks, ranks == 1 ? "" : "s");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *text = shk_run_text(run, parts[i].member);
+        if (text && *text)
+            shk_strbuf_printf(out, ", %s%s%s", parts[i].word, *parts[i].word ? " " : "", text);
+    }
+}
+
+static double run_number(const json_t *row, const char *member)
+{
+    const json_t *value = json_object_get(row, member);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void run_bytes(struct shk_strbuf *out, double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t u = 0;
+    while (bytes >= 1024 && u + 1 < sizeof units / sizeof *units) {
+        bytes /= 1024;
+        u++;
+    }
+    shk_strbuf_printf(out, "%g %s", bytes, units[u]);
+}
+
+void shk_run_summary(struct shk_strbuf *out, const struct shk_run *run)
+{
+    double best = NAN, at = NAN, least = NAN;
+    size_t i;
+    json_t *row;
+    json_array_foreach(shk_run_array(run, "sizes"), i, row)
+    {
+        double busbw = run_number(row, "busbw"), us = run_number(row, "time_us");
+        double bytes = run_number(row, "bytes");
+        if (isfinite(busbw) && isfinite(bytes) && !(busbw <= best)) {
+            best = busbw;
+            at = bytes;
+        }
+        if (isfinite(us) && !(us >= least))
+            least = us;
+    }
+    if (isfinite(best)) {
+        shk_strbuf_printf(out, "best busbw %.2f GB/s at ", best);
+        run_bytes(out, at);
+    }
+    if (isfinite(least))
+        shk_strbuf_printf(out, "%sleast time %.2f us", isfinite(best) ? ", " : "", least);
+}
+
+static const struct shk_column run_columns[] = {
+    {.title = "size", .unit = "(B)", .right = true},
+    {.title = "count", .unit = "(elements)", .right = true},
+    {.title = "type", .right = true, .max = 10},
+    {.title = "redop", .right = true, .max = 8},
+    {.title = "algorithm", .right = true, .max = 16},
+    {.title = "time", .unit = "(us)", .right = true},
+    {.title = "algbw", .unit = "(GB/s)", .right = true},
+    {.title = "busbw", .unit = "(GB/s)", .right = true},
+    {.title = "#wrong", .right = true},
+};
+
+struct shk_table *shk_run_table(const struct shk_run *run)
+{
+    size_t i;
+    json_t *row;
+    struct shk_table *t = shk_table_create(run_columns, sizeof run_columns / sizeof *run_columns);
+    if (!t)
+        return NULL;
+    json_array_foreach(shk_run_array(run, "sizes"), i, row)
+    {
+        double wrong = run_number(row, "wrong");
+        shk_table_row(t);
+        shk_table_number(t, run_number(row, "bytes"), 0);
+        shk_table_number(t, run_number(row, "count"), 0);
+        shk_table_text(t, SHK_ROLE_PLAIN, json_string_value(json_object_get(row, "type")));
+        shk_table_text(t, SHK_ROLE_PLAIN, json_string_value(json_object_get(row, "redop")));
+        shk_table_text(t, SHK_ROLE_PLAIN, json_string_value(json_object_get(row, "algorithm")));
+        shk_table_number(t, run_number(row, "time_us"), 2);
+        shk_table_number(t, run_number(row, "algbw"), 2);
+        shk_table_number(t, run_number(row, "busbw"), 2);
+        if (wrong > 0) {
+            char text[32];
+            snprintf(text, sizeof text, "%.0f", wrong);
+            shk_table_text(t, SHK_ROLE_FAIL, text);
+        } else {
+            shk_table_number(t, wrong, 0);
+        }
+    }
+    return t;
+}

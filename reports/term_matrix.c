@@ -1,0 +1,148 @@
+/* The matrix: what needs attention in full, what passed in one line per family and evidence. */
+#include "reports/nodefold.h"
+#include "reports/term_private.h"
+#include "reports/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MATRIX_VALUE_CLIP = 28, MATRIX_NAME_CLIP = 56 };
+
+static const struct shk_column term_matrix_columns[] = {
+    {.title = ""},
+    {.title = "setting", .max = 40},
+    {.title = "observed", .max = 60, .flexible = true},
+    {.title = "verified"},
+};
+
+static void term_row_notes(const struct term *t, struct shk_table *table,
+                           const struct shk_finding *row)
+{
+    bool bad = row->verdict == SHK_FAIL || row->verdict == SHK_WARN;
+    size_t cause = shk_model_cause(t->report, row);
+    const char *cause_fix = cause ? t->report->diagnoses->rows[cause - 1].fix : NULL;
+    if (row->why && (bad || row->verdict == SHK_UNKNOWN || t->verbose))
+        shk_table_note(table, SHK_ROLE_PLAIN, "", false, row->why);
+    if (row->expected && (bad || t->verbose))
+        shk_table_note(table, SHK_ROLE_PLAIN, "expected ", false, row->expected);
+    if (row->nodes && t->report->nodes > 1) {
+        struct shk_strbuf nodes = SHK_STRBUF_INIT;
+        size_t count = 0;
+        while (row->nodes[count])
+            count++;
+        shk_nodefold(&nodes, (const char *const *)row->nodes, count);
+        if (count < t->report->nodes)
+            shk_table_note(table, SHK_ROLE_DIM, "on ", false, shk_strbuf_text(&nodes));
+        shk_strbuf_free(&nodes);
+    }
+    if (bad && row->fix && !(cause_fix && strstr(cause_fix, row->fix)))
+        shk_table_note(table, SHK_ROLE_FIX, shk_term_arrow(t), true, row->fix);
+    else if (bad && cause) {
+        char text[64];
+        snprintf(text, sizeof text, "fix of root cause %zu", cause);
+        shk_table_note(table, SHK_ROLE_DIM, shk_term_arrow(t), false, text);
+    }
+}
+
+static void term_row(const struct term *t, struct shk_table *table, const struct shk_finding *row)
+{
+    char mark[32];
+    snprintf(mark, sizeof mark, "%s %s",
+             shk_style_sign(t->style, shk_style_verdict_sign(row->verdict)),
+             shk_style_verdict_word(row->verdict));
+    bool bad = row->verdict == SHK_FAIL || row->verdict == SHK_WARN;
+    shk_table_row(table);
+    shk_table_text(table, shk_style_role(row->verdict), mark);
+    shk_table_text(table, bad ? SHK_ROLE_TITLE : SHK_ROLE_PLAIN, row->setting);
+    shk_table_text(table, SHK_ROLE_PLAIN, row->observed);
+    shk_table_text(table, SHK_ROLE_DIM,
+                   row->verdict == SHK_NA ? "" : shk_model_evidence(row->evidence));
+    term_row_notes(t, table, row);
+}
+
+/* All passes of one family with the same evidence on one row: their number, names and values. */
+static void term_passes(const struct term *t, struct shk_table *table,
+                        const struct shk_group *group, enum shk_evidence evidence)
+{
+    struct shk_strbuf names = SHK_STRBUF_INIT;
+    unsigned flags = t->style.unicode ? 0 : SHK_CLEAN_ASCII, count = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct shk_finding *row = group->rows[i];
+        if (row->verdict != SHK_PASS || row->evidence != evidence)
+            continue;
+        shk_strbuf_puts(&names, count++ ? ", " : "");
+        shk_text_clip(&names, row->setting, MATRIX_NAME_CLIP, flags);
+        if (row->observed && *row->observed) {
+            shk_strbuf_putc(&names, ' ');
+            shk_text_clip(&names, row->observed, MATRIX_VALUE_CLIP, flags);
+        }
+    }
+    if (count) {
+        char mark[32], head[32];
+        snprintf(mark, sizeof mark, "%s pass", shk_style_sign(t->style, SHK_SIGN_PASS));
+        snprintf(head, sizeof head, "%u %s", count, shk_model_evidence(evidence));
+        shk_table_row(table);
+        shk_table_text(table, SHK_ROLE_PASS, mark);
+        shk_table_text(table, SHK_ROLE_PLAIN, head);
+        shk_table_span(table, SHK_ROLE_DIM, shk_strbuf_text(&names));
+    }
+    t->out->failed |= names.failed;
+    shk_strbuf_free(&names);
+}
+
+static bool term_is_shown(const struct term *t, const struct shk_finding *row)
+{
+    switch (row->verdict) {
+    case SHK_FAIL:
+    case SHK_WARN: return true;
+    case SHK_UNKNOWN: return !shk_model_is_gap(row) || row->required;
+    default: return t->verbose;
+    }
+}
+
+void shk_term_matrix(const struct term *t)
+{
+    struct shk_table *table = shk_table_create(
+        term_matrix_columns, sizeof term_matrix_columns / sizeof *term_matrix_columns);
+    struct shk_table_view view = {.style = t->style,
+                                  .width = t->width,
+                                  .indent = 2,
+                                  .note_column = 1,
+                                  .clip = TERM_CLIP,
+                                  .header = true};
+    if (!table) {
+        t->out->failed = true;
+        return;
+    }
+    for (size_t g = 0; g < t->model->groups_count; g++) {
+        const struct shk_group *group = &t->model->groups[g];
+        shk_table_heading(table, group->title);
+        for (size_t i = 0; i < group->count; i++)
+            if (term_is_shown(t, group->rows[i]))
+                term_row(t, table, group->rows[i]);
+        for (int e = 0; e < SHK_EVIDENCE_COUNT && !t->verbose; e++)
+            term_passes(t, table, group, (enum shk_evidence)e);
+    }
+    if (t->model->groups_count) {
+        shk_term_title(t, "Matrix", NULL);
+        shk_table_term(table, &view, t->out);
+    }
+    shk_table_destroy(table);
+}
+
+void shk_term_gaps(const struct term *t)
+{
+    if (!t->model->gaps_count)
+        return;
+    shk_term_title(t, "Not covered", NULL);
+    for (size_t g = 0; g < t->model->gaps_count; g++) {
+        const struct shk_group *gap = &t->model->gaps[g];
+        struct shk_strbuf names = SHK_STRBUF_INIT;
+        for (size_t i = 0; i < gap->count; i++)
+            shk_strbuf_printf(&names, "%s%s", i ? ", " : "", gap->rows[i]->setting);
+        shk_term_text(t, SHK_ROLE_PLAIN, 2, "? ", gap->title);
+        shk_term_text(t, SHK_ROLE_DIM, 4, "", shk_strbuf_text(&names));
+        t->out->failed |= names.failed;
+        shk_strbuf_free(&names);
+    }
+}

@@ -1,0 +1,53 @@
+#include "reports/nodefold.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+TestSuite(nodefold, .timeout = 20);
+
+Test(nodefold, cases)
+{
+    static const struct {
+        const char *what, *names[8], *folded;
+    } cases[] = {
+        {"none", {NULL}, ""},
+        {"one", {"nid001"}, "nid001"},
+        {"range", {"nid002", "nid001", "nid003"}, "nid[001-003]"},
+        {"gap", {"n1", "n2", "n4"}, "n[1-2,4]"},
+        {"digits differ", {"n9", "n10"}, "n9,n10"},
+        {"suffix", {"c1-ib", "c2-ib"}, "c[1-2]-ib"},
+        {"last number counts", {"r1n1", "r1n2", "r2n1"}, "r1n[1-2],r2n1"},
+        {"no number", {"login", "alpha"}, "alpha,login"},
+        {"twice the same", {"n1", "n1"}, "n1"},
+        {"number too long",
+         {"n1234567890123456789012", "n1234567890123456789013"},
+         "n1234567890123456789012,n1234567890123456789013"},
+        {"empty names", {"", ""}, ","},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t count = 0;
+        struct shk_strbuf out = SHK_STRBUF_INIT;
+        while (count < 8 && cases[i].names[count])
+            count++;
+        shk_nodefold(&out, cases[i].names, count);
+        cr_expect_str_eq(shk_strbuf_text(&out), cases[i].folded, "%s: %s", cases[i].what,
+                         shk_strbuf_text(&out));
+        shk_strbuf_free(&out);
+    }
+}
+
+Test(nodefold, a_thousand)
+{
+    enum { N = 1000 };
+    static char text[N][16];
+    const char *names[N];
+    struct shk_strbuf out = SHK_STRBUF_INIT;
+    for (int i = 0; i < N; i++) {
+        snprintf(text[i], sizeof text[i], "nid%06d", (i * 7) % N + 1);
+        names[i] = text[i];
+    }
+    shk_nodefold(&out, names, N);
+    cr_expect_str_eq(shk_strbuf_text(&out), "nid[000001-001000]");
+    shk_strbuf_free(&out);
+}

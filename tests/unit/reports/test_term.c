@@ -1,0 +1,239 @@
+#include "hostile.h"
+#include "reports/utf8.h"
+#include "sample.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+TestSuite(term, .timeout = 60);
+
+static void term_expect_fits(const char *what, char *text, unsigned width)
+{
+    char *save = NULL;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        cr_expect_leq(shk_text_width(line), width, "%s: %zu columns: %.300s", what,
+                      shk_text_width(line), line);
+}
+
+/* Every text occurs, in this order. */
+static void term_expect_order(const char *text, const char *const *parts, size_t count)
+{
+    const char *at = text;
+    for (size_t i = 0; i < count; i++) {
+        const char *found = strstr(at, parts[i]);
+        cr_expect_not_null(found, "'%s' is missing or out of order in:\n%s", parts[i], text);
+        at = found ? found : at;
+    }
+}
+
+Test(term, most_important_first)
+{
+    static const char *const parts[] = {
+        "\xE2\x9C\x97 FAIL  nid001234 \xC2\xB7 1 failed, 1 warning, 3 unknown, 5 passed \xC2\xB7 "
+        "1.2 s\n",
+        "profile lumi-g (env.SLURM_CLUSTER_NAME is lumi",
+        "Root cause\n",
+        "1  The interface named in NCCL_SOCKET_IFNAME does not exist\n",
+        "confirmed; for the user to fix\n",
+        "- NCCL_SOCKET_IFNAME: hns3 is no interface of this node; did you mean hsn3?\n",
+        "\xE2\x86\x92 Set it to interfaces",
+        "Coverage  10 settings: 3 tested, 0 seen in logs, 1 inferred, 3 declared, 3 not covered\n",
+        "Matrix\n",
+        "FAIL     NCCL_SOCKET_IFNAME  hsn0,hsn1,hsn2,hns3  tested\n",
+        "expected interfaces that exist and are up\n",
+        "\xE2\x86\x92 export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3\n",
+        "WARN     NCCL_DEBUG",
+        "pass     2 declared          NCCL_CROSS_NIC 1, NCCL_NET_GDR_LEVEL PHB\n",
+        "unknown  iommu",
+        "Not covered\n",
+        "needs a job with more than one node\n",
+        "FI_CXI_RDZV_THRESHOLD, FI_CXI_RX_MATCH_MODE\n",
+        "Collectives\n",
+        "all-reduce over fabric, 2 ranks, provider tcp;ofi_rxm, domain hsn0\n",
+        "library /opt/cray/libfabric/lib64/libfabric.so.1, version 1.15.2.0\n",
+        "   size       count   type  redop  algorithm     time   algbw   busbw  #wrong\n",
+        "    (B)  (elements)                              (us)  (GB/s)  (GB/s)\n",
+        "1048576  float    sum       ring  1093.75    3.83    3.83       0\n",
+        "best busbw 3.83 GB/s at 4 MiB, least time 11.20 us\n",
+    };
+    struct sample s;
+    sample_failing(&s);
+    char *text = sample_render(&s, "term");
+    term_expect_order(text, parts, sizeof parts / sizeof *parts);
+    cr_expect_null(strstr(text, "efa module"), "n/a rows are noise");
+    cr_expect_null(strstr(text, "Probes"), "timings are for --verbose");
+    free(text);
+    sample_free(&s);
+}
+
+Test(term, verbose_shows_every_row_and_the_probes)
+{
+    static const char *const parts[] = {
+        "pass     NCCL_CROSS_NIC",
+        "declared\n",
+        "n/a      efa module",
+        "no EFA device\n",
+        "Probes\n",
+        "host       nid001234  ok        2.2\n",
+        "libfabric  nid001234  crashed     -  SIGSEGV in libfabric.so.1: fi_getinfo\n",
+    };
+    struct sample s;
+    sample_failing(&s);
+    s.options.verbose = true;
+    char *text = sample_render(&s, "term");
+    term_expect_order(text, parts, sizeof parts / sizeof *parts);
+    free(text);
+    sample_free(&s);
+}
+
+Test(term, verdict_line)
+{
+    static const struct {
+        const char *name, *first;
+        void (*make)(struct sample *s);
+    } cases[] = {
+        {"healthy", "\xE2\x9C\x93 PASS  nid001234 \xC2\xB7 5 passed \xC2\xB7 1.2 s\n",
+         sample_healthy},
+        {"cluster", "\xE2\x9C\x97 FAIL  nid[001234-001236] \xC2\xB7 1 failed \xC2\xB7 1.2 s\n",
+         sample_cluster},
+        {"nothing known", "? UNKNOWN  no node \xC2\xB7 nothing was judged\n", sample_empty},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sample s;
+        cases[i].make(&s);
+        s.options = (struct shk_report_options){.unicode = true};
+        char *text = sample_render(&s, "term");
+        cr_expect_eq(strncmp(text, cases[i].first, strlen(cases[i].first)), 0, "%s: %.100s",
+                     cases[i].name, text);
+        cr_expect_null(strstr(text, "Root cause"), "%s", cases[i].name);
+        free(text);
+        sample_free(&s);
+    }
+}
+
+/* A required row that nobody could read makes the whole unknown, not passed. */
+Test(term, required_unknown_is_no_pass)
+{
+    struct sample s;
+    sample_healthy(&s);
+    shk_findings_add(s.findings, &(struct shk_finding_in){.id = "x",
+                                                          .family = "kernel",
+                                                          .setting = "iommu",
+                                                          .verdict = SHK_UNKNOWN,
+                                                          .evidence = SHK_NOT_COVERED,
+                                                          .required = 1});
+    s.report.coverage = shk_findings_coverage(s.findings);
+    char *text = sample_render(&s, "term");
+    cr_expect_eq(strncmp(text, "? UNKNOWN", 9), 0, "%.60s", text);
+    free(text);
+    sample_free(&s);
+}
+
+Test(term, cluster_names_the_nodes_of_a_row)
+{
+    struct sample s;
+    sample_cluster(&s);
+    char *text = sample_render(&s, "term");
+    cr_expect_not_null(strstr(text, "on nid[001235-001236]\n"));
+    cr_expect_not_null(strstr(text, "failed: rank 1 died of SIGKILL in warmup\n"));
+    free(text);
+    sample_free(&s);
+}
+
+Test(term, fits_the_width)
+{
+    static const unsigned widths[] = {0, 80, 100, 132, 200};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        for (int verbose = 0; verbose < 2; verbose++) {
+            struct sample s;
+            sample_failing(&s);
+            s.options.width = widths[i];
+            s.options.verbose = verbose;
+            char *text = sample_render(&s, "term");
+            term_expect_fits("failing", text, widths[i] ? widths[i] : 100);
+            free(text);
+            sample_free(&s);
+        }
+    }
+}
+
+Test(term, color_only_when_asked)
+{
+    struct sample s;
+    sample_failing(&s);
+    char *plain = sample_render(&s, "term");
+    cr_expect_null(strchr(plain, '\x1b'));
+    s.options.color = true;
+    char *color = sample_render(&s, "term"), *out = color;
+    cr_expect_not_null(strstr(color, "\x1b[1;31m"));
+    for (char *in = color; *in; in++) { /* without the sequences it is the same report */
+        if (*in == '\x1b')
+            in = strchr(in, 'm');
+        else
+            *out++ = *in;
+    }
+    *out = '\0';
+    cr_expect_str_eq(color, plain);
+    free(plain);
+    free(color);
+    sample_free(&s);
+}
+
+Test(term, ascii_fallback)
+{
+    struct sample s;
+    sample_failing(&s);
+    s.options.unicode = false;
+    char *text = sample_render(&s, "term");
+    for (const char *p = text; *p; p++)
+        cr_assert((unsigned char)*p < 0x80, "not ASCII: %.40s", p);
+    cr_expect_eq(strncmp(text, "x FAIL  nid001234 - 1 failed", 28), 0, "%.60s", text);
+    free(text);
+    sample_free(&s);
+}
+
+Test(term, hostile)
+{
+    for (size_t i = 0; i < hostile_count; i++) {
+        for (int verbose = 0; verbose < 2; verbose++) {
+            struct sample s;
+            sample_hostile(&s, hostile_texts[i].text);
+            s.options.verbose = verbose;
+            char *text = sample_render(&s, "term");
+            hostile_expect_clean(hostile_texts[i].name, text);
+            term_expect_fits(hostile_texts[i].name, text, 100);
+            free(text);
+            sample_free(&s);
+        }
+    }
+}
+
+Test(term, a_megabyte_stays_a_screenful)
+{
+    char *big = hostile_megabyte();
+    struct sample s;
+    sample_hostile(&s, big);
+    char *text = sample_render(&s, "term");
+    cr_expect_lt(strlen(text), 1 << 20);
+    cr_expect_not_null(strstr(text, "bytes)"));
+    hostile_expect_clean("megabyte", text);
+    term_expect_fits("megabyte", text, 100);
+    free(text);
+    sample_free(&s);
+    free(big);
+}
+
+Test(term, full_disk_is_an_error)
+{
+    struct sample s;
+    sample_failing(&s);
+    FILE *full = fopen("/dev/full", "w");
+    cr_assert_not_null(full);
+    static const char *const names[] = {"term", "md", "json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        cr_expect_lt(shk_format_find(names[i])->render(&s.report, &s.options, full), 0, "%s",
+                     names[i]);
+    fclose(full);
+    sample_free(&s);
+}
