@@ -13,15 +13,15 @@
 /* One function pointer of an ops structure. */
 struct shk_symbol {
     const char *name;
-    size_t offset;  /* offsetof(struct ops, member); the member is a function pointer */
-    bool optional;  /* left NULL when the library lacks it */
+    size_t offset;     /* offsetof(struct ops, member); the member is a function pointer */
+    bool optional;     /* left NULL when the library lacks it */
     const char *since; /* library version that has it, for the message; may be NULL */
 };
 
 struct shk_library {
-    const char *const *names;  /* candidates in order, e.g. {"libcuda.so.1", NULL}; never the
-                                  development link alone */
-    const char *env_override;  /* variable that may hold a path to use instead; may be NULL */
+    const char *const *names; /* candidates in order, e.g. {"libcuda.so.1", NULL}; never the
+                                 development link alone */
+    const char *env_override; /* variable that may hold a path to use instead; may be NULL */
     const struct shk_symbol *symbols; /* ends with name NULL; may be NULL */
 };
 

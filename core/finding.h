@@ -21,15 +21,16 @@ enum shk_evidence {
     SHK_EVIDENCE_COUNT
 };
 
-const char *shk_verdict_name(enum shk_verdict verdict);    /* "pass" "warn" "fail" "unknown" "na" */
-const char *shk_evidence_name(enum shk_evidence evidence); /* "tested" "log" "effect" "declared" "none" */
+const char *shk_verdict_name(enum shk_verdict verdict); /* "pass" "warn" "fail" "unknown" "na" */
+const char *
+shk_evidence_name(enum shk_evidence evidence); /* "tested" "log" "effect" "declared" "none" */
 
 /* All texts are UTF-8 without control characters other than '\n'; NULL means "nothing to say".
  * Owned by the list. */
 struct shk_finding {
-    char *id;        /* check that made it: "env.value", "fabric.provider" */
-    char *family;    /* group in the matrix: "libfabric", "nccl", "kernel" … */
-    char *setting;   /* what was judged: a variable, a device, a limit */
+    char *id;      /* check that made it: "env.value", "fabric.provider" */
+    char *family;  /* group in the matrix: "libfabric", "nccl", "kernel" … */
+    char *setting; /* what was judged: a variable, a device, a limit */
     enum shk_verdict verdict;
     enum shk_evidence evidence;
     char *observed;  /* what is, with units */
@@ -89,10 +90,10 @@ struct shk_diagnosis_row {
     char *title;
     char *explanation;
     char *fix;
-    char *who;        /* "user", "admin" or "user, admin" */
-    char *confidence; /* "confirmed", "likely", "possible" */
-    char **evidence;  /* lines; NULL-terminated */
-    double score;     /* rank: higher first */
+    char *who;                /* "user", "admin" or "user, admin" */
+    char *confidence;         /* "confirmed", "likely", "possible" */
+    char **evidence;          /* lines; NULL-terminated */
+    double score;             /* rank: higher first */
     enum shk_verdict verdict; /* worst of its findings */
 };
 

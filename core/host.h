@@ -56,13 +56,15 @@ int shk_host_readlink(const struct shk_host *host, char **target_p, struct shk_e
                       const char *pathf, ...) SHK_PRINTF(4, 5) SHK_MUST_CHECK;
 
 /* stat(), following links inside the root. Captured trees cannot hold device nodes: there a
- * regular file below /dev stands for one. -ENOENT and friends without text. */
+ * regular file stands for one, and hostcalls.json may give its real mode and owner as
+ * "nodes": {"/dev/kfd": {"mode": "0660", "uid": 0, "gid": 110}} (reported as a character device).
+ * -ENOENT and friends without text. */
 int shk_host_stat(const struct shk_host *host, const char *path, struct stat *st) SHK_MUST_CHECK;
 bool shk_host_exists(const struct shk_host *host, const char *pathf, ...) SHK_PRINTF(2, 3);
 
 /* May this process open the path for reading and writing? 0 yes, -EACCES, -ENOENT, … Live: the
- * effective ids decide (faccessat AT_EACCESS). Capture: permission bits as captured, "other" class
- * unless the capture's hostcalls say uid 0. */
+ * effective ids decide (faccessat AT_EACCESS). Capture: mode and owner as above against the
+ * captured ids ("other" class when the capture has none; uid 0 may always). */
 int shk_host_access_rw(const struct shk_host *host, const char *path) SHK_MUST_CHECK;
 
 /* Opens a regular file read-only under the root (for libraries that want a descriptor, such as

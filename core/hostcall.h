@@ -12,16 +12,19 @@
 #include <jansson.h>
 
 enum shk_hostcall {
-    SHK_CALL_UNAME,      /* {sysname, nodename, release, version, machine} */
-    SHK_CALL_IDS,        /* {uid, euid, gid, groups: [int]} */
-    SHK_CALL_RLIMITS,    /* {memlock|nofile|stack|as|core|nproc: {soft, hard}}; bytes or counts, -1 = unlimited */
-    SHK_CALL_PAGESIZE,   /* int, bytes */
-    SHK_CALL_SHMFS,      /* {size, free, type} of /dev/shm; bytes; type as statfs f_type in hex */
-    SHK_CALL_IFADDRS,    /* [{name, flags: ["up","loopback",…], addrs: [{family: "inet"|"inet6", addr, prefix, scope}]}] */
-    SHK_CALL_AFFINITY,   /* [int]: CPUs this process may run on */
-    SHK_CALL_RESOLVE,    /* {hostname, addrs: [text], error: text|null}: what the host name resolves to */
-    SHK_CALL_CLOCK,      /* {synchronised: bool, offset_us, maxerror_us} from adjtimex, read-only */
-    SHK_CALL_ENVIRON,    /* {NAME: value} of this process */
+    SHK_CALL_UNAME,    /* {sysname, nodename, release, version, machine} */
+    SHK_CALL_IDS,      /* {uid, euid, gid, groups: [int]} */
+    SHK_CALL_RLIMITS,  /* {memlock|nofile|stack|as|core|nproc: {soft, hard}}; bytes or counts, -1 =
+                          unlimited */
+    SHK_CALL_PAGESIZE, /* int, bytes */
+    SHK_CALL_SHMFS,    /* {size, free, type} of /dev/shm; bytes; type as statfs f_type in hex */
+    SHK_CALL_IFADDRS, /* [{name, flags: ["up","loopback",…], addrs: [{family: "inet"|"inet6", addr,
+                         prefix, scope}]}] */
+    SHK_CALL_AFFINITY, /* [int]: CPUs this process may run on */
+    SHK_CALL_RESOLVE, /* {hostname, addrs: [text], error: text|null}: what the host name resolves to
+                       */
+    SHK_CALL_CLOCK,   /* {synchronised: bool, offset_us, maxerror_us} from adjtimex, read-only */
+    SHK_CALL_ENVIRON, /* {NAME: value} of this process */
     SHK_CALL_COUNT
 };
 

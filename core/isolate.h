@@ -43,8 +43,8 @@ struct shk_isolate_result {
     struct shk_error error; /* "" when OK; else one line naming name, outcome, library and call */
     char library[128];      /* breadcrumb at the end: "" when none was set */
     char call[128];
-    char *output;           /* captured stdout+stderr, at most 64 KiB (head and tail kept), NULL if empty */
-    double ms;              /* wall time */
+    char *output; /* captured stdout+stderr, at most 64 KiB (head and tail kept), NULL if empty */
+    double ms;    /* wall time */
 };
 
 /* Runs jobs, at most `parallel` at once (0: as many as CPUs, at least 2), and waits for all of

@@ -1,0 +1,210 @@
+#include "core/finding.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const verdict_names[SHK_VERDICT_COUNT] = {
+    [SHK_PASS] = "pass",       [SHK_WARN] = "warn", [SHK_FAIL] = "fail",
+    [SHK_UNKNOWN] = "unknown", [SHK_NA] = "na",
+};
+
+static const char *const evidence_names[SHK_EVIDENCE_COUNT] = {
+    [SHK_TESTED] = "tested",     [SHK_LOG] = "log",          [SHK_EFFECT] = "effect",
+    [SHK_DECLARED] = "declared", [SHK_NOT_COVERED] = "none",
+};
+
+const char *shk_verdict_name(enum shk_verdict verdict)
+{
+    return verdict_names[verdict];
+}
+
+const char *shk_evidence_name(enum shk_evidence evidence)
+{
+    return evidence_names[evidence];
+}
+
+struct shk_findings {
+    struct shk_finding *rows;
+    size_t count, cap;
+    bool lost;
+};
+
+struct shk_findings *shk_findings_create(void)
+{
+    return calloc(1, sizeof(struct shk_findings));
+}
+
+static void texts_free(char **texts)
+{
+    for (char **p = texts; p && *p; p++)
+        free(*p);
+    free(texts);
+}
+
+static void finding_clear(struct shk_finding *f)
+{
+    char *const texts[] = {f->id,  f->family, f->setting,   f->observed, f->expected,
+                           f->why, f->fix,    f->diagnosis, f->source,   f->fact};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free(texts[i]);
+    texts_free(f->nodes);
+}
+
+void shk_findings_destroy(struct shk_findings *list)
+{
+    if (!list)
+        return;
+    for (size_t i = 0; i < list->count; i++)
+        finding_clear(&list->rows[i]);
+    free(list->rows);
+    free(list);
+}
+
+/* Copy with control characters (newline apart) made visible as '?'. */
+static char *finding_text(const char *text, bool *lost)
+{
+    if (!text)
+        return NULL;
+    char *copy = strdup(text);
+    if (!copy) {
+        *lost = true;
+        return NULL;
+    }
+    for (unsigned char *p = (unsigned char *)copy; *p; p++)
+        if ((*p < 0x20 && *p != '\n') || *p == 0x7f)
+            *p = '?';
+    return copy;
+}
+
+void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in)
+{
+    if (list->count == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : 64;
+        struct shk_finding *rows = realloc(list->rows, cap * sizeof *rows);
+        if (!rows) {
+            list->lost = true;
+            return;
+        }
+        list->rows = rows;
+        list->cap = cap;
+    }
+    bool *lost = &list->lost;
+    bool unlooked = in->verdict == SHK_PASS && in->evidence == SHK_NOT_COVERED;
+    list->rows[list->count++] = (struct shk_finding){
+        .id = finding_text(in->id, lost),
+        .family = finding_text(in->family, lost),
+        .setting = finding_text(in->setting, lost),
+        .verdict = unlooked ? SHK_UNKNOWN : in->verdict,
+        .evidence = in->evidence,
+        .observed = finding_text(in->observed, lost),
+        .expected = finding_text(in->expected, lost),
+        .why = finding_text(in->why, lost),
+        .fix = finding_text(in->fix, lost),
+        .diagnosis = finding_text(in->diagnosis, lost),
+        .source = finding_text(in->source, lost),
+        .fact = finding_text(in->fact, lost),
+        .required = in->required,
+    };
+}
+
+int shk_findings_status(const struct shk_findings *list)
+{
+    return list->lost ? -ENOMEM : 0;
+}
+
+size_t shk_findings_count(const struct shk_findings *list)
+{
+    return list->count;
+}
+
+const struct shk_finding *shk_findings_at(const struct shk_findings *list, size_t i)
+{
+    return &list->rows[i];
+}
+
+int shk_findings_set_nodes(struct shk_findings *list, size_t i, const char *const *nodes,
+                           size_t count)
+{
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t k = 0; copy && k < count; k++) {
+        if (!(copy[k] = strdup(nodes[k]))) {
+            texts_free(copy);
+            copy = NULL;
+        }
+    }
+    if (!copy)
+        return -ENOMEM;
+    texts_free(list->rows[i].nodes);
+    list->rows[i].nodes = copy;
+    return 0;
+}
+
+struct sort_key {
+    struct shk_finding row;
+    size_t family, index;
+};
+
+static int sort_cmp(const void *a, const void *b)
+{
+    static const int rank[SHK_VERDICT_COUNT] = {
+        [SHK_FAIL] = 0, [SHK_WARN] = 1, [SHK_UNKNOWN] = 2, [SHK_PASS] = 3, [SHK_NA] = 4};
+    const struct sort_key *x = a, *y = b;
+    if (x->family != y->family)
+        return x->family < y->family ? -1 : 1;
+    if (x->row.verdict != y->row.verdict)
+        return rank[x->row.verdict] - rank[y->row.verdict];
+    int d = strcmp(x->row.setting, y->row.setting);
+    if (d)
+        return d;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+void shk_findings_sort(struct shk_findings *list)
+{
+    struct sort_key *keys = calloc(list->count + 1, sizeof *keys);
+    if (!keys) {
+        list->lost = true;
+        return;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        size_t first = 0;
+        while (strcmp(list->rows[first].family, list->rows[i].family) != 0)
+            first++;
+        keys[i] = (struct sort_key){list->rows[i], first, i};
+    }
+    qsort(keys, list->count, sizeof *keys, sort_cmp);
+    for (size_t i = 0; i < list->count; i++)
+        list->rows[i] = keys[i].row;
+    free(keys);
+}
+
+struct shk_coverage shk_findings_coverage(const struct shk_findings *list)
+{
+    struct shk_coverage c = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        const struct shk_finding *f = &list->rows[i];
+        c.verdicts[f->verdict]++;
+        if (f->verdict != SHK_NA)
+            c.evidence[f->evidence]++;
+        if (f->verdict == SHK_UNKNOWN && f->required)
+            c.required_unknown++;
+    }
+    return c;
+}
+
+void shk_diagnoses_free(struct shk_diagnoses *list)
+{
+    if (!list)
+        return;
+    for (size_t i = 0; i < list->count; i++) {
+        struct shk_diagnosis_row *r = &list->rows[i];
+        char *const texts[] = {r->key, r->title, r->explanation, r->fix, r->who, r->confidence};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            free(texts[k]);
+        texts_free(r->evidence);
+    }
+    free(list->rows);
+    *list = (struct shk_diagnoses){0};
+}

@@ -1,0 +1,22 @@
+/* Inside of the root handle, shared by host.c and hostcall.c only. */
+#ifndef SHK_CORE_HOST_PRIVATE_H
+#define SHK_CORE_HOST_PRIVATE_H
+
+#include "core/host.h"
+#include <jansson.h>
+
+struct shk_host {
+    char *root;
+    int fd; /* O_PATH of the root */
+    bool live;
+    json_t *calls; /* .shakedown/hostcalls.json of a capture; NULL when live or missing */
+};
+
+/* open() below the root; returns the descriptor or -1 with errno. */
+int shk_host_openat(const struct shk_host *host, const char *path, int flags);
+
+/* Reads .shakedown/hostcalls.json. A capture without one is legal; one that does not parse is not.
+ */
+int shk_host_load_calls(struct shk_host *host, struct shk_error *err);
+
+#endif

@@ -1,0 +1,94 @@
+#include "core/strbuf.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EDIT_MAX = 128 };
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+size_t shk_edit_distance(const char *a, const char *b)
+{
+    size_t la = strlen(a), lb = strlen(b);
+    if (la > EDIT_MAX || lb > EDIT_MAX)
+        return SIZE_MAX;
+    size_t rows[3][EDIT_MAX + 1];
+    size_t *before = rows[0], *prev = rows[1], *cur = rows[2];
+    for (size_t j = 0; j <= lb; j++)
+        prev[j] = j;
+    for (size_t i = 1; i <= la; i++) {
+        cur[0] = i;
+        for (size_t j = 1; j <= lb; j++) {
+            int ca = toupper((unsigned char)a[i - 1]), cb = toupper((unsigned char)b[j - 1]);
+            cur[j] = min3(prev[j] + 1, cur[j - 1] + 1, prev[j - 1] + (ca != cb));
+            if (i > 1 && j > 1 && ca == toupper((unsigned char)b[j - 2]) &&
+                toupper((unsigned char)a[i - 2]) == cb && before[j - 2] + 1 < cur[j])
+                cur[j] = before[j - 2] + 1;
+        }
+        size_t *t = before;
+        before = prev;
+        prev = cur;
+        cur = t;
+    }
+    return prev[lb];
+}
+
+const char *shk_nearest(const char *word, const char *const *names, size_t count)
+{
+    size_t len = strlen(word);
+    size_t best = (len <= 4 ? 1 : len <= 10 ? 2 : 3) + 1;
+    const char *found = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t other = strlen(names[i]);
+        size_t gap = other > len ? other - len : len - other;
+        if (gap >= best || strcmp(word, names[i]) == 0)
+            continue;
+        size_t d = shk_edit_distance(word, names[i]);
+        if (d < best) {
+            best = d;
+            found = names[i];
+        }
+    }
+    return found;
+}
+
+int shk_version_cmp(const char *a, const char *b)
+{
+    if (*a == 'v' || *a == 'V')
+        a++;
+    if (*b == 'v' || *b == 'V')
+        b++;
+    for (;;) {
+        bool da = isdigit((unsigned char)*a), db = isdigit((unsigned char)*b);
+        if (!da && !db)
+            return 0;
+        char *end;
+        unsigned long long va = 0, vb = 0;
+        if (da) {
+            va = strtoull(a, &end, 10);
+            a = *end == '.' ? end + 1 : end + strlen(end) * (*end != '.');
+        }
+        if (db) {
+            vb = strtoull(b, &end, 10);
+            b = *end == '.' ? end + 1 : end + strlen(end) * (*end != '.');
+        }
+        if (va != vb)
+            return va < vb ? -1 : 1;
+    }
+}
+
+char *shk_trim(char *s)
+{
+    while (isspace((unsigned char)*s))
+        s++;
+    size_t len = strlen(s);
+    while (len && isspace((unsigned char)s[len - 1]))
+        s[--len] = '\0';
+    return s;
+}
