@@ -17,7 +17,7 @@ struct shk_check {
     const char *family;
     const char *title; /* one line for `shakedown list checks` */
     void (*eval)(const struct shk_check_context *ctx, struct shk_findings *findings);
-    const char *doc;   /* for explain: what is judged, from which facts, with which thresholds */
+    const char *doc; /* for explain: what is judged, from which facts, with which thresholds */
 };
 
 /* The ordered list. */

@@ -1,0 +1,26 @@
+/* The coded checks, one descriptor each; checks/registry.c has their order. */
+#ifndef SHK_CHECKS_CODED_H
+#define SHK_CHECKS_CODED_H
+
+#include "checks/row.h"
+#include <stdlib.h>
+
+extern const struct shk_check shk_check_probe_health;
+extern const struct shk_check shk_check_collective;
+extern const struct shk_check shk_check_plugin_file, shk_check_plugin_load, shk_check_plugin_abi;
+extern const struct shk_check shk_check_memlock, shk_check_nofile, shk_check_stack, shk_check_shm;
+extern const struct shk_check shk_check_iommu, shk_check_modules, shk_check_peermem,
+    shk_check_numa_balancing;
+extern const struct shk_check shk_check_gpu_presence, shk_check_gpu_driver, shk_check_dev_access,
+    shk_check_rocm;
+extern const struct shk_check shk_check_nic_count, shk_check_nic_link;
+extern const struct shk_check shk_check_hostname, shk_check_socket_choice;
+extern const struct shk_check shk_check_container, shk_check_job, shk_check_vni;
+
+/* GPUs of any maker on the node: -1 unknown. */
+long long shk_gpu_count(const struct shk_facts *facts);
+
+/* "docker" …; NULL when not in a container or not known. */
+const char *shk_container(const struct shk_facts *facts);
+
+#endif

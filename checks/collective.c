@@ -1,0 +1,164 @@
+/* Results of the collectives that were run. */
+#include "checks/coded.h"
+
+#include <string.h>
+
+struct results {
+    const struct shk_facts *facts;
+    struct shk_findings *findings;
+    unsigned count;
+};
+
+static struct shk_fact member(const struct results *results, const char *transport, int len,
+                              const char *name, bool *there_p)
+{
+    struct shk_fact fact = {0};
+    char *key = shk_strf("collective.%.*s.%s", len, transport, name);
+    *there_p = key && shk_facts_get(results->facts, key, &fact) && fact.state == SHK_FACT_PRESENT;
+    free(key);
+    return fact;
+}
+
+static const char *member_text(const struct results *r, const char *t, int len, const char *name)
+{
+    bool there;
+    struct shk_fact fact = member(r, t, len, name, &there);
+    return there ? json_string_value(fact.value) : NULL;
+}
+
+static long long member_int(const struct results *r, const char *t, int len, const char *name)
+{
+    bool there;
+    struct shk_fact fact = member(r, t, len, name, &there);
+    return there && json_is_integer(fact.value) ? json_integer_value(fact.value) : -1;
+}
+
+/* Sizes that were verified: number with no wrong element, number with some, fastest busbw. */
+struct sweep {
+    size_t right, wrong, unverified;
+    double busbw;
+    long long bytes;
+};
+
+static struct sweep sweep_of(const struct results *r, const char *t, int len)
+{
+    struct sweep sweep = {0};
+    bool there;
+    size_t i;
+    json_t *size;
+    struct shk_fact fact = member(r, t, len, "sizes", &there);
+    json_array_foreach(there ? fact.value : NULL, i, size)
+    {
+        long long wrong = shk_member_int(size, "wrong", -1);
+        double busbw = json_number_value(json_object_get(size, "busbw"));
+        sweep.right += wrong == 0;
+        sweep.wrong += wrong > 0;
+        sweep.unverified += wrong < 0;
+        if (busbw > sweep.busbw) {
+            sweep.busbw = busbw;
+            sweep.bytes = shk_member_int(size, "bytes", 0);
+        }
+    }
+    return sweep;
+}
+
+static void say_ok(struct shk_row *row, const struct results *r, const char *t, int len)
+{
+    struct sweep sweep = sweep_of(r, t, len);
+    long long ranks = member_int(r, t, len, "ranks");
+    const char *provider = member_text(r, t, len, "provider");
+    if (sweep.wrong) {
+        shk_row_verdict(row, SHK_FAIL, SHK_TESTED);
+        shk_row_text(&row->why, "wrong elements at %zu of %zu sizes", sweep.wrong,
+                     sweep.wrong + sweep.right + sweep.unverified);
+    } else if (!sweep.right || sweep.unverified) {
+        shk_row_text(&row->why, sweep.right ? "some sizes were not verified"
+                                            : "it ended, but no verified size was recorded");
+    } else if (ranks == 1) {
+        shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
+        shk_row_text(&row->why, "a single rank has nobody to talk to; use --ranks 2 or more");
+    } else {
+        shk_row_verdict(row, SHK_PASS, SHK_TESTED);
+        char *bytes = shk_bytes_text(sweep.bytes);
+        shk_row_text(&row->observed,
+                     "%lld ranks%s%s, %zu sizes verified; best %.2f GB/s busbw at %s", ranks,
+                     provider ? " over " : "", provider ? provider : "", sweep.right, sweep.busbw,
+                     bytes ? bytes : "");
+        free(bytes);
+    }
+}
+
+static void say_failed(struct shk_row *row, const struct results *r, const char *t, int len,
+                       const char *status)
+{
+    const char *reason = member_text(r, t, len, "reason");
+    const char *phase = member_text(r, t, len, "phase");
+    long long rank = member_int(r, t, len, "rank");
+    shk_row_verdict(row, SHK_FAIL, SHK_TESTED);
+    if (rank >= 0)
+        shk_row_text(&row->observed, "%s: rank %lld%s%s", status, rank, phase ? " in phase " : "",
+                     phase ? phase : "");
+    else
+        shk_row_text(&row->observed, "%s%s%s", status, phase ? " in phase " : "",
+                     phase ? phase : "");
+    shk_row_text(&row->why, "%s", reason ? reason : "no reason was recorded");
+    shk_row_text(&row->expected, "every element right on every rank");
+    if (rank >= 0 && (strcmp(status, "crashed") == 0 || strcmp(status, "timeout") == 0))
+        row->diagnosis = "peer-rank-died";
+}
+
+static int one_result(const struct shk_fact *fact, void *arg)
+{
+    static const char *const failures[] = {"wrong", "failed", "timeout", "crashed", NULL};
+    struct results *r = arg;
+    const char *t = fact->key + strlen("collective.");
+    const char *dot = strchr(t, '.');
+    if (!dot || strcmp(dot, ".status") != 0)
+        return 0;
+    int len = (int)(dot - t);
+    const char *status = fact->state == SHK_FACT_PRESENT ? json_string_value(fact->value) : NULL;
+    char *setting = shk_strf("all-reduce (%.*s)", len, t);
+    struct shk_row row = shk_row_start(&shk_check_collective, setting ? setting : "all-reduce");
+    row.fact = fact->key;
+    row.required = 1;
+    r->count++;
+    if (!status) {
+        shk_row_text(&row.why, "%s", fact->reason ? fact->reason : "no status was recorded");
+    } else if (strcmp(status, "ok") == 0) {
+        say_ok(&row, r, t, len);
+    } else if (shk_list_has(failures, status)) {
+        say_failed(&row, r, t, len, status);
+    } else if (strcmp(status, "na") == 0) {
+        const char *reason = member_text(r, t, len, "reason");
+        shk_row_verdict(&row, SHK_NA, SHK_NOT_COVERED);
+        shk_row_text(&row.why, "%s", reason ? reason : "it does not apply here");
+    } else {
+        shk_row_text(&row.why, "unknown status \"%s\"", status);
+    }
+    shk_row_end(r->findings, &row);
+    free(setting);
+    return 0;
+}
+
+static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct results results = {ctx->facts, findings, 0};
+    (void)shk_facts_each(ctx->facts, "collective.", one_result, &results);
+    if (results.count)
+        return;
+    struct shk_row row = shk_row_start(&shk_check_collective, "all-reduce");
+    row.required = 1;
+    shk_row_text(&row.why, "no collective was run");
+    shk_row_text(&row.fix, "shakedown run (without --quick)");
+    shk_row_end(findings, &row);
+}
+
+const struct shk_check shk_check_collective = {
+    .id = "collective.allreduce",
+    .family = "collectives",
+    .title = "A real all-reduce gives the right result",
+    .eval = eval,
+    .doc = "Facts: collective.<transport>.{status, reason, rank, phase, ranks, provider, sizes}.\n"
+           "pass needs status ok, at least two ranks, at least one size, and zero wrong elements "
+           "at each size. A failure names rank and phase. Nothing run is UNKNOWN.",
+};

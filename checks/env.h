@@ -1,0 +1,25 @@
+/* Inside of the environment checks, shared by env.c and profile.c. */
+#ifndef SHK_CHECKS_ENV_H
+#define SHK_CHECKS_ENV_H
+
+#include "checks/row.h"
+
+/* Is `value` one that the profile line accepts (an empty list accepts any)? */
+bool shk_profile_accepts(const struct shk_setting *setting, const struct shk_profile_setting *line,
+                         const char *value);
+
+/* "cxi" or "cxi, efa": what the line accepts, as text (free()); NULL when anything. */
+char *shk_profile_accepted_text(const struct shk_profile_setting *line);
+
+/* Diagnosis key of a profile's recommendation that is not followed; NULL when there is none. */
+const char *shk_profile_diagnosis(const struct shk_profile *profile, const char *name);
+
+/* Name without row in the catalogue that is still no environment variable's business: kernel
+ * parameters and limits. */
+bool shk_is_variable_name(const char *name);
+
+extern const struct shk_check shk_check_env_value;
+extern const struct shk_check shk_check_env_profile;
+extern const struct shk_check shk_check_env_audit;
+
+#endif

@@ -1,0 +1,210 @@
+#include "checks/fabric.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool needs_fabric(const struct shk_profile *profile)
+{
+    return profile->providers && profile->providers[0];
+}
+
+static void eval_library(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_start(&shk_check_fabric_library, "libfabric");
+    struct shk_fact fact;
+    row.fact = "fabric.version";
+    row.required = needs_fabric(ctx->profile);
+    enum shk_look look = shk_look(ctx->facts, "fabric.version", &fact);
+    if (look == SHK_LOOK_PRESENT) {
+        char *text = shk_fabric_text(ctx->facts);
+        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+        shk_row_text(&row.observed, "%s", text ? text : "");
+        free(text);
+        shk_row_end(findings, &row);
+    } else if (look != SHK_LOOK_ABSENT) {
+        shk_row_unread(findings, &row, ctx->facts, "fabric.version");
+    } else if (needs_fabric(ctx->profile)) {
+        const char *provider = ctx->profile->providers[0];
+        shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
+        row.diagnosis = shk_provider_diagnosis(provider, strlen(provider), SHK_PROVIDER_ABSENT);
+        shk_row_text(&row.observed, "not found");
+        shk_row_text(&row.expected, "libfabric with provider %s", provider);
+        shk_row_text(&row.why, "%s",
+                     fact.reason ? fact.reason : "no libfabric.so.1 where the loader looks");
+        shk_row_text(&row.fix, "put the directory of libfabric.so.1 into LD_LIBRARY_PATH");
+        shk_row_end(findings, &row);
+    } else {
+        shk_row_na(findings, &row, "not found, and profile %s does not need it: %s",
+                   ctx->profile->name, fact.reason ? fact.reason : "");
+    }
+}
+
+const struct shk_check shk_check_fabric_library = {
+    .id = "fabric.library",
+    .family = "libfabric",
+    .title = "libfabric is found and loads",
+    .eval = eval_library,
+    .doc = "Facts: fabric.version, fabric.path (of the file that was really loaded).\n"
+           "FAIL when it is not there and the profile names providers; n/a when nothing needs it.",
+};
+
+static bool in_container(const struct shk_facts *facts)
+{
+    const char *container = shk_facts_get_text(facts, "host.container");
+    return container && strcmp(container, "none") != 0;
+}
+
+/* A provider that is in the library but offers nothing: what is in the way? */
+static void say_no_domain(const struct shk_check_context *ctx, struct shk_row *row,
+                          const char *provider)
+{
+    long long nics = shk_device_count(ctx->facts, provider);
+    if (nics == 0) {
+        shk_row_text(&row->why, "no %s device is on this node", provider);
+        return;
+    }
+    if (nics > 0 && in_container(ctx->facts)) {
+        row->diagnosis = "rdma-device-not-in-container";
+        shk_row_text(&row->why,
+                     "the node has %lld %s devices, but inside this container none can be used",
+                     nics, provider);
+        shk_row_text(&row->fix, strcmp(provider, "cxi") == 0
+                                    ? "pass /dev/cxi* and libcxi into the container"
+                                    : "pass /dev/infiniband into the container");
+        return;
+    }
+    shk_row_text(&row->why, "the provider is in the library, but offers nothing: device node, "
+                            "permission, or network service (VNI) missing");
+}
+
+static void profile_provider(const struct shk_check_context *ctx, struct shk_findings *findings,
+                             const char *provider)
+{
+    char *setting = shk_strf("provider %s", provider), *library = shk_fabric_text(ctx->facts);
+    struct shk_row row = shk_row_start(&shk_check_fabric_provider, setting ? setting : provider);
+    size_t len = strlen(provider);
+    enum shk_provider_state state = shk_provider_state(ctx->facts, provider, len);
+    row.required = 1;
+    row.fact = "fabric.providers, fabric.core_providers";
+    shk_row_text(&row.expected, "offered by libfabric");
+    if (state == SHK_PROVIDER_UNKNOWN) {
+        shk_row_unread(findings, &row, ctx->facts, "fabric.providers");
+        goto out;
+    }
+    if (state == SHK_PROVIDER_USABLE) {
+        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
+        shk_row_text(&row.observed, "offered by %s", library ? library : "libfabric");
+        shk_row_end(findings, &row);
+        goto out;
+    }
+    bool one_node = shk_job_nodes(ctx->facts) == 1;
+    char *have = shk_fabric_providers_text(ctx->facts);
+    row.diagnosis = shk_provider_diagnosis(provider, len, state);
+    shk_row_text(&row.observed, "providers: %s", have ? have : "");
+    if (state == SHK_PROVIDER_ABSENT) {
+        shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
+        shk_row_text(&row.why, "the loaded %s was built without it", library ? library : "library");
+        shk_row_text(&row.fix, "put the site's libfabric with provider %s first in LD_LIBRARY_PATH",
+                     provider);
+    } else {
+        shk_row_verdict(&row, one_node ? SHK_WARN : SHK_FAIL, SHK_EFFECT);
+        say_no_domain(ctx, &row, provider);
+    }
+    free(have);
+    shk_row_end(findings, &row);
+out:
+    free(setting);
+    free(library);
+}
+
+static void eval_provider(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    const char *const *p = ctx->profile->providers;
+    if (!needs_fabric(ctx->profile) ||
+        shk_look(ctx->facts, "fabric.version", NULL) == SHK_LOOK_ABSENT) {
+        struct shk_row row = shk_row_start(&shk_check_fabric_provider, "provider");
+        shk_row_na(findings, &row,
+                   needs_fabric(ctx->profile) ? "no libfabric to ask"
+                                              : "profile %s needs no particular provider",
+                   ctx->profile->name);
+        return;
+    }
+    for (; *p; p++)
+        profile_provider(ctx, findings, *p);
+}
+
+const struct shk_check shk_check_fabric_provider = {
+    .id = "fabric.provider",
+    .family = "libfabric",
+    .title = "The providers of the profile are in the loaded libfabric and offer a domain",
+    .eval = eval_provider,
+    .doc = "Facts: fabric.providers (those for which fi_getinfo() offers a domain), "
+           "fabric.core_providers (those that the library contains).\n"
+           "Not in the library: FAIL. In the library, but without domain: FAIL, or WARN in a job "
+           "of one node, where a fabric such as Slingshot may give no network service.",
+};
+
+/* Several copies of a library: which one is taken depends on the search path. */
+static void copies_row(const struct shk_check_context *ctx, struct shk_findings *findings,
+                       const char *key, const char *path_key, const char *name,
+                       const char *diagnosis)
+{
+    const json_t *copies = shk_facts_get_array(ctx->facts, key);
+    struct shk_row row = shk_row_start(&shk_check_fabric_copies, name);
+    row.fact = key;
+    if (json_array_size(copies) < 2) {
+        shk_row_na(findings, &row, copies ? "one copy" : "copies were not looked for");
+        return;
+    }
+    const char *taken = shk_facts_get_text(ctx->facts, path_key);
+    const char *first = NULL;
+    bool differ = false;
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    size_t i;
+    json_t *copy;
+    json_array_foreach((json_t *)copies, i, copy)
+    {
+        const char *path = shk_member_text(copy, "path");
+        const char *version = shk_member_text(copy, "version");
+        if (!path)
+            continue;
+        shk_strbuf_printf(&sb, "%s%s (%s)", sb.len ? ", " : "", path, version ? version : "?");
+        if (version && first)
+            differ |= strcmp(version, first) != 0;
+        else if (version)
+            first = version;
+    }
+    shk_row_verdict(&row, differ ? SHK_WARN : SHK_PASS, SHK_EFFECT);
+    shk_row_text(&row.observed, "%s", shk_strbuf_text(&sb));
+    if (differ) {
+        row.diagnosis = diagnosis;
+        shk_row_text(&row.why, "copies of different versions are in reach; the loader takes %s",
+                     taken ? taken : "the first on its path");
+        shk_row_text(&row.fix, "leave only the wanted directory in LD_LIBRARY_PATH");
+    }
+    shk_strbuf_free(&sb);
+    shk_row_end(findings, &row);
+}
+
+static void eval_copies(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    static const struct {
+        const char *key, *path, *name, *diagnosis;
+    } libs[] = {
+        {"fabric.copies", "fabric.path", "libfabric copies", "libfabric-wrong-version-loaded"},
+        {"nccl.copies", "nccl.path", "libnccl copies", "libnccl-wrong-version-loaded"},
+        {"rccl.copies", "rccl.path", "librccl copies", "libnccl-wrong-version-loaded"},
+    };
+    for (size_t i = 0; i < sizeof(libs) / sizeof(libs[0]); i++)
+        copies_row(ctx, findings, libs[i].key, libs[i].path, libs[i].name, libs[i].diagnosis);
+}
+
+const struct shk_check shk_check_fabric_copies = {
+    .id = "library.copies",
+    .family = "libraries",
+    .title = "Only one version of each library is in reach of the loader",
+    .eval = eval_copies,
+    .doc = "Facts: fabric.copies, nccl.copies, rccl.copies ([{path, version}]).\n"
+           "WARN when copies of different versions are in reach: MPI, the framework and the net "
+           "plugin may each load another one.",
+};

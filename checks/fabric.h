@@ -1,0 +1,34 @@
+/* What the loaded libfabric offers, for the fabric checks and for FI_PROVIDER. */
+#ifndef SHK_CHECKS_FABRIC_H
+#define SHK_CHECKS_FABRIC_H
+
+#include "checks/row.h"
+
+enum shk_provider_state {
+    SHK_PROVIDER_UNKNOWN,
+    SHK_PROVIDER_ABSENT,    /* not in the library */
+    SHK_PROVIDER_NO_DOMAIN, /* there, but offers nothing on this node */
+    SHK_PROVIDER_USABLE     /* fi_getinfo() offers at least one domain */
+};
+
+/* Layered names ("verbs;ofi_rxm") match by their core part too. */
+enum shk_provider_state shk_provider_state(const struct shk_facts *facts, const char *provider,
+                                           size_t len);
+
+/* Diagnosis key when `provider` is not usable. */
+const char *shk_provider_diagnosis(const char *provider, size_t len, enum shk_provider_state state);
+
+/* "libfabric /path (1.17.0)": a new string. */
+char *shk_fabric_text(const struct shk_facts *facts);
+
+/* Providers in the library: a new string, "a, b, c". */
+char *shk_fabric_providers_text(const struct shk_facts *facts);
+
+/* The value of FI_PROVIDER against the library; same contract as shk_resolve(). */
+bool shk_resolve_provider(const struct shk_check_context *ctx, const char *value,
+                          struct shk_row *row);
+
+extern const struct shk_check shk_check_fabric_library, shk_check_fabric_provider,
+    shk_check_fabric_copies;
+
+#endif

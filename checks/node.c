@@ -1,0 +1,139 @@
+/* What several checks ask about the node, the job and the active profile. */
+#include "checks/coded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Providers that move data with a NIC which reads user memory, so that memory must be pinned. */
+static const char *const rdma_providers[] = {"cxi", "efa", "verbs", "psm3", "opx", "usnic", NULL};
+
+/* Kinds of pci.count.* and the list that the driver offers, if any. */
+static const struct {
+    const char *kind, *list;
+} device_lists[] = {
+    {"gpu-nvidia", "gpu.nvidia.devices"},
+    {"gpu-amd", "gpu.amd.devices"},
+    {"neuron", "neuron.devices"},
+    {"cxi", "cxi.devices"},
+};
+
+const char *shk_env_get(const struct shk_facts *facts, const char *name)
+{
+    char *key = shk_strf("env.%s", name), *file_key = shk_strf("env.file.%s", name);
+    const char *text = key ? shk_facts_get_text(facts, key) : NULL;
+    if (!text && file_key)
+        text = shk_facts_get_text(facts, file_key);
+    free(key);
+    free(file_key);
+    return text;
+}
+
+static int any_fact(const struct shk_fact *fact, void *arg)
+{
+    (void)fact;
+    (void)arg;
+    return 1;
+}
+
+bool shk_env_known(const struct shk_facts *facts)
+{
+    const char *status = shk_facts_get_text(facts, "probe.env.status");
+    if (status)
+        return strcmp(status, "ok") == 0;
+    return shk_facts_each(facts, "env.", any_fact, NULL) != 0;
+}
+
+static long long list_count(const struct shk_facts *facts, const char *key)
+{
+    struct shk_fact fact;
+    switch (shk_look(facts, key, &fact)) {
+    case SHK_LOOK_PRESENT:
+        return json_is_array(fact.value) ? (long long)json_array_size(fact.value) : -1;
+    case SHK_LOOK_ABSENT: return 0;
+    default: return -1;
+    }
+}
+
+long long shk_device_count(const struct shk_facts *facts, const char *kind)
+{
+    char *key = shk_strf("pci.count.%s", kind);
+    long long count = -1;
+    if (key) {
+        count = shk_facts_get_int(facts, key, -1);
+        if (count < 0 && shk_look(facts, key, NULL) == SHK_LOOK_ABSENT)
+            count = 0;
+    }
+    free(key);
+    for (size_t i = 0; count < 0 && i < sizeof(device_lists) / sizeof(device_lists[0]); i++)
+        if (strcmp(device_lists[i].kind, kind) == 0)
+            count = list_count(facts, device_lists[i].list);
+    return count;
+}
+
+long long shk_job_nodes(const struct shk_facts *facts)
+{
+    long long nodes = shk_facts_get_int(facts, "job.nodes", -1);
+    if (nodes > 0)
+        return nodes;
+    const char *launcher = shk_facts_get_text(facts, "job.launcher");
+    return launcher && strcmp(launcher, "local") == 0 ? 1 : -1;
+}
+
+const struct shk_profile_setting *shk_profile_line(const struct shk_check_context *ctx,
+                                                   const char *name, int *holds_p)
+{
+    const struct shk_profile *profile = ctx->profile;
+    const struct shk_profile_setting *maybe = NULL;
+    for (size_t i = 0; i < profile->settings_count; i++) {
+        const struct shk_profile_setting *line = &profile->settings[i];
+        if (strcmp(line->name, name) != 0)
+            continue;
+        int holds = shk_condition_holds(line->condition, ctx->facts);
+        if (holds == 1) {
+            if (holds_p)
+                *holds_p = 1;
+            return line;
+        }
+        if (holds < 0 && !maybe)
+            maybe = line;
+    }
+    if (maybe && holds_p)
+        *holds_p = -1;
+    return maybe;
+}
+
+bool shk_profile_wants_provider(const struct shk_profile *profile, const char *provider)
+{
+    return shk_list_has(profile->providers, provider);
+}
+
+bool shk_profile_is_rdma(const struct shk_profile *profile)
+{
+    for (const char *const *p = profile->providers; p && *p; p++) {
+        size_t len = strcspn(*p, ";");
+        for (const char *const *r = rdma_providers; *r; r++)
+            if (strlen(*r) == len && strncmp(*p, *r, len) == 0)
+                return true;
+    }
+    return false;
+}
+
+long long shk_gpu_count(const struct shk_facts *facts)
+{
+    static const char *const kinds[] = {"gpu-nvidia", "gpu-amd", "neuron"};
+    long long total = 0;
+    bool unknown = false;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        long long count = shk_device_count(facts, kinds[i]);
+        if (count > 0)
+            total += count;
+        unknown |= count < 0;
+    }
+    return total == 0 && unknown ? -1 : total;
+}
+
+const char *shk_container(const struct shk_facts *facts)
+{
+    const char *container = shk_facts_get_text(facts, "host.container");
+    return container && strcmp(container, "none") != 0 ? container : NULL;
+}

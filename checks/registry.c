@@ -1,0 +1,58 @@
+#include "checks/coded.h"
+#include "checks/env.h"
+#include "checks/fabric.h"
+
+#include <errno.h>
+
+/* Order of the matrix: how the look went, what was tested, then from the hardware up to the
+ * variables. */
+static const struct shk_check *const checks[] = {
+    &shk_check_probe_health,
+    &shk_check_collective,
+    &shk_check_gpu_presence,
+    &shk_check_gpu_driver,
+    &shk_check_rocm,
+    &shk_check_dev_access,
+    &shk_check_nic_count,
+    &shk_check_nic_link,
+    &shk_check_fabric_library,
+    &shk_check_fabric_provider,
+    &shk_check_fabric_copies,
+    &shk_check_plugin_file,
+    &shk_check_plugin_load,
+    &shk_check_plugin_abi,
+    &shk_check_hostname,
+    &shk_check_socket_choice,
+    &shk_check_iommu,
+    &shk_check_modules,
+    &shk_check_peermem,
+    &shk_check_numa_balancing,
+    &shk_check_memlock,
+    &shk_check_nofile,
+    &shk_check_stack,
+    &shk_check_shm,
+    &shk_check_container,
+    &shk_check_job,
+    &shk_check_vni,
+    &shk_check_env_value,
+    &shk_check_env_profile,
+    &shk_check_env_audit,
+};
+
+const struct shk_check *const *shk_checks(size_t *count_p)
+{
+    *count_p = sizeof(checks) / sizeof(checks[0]);
+    return checks;
+}
+
+int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *findings,
+                   struct shk_error *err)
+{
+    if (!ctx->profile)
+        return shk_error_set(err, EINVAL, "no profile to judge by");
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+        checks[i]->eval(ctx, findings);
+    if (shk_findings_status(findings) < 0)
+        return shk_error_set(err, ENOMEM, "out of memory while judging");
+    return 0;
+}

@@ -1,0 +1,93 @@
+/* Small helpers of the checks: one row of the matrix in the making, and how a fact looks. */
+#ifndef SHK_CHECKS_ROW_H
+#define SHK_CHECKS_ROW_H
+
+#include "checks/check.h"
+#include "core/strbuf.h"
+
+/* A row under construction. The four texts are owned (set them with shk_row_text()); everything
+ * else is borrowed until shk_row_end(). */
+struct shk_row {
+    const char *id, *family, *setting;
+    enum shk_verdict verdict;
+    enum shk_evidence evidence;
+    char *observed, *expected, *why, *fix;
+    const char *diagnosis, *source, *fact;
+    int required;
+};
+
+/* A row of `check` about `setting`: UNKNOWN and not covered until somebody says otherwise. */
+struct shk_row shk_row_start(const struct shk_check *check, const char *setting);
+
+/* Sets one of the four texts (frees the one before). */
+void shk_row_text(char **slot, const char *fmt, ...) SHK_PRINTF(2, 3);
+
+/* Sets verdict and evidence together. */
+void shk_row_verdict(struct shk_row *row, enum shk_verdict verdict, enum shk_evidence evidence);
+
+/* Adds the row to findings and frees its texts. */
+void shk_row_end(struct shk_findings *findings, struct shk_row *row);
+
+enum shk_look {
+    SHK_LOOK_PRESENT,
+    SHK_LOOK_ABSENT, /* looked, there is none */
+    SHK_LOOK_FAILED, /* looked, could not read */
+    SHK_LOOK_MISSING /* nothing looked */
+};
+
+/* How `key` looks; *fact_p (may be NULL) is filled unless missing. */
+enum shk_look shk_look(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p);
+
+/* Makes the row UNKNOWN, with the reason why `key` is not known, and ends it. */
+void shk_row_unread(struct shk_findings *findings, struct shk_row *row,
+                    const struct shk_facts *facts, const char *key);
+
+/* Makes the row n/a with that reason, and ends it. */
+void shk_row_na(struct shk_findings *findings, struct shk_row *row, const char *fmt, ...)
+    SHK_PRINTF(3, 4);
+
+/* Member of a JSON object as text (NULL unless a string), integer or bool (fallback unless of that
+ * type). */
+const char *shk_member_text(const json_t *object, const char *name);
+long long shk_member_int(const json_t *object, const char *name, long long fallback);
+bool shk_member_bool(const json_t *object, const char *name, bool fallback);
+
+/* Does an array of strings hold `text` (exactly, or ignoring case)? */
+bool shk_array_has(const json_t *array, const char *text, bool ignore_case);
+
+/* Adds the strings of an array, separated by ", ", at most `max` of them, then "…". "none" when
+ * there is none. */
+void shk_strbuf_array(struct shk_strbuf *sb, const json_t *array, size_t max);
+
+/* Number of entries of a NULL-terminated list (NULL is empty), and membership. */
+size_t shk_list_count(const char *const *list);
+bool shk_list_has(const char *const *list, const char *text);
+
+/* "64 KiB", "1.5 GiB", "unlimited" for -1: a new string. */
+char *shk_bytes_text(long long bytes);
+
+/* Environment value that the job sees: the environment, else nccl.conf and friends. NULL when
+ * neither sets it. */
+const char *shk_env_get(const struct shk_facts *facts, const char *name);
+
+/* Kinds of hardware that the facts show: -1 unknown, else the count. `kind` is the last part of
+ * pci.count.<kind>; for GPUs the driver's own list counts when PCI was not read. */
+long long shk_device_count(const struct shk_facts *facts, const char *kind);
+
+/* Nodes of the job: 1 for a local run, -1 unknown. */
+long long shk_job_nodes(const struct shk_facts *facts);
+
+/* The line of the active profile about `name`, NULL when there is none or its condition is known
+ * not to hold. *holds_p (may be NULL): 1 holds, -1 cannot tell. */
+const struct shk_profile_setting *shk_profile_line(const struct shk_check_context *ctx,
+                                                   const char *name, int *holds_p);
+
+/* Was the environment captured at all? Then a variable without a fact is not set. */
+bool shk_env_known(const struct shk_facts *facts);
+
+bool shk_profile_wants_provider(const struct shk_profile *profile, const char *provider);
+
+/* Does the profile expect RDMA hardware (any provider that registers memory with a NIC)? */
+bool shk_profile_is_rdma(const struct shk_profile *profile);
+
+#endif
