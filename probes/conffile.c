@@ -1,0 +1,287 @@
+/* Settings that libraries read from files: nccl.conf, rccl.conf, libfabric.conf.
+ *
+ * All three take a line apart at its first '=' and keep every blank and quote on both sides. Lines
+ * without '=' are skipped; the first definition of a name wins, over later lines and later files,
+ * and the environment wins over all files (unless FI_PREFER_SYSCONFIG is on). NVIDIA/nccl
+ * src/misc/param.cc, ROCm/rccl src/misc/param.cc, ofiwg/libfabric src/var.c. */
+#include "core/strbuf.h"
+#include "probes/envnames.h"
+#include "probes/gather.h"
+#include "probes/registry.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum conffile_reader { CONFFILE_NCCL, CONFFILE_RCCL, CONFFILE_LIBFABRIC };
+
+static const struct {
+    const char *name;
+    size_t limit; /* longest name and value (nccl, rccl) or line (libfabric) that it keeps */
+} conffile_readers[] = {
+    [CONFFILE_NCCL] = {"nccl", 1023},
+    [CONFFILE_RCCL] = {"rccl", 1023},
+    [CONFFILE_LIBFABRIC] = {"libfabric", 2046},
+};
+
+struct conffile {
+    struct shk_gather *g;
+    json_t *files;    /* value of env.files */
+    json_t *problems; /* value of env.file_problems */
+    json_t *seen[3];  /* per reader: name → "path:line" of the definition that wins */
+};
+
+static void conffile_problem(struct conffile *c, const char *path, int line, const char *fmt, ...)
+    SHK_PRINTF(4, 5);
+
+static void conffile_problem(struct conffile *c, const char *path, int line, const char *fmt, ...)
+{
+    struct shk_error text;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text.text, sizeof text.text, fmt, args);
+    va_end(args);
+    json_t *entry = json_object();
+    json_object_set_new(entry, "path", shk_gather_str(path));
+    json_object_set_new(entry, "line", line ? json_integer(line) : json_null());
+    json_object_set_new(entry, "problem", shk_gather_str(text.text));
+    json_array_append_new(c->problems, entry);
+}
+
+/* What is odd about a value that will be taken literally; NULL when nothing is. */
+static const char *conffile_odd_value(const char *value)
+{
+    size_t n = strlen(value);
+    if (n && value[n - 1] == '\r')
+        return "the value ends in a carriage return (DOS line end), which becomes part of it";
+    if (n && (isspace((unsigned char)value[0]) || isspace((unsigned char)value[n - 1])))
+        return "the blank next to the value becomes part of it";
+    if (n > 1 && (value[0] == '"' || value[0] == '\'') && value[n - 1] == value[0])
+        return "the quotes become part of the value";
+    return NULL;
+}
+
+/* Records a well-formed line. True when it is the definition that counts. */
+static bool conffile_define(struct conffile *c, enum conffile_reader reader, const char *place,
+                            const char *name, const char *value)
+{
+    char key[256];
+    const char *why = NULL;
+    struct shk_fact known;
+    if (json_object_get(c->seen[reader], name))
+        return false;
+    json_object_set_new(c->seen[reader], name, shk_gather_str(place));
+    /* Another library's file may define it, too: the first in the order of this probe stays. */
+    if (!shk_gather_key(key, sizeof key, "env.file.", name) ||
+        shk_facts_get(c->g->facts, key, &known))
+        return true;
+    if (shk_env_is_secret(name, value, &why))
+        shk_gather_failed(c->g, key, place, "redacted: %s", why);
+    else
+        shk_gather_text(c->g, key, value, place);
+    return true;
+}
+
+static void conffile_entry(struct conffile *c, enum conffile_reader reader, json_t *entries,
+                           const char *path, int line, const char *name, const char *value)
+{
+    struct shk_env_match match;
+    const char *odd = conffile_odd_value(value), *why = NULL;
+    size_t limit = conffile_readers[reader].limit;
+    if (!shk_env_name_ok(name)) {
+        conffile_problem(c, path, line,
+                         "'%.60s' is taken as the name, blanks included: nothing reads it", name);
+        return;
+    }
+    if (!shk_env_classify(name, &match)) {
+        conffile_problem(c, path, line, "%.60s is no setting of a known library", name);
+        return;
+    }
+    if (odd)
+        conffile_problem(c, path, line, "%.60s: %s", name, odd);
+    if (strlen(name) > 200 || strlen(value) > limit)
+        conffile_problem(c, path, line, "%.60s: longer than %s keeps, cut after %zu bytes", name,
+                         conffile_readers[reader].name, limit);
+    char *place = shk_strf("%s:%d", path, line);
+    bool used = place && conffile_define(c, reader, place, name, value);
+    if (!used)
+        conffile_problem(c, path, line, "%.60s is already set in %s: this line has no effect", name,
+                         shk_gather_get(c->seen[reader], name));
+    json_t *entry = json_object();
+    json_object_set_new(entry, "name", shk_gather_str(name));
+    json_object_set_new(entry, "value",
+                        shk_env_is_secret(name, value, &why) ? json_null() : shk_gather_str(value));
+    json_object_set_new(entry, "line", json_integer(line));
+    json_object_set_new(entry, "used", json_boolean(used));
+    json_array_append_new(entries, entry);
+    free(place);
+}
+
+static void conffile_line(struct conffile *c, enum conffile_reader reader, json_t *entries,
+                          const char *path, int line, char *text)
+{
+    char *eq = strchr(text, '=');
+    if (*text == '#' || text[strspn(text, " \t\r")] == '\0')
+        return;
+    if (!eq) {
+        conffile_problem(c, path, line, "no '=' in the line: skipped");
+        return;
+    }
+    *eq = '\0';
+    conffile_entry(c, reader, entries, path, line, text, eq + 1);
+}
+
+static void conffile_parse(struct conffile *c, enum conffile_reader reader, json_t *entries,
+                           const char *path, char *text, size_t len)
+{
+    int line = 1;
+    for (char *p = text; p < text + len; line++) {
+        char *end = memchr(p, '\n', (size_t)(text + len - p));
+        if (!end)
+            end = text + len;
+        *end = '\0';
+        if (strlen(p) != (size_t)(end - p))
+            conffile_problem(c, path, line, "a NUL byte ends the line early");
+        conffile_line(c, reader, entries, path, line, p);
+        p = end + 1;
+    }
+}
+
+static void conffile_read(struct conffile *c, enum conffile_reader reader, const char *path,
+                          bool asked_for)
+{
+    struct shk_error err;
+    char *text = NULL;
+    size_t len = 0;
+    json_t *file = json_object(), *entries = json_array();
+    int rc = shk_host_read(c->g->host, path, &text, &len, &err);
+    bool absent = rc == -ENOENT && shk_gather_missing(c->g->host, path, "/etc");
+    json_object_set_new(file, "path", shk_gather_str(path));
+    json_object_set_new(file, "reader", json_string(conffile_readers[reader].name));
+    json_object_set_new(file, "state", json_string(!rc ? "read" : absent ? "absent" : "failed"));
+    if (!rc)
+        conffile_parse(c, reader, entries, path, text, len);
+    else if (!absent)
+        conffile_problem(c, path, 0, "%s", err.text);
+    else if (asked_for)
+        conffile_problem(c, path, 0, "NCCL_CONF_FILE names it, but it does not exist");
+    json_object_set_new(file, "entries", entries);
+    json_array_append_new(c->files, file);
+    free(text);
+}
+
+/* The home directory as NCCL finds it: the password entry of the user, not $HOME. Users of a
+ * directory service have no line in /etc/passwd; for them $HOME is the best guess. */
+static char *conffile_home(const struct shk_host *host)
+{
+    char *text = NULL, *save, *home = NULL;
+    json_t *ids = NULL;
+    long long uid = -1;
+    if (shk_hostcall(host, SHK_CALL_IDS, &ids, NULL) == 0 &&
+        json_is_integer(json_object_get(ids, "uid")))
+        uid = json_integer_value(json_object_get(ids, "uid"));
+    json_decref(ids);
+    if (uid >= 0 && shk_host_read(host, "/etc/passwd", &text, NULL, NULL) == 0)
+        for (char *line = strtok_r(text, "\n", &save); line && !home;
+             line = strtok_r(NULL, "\n", &save)) {
+            /* name:password:uid:gid:comment:home:shell */
+            char *field[7] = {0}, *rest = line;
+            for (int i = 0; i < 7 && rest; i++)
+                field[i] = strsep(&rest, ":");
+            char *end = NULL;
+            if (field[5] && strtoll(field[2], &end, 10) == uid && end != field[2] && !*end)
+                home = strdup(field[5]);
+        }
+    free(text);
+    if (home && *home == '/')
+        return home;
+    free(home);
+    const char *guess = shk_host_getenv(host, "HOME");
+    return guess && *guess == '/' ? strdup(guess) : NULL;
+}
+
+static void conffile_read_home(struct conffile *c, enum conffile_reader reader, const char *home,
+                               const char *name)
+{
+    char *path = home ? shk_strf("%s/%s", home, name) : NULL;
+    if (path)
+        conffile_read(c, reader, path, false);
+    else
+        conffile_problem(c, name, 0, "the home directory is not known");
+    free(path);
+}
+
+/* libfabric looks below the prefix it was built with; which copy gets loaded is not known here. */
+static void conffile_libfabric(struct conffile *c)
+{
+    static const char *const paths[] = {
+        "/etc/libfabric.conf",
+        "/usr/etc/libfabric.conf",
+        "/usr/local/etc/libfabric.conf",
+        "/opt/amazon/efa/etc/libfabric.conf",
+    };
+    char **versions = NULL;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (i == 0 || shk_host_exists(c->g->host, "%s", paths[i]))
+            conffile_read(c, CONFFILE_LIBFABRIC, paths[i], false);
+    if (shk_host_list(c->g->host, &versions, NULL, NULL, "/opt/cray/libfabric") != 0)
+        return;
+    for (char **v = versions; *v; v++) {
+        char *path = shk_strf("/opt/cray/libfabric/%s/etc/libfabric.conf", *v);
+        if (path && shk_host_exists(c->g->host, "%s", path))
+            conffile_read(c, CONFFILE_LIBFABRIC, path, false);
+        free(path);
+    }
+    shk_host_list_free(versions);
+}
+
+static void conffile_all(struct conffile *c)
+{
+    char *home = conffile_home(c->g->host);
+    const char *asked = shk_host_getenv(c->g->host, "NCCL_CONF_FILE");
+    if (asked && *asked == '/')
+        conffile_read(c, CONFFILE_NCCL, asked, true);
+    else if (asked && *asked)
+        conffile_problem(c, asked, 0,
+                         "NCCL_CONF_FILE is relative: which file that is depends on "
+                         "the working directory");
+    else
+        conffile_read_home(c, CONFFILE_NCCL, home, ".nccl.conf");
+    conffile_read(c, CONFFILE_NCCL, "/etc/nccl.conf", false);
+    conffile_read_home(c, CONFFILE_RCCL, home, ".rccl.conf");
+    conffile_read(c, CONFFILE_RCCL, "/etc/rccl.conf", false);
+    conffile_libfabric(c);
+    free(home);
+}
+
+static int conffile_run(struct shk_probe_context *ctx, struct shk_error *err)
+{
+    struct shk_gather g = shk_gather_begin(ctx);
+    struct conffile c = {.g = &g, .files = json_array(), .problems = json_array()};
+    for (size_t i = 0; i < sizeof c.seen / sizeof *c.seen; i++)
+        c.seen[i] = json_object();
+    conffile_all(&c);
+    shk_gather_present(&g, "env.files", c.files, NULL, "configuration files");
+    if (json_array_size(c.problems) > 0)
+        shk_gather_present(&g, "env.file_problems", json_incref(c.problems), NULL,
+                           "configuration files");
+    else
+        shk_gather_absent(&g, "env.file_problems", "configuration files", "nothing to object to");
+    json_decref(c.problems);
+    for (size_t i = 0; i < sizeof c.seen / sizeof *c.seen; i++)
+        json_decref(c.seen[i]);
+    return shk_gather_end(&g, err);
+}
+
+static const char *const conffile_provides[] = {"env.files", "env.file_problems", "env.file.",
+                                                NULL};
+
+const struct shk_probe shk_probe_conffile = {
+    .name = "conffile",
+    .phase = SHK_PHASE_HOST,
+    .doc = "settings in nccl.conf, rccl.conf and libfabric.conf",
+    .provides = conffile_provides,
+    .deadline_ms = 5000,
+    .run = conffile_run,
+};
