@@ -74,6 +74,14 @@ const struct shk_finding *shk_findings_at(const struct shk_findings *list, size_
 int shk_findings_set_nodes(struct shk_findings *list, size_t i, const char *const *nodes,
                            size_t count) SHK_MUST_CHECK;
 
+/* Adds the findings of one node to a list over many nodes: a row that says the same as one already
+ * there only gains the node's name. The index that makes this linear lives in *fold_p: start with
+ * NULL, free with shk_findings_fold_free(). */
+struct shk_findings_fold;
+int shk_findings_fold(struct shk_findings *list, struct shk_findings_fold **fold_p,
+                      const struct shk_findings *node_findings, const char *node) SHK_MUST_CHECK;
+void shk_findings_fold_free(struct shk_findings_fold *fold);
+
 /* Matrix order: family as first seen, then fail, warn, unknown, pass, na, then setting. Stable. */
 void shk_findings_sort(struct shk_findings *list);
 

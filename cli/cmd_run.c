@@ -1,0 +1,19 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/session.h"
+
+int shk_cmd_run(const struct shk_options *options, int argc, char **argv)
+{
+    struct shk_session session;
+    int rc = shk_session_begin(&session, options, argc, argv);
+    if (rc == SHK_EXIT_OK)
+        rc = shk_session_gather(&session);
+    if (rc == SHK_EXIT_OK)
+        rc = shk_session_measure(&session);
+    if (rc == SHK_EXIT_OK)
+        rc = shk_session_judge(&session);
+    if (rc == SHK_EXIT_OK)
+        rc = shk_session_report(&session);
+    shk_session_end(&session);
+    return rc;
+}

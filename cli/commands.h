@@ -1,0 +1,17 @@
+/* The commands, one short file each: take the parsed options, return an enum shk_exit. */
+#ifndef SHK_CLI_COMMANDS_H
+#define SHK_CLI_COMMANDS_H
+
+#include "cli/options.h"
+
+int shk_cmd_run(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_probe(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_check(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_bench(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_list(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_explain(const struct shk_options *options, int argc, char **argv);
+
+/* What --version prints. */
+void shk_version_print(FILE *out);
+
+#endif

@@ -1,0 +1,13 @@
+/* Exit codes: official interface, see the manual. */
+#ifndef SHK_CLI_EXIT_CODE_H
+#define SHK_CLI_EXIT_CODE_H
+
+enum shk_exit {
+    SHK_EXIT_OK = 0,       /* nothing failed */
+    SHK_EXIT_FAIL = 1,     /* at least one FAIL (or WARN with --fail-on warn) */
+    SHK_EXIT_USAGE = 2,    /* usage or configuration error, unusable input */
+    SHK_EXIT_UNKNOWN = 3,  /* no FAIL, but a required check is UNKNOWN (--fail-on unknown) */
+    SHK_EXIT_INTERNAL = 4, /* internal error, or output could not be written */
+};
+
+#endif

@@ -1,0 +1,46 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+
+#include <locale.h>
+#include <signal.h>
+
+/* help and version go through the same write path: a full disk there is an error too */
+static int main_print(const struct shk_options *options, const struct shk_command *command)
+{
+    struct shk_error err = {""};
+    struct shk_output out;
+    int rc = shk_output_begin(&out, &err);
+    if (!rc && options->version)
+        shk_version_print(out.stream);
+    else if (!rc)
+        shk_options_help(command, out.stream);
+    if (!rc)
+        rc = shk_output_finish(&out, NULL, &err);
+    if (rc)
+        shk_say("%s", err.text);
+    return rc ? SHK_EXIT_INTERNAL : SHK_EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct shk_options options;
+    const struct shk_command *command = NULL;
+    struct shk_error err = {""};
+    int rc;
+    setlocale(LC_CTYPE, "");
+    /* a parent that ignores SIGCHLD would take our children's exit status from us */
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+    if (shk_options_parse(argc, argv, &options, &command, &err)) {
+        shk_say("%s", err.text);
+        rc = SHK_EXIT_USAGE;
+    } else if (options.help || options.version) {
+        bool whole = argc > 1 && argv[1][0] == '-';
+        rc = main_print(&options, whole ? NULL : command);
+    } else {
+        rc = command->run(&options, argc, argv);
+    }
+    shk_options_free(&options);
+    return rc;
+}

@@ -1,0 +1,380 @@
+#include "cli/options.h"
+
+#include "core/strbuf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct shk_options, member)
+
+static const struct shk_option table[] = {
+    {.name = "profile",
+     .type = SHK_OPT_TEXT,
+     .offset = AT(profile),
+     .arg = "NAME|FILE|auto",
+     .initial = "auto",
+     .doc = "what this system should look like (see: list profiles)"},
+    {.name = "format",
+     .type = SHK_OPT_TEXT,
+     .offset = AT(format),
+     .arg = "FORMAT",
+     .doc = "format of the report (see: list formats)"},
+    {.name = "output",
+     .letter = 'o',
+     .type = SHK_OPT_LIST,
+     .offset = AT(outputs),
+     .arg = "FILE",
+     .doc = "write to FILE, format by its extension; may be repeated"},
+    {.name = "fail-on",
+     .type = SHK_OPT_TEXT,
+     .offset = AT(fail_on_text),
+     .arg = "fail|warn|unknown",
+     .initial = "fail",
+     .doc = "what makes the exit code non-zero"},
+    {.name = "sysroot",
+     .type = SHK_OPT_TEXT,
+     .offset = AT(sysroot),
+     .arg = "DIR",
+     .doc = "read a captured tree instead of this host"},
+    {.name = "config",
+     .type = SHK_OPT_TEXT,
+     .offset = AT(config_dir),
+     .arg = "DIR",
+     .doc = "site settings, profiles and diagnoses on top of the built-in ones"},
+    {.name = "timeout",
+     .type = SHK_OPT_NUMBER,
+     .offset = AT(timeout_s),
+     .arg = "SEC",
+     .initial = "60",
+     .min = 1,
+     .max = 86400,
+     .doc = "deadline of the collective; also the longest that one probe may take"},
+    {.name = "ranks",
+     .type = SHK_OPT_NUMBER,
+     .offset = AT(ranks),
+     .arg = "N",
+     .initial = "2",
+     .min = 1,
+     .max = 1024,
+     .doc = "local ranks of the all-reduce"},
+    {.name = "transport",
+     .type = SHK_OPT_TEXT,
+     .offset = AT(transport),
+     .arg = "NAME",
+     .initial = "auto",
+     .doc = "collective to run (see: list transports), auto or none"},
+    {.name = "provider",
+     .type = SHK_OPT_TEXT,
+     .offset = AT(provider),
+     .arg = "NAME",
+     .doc = "libfabric provider for the fabric transport, instead of libfabric's own choice"},
+    {.name = "sizes",
+     .type = SHK_OPT_TEXT,
+     .offset = AT(sizes),
+     .arg = "MIN:MAX",
+     .initial = "4:16M",
+     .doc = "message sizes in bytes, K, M or G"},
+    {.name = "quick",
+     .type = SHK_OPT_FLAG,
+     .offset = AT(quick),
+     .doc = "safe for a prolog: no collective, no GPU context"},
+    {.name = "env",
+     .type = SHK_OPT_LIST,
+     .offset = AT(env_files),
+     .arg = "FILE",
+     .doc = "environment to judge, NAME=VALUE lines; may be repeated"},
+    {.name = "verbose",
+     .letter = 'v',
+     .type = SHK_OPT_COUNT,
+     .offset = AT(verbose),
+     .doc = "show what passed too, and progress on stderr"},
+    {.name = "help", .letter = 'h', .type = SHK_OPT_FLAG, .offset = AT(help), .doc = "this text"},
+    {.name = "version",
+     .letter = 'V',
+     .type = SHK_OPT_FLAG,
+     .offset = AT(version),
+     .doc = "version of shakedown and of its libraries"},
+};
+enum { TABLE_COUNT = sizeof table / sizeof *table };
+
+const struct shk_option *shk_option_table(size_t *count_p)
+{
+    *count_p = TABLE_COUNT;
+    return table;
+}
+
+static const struct shk_option *option_by_name(const char *name, size_t len)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        if (strlen(table[i].name) == len && strncmp(table[i].name, name, len) == 0)
+            return &table[i];
+    return NULL;
+}
+
+static const struct shk_option *option_by_letter(char letter)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        if (table[i].letter && table[i].letter == letter)
+            return &table[i];
+    return NULL;
+}
+
+static bool option_word(const char *words, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *p = words; (p = strstr(p, word)); p += len)
+        if ((p == words || p[-1] == ' ') && (p[len] == ' ' || !p[len]))
+            return true;
+    return false;
+}
+
+static bool option_applies(const struct shk_option *option, const struct shk_command *command)
+{
+    return option_word("help version", option->name) || option_word(command->options, option->name);
+}
+
+static int option_append(struct shk_texts *list, const char *value, struct shk_error *err)
+{
+    if (list->count == SHK_LIST_MAX)
+        return shk_error_set(err, EINVAL, "more than %d arguments of one kind", SHK_LIST_MAX);
+    const char **items = realloc(list->items, (list->count + 1) * sizeof *items);
+    if (!items)
+        return shk_error_sys(err, ENOMEM, "command line");
+    list->items = items;
+    list->items[list->count++] = value;
+    return 0;
+}
+
+static int option_number(const struct shk_option *option, const char *value, long *number_p,
+                         struct shk_error *err)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(value, &end, 10);
+    if (errno || end == value || *end || number < option->min || number > option->max)
+        return shk_error_set(err, EINVAL, "--%s: '%s' is not a number from %ld to %ld",
+                             option->name, value, option->min, option->max);
+    *number_p = number;
+    return 0;
+}
+
+static int option_store(struct shk_options *options, const struct shk_option *option,
+                        const char *value, struct shk_error *err)
+{
+    void *slot = (char *)options + option->offset;
+    switch (option->type) {
+    case SHK_OPT_FLAG: *(bool *)slot = true; return 0;
+    case SHK_OPT_COUNT: ++*(long *)slot; return 0;
+    case SHK_OPT_TEXT: *(const char **)slot = value; return 0;
+    case SHK_OPT_LIST: return option_append(slot, value, err);
+    case SHK_OPT_NUMBER: return option_number(option, value, slot, err);
+    }
+    return 0;
+}
+
+static int option_unknown(const char *word, const struct shk_command *command,
+                          struct shk_error *err)
+{
+    const char *names[TABLE_COUNT], *near;
+    size_t n = 0, len = strcspn(word, "=");
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        if (option_applies(&table[i], command))
+            names[n++] = table[i].name;
+    char *name = strndup(word, len);
+    near = name && len > 2 ? shk_nearest(name + 2, names, n) : NULL;
+    int rc = near
+                 ? shk_error_set(err, EINVAL, "unknown option '%s'; did you mean --%s?", name, near)
+                 : shk_error_set(err, EINVAL, "unknown option '%s' (see: shakedown %s --help)",
+                                 name ? name : word, command->name);
+    free(name);
+    return rc;
+}
+
+/* Consumes argv[*i] and, when it takes one in the next word, its value. */
+static int option_take(int argc, char **argv, int *i, struct shk_options *options,
+                       const struct shk_command *command, struct shk_error *err)
+{
+    const char *word = argv[*i], *value = NULL;
+    const struct shk_option *option;
+    if (word[1] == '-') {
+        size_t len = strcspn(word + 2, "=");
+        option = option_by_name(word + 2, len);
+        value = word[2 + len] ? word + 3 + len : NULL;
+    } else {
+        option = option_by_letter(word[1]);
+        value = option && option->arg && word[2] ? word + 2 : NULL;
+        if (option && !option->arg && word[2]) { /* -vv */
+            bool same = strspn(word + 1, (char[]){word[1], '\0'}) == strlen(word + 1);
+            if (!same || option->type != SHK_OPT_COUNT)
+                return option_unknown(word, command, err);
+            for (const char *p = word + 2; *p; p++)
+                option_store(options, option, NULL, NULL);
+        }
+    }
+    if (!option || !option_applies(option, command))
+        return option_unknown(word, command, err);
+    if (!option->arg && value)
+        return shk_error_set(err, EINVAL, "--%s takes no value", option->name);
+    if (option->arg && !value) {
+        if (*i + 1 >= argc)
+            return shk_error_set(err, EINVAL, "--%s needs %s", option->name, option->arg);
+        value = argv[++*i];
+    }
+    return option_store(options, option, value, err);
+}
+
+static const struct shk_command *command_find(const char *name)
+{
+    size_t n;
+    const struct shk_command *commands = shk_commands(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int command_unknown(const char *word, struct shk_error *err)
+{
+    size_t n;
+    const struct shk_command *commands = shk_commands(&n);
+    const char *names[64];
+    for (size_t i = 0; i < n && i < 64; i++)
+        names[i] = commands[i].name;
+    const char *near = shk_nearest(word, names, n < 64 ? n : 64);
+    if (near)
+        return shk_error_set(err, EINVAL, "unknown command '%s'; did you mean %s?", word, near);
+    return shk_error_set(err, EINVAL, "unknown command '%s' (see: shakedown --help)", word);
+}
+
+int shk_options_size(const char *text, size_t len, size_t *bytes_p)
+{
+    char buf[32], *end;
+    if (!len || len >= sizeof buf)
+        return -EINVAL;
+    memcpy(buf, text, len);
+    buf[len] = '\0';
+    errno = 0;
+    unsigned long long value = strtoull(buf, &end, 10);
+    static const char units[] = "kmg";
+    unsigned shift = 0;
+    if (errno || end == buf || buf[0] == '-')
+        return -EINVAL;
+    if (*end) {
+        const char *unit = strchr(units, *end | 0x20);
+        if (!unit || end[1])
+            return -EINVAL;
+        shift = 10 * (unsigned)(unit - units + 1);
+    }
+    if (value > (SIZE_MAX >> shift))
+        return -EINVAL;
+    *bytes_p = (size_t)value << shift;
+    return 0;
+}
+
+static int options_finish(struct shk_options *options, const struct shk_command *command,
+                          struct shk_error *err)
+{
+    static const char *const fail_on[] = {[SHK_FAIL_ON_FAIL] = "fail",
+                                          [SHK_FAIL_ON_WARN] = "warn",
+                                          [SHK_FAIL_ON_UNKNOWN] = "unknown"};
+    size_t i = 0;
+    while (i < 3 && strcmp(fail_on[i], options->fail_on_text) != 0)
+        i++;
+    if (i == 3)
+        return shk_error_set(err, EINVAL, "--fail-on: '%s' is not fail, warn or unknown",
+                             options->fail_on_text);
+    options->fail_on = (enum shk_fail_on)i;
+    const char *sizes = options->sizes, *colon = strchr(sizes, ':');
+    size_t head = colon ? (size_t)(colon - sizes) : strlen(sizes);
+    const char *last = colon ? colon + 1 : sizes;
+    if (shk_options_size(sizes, head, &options->min_bytes) ||
+        shk_options_size(last, strlen(last), &options->max_bytes) || options->min_bytes < 4 ||
+        options->max_bytes < options->min_bytes || options->max_bytes > (size_t)4 << 30)
+        return shk_error_set(err, EINVAL, "--sizes: '%s' is not MIN:MAX with 4 <= MIN <= MAX <= 4G",
+                             sizes);
+    if (options->help || options->version)
+        return 0;
+    if (options->arguments.count < command->min_args)
+        return shk_error_set(err, EINVAL, "%s needs %s", command->name, command->arguments);
+    if (options->arguments.count > command->max_args)
+        return shk_error_set(err, EINVAL, "%s: unexpected argument '%s'", command->name,
+                             options->arguments.items[command->max_args]);
+    return 0;
+}
+
+int shk_options_parse(int argc, char **argv, struct shk_options *options_p,
+                      const struct shk_command **command_p, struct shk_error *err)
+{
+    int i = 1, rc = 0;
+    bool only_arguments = false;
+    *options_p = (struct shk_options){0};
+    for (size_t k = 0; k < TABLE_COUNT; k++)
+        if (table[k].initial)
+            (void)!option_store(options_p, &table[k], table[k].initial, NULL);
+    const struct shk_command *command = command_find("run");
+    if (argc > 1 && argv[1][0] != '-') {
+        command = command_find(argv[1]);
+        if (!command)
+            return command_unknown(argv[1], err);
+        i = 2;
+    }
+    for (; i < argc && !rc; i++) {
+        if (!only_arguments && strcmp(argv[i], "--") == 0)
+            only_arguments = true;
+        else if (!only_arguments && argv[i][0] == '-' && argv[i][1])
+            rc = option_take(argc, argv, &i, options_p, command, err);
+        else
+            rc = option_append(&options_p->arguments, argv[i], err);
+    }
+    if (!rc)
+        rc = options_finish(options_p, command, err);
+    if (!rc)
+        *command_p = command;
+    return rc;
+}
+
+void shk_options_free(struct shk_options *options)
+{
+    struct shk_texts *const lists[] = {&options->outputs, &options->env_files, &options->log_files,
+                                       &options->facts_files, &options->arguments};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]->items);
+    *options = (struct shk_options){0};
+}
+
+static void help_option(const struct shk_option *option, FILE *out)
+{
+    char left[64];
+    snprintf(left, sizeof left, "%c%c%c --%s%s%s", option->letter ? '-' : ' ',
+             option->letter ? option->letter : ' ', option->letter ? ',' : ' ', option->name,
+             option->arg ? " " : "", option->arg ? option->arg : "");
+    fprintf(out, "  %-32s %s%s%s%s\n", left, option->doc, option->initial ? " [" : "",
+            option->initial ? option->initial : "", option->initial ? "]" : "");
+}
+
+void shk_options_help(const struct shk_command *command, FILE *out)
+{
+    size_t n;
+    const struct shk_command *commands = shk_commands(&n);
+    if (!command) {
+        fputs("Usage: shakedown [COMMAND] [OPTION]... [ARGUMENT]...\n"
+              "Tells whether a node is fit for GPU collectives, and names the line to change.\n\n"
+              "Commands (run is the default; `shakedown COMMAND --help` lists its options):\n",
+              out);
+        for (size_t i = 0; i < n; i++)
+            fprintf(out, "  %-10s %-22s %s\n", commands[i].name, commands[i].arguments,
+                    commands[i].doc);
+        command = command_find("run");
+        fputs("\nOptions of run:\n", out);
+    } else {
+        fprintf(out, "Usage: shakedown %s [OPTION]... %s\n%s\n\nOptions:\n", command->name,
+                command->arguments, command->doc);
+    }
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        if (option_applies(&table[i], command))
+            help_option(&table[i], out);
+    fputs("\nExit: 0 nothing failed, 1 something failed, 2 usage or configuration error,\n"
+          "3 a required check is unknown (--fail-on unknown), 4 internal or output error.\n",
+          out);
+}

@@ -1,0 +1,86 @@
+/* Command line: one table of options and one of commands; parsing, help and completion come from
+ * the tables. */
+#ifndef SHK_CLI_OPTIONS_H
+#define SHK_CLI_OPTIONS_H
+
+#include "core/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum { SHK_LIST_MAX = 1024 };
+
+/* Repeatable option or arguments; the texts are argv's own. */
+struct shk_texts {
+    const char **items;
+    size_t count;
+};
+
+enum shk_fail_on { SHK_FAIL_ON_FAIL, SHK_FAIL_ON_WARN, SHK_FAIL_ON_UNKNOWN };
+
+struct shk_options {
+    const char *profile; /* "auto" */
+    const char *format;  /* NULL: by -o extension, else "term" */
+    struct shk_texts outputs;
+    const char *fail_on_text;
+    enum shk_fail_on fail_on;
+    const char *sysroot;
+    const char *config_dir;
+    long timeout_s; /* of one probe, and of the whole collective */
+    long ranks;
+    const char *transport;
+    const char *provider;
+    const char *sizes;
+    size_t min_bytes, max_bytes; /* from sizes */
+    bool quick;
+    long verbose;
+    bool help, version;
+    struct shk_texts env_files, log_files, facts_files;
+    struct shk_texts arguments;
+};
+
+enum shk_option_type {
+    SHK_OPT_FLAG,  /* bool */
+    SHK_OPT_COUNT, /* long, counts repetitions */
+    SHK_OPT_TEXT,  /* const char * */
+    SHK_OPT_LIST,  /* struct shk_texts */
+    SHK_OPT_NUMBER /* long, min..max */
+};
+
+struct shk_option {
+    const char *name; /* without "--" */
+    char letter;      /* 0: none */
+    enum shk_option_type type;
+    size_t offset;
+    const char *arg;     /* "DIR"; NULL for flags */
+    const char *initial; /* default value as text; NULL: none */
+    long min, max;       /* SHK_OPT_NUMBER */
+    const char *doc;
+};
+
+struct shk_command {
+    const char *name;
+    const char *arguments; /* "FACTS...", "" when none */
+    const char *options;   /* names of its options, space separated */
+    size_t min_args, max_args;
+    const char *doc;
+    int (*run)(const struct shk_options *options, int argc, char **argv); /* enum shk_exit */
+};
+
+const struct shk_command *shk_commands(size_t *count_p);
+const struct shk_option *shk_option_table(size_t *count_p);
+
+/* Parses argv into *options_p and finds the command ("run" when the first word is an option or
+ * missing). On misuse returns -EINVAL with one line that names the word and, where one is near, the
+ * right spelling. shk_options_free() releases the lists, also after an error. */
+int shk_options_parse(int argc, char **argv, struct shk_options *options_p,
+                      const struct shk_command **command_p, struct shk_error *err) SHK_MUST_CHECK;
+void shk_options_free(struct shk_options *options);
+
+/* Help of one command, or of the program when command is NULL. */
+void shk_options_help(const struct shk_command *command, FILE *out);
+
+/* Bytes from "4", "64K", "16M", "1G" (powers of 1024). */
+int shk_options_size(const char *text, size_t len, size_t *bytes_p) SHK_MUST_CHECK;
+
+#endif

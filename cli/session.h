@@ -1,0 +1,54 @@
+/* One run of the tool: gather, measure, freeze, judge, render. cli/ only sequences these arrows. */
+#ifndef SHK_CLI_SESSION_H
+#define SHK_CLI_SESSION_H
+
+#include "cli/options.h"
+#include "config/config.h"
+#include "core/facts.h"
+#include "core/finding.h"
+
+struct shk_session {
+    const struct shk_options *options;
+    char *command_line; /* as typed */
+    double started_s;
+    struct shk_config *config;
+    struct shk_facts **facts; /* one store per node */
+    size_t nodes;
+    const struct shk_profile *profile;
+    char *profile_why;
+    struct shk_findings *findings;
+    struct shk_diagnoses diagnoses;
+    bool live;
+    bool collectives_only;
+};
+
+/* Loads the catalogue and checks --profile, --format and the outputs before anything slow. Prints
+ * the error. Returns an enum shk_exit. */
+int shk_session_begin(struct shk_session *session, const struct shk_options *options, int argc,
+                      char **argv);
+
+/* Probes this host, or the capture of --sysroot: adds one node. */
+int shk_session_gather(struct shk_session *session);
+
+/* Adds a live node without facts, for a collective alone; judge then runs only the checks of the
+ * "collective" family. */
+int shk_session_empty(struct shk_session *session);
+
+/* Runs the collective that the options ask for and adds its facts to the only node. */
+int shk_session_measure(struct shk_session *session);
+
+/* Reads saved facts ("-" is stdin): adds nodes. */
+int shk_session_load(struct shk_session *session, const char *path);
+
+/* Adds NAME=VALUE lines of a file to every node as env.* facts. */
+int shk_session_load_env(struct shk_session *session, const char *path);
+
+/* Chooses the profile, runs every check on every node, merges and ranks. */
+int shk_session_judge(struct shk_session *session);
+
+/* Renders to every -o, or to stdout. Returns the exit code of the whole run. */
+int shk_session_report(struct shk_session *session);
+
+void shk_session_end(struct shk_session *session);
+
+#endif

@@ -1,0 +1,112 @@
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/session.h"
+#include "reports/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct shk_format *report_format(const struct shk_options *options, const char *path)
+{
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    size_t n;
+    const struct shk_format *const *all = shk_formats(&n);
+    if (options->format)
+        return shk_format_find(options->format);
+    for (size_t i = 0; dot && !strchr(dot, '/') && i < n; i++)
+        if (all[i]->extension && strcasecmp(dot, all[i]->extension) == 0)
+            return all[i];
+    return shk_format_find("term");
+}
+
+static bool report_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+static struct shk_report_options report_options(const struct shk_options *options, bool to_stdout)
+{
+    struct shk_report_options how = {.width = 100, .verbose = options->verbose > 0};
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    how.unicode = report_utf8();
+    if (!to_stdout || !isatty(STDOUT_FILENO))
+        return how;
+    struct winsize size;
+    how.color = !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+        how.width = size.ws_col;
+    return how;
+}
+
+static int report_one(const struct shk_session *session, const struct shk_report *report,
+                      const char *path)
+{
+    struct shk_error err = {""};
+    struct shk_output out;
+    struct shk_report_options how = report_options(session->options, !path);
+    if (shk_output_begin(&out, &err)) {
+        shk_say("%s", err.text);
+        return SHK_EXIT_INTERNAL;
+    }
+    const struct shk_format *format = report_format(session->options, path);
+    int rc = format->render(report, &how, out.stream);
+    if (rc) {
+        shk_output_discard(&out);
+        shk_say("%s report: %s", format->name, strerror(-rc));
+        return SHK_EXIT_INTERNAL;
+    }
+    if (shk_output_finish(&out, path, &err)) {
+        shk_say("%s", err.text);
+        return SHK_EXIT_INTERNAL;
+    }
+    return SHK_EXIT_OK;
+}
+
+static int report_exit(const struct shk_options *options, const struct shk_coverage *c)
+{
+    if (c->verdicts[SHK_FAIL] || (options->fail_on == SHK_FAIL_ON_WARN && c->verdicts[SHK_WARN]))
+        return SHK_EXIT_FAIL;
+    if (options->fail_on == SHK_FAIL_ON_UNKNOWN && c->required_unknown)
+        return SHK_EXIT_UNKNOWN;
+    return SHK_EXIT_OK;
+}
+
+int shk_session_report(struct shk_session *session)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    double now = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+    struct shk_report report = {
+        .version = SHK_VERSION,
+        .command = session->command_line,
+        .profile = session->profile->name,
+        .profile_why = session->profile_why,
+        .facts = (const struct shk_facts *const *)session->facts,
+        .nodes = session->nodes,
+        .findings = session->findings,
+        .diagnoses = &session->diagnoses,
+        .coverage = shk_findings_coverage(session->findings),
+        .elapsed_s = session->live ? now - session->started_s : -1,
+    };
+    const struct shk_texts *outputs = &session->options->outputs;
+    int worst = SHK_EXIT_OK;
+    for (size_t i = 0; i < outputs->count; i++) {
+        const char *path = outputs->items[i];
+        int rc = report_one(session, &report, strcmp(path, "-") == 0 ? NULL : path);
+        worst = rc > worst ? rc : worst;
+    }
+    if (!outputs->count)
+        worst = report_one(session, &report, NULL);
+    return worst ? worst : report_exit(session->options, &report.coverage);
+}

@@ -1,0 +1,36 @@
+#include "probes/registry.h"
+
+/* The order of the report. Within a phase probes run side by side, so it says nothing about time.
+ */
+static const struct shk_probe *const probes[] = {
+    /* host */
+    &shk_probe_host,
+    &shk_probe_container,
+    &shk_probe_kernel,
+    &shk_probe_iommu,
+    &shk_probe_limits,
+    &shk_probe_cgroup,
+    &shk_probe_net,
+    &shk_probe_resolve,
+    &shk_probe_env,
+    &shk_probe_conffile,
+    &shk_probe_paths,
+    &shk_probe_pci,
+    &shk_probe_rdma,
+    &shk_probe_devices,
+    &shk_probe_accelerators,
+    &shk_probe_launcher,
+    /* library: hwloc is slow on large nodes and libfabric asks every provider, so both start
+     * before the quick NCCL scan */
+    &shk_probe_libfabric,
+    &shk_probe_topology,
+    &shk_probe_nccl,
+    /* derived: a plugin is judged against the NCCL that would load it */
+    &shk_probe_plugin,
+};
+
+const struct shk_probe *const *shk_probes(size_t *count_p)
+{
+    *count_p = sizeof probes / sizeof *probes;
+    return probes;
+}
