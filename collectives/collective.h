@@ -10,11 +10,11 @@
 #include <stddef.h>
 
 struct shk_collective_options {
-    unsigned ranks;         /* local ranks; at least 1 */
-    size_t min_bytes;       /* per rank message, power-of-two steps; at least 4 */
+    unsigned ranks;   /* local ranks; at least 1 */
+    size_t min_bytes; /* per rank message, power-of-two steps; at least 4 */
     size_t max_bytes;
-    unsigned deadline_ms;   /* for the whole collective, start to result */
-    const char *provider;   /* only this libfabric provider; NULL: libfabric's own choice */
+    unsigned deadline_ms; /* for the whole collective, start to result */
+    const char *provider; /* only this libfabric provider; NULL: libfabric's own choice */
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;
 };
@@ -22,7 +22,8 @@ struct shk_collective_options {
 struct shk_transport {
     const char *name; /* "fabric", "nccl", "peer", "lsa", "multimem" */
     const char *doc;
-    /* Writes collective.<name>.*; an error is returned only when not even those could be written. */
+    /* Writes collective.<name>.*; an error is returned only when not even those could be written.
+     */
     int (*run)(const struct shk_collective_options *options, struct shk_facts *facts,
                struct shk_error *err);
 };

@@ -1,0 +1,282 @@
+#include "collectives/crew_private.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* A crew that began a phase or an operation this recently is slow, not hung. */
+#define BLAME_MOVING_MS 1000U
+
+/* A death is seen up to a tick late, a reported error carries its own exact time. */
+#define BLAME_TICK_NS 20000000ULL
+
+/* Why a rank is out, strongest evidence of being first last. */
+enum blame_class {
+    BLAME_NONE,
+    BLAME_ECHO,  /* reported an error that another rank's end explains */
+    BLAME_CAUSE, /* crashed, stopped, or reported an error of its own */
+};
+
+static const char *const status_names[] = {
+    [SHK_RANK_NOT_STARTED] = "not started",
+    [SHK_RANK_RUNNING] = "running",
+    [SHK_RANK_OK] = "ok",
+    [SHK_RANK_FAILED] = "failed",
+    [SHK_RANK_CRASHED] = "crashed",
+    [SHK_RANK_STOPPED] = "stopped",
+    [SHK_RANK_HUNG] = "hung",
+    [SHK_RANK_ABORTED] = "aborted",
+};
+
+const char *shk_rank_status_name(enum shk_rank_status status)
+{
+    return status_names[status];
+}
+
+static void blame_states(struct crew_run *run)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < run->job->ranks; i++) {
+        const struct crew_watch *watch = &run->watch[i];
+        struct shk_job_slot *slot = &run->job->slots[i];
+        struct shk_crew_rank *rank = &run->result->ranks[i];
+        enum shk_phase phase = (enum shk_phase)atomic_load(&slot->phase);
+
+        shk_job_phase_text(phase, atomic_load(&slot->bytes), rank->phase, sizeof(rank->phase));
+        if (watch->alive) {
+            rank->status = watch->stopped_ns != 0 ? SHK_RANK_STOPPED : SHK_RANK_ABORTED;
+        } else if (watch->code == CLD_EXITED && watch->status == 0 && phase == SHK_PHASE_DONE) {
+            rank->status = SHK_RANK_OK;
+        } else if (watch->code == CLD_EXITED && atomic_load(&slot->failed) != 0) {
+            rank->status = SHK_RANK_FAILED;
+        } else {
+            rank->status = SHK_RANK_CRASHED;
+        }
+    }
+}
+
+static enum blame_class blame_class(const struct crew_run *run, unsigned i, uint64_t *when_p)
+{
+    const struct crew_watch *watch = &run->watch[i];
+    const struct shk_job_slot *slot = &run->job->slots[i];
+
+    switch (run->result->ranks[i].status) {
+    case SHK_RANK_CRASHED: *when_p = watch->ended_ns - BLAME_TICK_NS; return BLAME_CAUSE;
+    case SHK_RANK_STOPPED: *when_p = watch->stopped_ns; return BLAME_CAUSE;
+    case SHK_RANK_FAILED:
+        *when_p = slot->fail_ns;
+        return slot->fail_by_peer ? BLAME_ECHO : BLAME_CAUSE;
+    default: return BLAME_NONE;
+    }
+}
+
+/* The first rank that is out, -1 when all are well or waiting. */
+static int blame_first(const struct crew_run *run)
+{
+    enum blame_class best = BLAME_NONE;
+    uint64_t best_when = 0;
+    int first = -1;
+    unsigned i = 0;
+
+    for (i = 0; i < run->job->ranks; i++) {
+        uint64_t when = 0;
+        enum blame_class class = blame_class(run, i, &when);
+
+        if (class > best || (class == best && class != BLAME_NONE && when < best_when)) {
+            best = class;
+            best_when = when;
+            first = (int)i;
+        }
+    }
+    return first;
+}
+
+/* Follows "waits for" from a rank to one that waits for nobody; -1 when it goes round in a circle.
+ */
+static int blame_follow(const struct crew_run *run, unsigned from)
+{
+    unsigned steps = 0;
+    int at = (int)from;
+
+    for (steps = 0; steps <= run->job->ranks; steps++) {
+        int next = atomic_load(&run->job->slots[at].waiting);
+
+        if (next < 0 || next >= (int)run->job->ranks || next == at) {
+            return at;
+        }
+        at = next;
+    }
+    return -1;
+}
+
+/* The rank that the others wait for; -1 when there is none, or it is every rank alike. */
+static int blame_hung(const struct crew_run *run)
+{
+    unsigned culprits = 0;
+    int best = -1;
+    unsigned i = 0;
+
+    for (i = 0; i < run->job->ranks; i++) {
+        const struct shk_job_slot *slot = &run->job->slots[i];
+        const struct shk_job_slot *chosen = NULL;
+
+        if (!run->watch[i].alive || blame_follow(run, i) != (int)i) {
+            continue;
+        }
+        culprits++;
+        chosen = best >= 0 ? &run->job->slots[best] : NULL;
+        if (chosen == NULL || atomic_load(&slot->phase) < atomic_load(&chosen->phase) ||
+            (atomic_load(&slot->phase) == atomic_load(&chosen->phase) &&
+             atomic_load(&slot->op) < atomic_load(&chosen->op))) {
+            best = (int)i;
+        }
+    }
+    return culprits == run->job->ranks && culprits > 1 ? -1 : best;
+}
+
+static void blame_where(const struct crew_run *run, int rank, char *buf, size_t size)
+{
+    const struct shk_job_slot *slot = &run->job->slots[rank];
+    const char *phase = run->result->ranks[rank].phase;
+    const char *sep = slot->library[0] != '\0' && slot->call[0] != '\0' ? ": " : "";
+    uint64_t bytes = atomic_load(&slot->bytes);
+    char at[48] = "";
+
+    if (bytes != 0 && atomic_load(&slot->phase) == SHK_PHASE_VERIFY) {
+        snprintf(at, sizeof(at), " (at %llu B)", (unsigned long long)bytes);
+    }
+    if (slot->library[0] == '\0' && slot->call[0] == '\0') {
+        snprintf(buf, size, "phase %s%s", phase, at);
+    } else {
+        snprintf(buf, size, "phase %s%s, in %.127s%s%.127s", phase, at, slot->library, sep,
+                 slot->call);
+    }
+}
+
+static const char *blame_signal(int sig, char *buf, size_t size)
+{
+    const char *abbrev = sigabbrev_np(sig);
+
+    if (abbrev != NULL) {
+        snprintf(buf, size, "SIG%s", abbrev);
+    } else {
+        snprintf(buf, size, "signal %d", sig);
+    }
+    return buf;
+}
+
+static void blame_crashed(struct crew_run *run, int rank)
+{
+    const struct crew_watch *watch = &run->watch[rank];
+    struct shk_error *reason = &run->result->reason;
+    int pid = (int)run->result->ranks[rank].pid;
+    char where[384];
+    char name[32];
+
+    blame_where(run, rank, where, sizeof(where));
+    run->result->outcome = SHK_CREW_CRASHED;
+    if (watch->code == CLD_EXITED) {
+        (void)shk_error_set(reason, ECHILD,
+                            "rank %d (pid %d) exited by itself with status %d in %s", rank, pid,
+                            watch->status, where);
+    } else {
+        (void)shk_error_set(reason, ECHILD, "rank %d (pid %d) was killed by %s in %s", rank, pid,
+                            blame_signal(watch->status, name, sizeof(name)), where);
+    }
+}
+
+static void blame_stopped(struct crew_run *run, int rank, bool expired)
+{
+    const struct crew_watch *watch = &run->watch[rank];
+    uint64_t ms = (shk_job_now_ns() - watch->stopped_ns) / 1000000U;
+    char where[384];
+    char name[32];
+
+    blame_where(run, rank, where, sizeof(where));
+    run->result->outcome = SHK_CREW_TIMEOUT;
+    (void)shk_error_set(&run->result->reason, ETIMEDOUT,
+                        "rank %d (pid %d) was stopped by %s in %s and did not continue within "
+                        "%llu ms%s",
+                        rank, (int)run->result->ranks[rank].pid,
+                        blame_signal(watch->stopsig, name, sizeof(name)), where,
+                        (unsigned long long)ms, expired ? " (deadline)" : "");
+}
+
+static void blame_failed(struct crew_run *run, int rank)
+{
+    run->result->outcome = SHK_CREW_FAILED;
+    (void)shk_error_set(&run->result->reason, run->job->slots[rank].fail_errnum,
+                        "rank %d, phase %s: %s", rank, run->result->ranks[rank].phase,
+                        run->job->slots[rank].fail.text);
+}
+
+static int blame_least(const struct crew_run *run)
+{
+    unsigned least = 0;
+    unsigned i = 0;
+
+    for (i = 1; i < run->job->ranks; i++) {
+        if (atomic_load(&run->job->slots[i].phase) < atomic_load(&run->job->slots[least].phase)) {
+            least = i;
+        }
+    }
+    return (int)least;
+}
+
+static void blame_expired(struct crew_run *run)
+{
+    struct shk_crew_result *result = run->result;
+    bool moving = shk_job_now_ns() - run->moved_ns < BLAME_MOVING_MS * 1000000ULL;
+    int rank = moving ? -1 : blame_hung(run);
+    int least = rank >= 0 ? rank : blame_least(run);
+    unsigned ms = run->crew->deadline_ms;
+    char where[384];
+
+    blame_where(run, least, where, sizeof(where));
+    result->outcome = SHK_CREW_TIMEOUT;
+    result->rank = rank;
+    snprintf(result->phase, sizeof(result->phase), "%s", result->ranks[least].phase);
+    if (moving) {
+        (void)shk_error_set(&result->reason, ETIMEDOUT,
+                            "not finished after %u ms, but still moving: phase %s", ms,
+                            result->phase);
+    } else if (rank >= 0) {
+        result->ranks[rank].status = SHK_RANK_HUNG;
+        (void)shk_error_set(&result->reason, ETIMEDOUT,
+                            "rank %d (pid %d) hangs in %s; given up after %u ms", rank,
+                            (int)result->ranks[rank].pid, where, ms);
+    } else {
+        (void)shk_error_set(&result->reason, ETIMEDOUT,
+                            "all ranks hang, none ahead of the others, in %s; given up after %u ms",
+                            where, ms);
+    }
+}
+
+void shk_crew_blame(struct crew_run *run, bool expired)
+{
+    struct shk_crew_result *result = run->result;
+    int rank = -1;
+
+    blame_states(run);
+    rank = blame_first(run);
+    if (rank < 0) {
+        if (expired) {
+            blame_expired(run);
+        }
+        return;
+    }
+    result->rank = rank;
+    snprintf(result->phase, sizeof(result->phase), "%s", result->ranks[rank].phase);
+    switch (result->ranks[rank].status) {
+    case SHK_RANK_CRASHED: blame_crashed(run, rank); break;
+    case SHK_RANK_STOPPED: blame_stopped(run, rank, expired); break;
+    default: blame_failed(run, rank); break;
+    }
+    /* An error that can only be an echo, with nobody else out: the peer is not known to be bad. */
+    if (run->job->slots[rank].fail_by_peer && result->ranks[rank].status == SHK_RANK_FAILED) {
+        result->rank = run->job->ranks == 1 ? 0 : -1;
+    }
+}

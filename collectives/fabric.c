@@ -1,0 +1,198 @@
+#include "collectives/fabric.h"
+#include "collectives/crew.h"
+#include "collectives/fabric_private.h"
+#include "collectives/job_private.h"
+#include "collectives/sweep.h"
+#include "core/isolate.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Largest message: memory of a rank is about four times as much. */
+#define FABRIC_MAX_BYTES ((size_t)1 << 34)
+
+/* What the workers need from the caller. */
+struct fabric_run {
+    const struct shk_collective_options *options;
+    const struct shk_fabric_tweaks *tweaks;
+    uint64_t deadline_ns;
+};
+
+static void run_phase(const struct fabric_run *run, struct shk_job *job, enum shk_phase phase)
+{
+    shk_job_set_phase(job, phase, 0);
+    if (run->tweaks->at_phase != NULL) {
+        run->tweaks->at_phase(job, phase, run->tweaks->at_phase_arg);
+    }
+}
+
+/* The supervisor reads it from the job, also when this rank ends badly later. */
+static int run_publish(struct shk_job *job, const struct fabric_lib *lib,
+                       const struct fi_info *info, struct shk_error *err)
+{
+    json_t *identity = fabric_identity(lib, info);
+    char *text = identity != NULL ? json_dumps(identity, JSON_COMPACT) : NULL;
+    int rc = 0;
+
+    if (text == NULL) {
+        rc = shk_error_set(err, ENOMEM, "out of memory");
+    } else {
+        rc = shk_job_put(job, FABRIC_IDENTITY, text, strlen(text), err);
+    }
+    free(text);
+    json_decref(identity);
+    return rc;
+}
+
+static int run_measure(const struct fabric_run *run, struct fabric *fabric, struct shk_job *job,
+                       struct shk_error *err)
+{
+    struct shk_sweep_options options = {
+        .min_bytes = run->options->min_bytes,
+        .max_bytes = run->options->max_bytes,
+        .deadline_ns = run->deadline_ns,
+        .tamper = run->tweaks->tamper,
+        .tamper_arg = run->tweaks->tamper_arg,
+    };
+    const char *mode = fabric->notify == SHK_NOTIFY_CQ_DATA ? "remote CQ data"
+                                                            : "delivery complete, then a message";
+    int rc = shk_job_put(job, FABRIC_NOTIFY, mode, strlen(mode) + 1, err);
+
+    shk_crumb_call("%s", fabric->notify == SHK_NOTIFY_CQ_DATA ? "fi_writedata, fi_cq_read"
+                                                              : "fi_writemsg, fi_cq_read");
+    if (rc == 0) {
+        run_phase(run, job, SHK_PHASE_WARMUP);
+        rc = shk_sweep_warmup(&fabric->wire, err);
+    }
+    if (rc == 0) {
+        rc = shk_sweep_run(&fabric->wire, &options, shk_job_result(job, shk_job_rank(job)), err);
+    }
+    return rc;
+}
+
+static int run_connected(const struct fabric_run *run, struct fabric *fabric,
+                         const struct fabric_lib *lib, struct shk_job *job,
+                         const struct shk_allreduce_layout *layout, struct shk_error *err)
+{
+    int rc = 0;
+
+    run_phase(run, job, SHK_PHASE_OPEN);
+    shk_crumb_library(lib->dynlib.path);
+    rc = fabric_open(fabric, lib, run->options->provider, err);
+    if (rc == 0) {
+        rc = run_publish(job, lib, fabric->info, err);
+    }
+    if (rc == 0) {
+        run_phase(run, job, SHK_PHASE_REGISTER);
+        rc = fabric_register(fabric, layout->max_put, err);
+    }
+    if (rc == 0) {
+        run_phase(run, job, SHK_PHASE_EXCHANGE);
+        rc = fabric_exchange(fabric, run->tweaks->notify, err);
+    }
+    if (rc == 0) {
+        rc = run_measure(run, fabric, job, err);
+    }
+    if (rc == 0) {
+        run_phase(run, job, SHK_PHASE_TEARDOWN);
+        rc = shk_job_fence(job, 0, err); /* a peer that closes early breaks what others still do */
+    }
+    return rc;
+}
+
+/* One rank, in its own process. */
+static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
+{
+    const struct fabric_run *run = arg;
+    struct fabric fabric = {0};
+    struct fabric_lib lib = {0};
+    struct shk_heap heap = {0};
+    struct shk_allreduce_layout layout;
+    int rc = 0;
+
+    run_phase(run, job, SHK_PHASE_START);
+    shk_allreduce_layout(shk_job_size(job), run->options->max_bytes, &layout);
+    layout.length[SHK_AREA_MAIL] = FABRIC_MAIL_BYTES;
+    rc = fabric_lib_open(&lib, run->tweaks->library_names, err);
+    if (rc == 0) {
+        rc = shk_heap_create(&heap, layout.length, err);
+    }
+    if (rc == 0) {
+        rc = shk_wire_init(&fabric.wire, &fabric_wire_ops, job, &heap, layout.indices, err);
+    }
+    if (rc == 0) {
+        rc = run_connected(run, &fabric, &lib, job, &layout, err);
+    }
+    /* After an error closing may hang or crash, and hide the cause: the process ends instead. */
+    if (rc == 0) {
+        fabric_close(&fabric);
+        shk_heap_destroy(&heap);
+        fabric_lib_close(&lib);
+    }
+    return rc;
+}
+
+static int run_check(const struct shk_collective_options *options, struct shk_error *err)
+{
+    if (options->min_bytes < SHK_TYPE_BYTES || options->min_bytes > options->max_bytes ||
+        options->max_bytes > FABRIC_MAX_BYTES) {
+        return shk_error_set(err, EINVAL, "sizes %zu:%zu: from %u to %zu bytes are possible",
+                             options->min_bytes, options->max_bytes, SHK_TYPE_BYTES,
+                             FABRIC_MAX_BYTES);
+    }
+    return 0;
+}
+
+int shk_fabric_run(const struct shk_collective_options *options,
+                   const struct shk_fabric_tweaks *tweaks, struct shk_facts *facts,
+                   struct shk_error *err)
+{
+    static const struct shk_fabric_tweaks none = {0};
+    struct fabric_run run = {
+        .options = options,
+        .tweaks = tweaks != NULL ? tweaks : &none,
+        .deadline_ns = options->deadline_ms != 0
+                           ? shk_job_now_ns() + options->deadline_ms * UINT64_C(1000000)
+                           : 0,
+    };
+    struct shk_crew crew = {
+        .name = "fabric",
+        .deadline_ms = options->deadline_ms,
+        .work = run_worker,
+        .arg = &run,
+        .progress = options->progress,
+        .progress_arg = options->progress_arg,
+    };
+    struct shk_crew_result result = {.rank = -1};
+    struct shk_error why = {{0}};
+    struct shk_job *job = NULL;
+    int rc = run_check(options, &why);
+
+    if (rc == 0) {
+        rc = shk_job_create(&job, options->ranks, sizeof(struct shk_sweep_result), &why);
+    }
+    if (rc == 0) {
+        rc = shk_crew_run(&crew, job, &result, &why);
+    }
+    if (rc == 0) {
+        fabric_explain(run.tweaks->library_names, options->provider, job, &result);
+        rc = fabric_facts(facts, job, &result, err);
+    } else {
+        rc = fabric_facts_not_run(facts, options->ranks, why.text, err);
+    }
+    shk_crew_result_clear(&result);
+    shk_job_destroy(job);
+    return rc;
+}
+
+static int fabric_transport_run(const struct shk_collective_options *options,
+                                struct shk_facts *facts, struct shk_error *err)
+{
+    return shk_fabric_run(options, NULL, facts, err);
+}
+
+const struct shk_transport shk_transport_fabric = {
+    .name = "fabric",
+    .doc = "verified all-reduce on host memory over libfabric (one-sided writes between processes)",
+    .run = fabric_transport_run,
+};

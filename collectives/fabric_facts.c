@@ -1,0 +1,231 @@
+#include "collectives/fabric_private.h"
+#include "collectives/sweep.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FACTS_PREFIX "collective.fabric."
+#define FACTS_SOURCE "libfabric all-reduce"
+
+/* Writing many facts with one test at the end. */
+struct facts_out {
+    struct shk_facts *facts;
+    int rc; /* first error */
+};
+
+static void facts_note(struct facts_out *out, int rc)
+{
+    out->rc = out->rc != 0 ? out->rc : rc;
+}
+
+/* text NULL or "": absent. */
+static void facts_text(struct facts_out *out, const char *key, const char *text)
+{
+    facts_note(out, shk_facts_text(out->facts, key, text != NULL && *text != '\0' ? text : NULL,
+                                   FACTS_SOURCE));
+}
+
+static void facts_json(struct facts_out *out, const char *key, json_t *value)
+{
+    facts_note(out, shk_facts_present(out->facts, key, value, NULL, FACTS_SOURCE));
+}
+
+static const struct facts_member {
+    const char *key;
+    const char *member;
+} facts_members[] = {
+    {.key = FACTS_PREFIX "provider", .member = "provider"},
+    {.key = FACTS_PREFIX "fabric", .member = "fabric"},
+    {.key = FACTS_PREFIX "domain", .member = "domain"},
+    {.key = FACTS_PREFIX "endpoint", .member = "endpoint"},
+    {.key = FACTS_PREFIX "protocol", .member = "protocol"},
+    {.key = FACTS_PREFIX "library", .member = "library"},
+    {.key = FACTS_PREFIX "version", .member = "version"},
+};
+
+/* What some rank got to publish under key, as a new NUL-terminated string; NULL when none did. */
+static char *facts_published(const struct shk_job *job, const char *key)
+{
+    char *buf = malloc(SHK_JOB_SPACE + 1);
+    unsigned rank = 0;
+    size_t len = 0;
+
+    for (rank = 0; rank < shk_job_size(job) && buf != NULL; rank++) {
+        if (shk_job_get(job, rank, key, buf, SHK_JOB_SPACE, &len, NULL) == 0) {
+            buf[len] = '\0';
+            return buf;
+        }
+    }
+    free(buf);
+    return NULL;
+}
+
+static json_t *facts_identity(const struct shk_job *job)
+{
+    char *text = facts_published(job, FABRIC_IDENTITY);
+    json_t *identity = text != NULL ? json_loads(text, 0, NULL) : NULL;
+
+    free(text);
+    return identity;
+}
+
+static void facts_chosen(struct facts_out *out, const json_t *identity)
+{
+    size_t i = 0;
+
+    for (i = 0; i < sizeof(facts_members) / sizeof(facts_members[0]); i++) {
+        const struct facts_member *row = &facts_members[i];
+        const char *text = json_string_value(json_object_get(identity, row->member));
+
+        if (text != NULL) {
+            facts_text(out, row->key, text);
+        } else {
+            facts_note(out, shk_facts_failed(out->facts, row->key, FACTS_SOURCE,
+                                             "no rank got as far as opening a provider"));
+        }
+    }
+}
+
+static void facts_add_line(json_t *lines, const char *text)
+{
+    (void)json_array_append_new(lines, shk_json_text(text, strlen(text)));
+}
+
+static void facts_add_identity(json_t *lines, const json_t *identity)
+{
+    const char *provider = NULL;
+    const char *protocol = NULL;
+    const char *domain = NULL;
+    const char *fabric = NULL;
+    const char *mr_mode = NULL;
+    const char *progress = NULL;
+    char line[512];
+
+    if (json_unpack((json_t *)identity, "{s:s, s:s, s:s, s:s, s:s, s:s}", "provider", &provider,
+                    "protocol", &protocol, "domain", &domain, "fabric", &fabric, "mr_mode",
+                    &mr_mode, "progress", &progress) != 0) {
+        return;
+    }
+    snprintf(line, sizeof(line),
+             "libfabric's first choice: %s (%s) on domain %s, fabric %s; %s%s%s", provider,
+             protocol, domain, fabric, progress, *mr_mode != '\0' ? "; " : "", mr_mode);
+    facts_add_line(lines, line);
+}
+
+static void facts_evidence(struct facts_out *out, const struct shk_job *job,
+                           const struct shk_crew_result *result, const json_t *identity)
+{
+    json_t *lines = json_array();
+    char *notify = facts_published(job, FABRIC_NOTIFY);
+    uint64_t verified = shk_sweep_verified(job);
+    char line[SHK_CREW_OUTPUT + 64];
+    unsigned rank = 0;
+
+    facts_add_identity(lines, identity);
+    if (notify != NULL) {
+        snprintf(line, sizeof(line), "arrival known at the target by: %.100s", notify);
+        facts_add_line(lines, line);
+    }
+    if (verified > 0) {
+        snprintf(line, sizeof(line), "%llu elements verified on %u ranks",
+                 (unsigned long long)verified, shk_job_size(job));
+        facts_add_line(lines, line);
+    }
+    for (rank = 0; rank < shk_job_size(job); rank++) {
+        if (result->ranks[rank].output[0] != '\0') {
+            snprintf(line, sizeof(line), "output of rank %u: %s", rank, result->ranks[rank].output);
+            facts_add_line(lines, line);
+        }
+    }
+    free(notify);
+    facts_json(out, FACTS_PREFIX "evidence", lines);
+}
+
+static void facts_ranks(struct facts_out *out, const struct shk_job *job,
+                        const struct shk_crew_result *result)
+{
+    json_t *ranks = json_array();
+    char host[256] = "";
+    unsigned rank = 0;
+
+    (void)gethostname(host, sizeof(host) - 1);
+    for (rank = 0; rank < shk_job_size(job) && ranks != NULL; rank++) {
+        const struct shk_crew_rank *state = &result->ranks[rank];
+        json_t *row = json_pack("{s:i, s:i, s:o, s:s, s:s}", "rank", (int)rank, "pid",
+                                (int)state->pid, "host", shk_json_text(host, strlen(host)), "phase",
+                                state->phase, "status", shk_rank_status_name(state->status));
+
+        if (json_array_append_new(ranks, row) != 0) {
+            json_decref(ranks);
+            ranks = NULL;
+        }
+    }
+    facts_json(out, FACTS_PREFIX "ranks_state", ranks);
+}
+
+static void facts_status(struct facts_out *out, const char *status, const char *reason, int rank,
+                         const char *phase)
+{
+    facts_text(out, FACTS_PREFIX "status", status);
+    facts_text(out, FACTS_PREFIX "reason", reason);
+    facts_text(out, FACTS_PREFIX "phase", phase);
+    if (rank >= 0) {
+        facts_note(out, shk_facts_int(out->facts, FACTS_PREFIX "rank", rank, NULL, FACTS_SOURCE));
+    } else {
+        facts_note(out, shk_facts_absent(out->facts, FACTS_PREFIX "rank", FACTS_SOURCE,
+                                         "no single rank is to blame"));
+    }
+}
+
+static void facts_outcome(struct facts_out *out, const struct shk_job *job,
+                          const struct shk_crew_result *result)
+{
+    static const char *const names[] = {
+        [SHK_CREW_OK] = "ok",
+        [SHK_CREW_FAILED] = "failed",
+        [SHK_CREW_CRASHED] = "crashed",
+        [SHK_CREW_TIMEOUT] = "timeout",
+    };
+    struct shk_error wrong = {{0}};
+    int rank = -1;
+
+    if (result->outcome == SHK_CREW_OK && shk_sweep_wrong(job, &rank, &wrong)) {
+        facts_status(out, "wrong", wrong.text, rank, "verify");
+    } else {
+        facts_status(out, names[result->outcome], result->reason.text, result->rank, result->phase);
+    }
+}
+
+static int facts_end(const struct facts_out *out, struct shk_error *err)
+{
+    return out->rc == 0 ? 0 : shk_error_sys(err, -out->rc, "facts of the fabric all-reduce");
+}
+
+int fabric_facts(struct shk_facts *facts, const struct shk_job *job,
+                 const struct shk_crew_result *result, struct shk_error *err)
+{
+    struct facts_out out = {.facts = facts};
+    json_t *identity = facts_identity(job);
+
+    facts_outcome(&out, job, result);
+    facts_note(&out,
+               shk_facts_int(facts, FACTS_PREFIX "ranks", shk_job_size(job), NULL, FACTS_SOURCE));
+    facts_chosen(&out, identity);
+    facts_json(&out, FACTS_PREFIX "sizes", shk_sweep_json(job));
+    facts_evidence(&out, job, result, identity);
+    facts_ranks(&out, job, result);
+    json_decref(identity);
+    return facts_end(&out, err);
+}
+
+int fabric_facts_not_run(struct shk_facts *facts, unsigned ranks, const char *why,
+                         struct shk_error *err)
+{
+    struct facts_out out = {.facts = facts};
+
+    facts_status(&out, "failed", why, -1, "start");
+    facts_note(&out, shk_facts_int(facts, FACTS_PREFIX "ranks", ranks, NULL, FACTS_SOURCE));
+    return facts_end(&out, err);
+}

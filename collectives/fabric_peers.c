@@ -1,0 +1,152 @@
+#include "collectives/fabric_private.h"
+#include "core/isolate.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PEERS_KEY      "fabric.address"
+#define PEERS_ADDR_MAX 256 /* bytes; the longest formats of libfabric are well below */
+
+/* What a rank tells the others. */
+struct peers_card {
+    uint64_t heap_bytes;
+    uint64_t mail; /* offset of the last area: differs when the layouts do */
+    uint64_t base;
+    uint64_t key;
+    char provider[64];
+    uint32_t addr_len;
+    uint8_t addr[PEERS_ADDR_MAX];
+};
+
+static int peers_publish(struct fabric *fabric, struct shk_error *err)
+{
+    const struct shk_heap *heap = fabric->wire.heap;
+    bool virtual = (fabric->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+    struct peers_card card = {
+        .heap_bytes = heap->bytes,
+        .mail = heap->offset[SHK_AREA_MAIL],
+        .base = virtual ? (uint64_t)(uintptr_t)heap->base : 0,
+    };
+    size_t len = sizeof(card.addr);
+    int rc = 0;
+
+    card.key = fi_mr_key(fabric->mr);
+    if (card.key == FI_KEY_NOTAVAIL) {
+        return shk_error_set(err, FI_EOPNOTSUPP, "fi_mr_key: the provider has keys above 64 bits");
+    }
+    strncpy(card.provider, fabric->info->fabric_attr->prov_name, sizeof(card.provider) - 1);
+    shk_crumb_call("fi_getname");
+    rc = fi_getname(&fabric->ep->fid, card.addr, &len);
+    if (rc != 0 || len > sizeof(card.addr)) {
+        return fabric_error(fabric->lib, "fi_getname", rc != 0 ? rc : -FI_ETOOSMALL, err);
+    }
+    card.addr_len = (uint32_t)len;
+    return shk_job_put(fabric->wire.job, PEERS_KEY, &card, sizeof(card), err);
+}
+
+static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *card,
+                      struct shk_error *err)
+{
+    size_t len = 0;
+    int rc = shk_job_get(fabric->wire.job, rank, PEERS_KEY, card, sizeof(*card), &len, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (len != sizeof(*card) || card->addr_len > sizeof(card->addr)) {
+        return shk_error_set(err, EPROTO, "rank %u published a malformed address", rank);
+    }
+    card->provider[sizeof(card->provider) - 1] = '\0';
+    if (strcmp(card->provider, fabric->info->fabric_attr->prov_name) != 0) {
+        return shk_error_set(err, EPROTO, "rank %u uses provider %s, this rank %s", rank,
+                             card->provider, fabric->info->fabric_attr->prov_name);
+    }
+    if (card->heap_bytes != fabric->wire.heap->bytes ||
+        card->mail != fabric->wire.heap->offset[SHK_AREA_MAIL]) {
+        return shk_error_set(err, EPROTO,
+                             "the heap is not symmetric: rank %u has %llu B, this rank %zu B", rank,
+                             (unsigned long long)card->heap_bytes, fabric->wire.heap->bytes);
+    }
+    return 0;
+}
+
+static int peers_insert(struct fabric *fabric, struct shk_error *err)
+{
+    unsigned rank = 0;
+    int rc = 0;
+
+    fabric->peers = calloc(fabric->wire.size, sizeof(*fabric->peers));
+    if (fabric->peers == NULL) {
+        return shk_error_set(err, FI_ENOMEM, "out of memory");
+    }
+    for (rank = 0; rank < fabric->wire.size && rc == 0; rank++) {
+        struct fabric_peer *peer = &fabric->peers[rank];
+        struct peers_card card;
+
+        rc = peers_read(fabric, rank, &card, err);
+        if (rc < 0) {
+            break;
+        }
+        peer->base = card.base;
+        peer->key = card.key;
+        shk_crumb_call("fi_av_insert of rank %u", rank);
+        if (fi_av_insert(fabric->av, card.addr, 1, &peer->addr, 0, NULL) != 1) {
+            rc = fabric_error(fabric->lib, "fi_av_insert", -FI_EADDRNOTAVAIL, err);
+        }
+    }
+    return rc;
+}
+
+/* All ranks must agree: notification with data when every provider can. */
+static int peers_agree(struct fabric *fabric, enum shk_fabric_notify notify, struct shk_error *err)
+{
+    uint64_t cannot = notify == SHK_NOTIFY_DELIVERY || fabric->info->domain_attr->cq_data_size < 4;
+    ssize_t rc = 0;
+
+    if (cannot == 0 && fabric->wire.size > 1) {
+        rc = fabric_probe(fabric);
+        cannot = rc == -FI_ENOSYS || rc == -FI_EOPNOTSUPP;
+        if (rc < 0 && cannot == 0) {
+            return shk_error_set(err, (int)-rc, "%s", fabric->wire.error.text);
+        }
+    }
+    rc = shk_job_barrier(fabric->wire.job, cannot, &cannot, shk_wire_poll, &fabric->wire);
+    if (rc < 0) {
+        return shk_error_set(err, (int)-rc, "%s", fabric->wire.error.text);
+    }
+    if (cannot == 0) {
+        fabric->notify = SHK_NOTIFY_CQ_DATA;
+        return 0;
+    }
+    if (!fabric_has_delivery(fabric->lib, fabric->info)) {
+        return shk_error_set(err, FI_ENOSYS,
+                             "provider %s has neither remote CQ data for writes nor "
+                             "FI_DELIVERY_COMPLETE: a target cannot know when data is there",
+                             fabric->info->fabric_attr->prov_name);
+    }
+    fabric->notify = SHK_NOTIFY_DELIVERY;
+    if (fabric_post_recvs(fabric) < 0) {
+        return shk_error_set(err, -fabric->wire.status, "%s", fabric->wire.error.text);
+    }
+    return 0;
+}
+
+int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct shk_error *err)
+{
+    int rc = peers_publish(fabric, err);
+
+    if (rc == 0) {
+        rc = shk_job_fence(fabric->wire.job, 0, err);
+    }
+    if (rc == 0) {
+        rc = peers_insert(fabric, err);
+    }
+    if (rc == 0) {
+        rc = peers_agree(fabric, notify, err);
+    }
+    if (rc < 0 && fabric->wire.status != 0) {
+        shk_job_fail(fabric->wire.job, -rc, fabric->wire.by_peer, err->text);
+    }
+    /* Nobody begins before every mailbox is ready. */
+    return rc == 0 ? shk_job_fence(fabric->wire.job, 0, err) : rc;
+}

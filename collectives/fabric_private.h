@@ -1,0 +1,142 @@
+/* Inside of the fabric transport: the only place that sees libfabric. */
+#ifndef SHK_COLLECTIVES_FABRIC_PRIVATE_H
+#define SHK_COLLECTIVES_FABRIC_PRIVATE_H
+
+#include "collectives/crew.h"
+#include "collectives/fabric.h"
+#include <jansson.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+/* The library's entry points; everything else goes through the objects' own tables. */
+struct fabric_api {
+    int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+                   const struct fi_info *hints, struct fi_info **info);
+    void (*freeinfo)(struct fi_info *info);
+    struct fi_info *(*dupinfo)(const struct fi_info *info);
+    int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+    const char *(*strerror)(int errnum);
+    uint32_t (*version)(void);
+    char *(*tostr)(const void *data, enum fi_type type); /* optional */
+};
+
+struct fabric_lib {
+    struct shk_dynlib dynlib;
+    struct fabric_api api;
+    uint32_t version; /* of the API: what both the library and our headers know */
+    char text[24];    /* version of the library, "1.17.0" as far as it tells */
+};
+
+/* names NULL: libfabric.so.1. Undone by fabric_lib_close(). */
+int fabric_lib_open(struct fabric_lib *lib, const char *const *names, struct shk_error *err);
+void fabric_lib_close(struct fabric_lib *lib);
+
+/* Everything that an all-reduce needs, as hints (freeinfo). provider may be NULL. */
+struct fi_info *fabric_hints(const struct fabric_lib *lib, const char *provider);
+
+/* One requirement of fabric_hints(), and how to do without it: for telling what excludes a
+ * provider. */
+struct fabric_hint {
+    const char *name;
+    void (*relax)(struct fi_info *hints);
+};
+extern const struct fabric_hint fabric_hint_list[];
+
+/* Asks libfabric and takes its first choice (freeinfo). */
+int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_info **info_p,
+                  struct shk_error *err);
+
+/* Does the chosen provider offer FI_DELIVERY_COMPLETE? */
+bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *info);
+
+/* {provider, fabric, domain, endpoint, protocol, library, version, …} of what was chosen. */
+json_t *fabric_identity(const struct fabric_lib *lib, const struct fi_info *info);
+
+/* Why no provider fits, in an isolated process that ignores FI_PROVIDER: one line. False when that
+ * could not be found out. */
+bool fabric_why(const char *const *names, const char *provider, char *buf, size_t size);
+
+/* Replaces the reason "fi_getinfo: No data available" by what fabric_why() finds. */
+void fabric_explain(const char *const *names, const char *provider, const struct shk_job *job,
+                    struct shk_crew_result *result);
+
+/* Values that ranks publish for the supervisor. */
+#define FABRIC_IDENTITY "fabric.identity"
+#define FABRIC_NOTIFY   "fabric.notify"
+
+/* fabric_facts.c: collective.fabric.* from what the crew and its ranks left. */
+int fabric_facts(struct shk_facts *facts, const struct shk_job *job,
+                 const struct shk_crew_result *result, struct shk_error *err);
+int fabric_facts_not_run(struct shk_facts *facts, unsigned ranks, const char *why,
+                         struct shk_error *err);
+
+enum fabric_use { FABRIC_FREE, FABRIC_WRITE, FABRIC_WRITE_THEN_SEND, FABRIC_SEND, FABRIC_RECV };
+
+/* An operation under way. Its first member is what FI_CONTEXT and FI_CONTEXT2 want. */
+struct fabric_op {
+    struct fi_context2 context;
+    struct fabric_op *next; /* free list, or list of sends to be retried */
+    enum fabric_use use;
+    unsigned peer;
+    uint32_t note; /* notification to send, or -received in- */
+    size_t mail;   /* heap offset of its small message */
+};
+
+struct fabric_peer {
+    fi_addr_t addr;
+    uint64_t base; /* address of its heap in its own terms; 0 when offsets are used */
+    uint64_t key;
+};
+
+struct fabric {
+    struct shk_wire wire; /* first: a struct shk_wire * is a struct fabric * */
+    const struct fabric_lib *lib;
+    struct fi_info *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_av *av;
+    struct fid_cq *cq;
+    struct fid_ep *ep;
+    struct fid_mr *mr;
+    void *desc;
+    struct fabric_peer *peers;
+    struct fabric_op *ops;
+    struct fabric_op *free;
+    struct fabric_op *resend; /* notifications that met FI_EAGAIN */
+    unsigned depth;           /* of ops for puts */
+    enum shk_fabric_notify notify;
+    size_t inject;
+    unsigned probes; /* probe notifications received */
+};
+
+/* Small messages that the transport keeps ready to receive, and puts under way at most. */
+#define FABRIC_RECVS      ((size_t)256)
+#define FABRIC_DEPTH      ((size_t)256)
+#define FABRIC_MAIL       ((size_t)16) /* bytes of one, in the heap's mailbox */
+#define FABRIC_MAIL_BYTES ((FABRIC_RECVS + FABRIC_DEPTH + 1) * FABRIC_MAIL)
+
+/* Phases of a rank. Each sets the breadcrumb before it enters the library. */
+int fabric_open(struct fabric *fabric, const struct fabric_lib *lib, const char *provider,
+                struct shk_error *err);
+int fabric_register(struct fabric *fabric, size_t max_put, struct shk_error *err);
+int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct shk_error *err);
+void fabric_close(struct fabric *fabric);
+
+/* -errno with "call: libfabric's text" in err; rc is what the call returned. */
+int fabric_error(const struct fabric_lib *lib, const char *call, ssize_t rc, struct shk_error *err);
+
+/* fabric_put.c */
+extern const struct shk_wire_ops fabric_wire_ops;
+int fabric_ops_create(struct fabric *fabric, struct shk_error *err);
+
+/* Readies the mailbox for notifications by message. */
+int fabric_post_recvs(struct fabric *fabric);
+
+/* Tries one notification with data on the next rank. 0: sent; -FI_ENOSYS …: cannot. */
+ssize_t fabric_probe(struct fabric *fabric);
+
+#endif

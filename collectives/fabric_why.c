@@ -1,0 +1,232 @@
+#include "collectives/fabric_private.h"
+#include "core/isolate.h"
+#include "core/strbuf.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* fi_getinfo of every provider, several times: seconds at worst. */
+#define WHY_DEADLINE_MS 10000U
+
+struct why {
+    const char *const *names;
+    const char *provider; /* asked for with an option; NULL: by FI_PROVIDER, or not at all */
+    struct fabric_lib lib;
+    struct shk_strbuf text;
+};
+
+/* Adds a name to a comma-separated list, once. */
+static void why_list(struct shk_strbuf *list, const char *name)
+{
+    const char *at = shk_strbuf_text(list);
+    size_t len = strlen(name);
+
+    while ((at = strstr(at, name)) != NULL) {
+        bool whole =
+            (at == shk_strbuf_text(list) || at[-1] == ' ') && (at[len] == '\0' || at[len] == ',');
+
+        if (whole) {
+            return;
+        }
+        at += len;
+    }
+    shk_strbuf_printf(list, "%s%s", list->len > 0 ? ", " : "", name);
+}
+
+static bool why_getinfo(struct why *why, const struct fi_info *hints, struct shk_strbuf *names)
+{
+    struct fi_info *list = NULL;
+    struct fi_info *info = NULL;
+
+    if (hints == NULL || why->lib.api.getinfo(why->lib.version, NULL, NULL, 0, hints, &list) != 0 ||
+        list == NULL) {
+        return false;
+    }
+    for (info = list; info != NULL && names != NULL; info = info->next) {
+        why_list(names, info->fabric_attr->prov_name);
+    }
+    why->lib.api.freeinfo(list);
+    return true;
+}
+
+/* Every provider that the library has; true when `wanted` is among them. */
+static bool why_built_in(struct why *why, const char *wanted, struct shk_strbuf *names)
+{
+    struct fi_info *list = NULL;
+    struct fi_info *info = NULL;
+    bool found = false;
+
+    if (why->lib.api.getinfo(why->lib.version, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list) != 0) {
+        return false;
+    }
+    for (info = list; info != NULL; info = info->next) {
+        const char *name = info->fabric_attr->prov_name;
+
+        found = found || strcmp(name, wanted) == 0;
+        if (strncmp(name, "ofi_hook", 8) != 0) {
+            why_list(names, name);
+        }
+    }
+    why->lib.api.freeinfo(list);
+    return found;
+}
+
+/* Names the single hint without which the provider would offer itself. */
+static bool why_hint(struct why *why, const char *provider)
+{
+    const struct fabric_hint *hint = NULL;
+
+    for (hint = fabric_hint_list; hint->name != NULL; hint++) {
+        struct fi_info *hints = fabric_hints(&why->lib, provider);
+        bool found = false;
+
+        if (hints != NULL) {
+            hint->relax(hints);
+            found = why_getinfo(why, hints, NULL);
+            why->lib.api.freeinfo(hints);
+        }
+        if (found) {
+            shk_strbuf_printf(&why->text, "%s does not offer %s", provider ? provider : "it",
+                              hint->name);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void why_refused(struct why *why, const char *provider)
+{
+    struct fi_info *hints = NULL;
+    bool any = false;
+
+    if (why_hint(why, provider)) {
+        return;
+    }
+    hints = fabric_hints(&why->lib, provider);
+    if (hints != NULL) {
+        const struct fabric_hint *hint = NULL;
+
+        for (hint = fabric_hint_list; hint->name != NULL; hint++) {
+            hint->relax(hints);
+        }
+        hints->caps = 0;
+        any = why_getinfo(why, hints, NULL);
+        why->lib.api.freeinfo(hints);
+    }
+    shk_strbuf_printf(&why->text, "%s %s", provider,
+                      any ? "lacks several things that are needed"
+                          : "is built in but finds no device or interface on this host");
+}
+
+/* Splits "a,b;c" and explains each name. */
+static void why_wanted(struct why *why, const char *wanted, struct shk_strbuf *names)
+{
+    char *copy = strdup(wanted);
+    char *rest = NULL;
+    char *name = copy != NULL ? strtok_r(copy, ",; ", &rest) : NULL;
+    bool first = true;
+
+    for (; name != NULL; name = strtok_r(NULL, ",; ", &rest)) {
+        shk_strbuf_puts(&why->text, first ? "" : "; ");
+        first = false;
+        if (!why_built_in(why, name, names)) {
+            shk_strbuf_printf(&why->text, "libfabric %s (%s) has no provider %s", why->lib.text,
+                              why->lib.dynlib.path, name);
+        } else {
+            why_refused(why, name);
+        }
+    }
+    free(copy);
+}
+
+static void why_explain(struct why *why, const char *wanted)
+{
+    struct shk_strbuf names = SHK_STRBUF_INIT;
+    struct shk_strbuf usable = SHK_STRBUF_INIT;
+    struct fi_info *hints = NULL;
+
+    if (wanted != NULL && *wanted != '\0' && *wanted != '^') {
+        shk_strbuf_printf(&why->text,
+                          "%s%s: ", why->provider != NULL ? "provider " : "FI_PROVIDER=", wanted);
+        why_wanted(why, wanted, &names);
+    } else {
+        (void)why_built_in(why, "", &names);
+        shk_strbuf_printf(&why->text, "no provider of libfabric %s (%s) fits", why->lib.text,
+                          why->lib.dynlib.path);
+        if (wanted != NULL && *wanted == '^') {
+            shk_strbuf_printf(&why->text, " with FI_PROVIDER=%s", wanted);
+        }
+    }
+    shk_strbuf_printf(&why->text, "; it has %s", shk_strbuf_text(&names));
+    hints = fabric_hints(&why->lib, NULL);
+    (void)why_getinfo(why, hints, &usable);
+    if (hints != NULL) {
+        why->lib.api.freeinfo(hints);
+    }
+    shk_strbuf_printf(&why->text, "; usable here: %s",
+                      usable.len > 0 ? shk_strbuf_text(&usable) : "none");
+    shk_strbuf_free(&names);
+    shk_strbuf_free(&usable);
+}
+
+static int why_child(void *arg, json_t **result_p, struct shk_error *err)
+{
+    struct why *why = arg;
+    const char *env = getenv("FI_PROVIDER");
+    char *wanted = NULL;
+    int rc = 0;
+
+    if (why->provider != NULL || env != NULL) {
+        wanted = strdup(why->provider != NULL ? why->provider : env);
+    }
+    /* The filter acts when the library starts: without it, the others are seen as well. */
+    unsetenv("FI_PROVIDER");
+    rc = fabric_lib_open(&why->lib, why->names, err);
+    if (rc == 0) {
+        shk_crumb_call("fi_getinfo");
+        why_explain(why, wanted);
+        *result_p = shk_json_text(shk_strbuf_text(&why->text), why->text.len);
+        fabric_lib_close(&why->lib);
+    }
+    shk_strbuf_free(&why->text);
+    free(wanted);
+    return rc;
+}
+
+bool fabric_why(const char *const *names, const char *provider, char *buf, size_t size)
+{
+    struct why why = {.names = names, .provider = provider};
+    struct shk_isolate_job job = {
+        .name = "libfabric's providers",
+        .fn = why_child,
+        .arg = &why,
+        .deadline_ms = WHY_DEADLINE_MS,
+    };
+    struct shk_isolate_result result = {0};
+    bool known = false;
+
+    if (shk_isolate_run(&job, &result, 1, 1, NULL) == 0) {
+        known = result.outcome == SHK_CHILD_OK && json_is_string(result.result);
+        if (known) {
+            snprintf(buf, size, "%s", json_string_value(result.result));
+        }
+        shk_isolate_result_clear(&result);
+    }
+    return known;
+}
+
+void fabric_explain(const char *const *names, const char *provider, const struct shk_job *job,
+                    struct shk_crew_result *result)
+{
+    char why[sizeof(result->reason.text)];
+
+    if (result->outcome != SHK_CREW_FAILED || strcmp(result->phase, "open") != 0 ||
+        strstr(result->reason.text, "fi_getinfo") == NULL) {
+        return;
+    }
+    if (fabric_why(names, provider, why, sizeof(why))) {
+        /* The same for every rank of this host: no rank is to blame. */
+        result->rank = shk_job_size(job) > 1 ? -1 : 0;
+        (void)shk_error_set(&result->reason, FI_ENODATA, "phase open: %s", why);
+    }
+}

@@ -1,0 +1,48 @@
+/* The shared segment, for job.c and the supervisor. */
+#ifndef SHK_COLLECTIVES_JOB_PRIVATE_H
+#define SHK_COLLECTIVES_JOB_PRIVATE_H
+
+#include "collectives/job.h"
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#define SHK_JOB_LINE 64 /* bytes of a cache line: what one rank polls must not share one */
+
+/* One rank's part; written by that rank only (pid also by the supervisor). */
+struct shk_job_slot {
+    _Alignas(SHK_JOB_LINE) _Atomic uint64_t epoch; /* barriers that the rank has entered */
+    uint64_t value[2];                             /* of the barrier, by parity of the epoch */
+
+    _Alignas(SHK_JOB_LINE) _Atomic int phase;
+    _Atomic uint64_t bytes;
+    _Atomic uint64_t op;
+    _Atomic int waiting; /* peer, -1 none */
+
+    _Atomic int pid;
+    _Atomic int failed; /* written last: the members below are then complete */
+    int fail_errnum;
+    bool fail_by_peer;
+    uint64_t fail_ns;
+    struct shk_error fail;
+
+    char library[128]; /* breadcrumbs, see core/isolate.h */
+    char call[128];
+
+    _Atomic uint32_t used; /* bytes of space */
+    char space[SHK_JOB_SPACE];
+};
+
+struct shk_job {
+    unsigned ranks;
+    unsigned rank; /* UINT_MAX in the supervisor */
+    bool crowded;
+    uint64_t epoch; /* of this process */
+    size_t result_bytes;
+    size_t map_bytes;
+    struct shk_job_slot *slots; /* shared */
+    unsigned char *results;     /* shared */
+};
+
+uint64_t shk_job_now_ns(void); /* CLOCK_MONOTONIC */
+
+#endif
