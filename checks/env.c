@@ -274,7 +274,10 @@ static void opinion_cost(struct env_case *c)
 
 static void judge_known(struct env_case *c)
 {
-    struct shk_read_answer answer = shk_readers_ask(c->ctx->facts, c->setting);
+    const struct shk_name_family *family = shk_name_family(c->name);
+    struct shk_read_answer answer = c->setting->readers_count || !family
+                                        ? shk_readers_ask(c->ctx->facts, c->setting)
+                                        : shk_readers_ask_name(c->ctx->facts, family, c->name);
     opinion_kind(c, &answer);
     if (c->setting->kind != SHK_SETTING_FOLKLORE && opinion_grammar(c)) {
         opinion_node(c);
@@ -285,8 +288,9 @@ static void judge_known(struct env_case *c)
     opinion_readers(c, &answer);
     if (!c->decided) { /* folklore that a library here reads all the same */
         struct shk_row row = case_row(c);
-        shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
-        shk_row_text(&row.why, "read by %s", answer.text ? answer.text : "a library here");
+        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
+        shk_row_text(&row.why, "read by %s; the value is not judged",
+                     answer.text ? answer.text : "a library here");
         offer(c, &row);
     }
     free(answer.text);

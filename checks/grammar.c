@@ -68,9 +68,15 @@ static char *list_text(const char *const *list)
     return shk_strbuf_take(&sb);
 }
 
+/* Every one-letter word is near every other: no suggestion for those. */
+static const char *near_value(const char *value, const char *const *list)
+{
+    return strlen(value) > 1 ? shk_nearest(value, list, list_length(list)) : NULL;
+}
+
 static bool not_a_value(const struct shk_grammar *g, const char *value, struct shk_judged *judged)
 {
-    suggest(judged, shk_nearest(value, g->values, list_length(g->values)));
+    suggest(judged, near_value(value, g->values));
     char *allowed = list_text(g->values);
     bool ok = judge(judged, SHK_VALUE_WRONG,
                     shk_strf("\"%.60s\" is not one of the values it knows (%s)", value,
@@ -111,7 +117,7 @@ static bool judge_bool(const struct shk_grammar *g, const char *value, struct sh
             return true;
     if (g->values && in_list(g, g->values, value))
         return true;
-    suggest(judged, shk_nearest(value, bools, list_length(bools)));
+    suggest(judged, near_value(value, bools));
     return judge(judged, SHK_VALUE_WRONG,
                  shk_strf("\"%.60s\" is not a boolean (0/1, on/off, true/false, yes/no), so the "
                           "default stays",

@@ -261,8 +261,14 @@ struct shk_read_answer shk_readers_ask_name(const struct shk_facts *facts,
     for (size_t i = 0; i < 4 && family->libraries[i]; i++) {
         const struct library *lib = library_of(family->libraries[i]);
         bool asked = false;
-        if (lib)
-            fold(&all, &sb, library_reads(facts, lib, name, NULL, &asked), asked, lib, facts);
+        enum shk_reads one =
+            lib ? library_reads(facts, lib, name, NULL, &asked) : SHK_READS_UNKNOWN;
+        /* A library that was asked counts for more than one that is not here to ask. */
+        if (one == SHK_READS_NO && all.reads == SHK_READS_UNKNOWN)
+            all.reads = SHK_READS_NONE_HERE;
+        else if (one == SHK_READS_UNKNOWN && all.reads == SHK_READS_NO)
+            continue;
+        fold(&all, &sb, one, asked, lib, facts);
     }
     if (!family->libraries[0])
         all.reads = SHK_READS_UNKNOWN;
