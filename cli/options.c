@@ -3,6 +3,7 @@
 #include "core/strbuf.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

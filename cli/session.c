@@ -294,7 +294,7 @@ static int session_check_collectives(const struct shk_check_context *ctx,
     size_t n;
     const struct shk_check *const *checks = shk_checks(&n);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(checks[i]->family, "collective") == 0)
+        if (strcmp(checks[i]->family, "collectives") == 0)
             checks[i]->eval(ctx, findings);
     return shk_findings_status(findings);
 }

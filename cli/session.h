@@ -31,7 +31,7 @@ int shk_session_begin(struct shk_session *session, const struct shk_options *opt
 int shk_session_gather(struct shk_session *session);
 
 /* Adds a live node without facts, for a collective alone; judge then runs only the checks of the
- * "collective" family. */
+ * "collectives" family. */
 int shk_session_empty(struct shk_session *session);
 
 /* Runs the collective that the options ask for and adds its facts to the only node. */

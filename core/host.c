@@ -76,10 +76,13 @@ int shk_host_openat(const struct shk_host *host, const char *path, int flags)
         path++;
     if (!*path)
         path = ".";
-    struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC | O_NOCTTY)};
+    flags |= O_CLOEXEC;
+    if (!(flags & O_PATH)) /* openat2() refuses the combination */
+        flags |= O_NOCTTY;
     if (host->live)
-        return openat(host->fd, path, flags | O_CLOEXEC | O_NOCTTY);
-    how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+        return openat(host->fd, path, flags);
+    struct open_how how = {.flags = (unsigned)flags,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
     return (int)syscall(SYS_openat2, host->fd, path, &how, sizeof how);
 }
 

@@ -1,0 +1,200 @@
+#include "core/isolate.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int fine(void *arg, json_t **result_p, struct shk_error *err)
+{
+    (void)err;
+    printf("a vendor library talks");
+    *result_p = json_pack("{s:i}", "n", *(int *)arg);
+    return 0;
+}
+
+static int fails(void *arg, json_t **result_p, struct shk_error *err)
+{
+    (void)arg;
+    *result_p = json_string("partial");
+    return shk_error_set(err, ENOENT, "thing is not there");
+}
+
+static void enter(const char *call)
+{
+    shk_crumb_library("libvendor.so.1");
+    shk_crumb_call("%s", call);
+}
+
+static int crashes(void *arg, json_t **result_p, struct shk_error *err)
+{
+    (void)arg, (void)result_p, (void)err;
+    enter("vendor_init");
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+    return 0;
+}
+
+static int aborts(void *arg, json_t **result_p, struct shk_error *err)
+{
+    (void)arg, (void)result_p, (void)err;
+    enter("vendor_abort");
+    signal(SIGABRT, SIG_DFL);
+    raise(SIGABRT);
+    return 0;
+}
+
+static int exits(void *arg, json_t **result_p, struct shk_error *err)
+{
+    (void)arg, (void)result_p, (void)err;
+    enter("vendor_exit");
+    _exit(3);
+}
+
+static int hangs(void *arg, json_t **result_p, struct shk_error *err)
+{
+    (void)arg, (void)result_p, (void)err;
+    enter("vendor_wait");
+    if (fork() == 0) /* a helper process that must not survive either */
+        pause();
+    signal(SIGTERM, SIG_IGN);
+    for (;;)
+        pause();
+    return 0;
+}
+
+static int eats(void *arg, json_t **result_p, struct shk_error *err)
+{
+    (void)arg, (void)result_p, (void)err;
+    enter("vendor_cache");
+    for (size_t i = 0; i < 2048; i++) {
+        char *p = malloc(1 << 20);
+        if (p)
+            memset(p, 1, 1 << 20);
+        usleep(100);
+    }
+    return 0;
+}
+
+static struct shk_isolate_result run_one(struct shk_isolate_job job)
+{
+    struct shk_isolate_result r;
+    struct shk_error err = {""};
+    cr_assert_eq(shk_isolate_run(&job, &r, 1, 0, &err), 0, "%s", err.text);
+    return r;
+}
+
+Test(isolate, results_and_output_arrive, .timeout = 20)
+{
+    int n = 5;
+    struct shk_isolate_result r =
+        run_one((struct shk_isolate_job){.name = "t", .fn = fine, .arg = &n});
+    cr_expect_eq(r.outcome, SHK_CHILD_OK);
+    cr_expect_eq(json_integer_value(json_object_get(r.result, "n")), 5);
+    cr_expect_str_eq(r.output, "a vendor library talks");
+    cr_expect_str_eq(r.error.text, "");
+    shk_isolate_result_clear(&r);
+}
+
+Test(isolate, an_error_keeps_the_partial_result, .timeout = 20)
+{
+    struct shk_isolate_result r = run_one((struct shk_isolate_job){.name = "t", .fn = fails});
+    cr_expect_eq(r.outcome, SHK_CHILD_FAILED);
+    cr_expect_str_eq(r.error.text, "thing is not there");
+    cr_expect_str_eq(json_string_value(r.result), "partial");
+    shk_isolate_result_clear(&r);
+}
+
+Test(isolate, deaths_name_library_and_call, .timeout = 60)
+{
+    static const struct {
+        int (*fn)(void *, json_t **, struct shk_error *);
+        enum shk_isolate_outcome outcome;
+        const char *says;
+    } rows[] = {
+        {crashes, SHK_CHILD_SIGNALED, "t: died of SIGSEGV in libvendor.so.1: vendor_init"},
+        {aborts, SHK_CHILD_SIGNALED, "t: died of SIGABRT in libvendor.so.1: vendor_abort"},
+        {exits, SHK_CHILD_EXITED, "t: called exit(3) by itself in libvendor.so.1: vendor_exit"},
+        {hangs, SHK_CHILD_TIMEOUT, "t: no answer after 300 ms in libvendor.so.1: vendor_wait"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct shk_isolate_result r =
+            run_one((struct shk_isolate_job){.name = "t", .fn = rows[i].fn, .deadline_ms = 300});
+        cr_expect_eq(r.outcome, rows[i].outcome, "%zu: %s", i, r.error.text);
+        cr_expect_str_eq(r.error.text, rows[i].says);
+        cr_expect_null(r.result);
+        shk_isolate_result_clear(&r);
+    }
+}
+
+Test(isolate, runaway_memory_is_stopped, .timeout = 60)
+{
+    struct shk_isolate_result r = run_one((struct shk_isolate_job){
+        .name = "t", .fn = eats, .deadline_ms = 30000, .memory_limit = (size_t)300 << 20});
+    cr_expect_eq(r.outcome, SHK_CHILD_MEMORY, "%s", r.error.text);
+    cr_expect_str_eq(r.error.text,
+                     "t: took more than 300 MiB of memory in libvendor.so.1: vendor_cache");
+    shk_isolate_result_clear(&r);
+}
+
+Test(isolate, one_death_does_not_touch_the_others_and_deadlines_run_side_by_side, .timeout = 60)
+{
+    int n = 7;
+    struct shk_isolate_job jobs[6] = {
+        {.name = "a", .fn = fine, .arg = &n},
+        {.name = "b", .fn = crashes},
+        {.name = "c", .fn = hangs, .deadline_ms = 500},
+        {.name = "d", .fn = hangs, .deadline_ms = 500},
+        {.name = "e", .fn = hangs, .deadline_ms = 500},
+        {.name = "f", .fn = fine, .arg = &n},
+    };
+    struct shk_isolate_result r[6];
+    struct timespec t0, t1;
+    clock_gettime(CLOCK_MONOTONIC, &t0);
+    cr_assert_eq(shk_isolate_run(jobs, r, 6, 6, NULL), 0);
+    clock_gettime(CLOCK_MONOTONIC, &t1);
+    cr_expect_eq(r[0].outcome, SHK_CHILD_OK);
+    cr_expect_eq(r[1].outcome, SHK_CHILD_SIGNALED);
+    cr_expect_eq(r[2].outcome, SHK_CHILD_TIMEOUT);
+    cr_expect_eq(r[4].outcome, SHK_CHILD_TIMEOUT);
+    cr_expect_eq(r[5].outcome, SHK_CHILD_OK);
+    cr_expect_lt((double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) / 1e9, 1.4);
+    for (int i = 0; i < 6; i++)
+        shk_isolate_result_clear(&r[i]);
+    cr_expect(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "no child is left");
+}
+
+static int floods(void *arg, json_t **result_p, struct shk_error *err)
+{
+    (void)arg, (void)err;
+    fputs("HEAD", stdout);
+    for (int i = 0; i < 100000; i++)
+        fputs("0123456789", stdout);
+    fputs("TAIL", stdout);
+    *result_p = json_true();
+    return 0;
+}
+
+Test(isolate, output_keeps_head_and_tail, .timeout = 20)
+{
+    struct shk_isolate_result r = run_one((struct shk_isolate_job){.name = "t", .fn = floods});
+    size_t len = strlen(r.output);
+    cr_expect_eq(r.outcome, SHK_CHILD_OK);
+    cr_expect_leq(len, 64 << 10);
+    cr_expect_eq(strncmp(r.output, "HEAD", 4), 0);
+    cr_expect_str_eq(r.output + len - 4, "TAIL");
+    shk_isolate_result_clear(&r);
+}
+
+Test(isolate, breadcrumbs_outside_a_child_are_harmless)
+{
+    shk_crumb_library("x");
+    shk_crumb_call("y");
+    shk_crumb_clear();
+    cr_expect_str_eq(shk_isolate_outcome_name(SHK_CHILD_TIMEOUT), "timeout");
+}
