@@ -126,19 +126,39 @@ static json_t *json_findings(const struct shk_findings *list)
     return array;
 }
 
-/* Each node is a facts document with a name, so it can be cut out and judged again. */
+struct json_sorted {
+    json_t *from, *to;
+};
+
+static int json_sort_fact(const struct shk_fact *fact, void *arg)
+{
+    struct json_sorted *s = arg;
+    return json_object_set(s->to, fact->key, json_object_get(s->from, fact->key));
+}
+
+/* A facts document with a name, so it can be cut out and judged again. Facts in key order. */
+static json_t *json_node(const struct shk_facts *facts, const char *name)
+{
+    json_t *doc = shk_facts_to_json(facts);
+    struct json_sorted s = {.from = json_object_get(doc, "facts"), .to = json_object()};
+    if (!doc || !s.to || !json_put_text(doc, "name", name) ||
+        shk_facts_each(facts, "", json_sort_fact, &s) ||
+        !json_put(doc, "facts", json_incref(s.to))) {
+        json_decref(doc);
+        doc = NULL;
+    }
+    json_decref(s.to);
+    return doc;
+}
+
 static json_t *json_nodes(const struct shk_model *model)
 {
     json_t *array = json_array();
     for (size_t i = 0; array && i < model->report->nodes; i++) {
-        json_t *doc = shk_facts_to_json(model->report->facts[i]);
-        if (!doc || !json_put_text(doc, "name", model->nodes[i]) ||
-            json_array_append_new(array, json_incref(doc))) {
-            json_decref(doc);
+        if (json_array_append_new(array, json_node(model->report->facts[i], model->nodes[i]))) {
             json_decref(array);
             return NULL;
         }
-        json_decref(doc);
     }
     return array;
 }

@@ -4,9 +4,7 @@
 #include <string.h>
 
 static const struct shk_format *const formats[] = {
-    &shk_format_term,
-    &shk_format_md,
-    &shk_format_json,
+    &shk_format_term, &shk_format_md, &shk_format_json, &shk_format_junit, &shk_format_prom,
 };
 
 const struct shk_format *const *shk_formats(size_t *count_p)

@@ -1,0 +1,20 @@
+/* Patterns of scrub.c. Each looks at the start of s only; `before` is the character before it, 0
+ * at the start of the text. Returns the bytes that match, 0 when it does not. */
+#ifndef SHK_REPORTS_SCRUB_MATCH_H
+#define SHK_REPORTS_SCRUB_MATCH_H
+
+#include "reports/scrub.h"
+
+/* IP and MAC addresses, GUIDs, UUIDs; *kind_p says which. Loopback, unspecified and netmask
+ * addresses do not match, PCI addresses neither. */
+size_t shk_scrub_match_address(const char *s, enum shk_scrub_kind *kind_p);
+
+/* Keys and tokens that are recognised by their form (AWS, GitHub, GitLab, Hugging Face, OpenAI,
+ * Slack, JSON web tokens, PEM private keys). */
+size_t shk_scrub_match_token(const char *s);
+
+/* NAME=value, NAME: value, --name value with a secret name: the bytes up to the value in
+ * *head_p, the value's bytes returned. */
+size_t shk_scrub_match_assignment(const char *s, size_t *head_p);
+
+#endif

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""check_formats.py REPORT_SAMPLE: the JUnit and Prometheus reports of the unit tests, the hostile
+ones included, must be read by parsers that are not ours: Python's XML parser, and a strict reader
+of the Prometheus text format (version 0.0.4)."""
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$')
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"(?:,|$)')
+
+
+def render(tool, which, form):
+    out = subprocess.run([tool, which, form], check=True, capture_output=True, timeout=60)
+    return out.stdout.decode("utf-8")
+
+
+def check_junit(text):
+    wrong = []
+    root = ET.fromstring(text.encode("utf-8"))
+    if root.tag != "testsuites":
+        wrong.append(f"root is {root.tag}")
+    for suite in root:
+        cases = suite.findall("testcase")
+        counts = {"tests": len(cases), "failures": len(suite.findall("testcase/failure")),
+                  "errors": len(suite.findall("testcase/error")),
+                  "skipped": len(suite.findall("testcase/skipped"))}
+        for name, count in counts.items():
+            if suite.get(name) != str(count):
+                wrong.append(f"{name} is {suite.get(name)}, there are {count}")
+        allowed = {"failure", "error", "skipped", "system-out"}
+        for case in cases:
+            wrong += [f"<{e.tag}> in a testcase" for e in case if e.tag not in allowed]
+            if case.get("name") is None or case.get("classname") is None:
+                wrong.append("testcase without a name")
+    return wrong
+
+
+def check_prom(text):
+    wrong, seen, types = [], set(), {}
+    if not text.endswith("\n"):
+        wrong.append("no newline at the end")
+    for line in text.splitlines():
+        if line.startswith("# "):
+            _, what, metric, rest = line.split(" ", 3)
+            if what == "TYPE":
+                if metric in types:
+                    wrong.append(f"TYPE twice: {metric}")
+                types[metric] = rest
+            continue
+        match = SAMPLE.match(line)
+        if not match:
+            wrong.append(f"no sample: {line[:200]}")
+            continue
+        metric, labels, value = match.groups()
+        at = 0
+        names = []
+        while labels and at < len(labels):
+            label = LABEL.match(labels, at)
+            if not label:
+                wrong.append(f"bad labels: {line[:200]}")
+                break
+            names.append(label.group(1))
+            at = label.end()
+        float(value)
+        if metric not in types:
+            wrong.append(f"no TYPE before {metric}")
+        if len(set(names)) != len(names):
+            wrong.append(f"label twice: {line[:200]}")
+        if (metric, labels) in seen:
+            wrong.append(f"series twice: {line[:200]}")
+        seen.add((metric, labels))
+    return wrong
+
+
+def main():
+    tool = sys.argv[1]
+    names = subprocess.run([tool, "list"], check=True, capture_output=True, text=True).stdout
+    wrong = []
+    for which in names.splitlines():
+        for form, check in (("junit", check_junit), ("prom", check_prom)):
+            try:
+                found = check(render(tool, which, form))
+            except (ET.ParseError, ValueError) as error:
+                found = [str(error)]
+            wrong += [f"{which} {form}: {line}" for line in found]
+    print("\n".join(wrong) if wrong else f"{2 * len(names.splitlines())} reports are well formed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

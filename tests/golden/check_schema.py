@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""check_schema.py REPORT_SAMPLE SCHEMA_DIR: every JSON report of the unit tests, and the facts in
+it, must be valid by the published schemas, and the schemas must refuse what is not a report.
+
+Needs python3-jsonschema; without it the test fails rather than passing unseen."""
+
+import copy
+import json
+import pathlib
+import subprocess
+import sys
+
+import jsonschema
+
+
+def load(folder, name):
+    schema = json.loads((folder / name).read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def sample(tool, which):
+    out = subprocess.run([tool, which, "json"], check=True, capture_output=True, timeout=60)
+    return json.loads(out.stdout.decode("utf-8"))
+
+
+def broken(report):
+    """Reports that no longer are any: (what, report)."""
+    def change(what, path, value):
+        doc = copy.deepcopy(report)
+        at = doc
+        for key in path[:-1]:
+            at = at[key]
+        if value is None:
+            del at[path[-1]]
+        else:
+            at[path[-1]] = value
+        return what, doc
+
+    return [
+        change("no summary", ["summary"], None),
+        change("other schema", ["schema"], "shakedown.report/2"),
+        change("unknown member", ["verdict"], "fail"),
+        change("unknown verdict", ["findings", 0, "verdict"], "ok"),
+        change("unknown evidence", ["findings", 0, "evidence"], "seen"),
+        change("null text", ["findings", 0, "observed"], {}),
+        change("count as text", ["summary", "pass"], "5"),
+        change("coverage incomplete", ["summary", "coverage", "tested"], None),
+        change("no key", ["diagnoses", 0, "key"], None),
+        change("size as text", ["collectives", "fabric", "sizes", 0, "bytes"], "4"),
+        change("facts without state", ["nodes", 0, "facts", "host.name"], {"value": "x"}),
+    ]
+
+
+def broken_facts(doc):
+    for what, fact in [
+        ("no state", {"value": 1}),
+        ("unknown state", {"state": "ok", "value": 1}),
+        ("present without value", {"state": "present"}),
+        ("failed with a value", {"state": "failed", "value": 0}),
+        ("unknown member", {"state": "absent", "verdict": "pass"}),
+    ]:
+        changed = copy.deepcopy(doc)
+        changed["facts"]["host.os"] = fact
+        yield what, changed
+    changed = copy.deepcopy(doc)
+    changed["facts"]["bad key"] = {"state": "absent"}
+    yield "bad key", changed
+
+
+def main():
+    tool, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    report_schema = load(folder, "report-1.schema.json")
+    facts_schema = load(folder, "facts-1.schema.json")
+    names = subprocess.run([tool, "list"], check=True, capture_output=True, text=True).stdout
+    wrong = []
+    for which in names.splitlines():
+        report = sample(tool, which)
+        # A hostile text may stand where a number or a provider belongs: facts are passed on.
+        if which not in ("failing", "healthy", "cluster", "empty"):
+            report["collectives"] = {}
+        wrong += [f"{which}: {e.json_path}: {e.message[:200]}"
+                  for e in report_schema.iter_errors(report)]
+        for node in report["nodes"]:
+            wrong += [f"{which}: facts: {e.json_path}: {e.message[:200]}"
+                      for e in facts_schema.iter_errors(node)]
+    good = sample(tool, "failing")
+    wrong += [f"accepted: {what}" for what, doc in broken(good) if report_schema.is_valid(doc)]
+    wrong += [f"accepted facts: {what}" for what, doc in broken_facts(good["nodes"][0])
+              if facts_schema.is_valid(doc)]
+    print("\n".join(wrong) if wrong else f"{len(names.splitlines())} reports are valid")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

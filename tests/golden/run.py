@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""run.py SHAKEDOWN CASE_DIR: runs one golden case in every format that it has and compares.
+
+A case is a folder with case.toml:
+    why     = "what this case is for"
+    args    = ["--sysroot", "@captures@/slingshot-amd"]   # @captures@, @facts@ are folders
+    env     = {NAME = "value"}                            # on top of an almost empty environment
+    exit    = 1
+    formats = ["term", "md", "json"]                      # default
+and one expected.<format> for each. What differs from run to run (times, version, paths of this
+checkout) is replaced on both sides; the facts of the nodes are left out of the JSON, they have
+tests of their own. SHAKEDOWN_BLESS=1 writes the expected files instead: read the difference in
+git before you commit it."""
+
+import difflib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+
+GOLDEN = pathlib.Path(__file__).resolve().parent
+FOLDERS = {"@captures@": str(GOLDEN.parent / "captures"), "@facts@": str(GOLDEN / "facts")}
+
+TEXT = [
+    (re.compile(r"(?<=[·;-] )\d+\.\d s$", re.M), "T s"),      # elapsed, in the verdict line
+    (re.compile(r"(?m)^shakedown \d+\.\d+\.\d+$"), "shakedown @version@"),
+]
+
+
+def places(text):
+    for name, path in FOLDERS.items():
+        text = text.replace(path, name)
+    return text
+
+
+def normal_json(text):
+    doc = json.loads(text)
+    for key in ("elapsed_s", "version"):
+        if key in doc:
+            doc[key] = "@" + key + "@"
+    doc["command"] = doc.get("command", "").replace(doc.get("command", "").split(" ")[0],
+                                                    "shakedown", 1)
+    for node in doc["nodes"]:
+        node["facts"] = {}
+    return json.dumps(doc, indent=2, ensure_ascii=False) + "\n"
+
+
+def normal(text, form):
+    text = places(text)
+    if form == "json":
+        return normal_json(text)
+    for pattern, by in TEXT:
+        text = pattern.sub(by, text)
+    return text
+
+
+def run(tool, case, form):
+    args = [places_back(a) for a in case["args"]] + ["--format", form]
+    env = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **case.get("env", {})}
+    for name, value in os.environ.items():
+        if name.startswith(("ASAN_", "LSAN_", "UBSAN_")):
+            env[name] = value
+    done = subprocess.run([tool] + args, env=env, capture_output=True, timeout=120,
+                          stdin=subprocess.DEVNULL, check=False)
+    wrong = []
+    if done.returncode != case.get("exit", 0):
+        wrong.append(f"exit status {done.returncode}, not {case.get('exit', 0)}")
+    if done.stderr:
+        wrong.append("stderr is not empty:\n" + done.stderr.decode("utf-8", "replace"))
+    return done.stdout.decode("utf-8"), wrong
+
+
+def places_back(text):
+    for name, path in FOLDERS.items():
+        text = text.replace(name, path)
+    return text
+
+
+def compare(case_dir, form, text):
+    expected = case_dir / f"expected.{form}"
+    if os.environ.get("SHAKEDOWN_BLESS") == "1":
+        expected.write_text(text, encoding="utf-8")
+        return []
+    if not expected.exists():
+        return [f"{expected} is missing; SHAKEDOWN_BLESS=1 writes it"]
+    want = expected.read_text(encoding="utf-8")
+    if want == text:
+        return []
+    return ["".join(difflib.unified_diff(want.splitlines(True), text.splitlines(True),
+                                         f"expected.{form}", "now"))]
+
+
+def main():
+    tool, case_dir = sys.argv[1], pathlib.Path(sys.argv[2])
+    case = tomllib.loads((case_dir / "case.toml").read_text(encoding="utf-8"))
+    failed = False
+    for form in case.get("formats", ["term", "md", "json"]):
+        text, wrong = run(tool, case, form)
+        if not wrong:
+            wrong = compare(case_dir, form, normal(text, form))
+        for line in wrong:
+            print(f"{case_dir.name} {form}: {line}")
+        failed |= bool(wrong)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
