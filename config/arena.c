@@ -32,7 +32,7 @@ void *shk_arena_alloc(struct shk_arena *arena, size_t size)
     const size_t align = _Alignof(max_align_t);
     if (size > SIZE_MAX / 2)
         return NULL;
-    size = (size + align - 1) / align * align;
+    size = size ? (size + align - 1) / align * align : align;
     struct shk_arena_chunk *chunk = arena->chunks;
     if (!chunk || chunk->size - chunk->used < size)
         return arena_new_chunk(arena, size);

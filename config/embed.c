@@ -62,10 +62,8 @@ static int embed_write(const char *path, const struct shk_strbuf *text, struct s
     if (!file)
         return shk_error_sys(err, errno, "%s: cannot be written", path);
     bool bad = fwrite(text->data, 1, text->len, file) != text->len;
-    if (fclose(file) != 0 || bad) {
-        remove(path);
+    if (fclose(file) != 0 || bad)
         return shk_error_sys(err, errno, "%s: cannot be written", path);
-    }
     return 0;
 }
 

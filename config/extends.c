@@ -61,17 +61,34 @@ static int extends_cycle_error(const struct extends_resolver *resolver,
     return rc;
 }
 
-/* Follows the bases of one profile: no cycle back to it, not too many. */
-static int extends_check_chain(const struct extends_resolver *resolver,
-                               const struct shk_profile *profile)
+/* Follows the bases of one profile, as far as a good chain can go. *long_p: there are more. */
+static int extends_check_cycle(const struct extends_resolver *resolver,
+                               const struct shk_profile *profile, bool *long_p)
 {
     const struct shk_profile *p = extends_base(resolver, profile);
-    for (unsigned steps = 1; p; steps++, p = extends_base(resolver, p)) {
+    for (unsigned steps = 1; p && steps <= SHK_PROFILE_MAX_EXTENDS; steps++) {
         if (p == profile)
             return extends_cycle_error(resolver, profile);
-        if (steps > SHK_PROFILE_MAX_EXTENDS)
-            return extends_error(resolver, profile, "too many profiles extend each other");
+        p = extends_base(resolver, p);
     }
+    *long_p = p != NULL;
+    return 0;
+}
+
+/* Cycles first: a profile that only leads to one would be reported as a long chain. */
+static int extends_check_chains(const struct extends_resolver *resolver, size_t count)
+{
+    const struct shk_profile *too_long = NULL;
+    for (size_t i = 0; i < count; i++) {
+        bool is_long = false;
+        int rc = extends_check_cycle(resolver, &resolver->profiles[i], &is_long);
+        if (rc < 0)
+            return rc;
+        if (is_long && !too_long)
+            too_long = &resolver->profiles[i];
+    }
+    if (too_long)
+        return extends_error(resolver, too_long, "too many profiles extend each other");
     return 0;
 }
 
@@ -135,9 +152,7 @@ int shk_profiles_resolve(struct shk_arena *arena, const struct shk_profile *prof
         return shk_error_set(err, ENOMEM, "out of memory");
     if (count)
         memcpy(resolver.profiles, profiles, count * sizeof *profiles);
-    int rc = 0;
-    for (size_t i = 0; !rc && i < count; i++)
-        rc = extends_check_chain(&resolver, &resolver.profiles[i]);
+    int rc = extends_check_chains(&resolver, count);
     for (size_t i = 0; !rc && i < count; i++)
         rc = extends_resolve(&resolver, &resolver.profiles[i]);
     if (rc)
