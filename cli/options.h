@@ -32,6 +32,7 @@ struct shk_options {
     const char *provider;
     const char *sizes;
     size_t min_bytes, max_bytes; /* from sizes */
+    const char *shell;
     bool quick;
     long verbose;
     bool help, version;
