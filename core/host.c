@@ -83,7 +83,12 @@ int shk_host_openat(const struct shk_host *host, const char *path, int flags)
         return openat(host->fd, path, flags);
     struct open_how how = {.flags = (unsigned)flags,
                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    return (int)syscall(SYS_openat2, host->fd, path, &how, sizeof how);
+    /* A rename anywhere on the system makes a walk through ".." start over (openat2(2)). */
+    int fd, tries = 10000;
+    do
+        fd = (int)syscall(SYS_openat2, host->fd, path, &how, sizeof how);
+    while (fd < 0 && errno == EAGAIN && --tries);
+    return fd;
 }
 
 int shk_host_open_file(const struct shk_host *host, const char *path, int *fd_p,
@@ -333,7 +338,8 @@ static void host_apply_node(const struct shk_host *host, const char *path, struc
     const char *mode = json_string_value(json_object_get(node, "mode"));
     if (!mode)
         return;
-    st->st_mode = S_IFCHR | ((mode_t)strtoul(mode, NULL, 8) & 07777);
+    mode_t bits = (mode_t)strtoul(mode, NULL, 8);
+    st->st_mode = (bits & S_IFMT ? bits & S_IFMT : S_IFCHR) | (bits & 07777);
     st->st_uid = (uid_t)json_integer_value(json_object_get(node, "uid"));
     st->st_gid = (gid_t)json_integer_value(json_object_get(node, "gid"));
 }

@@ -57,7 +57,8 @@ int shk_host_readlink(const struct shk_host *host, char **target_p, struct shk_e
 
 /* stat(), following links inside the root. Captured trees cannot hold device nodes: there a
  * regular file stands for one, and hostcalls.json may give its real mode and owner as
- * "nodes": {"/dev/kfd": {"mode": "0660", "uid": 0, "gid": 110}} (reported as a character device).
+ * "nodes": {"/dev/kfd": {"mode": "0660", "uid": 0, "gid": 110}} (reported as a character device,
+ * unless the mode has type bits of its own: "041777" is a directory).
  * -ENOENT and friends without text. */
 int shk_host_stat(const struct shk_host *host, const char *path, struct stat *st) SHK_MUST_CHECK;
 bool shk_host_exists(const struct shk_host *host, const char *pathf, ...) SHK_PRINTF(2, 3);
