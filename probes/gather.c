@@ -208,6 +208,52 @@ void shk_gather_member_link(const struct shk_host *host, json_t *object, const c
     free(target);
 }
 
+bool shk_gather_is_pci(const char *text, size_t len)
+{
+    static const char shape[] = "hhhh:hh:hh.h";
+    static const char hex[] = "0123456789abcdefABCDEF";
+    /* domains above 0xffff (VMD) have more digits in front */
+    size_t extra = len > 12 ? len - 12 : 0;
+    if (len < 12 || extra > 4 || strspn(text, hex) != 4 + extra)
+        return false;
+    text += extra;
+    for (size_t i = 0; i < 12; i++)
+        if (shape[i] == 'h' ? !text[i] || !strchr(hex, text[i]) : text[i] != shape[i])
+            return false;
+    return true;
+}
+
+/* The last PCI address in a path, as JSON; NULL when there is none. */
+static json_t *gather_last_pci(const char *path)
+{
+    const char *last = NULL;
+    size_t last_len = 0;
+    for (const char *p = path; *p;) {
+        size_t len = strcspn(p, "/");
+        if (shk_gather_is_pci(p, len)) {
+            last = p;
+            last_len = len;
+        }
+        p += len + (p[len] == '/');
+    }
+    return last ? shk_json_text(last, last_len) : NULL;
+}
+
+void shk_gather_member_pci(const struct shk_host *host, json_t *object, const char *name,
+                           const char *pathf, ...)
+{
+    MEMBER_PATH(path, pathf);
+    static const char *const links[] = {"", "/device"};
+    json_t *found = NULL;
+    for (size_t i = 0; !found && i < sizeof links / sizeof *links; i++) {
+        char *target = NULL;
+        if (shk_host_readlink(host, &target, NULL, "%s%s", path, links[i]) == 0)
+            found = gather_last_pci(target);
+        free(target);
+    }
+    json_object_set_new(object, name, found ? found : json_null());
+}
+
 json_t *shk_gather_str(const char *text)
 {
     return text ? shk_json_text(text, strlen(text)) : json_null();

@@ -64,7 +64,14 @@ void shk_gather_member_i64(const struct shk_host *host, json_t *object, const ch
 /* Last component of a link's target: drivers, groups, parents. */
 void shk_gather_member_link(const struct shk_host *host, json_t *object, const char *name,
                             const char *pathf, ...) SHK_PRINTF(4, 5);
+/* PCI address of the function that a sysfs class device sits on (its link runs through it), null
+ * when there is none. */
+void shk_gather_member_pci(const struct shk_host *host, json_t *object, const char *name,
+                           const char *pathf, ...) SHK_PRINTF(4, 5);
 void shk_gather_member_problem(json_t *object, const char *name, const char *reason);
+
+/* "0000:c1:00.0": is text of len bytes the address of a PCI function? */
+bool shk_gather_is_pci(const char *text, size_t len);
 
 /* JSON string of any bytes up to the NUL; JSON null for NULL. */
 json_t *shk_gather_str(const char *text);

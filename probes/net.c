@@ -57,7 +57,7 @@ static void net_from_sysfs(const struct shk_host *host, json_t *iface, const cha
     shk_gather_member_i64(host, iface, "type", NET_CLASS "/%s/type", name);
     shk_gather_member_link(host, iface, "master", NET_CLASS "/%s/master", name);
     shk_gather_member_link(host, iface, "driver", NET_CLASS "/%s/device/driver", name);
-    shk_gather_member_link(host, iface, "pci", NET_CLASS "/%s/device", name);
+    shk_gather_member_pci(host, iface, "pci", NET_CLASS "/%s", name);
     /* a link that leads nowhere is a broken device, not a virtual interface */
     if (virtual && shk_host_readlink(host, &state, &err, NET_CLASS "/%s/device", name) == 0)
         shk_gather_member_problem(iface, "virtual", "the device link leads nowhere");

@@ -65,7 +65,7 @@ static bool paths_is_list(const char *name, const char *value)
         if (len >= n && strcmp(name + len - n, names[i]) == 0)
             return true;
     }
-    return strstr(value, ":/") != NULL;
+    return *value == '/' && strstr(value, ":/");
 }
 
 static void paths_variable(struct shk_gather *g, const char *name, const char *value)

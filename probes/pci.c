@@ -93,21 +93,6 @@ static int pci_id_read(const struct shk_host *host, const char *addr, struct pci
     return rc;
 }
 
-static bool pci_is_addr(const char *text, size_t len)
-{
-    static const char shape[] = "hhhh:hh:hh.h";
-    static const char hex[] = "0123456789abcdefABCDEF";
-    /* domains above 0xffff (VMD) have more digits in front */
-    size_t extra = len > 12 ? len - 12 : 0;
-    if (len < 12 || extra > 4 || strspn(text, hex) != 4 + extra)
-        return false;
-    text += extra;
-    for (size_t i = 0; i < 12; i++)
-        if (shape[i] == 'h' ? !text[i] || !strchr(hex, text[i]) : text[i] != shape[i])
-            return false;
-    return true;
-}
-
 /* Bridges above a function, nearest first, out of the link's target
  * "../../../devices/pci0000:c0/0000:c0:01.1/0000:c1:00.0". NULL when there is no link to read. */
 static json_t *pci_parents(const struct shk_host *host, const char *addr)
@@ -119,7 +104,7 @@ static json_t *pci_parents(const struct shk_host *host, const char *addr)
         return NULL;
     }
     for (char *part = strtok_r(target, "/", &save); part; part = strtok_r(NULL, "/", &save))
-        if (pci_is_addr(part, strlen(part)) && strcmp(part, addr) != 0)
+        if (shk_gather_is_pci(part, strlen(part)) && strcmp(part, addr) != 0)
             json_array_insert_new(list, 0, json_string(part));
     free(target);
     return list;

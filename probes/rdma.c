@@ -128,7 +128,7 @@ static json_t *rdma_device(const struct shk_host *host, const char *name, const 
     json_t *device = json_object(), *node = json_object_get(uverbs, name);
     json_object_set_new(device, "name", shk_gather_str(name));
     shk_gather_member_link(host, device, "driver", RDMA_CLASS "/%s/device/driver", name);
-    shk_gather_member_link(host, device, "pci", RDMA_CLASS "/%s/device", name);
+    shk_gather_member_pci(host, device, "pci", RDMA_CLASS "/%s", name);
     shk_gather_member_i64(host, device, "numa", RDMA_CLASS "/%s/device/numa_node", name);
     shk_gather_member_text(host, device, "fw", RDMA_CLASS "/%s/fw_ver", name);
     snprintf(path, sizeof path, RDMA_CLASS "/%s/node_type", name);
@@ -179,7 +179,7 @@ static json_t *rdma_cxi_device(const struct shk_host *host, const char *name)
     json_t *device = json_object();
     bool second = shk_host_exists(host, CXI_CLASS "/%s/device/port/0", name);
     json_object_set_new(device, "name", shk_gather_str(name));
-    shk_gather_member_link(host, device, "pci", CXI_CLASS "/%s/device", name);
+    shk_gather_member_pci(host, device, "pci", CXI_CLASS "/%s", name);
     shk_gather_member_i64(host, device, "numa", CXI_CLASS "/%s/device/numa_node", name);
     json_object_set_new(device, "netdev", rdma_cxi_netdev(host, name));
     shk_gather_member_text(host, device, "link_state", CXI_CLASS "/%s/device/%s", name,
