@@ -203,6 +203,10 @@ static bool judge_int(const struct shk_grammar *g, const char *value, struct shk
 static bool judge_size(const struct shk_grammar *g, const char *value, struct shk_judged *judged)
 {
     char *end;
+    if (!known_wrong(g, value, judged))
+        return false;
+    if (g->values && in_list(g, g->values, value))
+        return true;
     errno = 0;
     double number = strtod(value, &end);
     int shift = *end ? suffix_shift(end) : 0;

@@ -53,7 +53,8 @@ static void eval_hostname(const struct shk_check_context *ctx, struct shk_findin
         shk_row_na(findings, &row, "matters only between nodes");
         return;
     } else {
-        shk_row_verdict(&row, nodes > 1 && loop == count ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
+        shk_row_verdict(&row, nodes > 1 && count && loop == count ? SHK_FAIL : SHK_WARN,
+                        SHK_EFFECT);
         shk_row_text(&row.expected, "an address that other nodes can reach");
         row.diagnosis = count ? "hostname-resolves-to-loopback" : NULL;
         shk_row_text(&row.why, count ? "processes that advertise their host name (Gloo, MPI, "

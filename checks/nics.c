@@ -3,26 +3,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Kind of hardware behind a provider. */
-static const struct {
-    const char *provider, *kind, *driver;
-} kinds[] = {{"cxi", "cxi", "cxi"}, {"efa", "efa", "efa"}, {"verbs", "mlx5", "mlx5"}};
-
-static const char *profile_kind(const struct shk_profile *profile, const char **driver_p)
-{
-    for (const char *const *p = profile->providers; p && *p; p++)
-        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-            if (strncmp(*p, kinds[i].provider, strlen(kinds[i].provider)) == 0) {
-                *driver_p = kinds[i].driver;
-                return kinds[i].kind;
-            }
-    return NULL;
-}
-
 static void eval_count(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_start(&shk_check_nic_count, "NICs");
-    const char *driver = NULL, *kind = profile_kind(ctx->profile, &driver);
+    const char *kind = shk_profile_nic_kind(ctx->profile);
     row.fact = "pci.count.*";
     if (!kind || ctx->profile->nics <= 0) {
         shk_row_na(findings, &row, "profile %s does not say how many", ctx->profile->name);
@@ -116,7 +100,7 @@ static void cxi_links(const struct shk_facts *facts, struct links *links)
 static void eval_link(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_start(&shk_check_nic_link, "NIC links");
-    const char *driver = NULL, *kind = profile_kind(ctx->profile, &driver);
+    const char *kind = shk_profile_nic_kind(ctx->profile);
     struct links links = {.names = SHK_STRBUF_INIT};
     row.fact = "rdma.devices, cxi.devices";
     if (!kind) {
@@ -127,7 +111,7 @@ static void eval_link(const struct shk_check_context *ctx, struct shk_findings *
     if (cxi)
         cxi_links(ctx->facts, &links);
     else
-        rdma_links(ctx->facts, driver, &links);
+        rdma_links(ctx->facts, kind, &links);
     if (!links.up && !links.down) {
         shk_row_unread(findings, &row, ctx->facts, cxi ? "cxi.devices" : "rdma.devices");
         return;

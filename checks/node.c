@@ -4,8 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Providers that move data with a NIC which reads user memory, so that memory must be pinned. */
-static const char *const rdma_providers[] = {"cxi", "efa", "verbs", "psm3", "opx", "usnic", NULL};
+/* Providers that move data with a NIC which reads user memory, so that memory must be locked, and
+ * the kind of that NIC in pci.count.*. */
+static const struct {
+    const char *provider, *kind;
+} rdma_providers[] = {{"cxi", "cxi"},   {"efa", "efa"}, {"verbs", "mlx5"},
+                      {"psm3", "mlx5"}, {"opx", NULL},  {"usnic", NULL}};
 
 /* Kinds of pci.count.* and the list that the driver offers, if any. */
 static const struct {
@@ -107,15 +111,42 @@ bool shk_profile_wants_provider(const struct shk_profile *profile, const char *p
     return shk_list_has(profile->providers, provider);
 }
 
-bool shk_profile_is_rdma(const struct shk_profile *profile)
+/* InfiniBand and RoCE sites need no libfabric: their profile is known by its hardware. */
+static bool known_by_verbs(const struct shk_profile *profile)
+{
+    for (size_t i = 0; i < profile->signals_count; i++)
+        if (strcmp(profile->signals[i].fact, "pci.count.mlx5") == 0 ||
+            strcmp(profile->signals[i].fact, "rdma.devices") == 0)
+            return true;
+    return false;
+}
+
+static bool rdma_kind(const struct shk_profile *profile, const char **kind_p)
 {
     for (const char *const *p = profile->providers; p && *p; p++) {
         size_t len = strcspn(*p, ";");
-        for (const char *const *r = rdma_providers; *r; r++)
-            if (strlen(*r) == len && strncmp(*p, *r, len) == 0)
+        for (size_t i = 0; i < sizeof(rdma_providers) / sizeof(rdma_providers[0]); i++) {
+            const char *name = rdma_providers[i].provider;
+            if (strlen(name) == len && strncmp(*p, name, len) == 0) {
+                *kind_p = rdma_providers[i].kind;
                 return true;
+            }
+        }
     }
-    return false;
+    *kind_p = known_by_verbs(profile) ? "mlx5" : NULL;
+    return *kind_p != NULL;
+}
+
+bool shk_profile_is_rdma(const struct shk_profile *profile)
+{
+    const char *kind;
+    return rdma_kind(profile, &kind);
+}
+
+const char *shk_profile_nic_kind(const struct shk_profile *profile)
+{
+    const char *kind;
+    return rdma_kind(profile, &kind) ? kind : NULL;
 }
 
 long long shk_gpu_count(const struct shk_facts *facts)

@@ -1,0 +1,503 @@
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AMD       "'pci.count.gpu-amd': 8, 'pci.count.gpu-nvidia': 0, 'pci.count.neuron': 0, "
+#define NVIDIA    "'pci.count.gpu-nvidia': 8, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
+#define NO_GPU    "'pci.count.gpu-nvidia': 0, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
+#define NODES(n)  "'job.nodes': " #n ", 'job.launcher': 'slurm', 'job.ranks': 16, "
+#define CONTAINER "'host.container': 'docker', "
+#define FABRIC    "'fabric.version': '1.17.0', 'fabric.path': '/usr/lib/libfabric.so.1', "
+#define GPU_ADDR                                                                                   \
+    "'pci.devices': [{'addr': '0000:c1:00.0', 'class': '0x038000', 'driver': 'amdgpu'}], "
+#define GROUP(t)                                                                                   \
+    "'kernel.iommu.groups': [{'group': 1, 'type': '" t "', 'devices': ['0000:c1:00.0']}], "
+#define SMALL_SHM "'shm.size': 67108864, 'shm.free': 67108864"
+#define SWEEP(w)                                                                                   \
+    "'collective.fabric.sizes': [{'bytes': 4, 'busbw': 0.1, 'wrong': 0}, {'bytes': "               \
+    "1048576, 'busbw': 5.5, 'wrong': " w "}], "
+#define PLUGIN(more)                                                                               \
+    "'plugin.candidates': [{'name': 'libnccl-net.so', 'found': true, 'path': "                     \
+    "'/opt/p/libnccl-net.so', 'abi': {'net': [5, 6, 7, 8]}" more "}], "
+
+static const struct coded_case {
+    const char *name, *profile, *id, *setting, *facts;
+    enum shk_verdict verdict; /* SHK_VERDICT_COUNT: no row at all */
+    enum shk_evidence evidence;
+    const char *says;
+} cases[] = {
+    {"probes fine", "single-node", "probe.health", "probes",
+     "'probe.pci.status': 'ok', 'probe.net.status': 'ok'", SHK_PASS, SHK_TESTED, "2 of 2"},
+    {"probe crashed", "single-node", "probe.health", "probe nvml",
+     "'probe.nvml.status': 'crashed', 'probe.nvml.library': 'libnvidia-ml.so.1', "
+     "'probe.nvml.call': "
+     "'nvmlInit_v2', 'probe.nvml.reason': 'died of SIGSEGV'",
+     SHK_FAIL, SHK_TESTED, "SIGSEGV; it was in libnvidia-ml.so.1: nvmlInit_v2"},
+    {"probe hung", "single-node", "probe.health", "probe libfabric",
+     "'probe.libfabric.status': 'timeout', 'probe.libfabric.library': 'libfabric.so.1', "
+     "'probe.libfabric.call': 'fi_getinfo'",
+     SHK_FAIL, SHK_TESTED, "fi_getinfo"},
+    {"probe failed", "single-node", "probe.health", "probe pci",
+     "'probe.pci.status': 'failed', 'probe.pci.reason': 'no /sys'", SHK_UNKNOWN, SHK_NOT_COVERED,
+     "no /sys"},
+    {"probe skipped", "single-node", "probe.health", "probe x",
+     "'probe.x.status': 'skipped', 'probe.x.reason': 'a capture'", SHK_NA, SHK_NOT_COVERED,
+     "a capture"},
+
+    {"all-reduce right", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     SWEEP("0") "'collective.fabric.status': 'ok', 'collective.fabric.ranks': 2, "
+                "'collective.fabric.provider': 'shm'",
+     SHK_PASS, SHK_TESTED, "2 ranks over shm, 2 sizes verified; best 5.50 GB/s busbw at 1 MiB"},
+    {"all-reduce wrong data", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     SWEEP("3") "'collective.fabric.status': 'ok', 'collective.fabric.ranks': 2", SHK_FAIL,
+     SHK_TESTED, "wrong elements at 1 of 2"},
+    {"all-reduce without sizes", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     "'collective.fabric.sizes': [], 'collective.fabric.status': 'ok', 'collective.fabric.ranks': "
+     "2",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "no verified size"},
+    {"all-reduce not verified", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     "'collective.fabric.sizes': [{'bytes': 4}], 'collective.fabric.status': 'ok', "
+     "'collective.fabric.ranks': 2",
+     SHK_UNKNOWN, SHK_NOT_COVERED, NULL},
+    {"all-reduce of one", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     SWEEP("0") "'collective.fabric.status': 'ok', 'collective.fabric.ranks': 1", SHK_NA,
+     SHK_NOT_COVERED, "single rank"},
+    {"rank killed", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     "'collective.fabric.status': 'crashed', 'collective.fabric.rank': 1, "
+     "'collective.fabric.phase': 'allreduce 65536 B', 'collective.fabric.reason': 'rank 1 died of "
+     "SIGKILL', 'collective.fabric.ranks': 2",
+     SHK_FAIL, SHK_TESTED, "rank 1 in phase allreduce 65536 B"},
+    {"rank stopped", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     "'collective.fabric.status': 'timeout', 'collective.fabric.rank': 0, "
+     "'collective.fabric.phase': 'exchange'",
+     SHK_FAIL, SHK_TESTED, "peer-rank-died"},
+    {"transport not here", "single-node", "collective.allreduce", "all-reduce (nccl)",
+     "'collective.nccl.status': 'na', 'collective.nccl.reason': 'no GPU'", SHK_NA, SHK_NOT_COVERED,
+     "no GPU"},
+    {"unknown status", "single-node", "collective.allreduce", "all-reduce (nccl)",
+     "'collective.nccl.status': 'splendid'", SHK_UNKNOWN, SHK_NOT_COVERED, "splendid"},
+    {"nothing run", "single-node", "collective.allreduce", "all-reduce", "'host.name': 'x'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "no collective"},
+
+    {"libfabric there", "single-node", "fabric.library", "libfabric", FABRIC "'host.name': 'x'",
+     SHK_PASS, SHK_TESTED, "/usr/lib/libfabric.so.1 (1.17.0)"},
+    {"libfabric missing, not needed", "single-node", "fabric.library", "libfabric",
+     "'fabric.version': {'state': 'absent', 'reason': 'no file'}", SHK_NA, SHK_NOT_COVERED,
+     "no file"},
+    {"libfabric missing", "test-fabric", "fabric.library", "libfabric",
+     "'fabric.version': {'state': 'absent', 'reason': 'no libfabric.so.1 in /lib'}", SHK_FAIL,
+     SHK_EFFECT, "no libfabric.so.1 in /lib"},
+    {"libfabric failed", "test-fabric", "fabric.library", "libfabric",
+     "'fabric.version': {'state': 'failed', 'reason': 'timed out'}", SHK_UNKNOWN, SHK_NOT_COVERED,
+     "timed out"},
+    {"libfabric not looked at", "single-node", "fabric.library", "libfabric", "'host.name': 'x'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "nothing looked"},
+    {"provider offered", "test-fabric", "fabric.provider", "provider cxi",
+     FABRIC "'fabric.providers': ['cxi', 'tcp']", SHK_PASS, SHK_EFFECT, "offered"},
+    {"provider layered", "test-verbs", "fabric.provider", "provider verbs",
+     FABRIC "'fabric.providers': ['verbs;ofi_rxm']", SHK_PASS, SHK_EFFECT, "offered"},
+    {"provider not compiled", "test-fabric", "fabric.provider", "provider cxi",
+     FABRIC "'fabric.providers': ['tcp'], 'fabric.core_providers': ['tcp', 'shm', 'efa']", SHK_FAIL,
+     SHK_EFFECT, "cxi-provider-absent"},
+    {"provider without device", "test-fabric", "fabric.provider", "provider cxi",
+     FABRIC NODES(2) "'fabric.providers': ['tcp'], 'fabric.core_providers': ['tcp', 'cxi'], "
+                     "'pci.count.cxi': 0",
+     SHK_FAIL, SHK_EFFECT, "no cxi device"},
+    {"provider hidden by the container", "test-fabric", "fabric.provider", "provider cxi",
+     FABRIC CONTAINER
+     "'fabric.providers': [], 'fabric.core_providers': ['cxi'], 'pci.count.cxi': 4",
+     SHK_FAIL, SHK_EFFECT, "rdma-device-not-in-container"},
+    {"provider without service, one node", "test-fabric", "fabric.provider", "provider cxi",
+     FABRIC NODES(1) "'fabric.providers': ['tcp'], 'fabric.core_providers': ['tcp', 'cxi'], "
+                     "'pci.count.cxi': 4",
+     SHK_WARN, SHK_EFFECT, "VNI"},
+    {"providers not read", "test-fabric", "fabric.provider", "provider cxi",
+     FABRIC "'fabric.providers': {'state': 'failed', 'reason': 'fi_getinfo hung'}", SHK_UNKNOWN,
+     SHK_NOT_COVERED, "fi_getinfo hung"},
+    {"one copy", "single-node", "library.copies", "libnccl copies",
+     "'nccl.copies': [{'path': '/a/libnccl.so.2', 'version': '2.26.5'}]", SHK_NA, SHK_NOT_COVERED,
+     "one copy"},
+    {"equal copies", "single-node", "library.copies", "libnccl copies",
+     "'nccl.copies': [{'path': '/a/libnccl.so.2', 'version': '2.26.5'}, {'path': "
+     "'/b/libnccl.so.2', "
+     "'version': '2.26.5'}]",
+     SHK_PASS, SHK_EFFECT, "/b/libnccl.so.2"},
+    {"different copies", "single-node", "library.copies", "libnccl copies",
+     "'nccl.path': '/a/libnccl.so.2', 'nccl.copies': [{'path': '/a/libnccl.so.2', 'version': "
+     "'2.26.5'}, {'path': '/b/libnccl.so.2', 'version': '2.18.1'}]",
+     SHK_WARN, SHK_EFFECT, "the loader takes /a/libnccl.so.2"},
+
+    {"plugin not needed", "single-node", "plugin.file", "net plugin file",
+     "'plugin.candidates': []", SHK_NA, SHK_NOT_COVERED, "needs no net plugin"},
+    {"plugin missing", "test-fabric", "plugin.file", "net plugin file",
+     NODES(2) "'plugin.candidates': [{'name': 'libnccl-net.so', 'found': false}]", SHK_FAIL,
+     SHK_EFFECT, "net-plugin-missing"},
+    {"plugin missing, one node", "test-fabric", "plugin.file", "net plugin file",
+     NODES(1) "'plugin.candidates': [{'name': 'libnccl-net.so', 'found': false}]", SHK_WARN,
+     SHK_EFFECT, "TCP sockets"},
+    {"plugin name wrong", "single-node", "plugin.file", "net plugin file",
+     "'env.NCCL_NET_PLUGIN': 'ofi', 'plugin.candidates': [{'name': 'ofi', 'found': false}, "
+     "{'name': "
+     "'libnccl-net-ofi.so', 'found': false}]",
+     SHK_FAIL, SHK_EFFECT, "NCCL_NET_PLUGIN=ofi: none of ofi, libnccl-net-ofi.so"},
+    {"plugin none asked", "single-node", "plugin.file", "net plugin file",
+     "'env.NCCL_NET_PLUGIN': 'none', 'plugin.candidates': []", SHK_NA, SHK_NOT_COVERED, NULL},
+    {"plugin not looked for", "test-fabric", "plugin.file", "net plugin file", "'host.name': 'x'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "nothing looked"},
+    {"plugin found", "test-fabric", "plugin.file", "net plugin file", PLUGIN("") "'host.name': 'x'",
+     SHK_PASS, SHK_EFFECT, "/opt/p/libnccl-net.so"},
+    {"plugin loads", "test-fabric", "plugin.load", "net plugin load",
+     PLUGIN(", 'load': {'ok': true}") "'host.name': 'x'", SHK_PASS, SHK_TESTED, "loads"},
+    {"plugin not tried", "test-fabric", "plugin.load", "net plugin load",
+     PLUGIN("") "'host.name': 'x'", SHK_UNKNOWN, SHK_NOT_COVERED, "not tried"},
+    {"plugin lacks a library", "test-fabric", "plugin.load", "net plugin load",
+     PLUGIN(
+         ", 'load': {'ok': false, 'error': 'libcudart.so: cannot open shared object file'}") "'host"
+                                                                                             ".name"
+                                                                                             "': "
+                                                                                             "'x'",
+     SHK_FAIL, SHK_TESTED, "libcudart.so: cannot open"},
+    {"plugin wants a newer libfabric", "test-fabric", "plugin.load", "net plugin load",
+     PLUGIN(
+         ", 'load': {'ok': false, 'error': 'version `FABRIC_1.7` not found'}") "'host.name': 'x'",
+     SHK_FAIL, SHK_TESTED, "plugin-libfabric-version-mismatch"},
+    {"plugin fits", "test-fabric", "plugin.abi", "net plugin ABI",
+     PLUGIN("") "'nccl.net_abi': [6, 7, 8, 9, 10]", SHK_PASS, SHK_EFFECT, "v8 will be used"},
+    {"plugin too old", "test-fabric", "plugin.abi", "net plugin ABI",
+     PLUGIN("") "'nccl.net_abi': [9, 10, 11]", SHK_FAIL, SHK_EFFECT, "plugin-abi-mismatch"},
+    {"plugin against RCCL", "test-fabric", "plugin.abi", "net plugin ABI",
+     "'plugin.candidates': [{'name': 'librccl-net.so', 'found': true, 'abi': {'net': [5]}}], "
+     "'rccl.net_abi': [6, 7]",
+     SHK_FAIL, SHK_EFFECT, "RCCL"},
+    {"plugin without NCCL", "test-fabric", "plugin.abi", "net plugin ABI",
+     PLUGIN("") "'host.name': 'x'", SHK_NA, SHK_NOT_COVERED, "no NCCL"},
+
+    {"memlock unlimited", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
+     "'limits.memlock': {'soft': -1, 'hard': -1}", SHK_PASS, SHK_EFFECT, "unlimited"},
+    {"memlock default", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
+     "'limits.memlock': {'soft': 8388608, 'hard': 8388608}", SHK_FAIL, SHK_EFFECT, "LimitMEMLOCK"},
+    {"memlock soft only", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
+     "'limits.memlock': {'soft': 65536, 'hard': -1}", SHK_FAIL, SHK_EFFECT, "ulimit -l unlimited"},
+    {"memlock large", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
+     "'limits.memlock': {'soft': 8589934592, 'hard': 8589934592}", SHK_WARN, SHK_EFFECT, "8 GiB"},
+    {"memlock without RDMA", "single-node", "limits.memlock", "RLIMIT_MEMLOCK",
+     "'limits.memlock': {'soft': 8388608, 'hard': 8388608}", SHK_NA, SHK_NOT_COVERED, "registers"},
+    {"memlock zero is not unknown", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
+     "'limits.memlock': {'soft': 0, 'hard': 0}", SHK_FAIL, SHK_EFFECT, "0 B"},
+    {"memlock not read", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
+     "'limits.memlock': {'state': 'failed', 'reason': 'no answer'}", SHK_UNKNOWN, SHK_NOT_COVERED,
+     "no answer"},
+    {"nofile small at scale", "test-fabric", "limits.nofile", "RLIMIT_NOFILE",
+     NODES(4) "'limits.nofile': {'soft': 1024, 'hard': 1048576}", SHK_WARN, SHK_EFFECT,
+     "ulimit -n 65536"},
+    {"nofile on one node", "single-node", "limits.nofile", "RLIMIT_NOFILE",
+     "'limits.nofile': {'soft': 1024, 'hard': 1048576}", SHK_PASS, SHK_EFFECT, "1024"},
+    {"nofile tiny", "single-node", "limits.nofile", "RLIMIT_NOFILE",
+     "'limits.nofile': {'soft': 256, 'hard': 256}", SHK_WARN, SHK_EFFECT, "LimitNOFILE=1024"},
+    {"stack usual", "single-node", "limits.stack", "RLIMIT_STACK",
+     "'limits.stack': {'soft': 8388608, 'hard': -1}", SHK_PASS, SHK_EFFECT, "8 MiB"},
+    {"stack unlimited, old NCCL", "single-node", "limits.stack", "RLIMIT_STACK",
+     "'nccl.version': '2.21.5', 'limits.stack': {'soft': -1, 'hard': -1}", SHK_WARN, SHK_EFFECT,
+     "NCCL 2.21.5"},
+    {"stack unlimited, new NCCL", "single-node", "limits.stack", "RLIMIT_STACK",
+     "'nccl.version': '2.28.3', 'limits.stack': {'soft': -1, 'hard': -1}", SHK_PASS, SHK_EFFECT,
+     NULL},
+    {"shm of a container", "single-node", "shm.size", "/dev/shm", NVIDIA CONTAINER SMALL_SHM,
+     SHK_FAIL, SHK_EFFECT, "--shm-size"},
+    {"shm without GPUs", "single-node", "shm.size", "/dev/shm", NO_GPU CONTAINER SMALL_SHM, SHK_NA,
+     SHK_NOT_COVERED, "no GPU"},
+    {"shm large", "single-node", "shm.size", "/dev/shm",
+     NVIDIA "'shm.size': 270000000000, 'shm.free': 260000000000", SHK_PASS, SHK_EFFECT, NULL},
+    {"shm full", "single-node", "shm.size", "/dev/shm",
+     NVIDIA "'shm.size': 270000000000, 'shm.free': 4096", SHK_WARN, SHK_EFFECT,
+     "stale-resources-previous-job"},
+
+    {"iommu without GPU", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
+     NO_GPU "'kernel.iommu.mode': 'DMA'", SHK_NA, SHK_NOT_COVERED, "no GPU"},
+    {"iommu off", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
+     AMD "'kernel.iommu.enabled': false", SHK_PASS, SHK_EFFECT, "off"},
+    {"iommu identity", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
+     AMD "'kernel.iommu.enabled': true, 'kernel.iommu.mode': 'identity'", SHK_PASS, SHK_EFFECT,
+     "identity"},
+    {"iommu translating", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
+     AMD GPU_ADDR GROUP("DMA-FQ") "'kernel.iommu.mode': 'DMA-FQ', 'kernel.cmdline': 'quiet'",
+     SHK_FAIL, SHK_EFFECT, "0000:c1:00.0"},
+    {"iommu translating against the command line", "single-node", "kernel.iommu",
+     "amd_iommu, iommu=pt",
+     AMD GPU_ADDR GROUP("DMA") "'kernel.iommu.mode': 'mixed', 'kernel.cmdline': 'quiet iommu=pt'",
+     SHK_FAIL, SHK_EFFECT, "asks for pass-through, but"},
+    {"iommu mixed, GPUs identity", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
+     AMD GPU_ADDR GROUP("identity") "'kernel.iommu.mode': 'mixed'", SHK_PASS, SHK_EFFECT,
+     "identity for GPUs"},
+    {"iommu translating with NVIDIA", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
+     NVIDIA "'kernel.iommu.mode': 'DMA'", SHK_WARN, SHK_EFFECT, "iommu-not-passthrough"},
+    {"iommu in a guest", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
+     NVIDIA "'kernel.iommu.mode': 'DMA', 'host.virt': 'kvm'", SHK_NA, SHK_NOT_COVERED, "host"},
+    {"iommu by command line only", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
+     AMD "'kernel.cmdline': 'ro iommu=pt quiet'", SHK_PASS, SHK_DECLARED, "command line"},
+    {"iommu=pt is not iommu=ptx", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
+     AMD "'kernel.cmdline': 'ro xiommu=pt iommu=ptx'", SHK_UNKNOWN, SHK_NOT_COVERED, NULL},
+    {"module there", "single-node", "kernel.module", "module amdgpu",
+     AMD "'kernel.module.amdgpu': {'version': '6.8'}", SHK_PASS, SHK_EFFECT, "amdgpu is loaded"},
+    {"module built in", "single-node", "kernel.module", "module amdgpu",
+     AMD GPU_ADDR "'kernel.module.amdgpu': {'state': 'absent'}", SHK_PASS, SHK_EFFECT, NULL},
+    {"module missing", "single-node", "kernel.module", "module amdgpu",
+     AMD "'kernel.module.amdgpu': {'state': 'absent'}", SHK_FAIL, SHK_EFFECT,
+     "accelerator-driver-missing"},
+    {"module not looked for", "single-node", "kernel.module", "module amdgpu",
+     AMD "'host.name': 'x'", SHK_UNKNOWN, SHK_NOT_COVERED, NULL},
+    {"module not needed", "single-node", "kernel.module", "module amdgpu",
+     NO_GPU "'host.name': 'x'", SHK_VERDICT_COUNT, SHK_NOT_COVERED, NULL},
+    {"peermem missing", "single-node", "kernel.peermem", "nvidia_peermem",
+     NVIDIA "'pci.count.mlx5': 8, 'host.kernel': '4.18.0', 'kernel.module.nvidia_peermem': "
+            "{'state': 'absent'}",
+     SHK_FAIL, SHK_EFFECT, "peermem-missing"},
+    {"peermem by dma-buf", "single-node", "kernel.peermem", "nvidia_peermem",
+     NVIDIA "'pci.count.mlx5': 8, 'host.kernel': '6.8.0', 'kernel.module.nvidia_peermem': "
+            "{'state': 'absent'}",
+     SHK_PASS, SHK_DECLARED, "dma-buf"},
+    {"peermem loaded", "single-node", "kernel.peermem", "nvidia_peermem",
+     NVIDIA "'pci.count.mlx5': 8, 'kernel.module.nvidia_peermem': {'refcount': 0}", SHK_PASS,
+     SHK_EFFECT, "loaded"},
+    {"numa balancing", "single-node", "kernel.numa_balancing", "kernel.numa_balancing",
+     AMD "'sysctl.kernel.numa_balancing': 1", SHK_WARN, SHK_EFFECT, "sysctl -w"},
+    {"numa balancing off", "single-node", "kernel.numa_balancing", "kernel.numa_balancing",
+     AMD "'sysctl.kernel.numa_balancing': '0'", SHK_PASS, SHK_EFFECT, NULL},
+
+    {"no accelerator, none asked", "single-node", "gpu.presence", "accelerators",
+     NO_GPU "'host.name': 'x'", SHK_NA, SHK_NOT_COVERED, NULL},
+    {"accelerators not read", "single-node", "gpu.presence", "accelerators", "'host.name': 'x'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "not read"},
+    {"right accelerators", "test-fabric", "gpu.presence", "accelerators", AMD "'host.name': 'x'",
+     SHK_PASS, SHK_EFFECT, "8 amd"},
+    {"other accelerators", "test-fabric", "gpu.presence", "accelerators", NVIDIA "'host.name': 'x'",
+     SHK_FAIL, SHK_EFFECT, "8 nvidia"},
+    {"driver serves all", "single-node", "gpu.driver", "nvidia driver",
+     "'pci.count.gpu-nvidia': 2, 'gpu.nvidia.devices': [{}, {}]", SHK_PASS, SHK_EFFECT, "2 of 2"},
+    {"driver serves none", "single-node", "gpu.driver", "nvidia driver",
+     "'pci.count.gpu-nvidia': 2, 'gpu.nvidia.devices': {'state': 'absent'}", SHK_FAIL, SHK_EFFECT,
+     "accelerator-driver-missing"},
+    {"driver not in the container", "single-node", "gpu.driver", "nvidia driver",
+     CONTAINER "'pci.count.gpu-nvidia': 2, 'gpu.nvidia.devices': []", SHK_FAIL, SHK_EFFECT,
+     "gpu-device-not-in-container"},
+    {"driver serves some", "single-node", "gpu.driver", "amd driver",
+     "'pci.count.gpu-amd': 8, 'dev.kfd': {'rw': true}, 'gpu.amd.devices': [{}, {}]", SHK_WARN,
+     SHK_EFFECT, "2 of 8"},
+    {"driver not asked", "single-node", "gpu.driver", "amd driver", "'pci.count.gpu-amd': 8",
+     SHK_UNKNOWN, SHK_NOT_COVERED, NULL},
+    {"device refused", "single-node", "devices.access", "/dev/kfd",
+     AMD "'dev.kfd': {'mode': '0660', 'rw': false}", SHK_FAIL, SHK_EFFECT, "group render"},
+    {"device open", "single-node", "devices.access", "/dev/kfd", AMD "'dev.kfd': {'rw': true}",
+     SHK_PASS, SHK_EFFECT, NULL},
+    {"device without its hardware", "single-node", "devices.access", "/dev/dri/renderD",
+     NO_GPU "'dev.dri/renderD128': {'rw': false}", SHK_VERDICT_COUNT, SHK_NOT_COVERED, NULL},
+    {"ROCm there", "single-node", "rocm.version", "ROCm", AMD "'rocm.version': '6.2.4'", SHK_PASS,
+     SHK_EFFECT, "6.2.4"},
+    {"ROCm missing", "single-node", "rocm.version", "ROCm",
+     AMD "'rocm.version': {'state': 'absent', 'reason': 'no /opt/rocm'}", SHK_WARN, SHK_EFFECT,
+     "no /opt/rocm"},
+    {"ROCm not needed", "single-node", "rocm.version", "ROCm", NVIDIA "'host.name': 'x'", SHK_NA,
+     SHK_NOT_COVERED, NULL},
+
+    {"all NICs", "test-fabric", "nic.count", "NICs", "'pci.count.cxi': 4", SHK_PASS, SHK_EFFECT,
+     "4 cxi"},
+    {"NIC missing", "test-fabric", "nic.count", "NICs", "'pci.count.cxi': 3", SHK_FAIL, SHK_EFFECT,
+     "3 cxi"},
+    {"NICs not read", "test-fabric", "nic.count", "NICs", "'host.name': 'x'", SHK_UNKNOWN,
+     SHK_NOT_COVERED, NULL},
+    {"links up", "test-fabric", "nic.link", "NIC links",
+     "'cxi.devices': [{'name': 'cxi0', 'link_state': 'up'}]", SHK_PASS, SHK_EFFECT, "1 up"},
+    {"link down", "test-fabric", "nic.link", "NIC links",
+     "'cxi.devices': [{'name': 'cxi0', 'link_state': 'up'}, {'name': 'cxi1', 'link_state': "
+     "'down'}]",
+     SHK_FAIL, SHK_EFFECT, "cxi1 (down)"},
+    {"links not read", "test-fabric", "nic.link", "NIC links", "'host.name': 'x'", SHK_UNKNOWN,
+     SHK_NOT_COVERED, NULL},
+    {"links not needed", "single-node", "nic.link", "NIC links",
+     "'rdma.devices': [{'name': 'mlx5_0', 'ports': [{'port': 1, 'state': '1: DOWN'}]}]", SHK_NA,
+     SHK_NOT_COVERED, NULL},
+
+    {"InfiniBand link up", "generic-ib", "nic.link", "NIC links",
+     "'rdma.devices': [{'name': 'mlx5_0', 'driver': 'mlx5_core', 'ports': [{'port': 1, 'state': "
+     "'4: ACTIVE'}]}]",
+     SHK_PASS, SHK_EFFECT, "1 up"},
+    {"InfiniBand link down", "generic-ib", "nic.link", "NIC links",
+     "'rdma.devices': [{'name': 'mlx5_0', 'ports': [{'port': 1, 'state': '1: DOWN'}]}]", SHK_FAIL,
+     SHK_EFFECT, "mlx5_0 port 1 (1: DOWN)"},
+
+    {"host name resolves", "single-node", "net.hostname", "host name",
+     "'net.hostname_resolves_to': ['10.0.0.4']", SHK_PASS, SHK_EFFECT, "10.0.0.4"},
+    {"host name is loopback, several nodes", "single-node", "net.hostname", "host name",
+     NODES(2) "'net.hostname_resolves_to': ['127.0.1.1']", SHK_FAIL, SHK_EFFECT,
+     "hostname-resolves-to-loopback"},
+    {"host name is loopback, one node", "single-node", "net.hostname", "host name",
+     "'net.hostname_resolves_to': ['127.0.1.1']", SHK_NA, SHK_NOT_COVERED, NULL},
+    {"host name unknown, several nodes", "single-node", "net.hostname", "host name",
+     NODES(2) "'net.hostname_resolves_to': {'addrs': [], 'error': 'not found'}", SHK_WARN,
+     SHK_EFFECT, "does not resolve"},
+    {"bootstrap interface", "test-fabric", "net.bootstrap", "bootstrap interface",
+     NODES(2) "'net.ifaces': [{'name': 'lo', 'up': true, 'loopback': true, 'addrs': [{'addr': "
+              "'127.0.0.1'}]}, {'name': 'eth0', 'up': true, 'addrs': [{'addr': '10.0.0.1'}]}]",
+     SHK_PASS, SHK_EFFECT, "eth0"},
+    {"bootstrap interface is a bridge", "test-fabric", "net.bootstrap", "bootstrap interface",
+     NODES(2) "'net.ifaces': [{'name': 'veth12', 'up': true, 'addrs': [{'addr': '10.0.0.1'}]}]",
+     SHK_WARN, SHK_EFFECT, "socket-ifname-picks-virtual"},
+    {"bootstrap interface set", "test-fabric", "net.bootstrap", "bootstrap interface",
+     NODES(2) "'env.NCCL_SOCKET_IFNAME': 'eth0', 'net.ifaces': []", SHK_NA, SHK_NOT_COVERED, NULL},
+
+    {"no container", "single-node", "container.kind", "container", "'host.container': 'none'",
+     SHK_NA, SHK_NOT_COVERED, "not in"},
+    {"container", "single-node", "container.kind", "container", CONTAINER "'host.name': 'x'",
+     SHK_PASS, SHK_EFFECT, "docker"},
+    {"container not known", "single-node", "container.kind", "container", "'host.name': 'x'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, NULL},
+    {"even job", "single-node", "job.launcher", "launcher",
+     NODES(2) "'env.SLURM_TASKS_PER_NODE': '8(x2)'", SHK_PASS, SHK_EFFECT, "slurm, 2 nodes"},
+    {"uneven job", "single-node", "job.launcher", "launcher",
+     NODES(3) "'env.SLURM_TASKS_PER_NODE': '8(x2),4'", SHK_WARN, SHK_EFFECT, "8(x2),4"},
+    {"fewer ranks than nodes", "single-node", "job.launcher", "launcher",
+     "'job.launcher': 'slurm', 'job.nodes': 4, 'job.ranks': 2", SHK_FAIL, SHK_EFFECT, "idle"},
+    {"no job", "single-node", "job.launcher", "launcher", "'job.launcher': 'local'", SHK_NA,
+     SHK_NOT_COVERED, NULL},
+    {"VNI there", "test-fabric", "job.vni", "SLINGSHOT_VNIS",
+     NODES(2) "'env.SLINGSHOT_VNIS': '1024,1025'", SHK_PASS, SHK_DECLARED, "1024"},
+    {"VNI missing", "test-fabric", "job.vni", "SLINGSHOT_VNIS", NODES(2) "'env.HOME': '/'",
+     SHK_WARN, SHK_DECLARED, "cxi-vni-missing"},
+    {"VNI on one node", "test-fabric", "job.vni", "SLINGSHOT_VNIS", NODES(1) "'env.HOME': '/'",
+     SHK_NA, SHK_NOT_COVERED, NULL},
+};
+
+Test(coded, cases)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct coded_case *c = &cases[i];
+        struct shk_findings *findings = support_run(support_test_config(), c->profile, c->facts);
+        const struct shk_finding *f = support_find(findings, c->id, c->setting);
+        if (c->verdict == SHK_VERDICT_COUNT) {
+            cr_expect_null(f, "%s: no row was expected", c->name);
+        } else {
+            char *text = f ? support_text(f) : NULL;
+            cr_expect_not_null(f, "%s: no row", c->name);
+            cr_expect(f && f->verdict == c->verdict && f->evidence == c->evidence, "%s: %s",
+                      c->name, text);
+            cr_expect(!c->says || (text && strstr(text, c->says)), "%s: lacks \"%s\": %s", c->name,
+                      c->says, text);
+            free(text);
+        }
+        shk_findings_destroy(findings);
+    }
+}
+
+/* FI_PROVIDER is judged with the environment, but by what libfabric has. */
+static const struct {
+    const char *value;
+    enum shk_verdict verdict;
+    const char *says;
+} provider_values[] = {
+    {"cxi", SHK_FAIL,
+     "the loaded libfabric /usr/lib/libfabric.so.1 (1.17.0) has no provider \"cxi\"; it has: tcp, "
+     "shm, efa"},
+    {"tpc", SHK_FAIL, "did you mean tcp?"},
+    {"efa", SHK_FAIL, "offers nothing on this node"},
+    {"tcp", SHK_PASS, NULL},
+    {"shm,tcp", SHK_PASS, NULL},
+    {"tcp,cxi", SHK_WARN, "no provider \"cxi\""},
+    {"^tcp", SHK_PASS, NULL},
+    {"'tcp'", SHK_FAIL, "quotation marks"},
+};
+
+Test(coded, fi_provider)
+{
+    for (size_t i = 0; i < sizeof(provider_values) / sizeof(provider_values[0]); i++) {
+        char *members = NULL;
+        const char *value = provider_values[i].value;
+        bool quoted = value[0] == '\'';
+        cr_assert_geq(asprintf(&members,
+                               "%s'fabric.providers': ['tcp', 'shm'], 'fabric.core_providers': "
+                               "['tcp', 'shm', 'efa'], 'env.FI_PROVIDER': '%s%.*s%s'",
+                               FABRIC, quoted ? "\\u0027" : "",
+                               (int)(strlen(value) - (quoted ? 2 : 0)), value + quoted,
+                               quoted ? "\\u0027" : ""),
+                      0);
+        struct shk_findings *findings = support_run(support_config(), "single-node", members);
+        const struct shk_finding *f = support_find(findings, NULL, "FI_PROVIDER");
+        cr_assert_not_null(f, "%s", value);
+        char *text = support_text(f);
+        cr_expect_eq(f->verdict, provider_values[i].verdict, "%s: %s", value, text);
+        cr_expect(!provider_values[i].says || strstr(text, provider_values[i].says), "%s: %s",
+                  value, text);
+        free(text);
+        free(members);
+        shk_findings_destroy(findings);
+    }
+}
+
+Test(coded, every_check_is_documented)
+{
+    size_t count;
+    const struct shk_check *const *checks = shk_checks(&count);
+    for (size_t i = 0; i < count; i++) {
+        cr_expect(checks[i]->id && *checks[i]->id);
+        cr_expect(checks[i]->family && *checks[i]->family, "%s", checks[i]->id);
+        cr_expect(checks[i]->title && *checks[i]->title, "%s", checks[i]->id);
+        cr_expect(checks[i]->doc && strstr(checks[i]->doc, "Fact"), "%s", checks[i]->id);
+        for (size_t j = 0; j < i; j++)
+            cr_expect_str_neq(checks[i]->id, checks[j]->id);
+    }
+}
+
+/* Facts that are all failed must not give a single pass. */
+Test(coded, nothing_read_is_never_pass)
+{
+    static const char *const keys[] = {"host.container",
+                                       "kernel.cmdline",
+                                       "kernel.iommu.mode",
+                                       "limits.memlock",
+                                       "limits.nofile",
+                                       "limits.stack",
+                                       "shm.size",
+                                       "net.ifaces",
+                                       "net.hostname_resolves_to",
+                                       "rdma.devices",
+                                       "cxi.devices",
+                                       "pci.devices",
+                                       "pci.count.gpu-nvidia",
+                                       "pci.count.gpu-amd",
+                                       "pci.count.neuron",
+                                       "pci.count.cxi",
+                                       "pci.count.efa",
+                                       "pci.count.mlx5",
+                                       "gpu.nvidia.devices",
+                                       "gpu.amd.devices",
+                                       "neuron.devices",
+                                       "fabric.version",
+                                       "fabric.providers",
+                                       "fabric.core_providers",
+                                       "fabric.params",
+                                       "nccl.version",
+                                       "rccl.version",
+                                       "plugin.candidates",
+                                       "job.launcher",
+                                       "job.nodes",
+                                       "rocm.version",
+                                       "collective.fabric.status",
+                                       "sysctl.kernel.numa_balancing"};
+    char members[8192] = "";
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        strcat(members, i ? ", '" : "'");
+        strcat(members, keys[i]);
+        strcat(members, "': {'state': 'failed', 'reason': 'cannot be read'}");
+    }
+    static const char *const profiles[] = {"single-node", "test-fabric", "generic-ib", NULL};
+    for (const char *const *p = profiles; *p; p++) {
+        struct shk_findings *findings = support_run(support_test_config(), *p, members);
+        for (size_t i = 0; i < shk_findings_count(findings); i++) {
+            const struct shk_finding *f = shk_findings_at(findings, i);
+            cr_expect(f->verdict == SHK_UNKNOWN || f->verdict == SHK_NA, "%s: %s is %s", *p,
+                      f->setting, shk_verdict_name(f->verdict));
+        }
+        shk_findings_destroy(findings);
+    }
+}
