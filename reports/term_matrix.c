@@ -60,9 +60,9 @@ static void term_row(const struct term *t, struct shk_table *table, const struct
     term_row_notes(t, table, row);
 }
 
-/* All passes of one family with the same evidence on one row: their number, names and values. */
-static void term_passes(const struct term *t, struct shk_table *table,
-                        const struct shk_group *group, enum shk_evidence evidence)
+/* "3 tested: NAME value, …": the passes of one family with the same evidence; nothing when none. */
+static void term_passes(const struct term *t, const struct shk_group *group,
+                        enum shk_evidence evidence, struct shk_strbuf *out)
 {
     struct shk_strbuf names = SHK_STRBUF_INIT;
     unsigned flags = t->style.unicode ? 0 : SHK_CLEAN_ASCII, count = 0;
@@ -77,17 +77,34 @@ static void term_passes(const struct term *t, struct shk_table *table,
             shk_text_clip(&names, row->observed, MATRIX_VALUE_CLIP, flags);
         }
     }
-    if (count) {
-        char mark[32], head[32];
-        snprintf(mark, sizeof mark, "%s pass", shk_style_sign(t->style, SHK_SIGN_PASS));
-        snprintf(head, sizeof head, "%u %s", count, shk_model_evidence(evidence));
-        shk_table_row(table);
-        shk_table_text(table, SHK_ROLE_PASS, mark);
-        shk_table_text(table, SHK_ROLE_PLAIN, head);
-        shk_table_span(table, SHK_ROLE_DIM, shk_strbuf_text(&names));
-    }
-    t->out->failed |= names.failed;
+    if (count)
+        shk_strbuf_printf(out, "%u %s: %s", count, shk_model_evidence(evidence),
+                          shk_strbuf_text(&names));
+    out->failed |= names.failed;
     shk_strbuf_free(&names);
+}
+
+/* What passed in a family: one row for each kind of evidence, `head` in the first. */
+static void term_pass_rows(const struct term *t, struct shk_table *table,
+                           const struct shk_group *group, const char *head)
+{
+    char mark[32];
+    snprintf(mark, sizeof mark, "%s pass", shk_style_sign(t->style, SHK_SIGN_PASS));
+    for (int e = 0; e < SHK_EVIDENCE_COUNT; e++) {
+        struct shk_strbuf text = SHK_STRBUF_INIT;
+        term_passes(t, group, (enum shk_evidence)e, &text);
+        if (text.len) {
+            shk_table_row(table);
+            shk_table_text(table, SHK_ROLE_PASS, mark);
+            if (*head)
+                shk_table_text(table, SHK_ROLE_PLAIN, head);
+            shk_table_span(table, SHK_ROLE_DIM, shk_strbuf_text(&text));
+            mark[0] = '\0';
+            head = *head ? " " : "";
+        }
+        t->out->failed |= text.failed;
+        shk_strbuf_free(&text);
+    }
 }
 
 static bool term_is_shown(const struct term *t, const struct shk_finding *row)
@@ -100,30 +117,85 @@ static bool term_is_shown(const struct term *t, const struct shk_finding *row)
     }
 }
 
-void shk_term_matrix(const struct term *t)
+static bool term_group_is_shown(const struct term *t, const struct shk_group *group)
 {
-    struct shk_table *table = shk_table_create(
-        term_matrix_columns, sizeof term_matrix_columns / sizeof *term_matrix_columns);
-    struct shk_table_view view = {.style = t->style,
-                                  .width = t->width,
-                                  .indent = 2,
-                                  .note_column = 1,
-                                  .clip = TERM_CLIP,
-                                  .header = true};
-    if (!table) {
-        t->out->failed = true;
-        return;
-    }
+    for (size_t i = 0; i < group->count; i++)
+        if (term_is_shown(t, group->rows[i]))
+            return true;
+    return false;
+}
+
+/* Families with something to look at come first, row by row. */
+static void term_open_groups(const struct term *t, struct shk_table *table)
+{
     for (size_t g = 0; g < t->model->groups_count; g++) {
         const struct shk_group *group = &t->model->groups[g];
+        if (!term_group_is_shown(t, group))
+            continue;
         shk_table_heading(table, group->title);
         for (size_t i = 0; i < group->count; i++)
             if (term_is_shown(t, group->rows[i]))
                 term_row(t, table, group->rows[i]);
-        for (int e = 0; e < SHK_EVIDENCE_COUNT && !t->verbose; e++)
-            term_passes(t, table, group, (enum shk_evidence)e);
+        if (!t->verbose)
+            term_pass_rows(t, table, group, "");
     }
-    if (t->model->groups_count) {
+}
+
+/* Then a line for each family in which everything that was judged passed. */
+static void term_good_groups(const struct term *t, struct shk_table *table)
+{
+    bool first = true;
+    for (size_t g = 0; g < t->model->groups_count; g++) {
+        const struct shk_group *group = &t->model->groups[g];
+        if (term_group_is_shown(t, group) || !group->verdicts[SHK_PASS])
+            continue;
+        if (first)
+            shk_table_heading(table, "all passed");
+        first = false;
+        term_pass_rows(t, table, group, group->title);
+    }
+}
+
+static void term_not_applicable(const struct term *t, struct shk_table *table)
+{
+    struct shk_strbuf names = SHK_STRBUF_INIT;
+    unsigned count = 0;
+    for (size_t g = 0; g < t->model->groups_count; g++) {
+        const struct shk_group *group = &t->model->groups[g];
+        if (group->verdicts[SHK_NA])
+            shk_strbuf_printf(&names, "%s%s %u", count ? ", " : "", group->title,
+                              group->verdicts[SHK_NA]);
+        count += group->verdicts[SHK_NA];
+    }
+    if (count) {
+        char mark[32];
+        snprintf(mark, sizeof mark, "%s n/a", shk_style_sign(t->style, SHK_SIGN_NA));
+        shk_table_heading(table, "not applicable here");
+        shk_table_row(table);
+        shk_table_text(table, SHK_ROLE_NA, mark);
+        shk_table_span(table, SHK_ROLE_DIM, shk_strbuf_text(&names));
+    }
+    t->out->failed |= names.failed;
+    shk_strbuf_free(&names);
+}
+
+void shk_term_matrix(const struct term *t)
+{
+    struct shk_table *table = shk_table_create(
+        term_matrix_columns, sizeof term_matrix_columns / sizeof *term_matrix_columns);
+    struct shk_table_view view = {
+        .style = t->style, .width = t->width, .indent = 2, .note_column = 1, .clip = TERM_CLIP};
+    if (!table) {
+        t->out->failed = true;
+        return;
+    }
+    term_open_groups(t, table);
+    view.header = shk_table_rows(table) > 0;
+    if (!t->verbose) {
+        term_good_groups(t, table);
+        term_not_applicable(t, table);
+    }
+    if (shk_table_rows(table)) {
         shk_term_title(t, "Matrix", NULL);
         shk_table_term(table, &view, t->out);
     }

@@ -4,35 +4,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void term_run(const struct term *t, const struct shk_run *run)
+/* "all-reduce over fabric, …", the library, what went wrong, and the proofs. */
+static void term_run_head(const struct term *t, const struct shk_run *run)
 {
-    struct shk_strbuf title = SHK_STRBUF_INIT, summary = SHK_STRBUF_INIT;
-    struct shk_table_view view = {
-        .style = t->style, .width = t->width, .indent = 2, .clip = TERM_CLIP, .header = true};
+    struct shk_strbuf title = SHK_STRBUF_INIT, lib = SHK_STRBUF_INIT, bad = SHK_STRBUF_INIT;
     const char *library = shk_run_text(run, "library"), *version = shk_run_text(run, "version");
     const char *reason = shk_run_text(run, "reason");
+    bool skipped = strcmp(run->status, "na") == 0;
     size_t i;
     json_t *line;
     shk_run_title(&title, run);
     if (t->report->nodes > 1)
         shk_strbuf_printf(&title, ", on %s", run->node);
-    shk_term_text(t, SHK_ROLE_PLAIN, 2, "", shk_strbuf_text(&title));
-    if (library) {
-        struct shk_strbuf lib = SHK_STRBUF_INIT;
+    if (skipped && reason)
+        shk_strbuf_printf(&title, ": %s", reason);
+    else if (!shk_run_ok(run))
+        shk_strbuf_printf(&bad, "%s%s%s", run->status, reason ? ": " : "", reason ? reason : "");
+    if (library)
         shk_strbuf_printf(&lib, "%s%s%s", library, version ? ", version " : "",
                           version ? version : "");
-        shk_term_text(t, SHK_ROLE_DIM, 2, "library ", shk_strbuf_text(&lib));
-        shk_strbuf_free(&lib);
-    }
-    if (!shk_run_ok(run)) {
-        struct shk_strbuf bad = SHK_STRBUF_INIT;
-        shk_strbuf_printf(&bad, "%s%s%s", run->status, reason ? ": " : "", reason ? reason : "");
-        shk_term_text(t, strcmp(run->status, "na") == 0 ? SHK_ROLE_NA : SHK_ROLE_FAIL, 2, "",
-                      shk_strbuf_text(&bad));
-        shk_strbuf_free(&bad);
-    }
+    shk_term_text(t, SHK_ROLE_PLAIN, 2, "", shk_strbuf_text(&title));
+    shk_term_text(t, SHK_ROLE_FAIL, 2, "", shk_strbuf_text(&bad));
+    shk_term_text(t, SHK_ROLE_DIM, 2, "library ", shk_strbuf_text(&lib));
     json_array_foreach(shk_run_array(run, "evidence"), i, line)
+    {
         shk_term_text(t, SHK_ROLE_DIM, 2, "proof ", json_string_value(line));
+    }
+    t->out->failed |= title.failed || lib.failed || bad.failed;
+    shk_strbuf_free(&title);
+    shk_strbuf_free(&bad);
+    shk_strbuf_free(&lib);
+}
+
+static void term_run(const struct term *t, const struct shk_run *run)
+{
+    struct shk_strbuf summary = SHK_STRBUF_INIT;
+    struct shk_table_view view = {
+        .style = t->style, .width = t->width, .indent = 2, .clip = TERM_CLIP, .header = true};
+    term_run_head(t, run);
     struct shk_table *table = shk_run_table(run);
     if (!table)
         t->out->failed = true;
@@ -41,7 +50,7 @@ static void term_run(const struct term *t, const struct shk_run *run)
     shk_table_destroy(table);
     shk_run_summary(&summary, run);
     shk_term_text(t, SHK_ROLE_PLAIN, 2, "", shk_strbuf_text(&summary));
-    shk_strbuf_free(&title);
+    t->out->failed |= summary.failed;
     shk_strbuf_free(&summary);
 }
 

@@ -31,7 +31,7 @@ const struct hostile hostile_texts[] = {
     {"markdown", "![x](y) [z](javascript:alert(1)) **b** _i_ ~~s~~ @root #1 $x$ <http://e>"},
     {"wide", "\xE4\xB8\xAD\xE6\x96\x87\xF0\x9F\x98\x80"
              "e\xCC\x81\xCC\x81\xCC\x81"},
-    {"empty", ""},
+    {"no text", ""},
     {"blank", "   "},
 };
 const size_t hostile_count = sizeof hostile_texts / sizeof *hostile_texts;
