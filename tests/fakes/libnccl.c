@@ -1,0 +1,16 @@
+/* Strings as an NCCL or RCCL library carries them; nothing in it can be called. */
+#ifdef RCCL
+const char shk_fake_version[] = "RCCL version 2.20.5+hip6.2 HEAD:fake";
+const char *const shk_fake_names[] = {"ncclNetPlugin_v5", "ncclNetPlugin_v6", "librccl-net",
+                                      "RCCL_MSCCL_ENABLE", "NCCL_NET_PLUGIN"};
+#elif defined(SILENT)
+const char shk_fake_version[] = "nothing to see";
+const char *const shk_fake_names[] = {"nothing"};
+#else
+const char shk_fake_version[] = "NCCL version 2.19.3+cuda12.2";
+const char *const shk_fake_names[] = {
+    "ncclNetPlugin_v5", "ncclNetPlugin_v6", "ncclNetPlugin_v7", "ncclCollNetPlugin_v7",
+    "ncclTunerPlugin_v1", "libnccl-net", "NCCL_NET_PLUGIN", "NCCL_SOCKET_IFNAME",
+    "NCCL_SOCKET_IFNAME", "NCCL version %d.%d.%d", "Failed to find ncclNetPlugin_v9 symbol.",
+    "NCCL_", "NCCL_lower"};
+#endif
