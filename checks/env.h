@@ -21,5 +21,6 @@ bool shk_is_variable_name(const char *name);
 extern const struct shk_check shk_check_env_value;
 extern const struct shk_check shk_check_env_profile;
 extern const struct shk_check shk_check_env_audit;
+extern const struct shk_check shk_check_env_file;
 
 #endif

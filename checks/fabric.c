@@ -16,10 +16,11 @@ static void eval_library(const struct shk_check_context *ctx, struct shk_finding
     row.required = needs_fabric(ctx->profile);
     enum shk_look look = shk_look(ctx->facts, "fabric.version", &fact);
     if (look == SHK_LOOK_PRESENT) {
-        char *text = shk_fabric_text(ctx->facts);
+        const char *path = shk_facts_get_text(ctx->facts, "fabric.path");
+        const char *version = json_string_value(fact.value);
         shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
-        shk_row_text(&row.observed, "%s", text ? text : "");
-        free(text);
+        shk_row_text(&row.observed, "%s%s%s%s", version ? version : "", path ? " (" : "",
+                     path ? path : "", path ? ")" : "");
         shk_row_end(findings, &row);
     } else if (look != SHK_LOOK_ABSENT) {
         shk_row_unread(findings, &row, ctx->facts, "fabric.version");

@@ -9,13 +9,19 @@ static const json_t *candidates(const struct shk_facts *facts, enum shk_look *lo
     return *look_p == SHK_LOOK_PRESENT && json_is_array(fact.value) ? fact.value : NULL;
 }
 
-/* The file that NCCL takes: the first candidate that exists. */
+/* The file that NCCL takes: the first net candidate that exists. Later files of the directories are
+ * listed too, but not considered. */
 static const json_t *first_found(const json_t *list)
 {
     size_t i;
     json_t *plugin;
-    json_array_foreach((json_t *)list, i,
-                       plugin) if (shk_member_bool(plugin, "found", false)) return plugin;
+    json_array_foreach((json_t *)list, i, plugin)
+    {
+        const char *kind = shk_member_text(plugin, "kind");
+        if ((!kind || strcmp(kind, "net") == 0) && shk_member_bool(plugin, "considered", true) &&
+            shk_member_bool(plugin, "found", false))
+            return plugin;
+    }
     return NULL;
 }
 

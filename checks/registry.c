@@ -34,6 +34,7 @@ static const struct shk_check *const checks[] = {
     &shk_check_container,
     &shk_check_job,
     &shk_check_vni,
+    &shk_check_env_file,
     &shk_check_env_value,
     &shk_check_env_profile,
     &shk_check_env_audit,

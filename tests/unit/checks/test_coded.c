@@ -82,7 +82,7 @@ static const struct coded_case {
      SHK_UNKNOWN, SHK_NOT_COVERED, "no collective"},
 
     {"libfabric there", "single-node", "fabric.library", "libfabric", FABRIC "'host.name': 'x'",
-     SHK_PASS, SHK_TESTED, "/usr/lib/libfabric.so.1 (1.17.0)"},
+     SHK_PASS, SHK_TESTED, "1.17.0 (/usr/lib/libfabric.so.1)"},
     {"libfabric missing, not needed", "single-node", "fabric.library", "libfabric",
      "'fabric.version': {'state': 'absent', 'reason': 'no file'}", SHK_NA, SHK_NOT_COVERED,
      "no file"},
@@ -148,6 +148,11 @@ static const struct coded_case {
      SHK_UNKNOWN, SHK_NOT_COVERED, "nothing looked"},
     {"plugin found", "test-fabric", "plugin.file", "net plugin file", PLUGIN("") "'host.name': 'x'",
      SHK_PASS, SHK_EFFECT, "/opt/p/libnccl-net.so"},
+    {"plugin of another kind", "test-fabric", "plugin.file", "net plugin file",
+     NODES(2) "'plugin.candidates': [{'name': 'libnccl-tuner.so', 'kind': 'tuner', 'found': true, "
+              "'considered': true}, {'name': 'libnccl-net.so', 'kind': 'net', 'found': true, "
+              "'considered': false}]",
+     SHK_FAIL, SHK_EFFECT, "net-plugin-missing"},
     {"plugin loads", "test-fabric", "plugin.load", "net plugin load",
      PLUGIN(", 'load': {'ok': true}") "'host.name': 'x'", SHK_PASS, SHK_TESTED, "loads"},
     {"plugin not tried", "test-fabric", "plugin.load", "net plugin load",
@@ -346,6 +351,22 @@ static const struct coded_case {
      SHK_WARN, SHK_EFFECT, "socket-ifname-picks-virtual"},
     {"bootstrap interface set", "test-fabric", "net.bootstrap", "bootstrap interface",
      NODES(2) "'env.NCCL_SOCKET_IFNAME': 'eth0', 'net.ifaces': []", SHK_NA, SHK_NOT_COVERED, NULL},
+
+    {"configuration files", "single-node", "env.file", "configuration files",
+     "'env.files': [{'path': '/etc/nccl.conf', 'state': 'read'}, {'path': '/root/.nccl.conf', "
+     "'state': 'absent'}]",
+     SHK_PASS, SHK_EFFECT, "observed /etc/nccl.conf;"},
+    {"no configuration files", "single-node", "env.file", "configuration files",
+     "'env.files': [{'path': '/etc/nccl.conf', 'state': 'absent'}]", SHK_NA, SHK_NOT_COVERED, NULL},
+    {"configuration file with a bad line", "single-node", "env.file", "/etc/nccl.conf:3",
+     "'env.files': [], 'env.file_problems': [{'path': '/etc/nccl.conf', 'line': 3, 'problem': 'no "
+     "= "
+     "in the line'}]",
+     SHK_WARN, SHK_EFFECT, "no = in the line"},
+    {"impossible name", "single-node", "env.file", "NCCL-DEBUG",
+     "'env.files': [], 'env.problems': [{'name': 'NCCL-DEBUG', 'problem': 'no library looks for "
+     "it'}]",
+     SHK_WARN, SHK_EFFECT, "no library looks for it"},
 
     {"no container", "single-node", "container.kind", "container", "'host.container': 'none'",
      SHK_NA, SHK_NOT_COVERED, "not in"},
