@@ -100,7 +100,11 @@ static void term_piece(const struct term_layout *l, const struct table_row *row,
     if (start > *column_p)
         shk_wrap_pad(out, start - *column_p);
     shk_strbuf_puts(out, shk_style_on(l->view->style, row->cells[c].role));
-    shk_strbuf_puts(out, piece);
+    for (const char *p = piece; *p; p++) { /* a no-break space has done its work */
+        bool glue = p[0] == '\xC2' && p[1] == '\xA0';
+        shk_strbuf_putc(out, glue ? ' ' : *p);
+        p += glue;
+    }
     shk_strbuf_puts(out, shk_style_off(l->view->style, row->cells[c].role));
     *column_p = (start > *column_p ? start : *column_p) + w;
     free(piece);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TERM_GLUE "\xC2\xA0"
+
 enum { MATRIX_VALUE_CLIP = 28, MATRIX_NAME_CLIP = 56 };
 
 static const struct shk_column term_matrix_columns[] = {
@@ -60,7 +62,19 @@ static void term_row(const struct term *t, struct shk_table *table, const struct
     term_row_notes(t, table, row);
 }
 
-/* "3 tested: NAME value, …": the passes of one family with the same evidence; nothing when none. */
+/* Text whose words stay on one line: a no-break space is printed as a plain one. */
+static void term_glue(struct shk_strbuf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == ' ')
+            shk_strbuf_puts(out, TERM_GLUE);
+        else
+            shk_strbuf_putc(out, *text);
+    }
+}
+
+/* "3 tested  NAME: value · …": the passes of one family with the same evidence; nothing when none.
+ */
 static void term_passes(const struct term *t, const struct shk_group *group,
                         enum shk_evidence evidence, struct shk_strbuf *out)
 {
@@ -70,15 +84,20 @@ static void term_passes(const struct term *t, const struct shk_group *group,
         const struct shk_finding *row = group->rows[i];
         if (row->verdict != SHK_PASS || row->evidence != evidence)
             continue;
-        shk_strbuf_puts(&names, count++ ? ", " : "");
-        shk_text_clip(&names, row->setting, MATRIX_NAME_CLIP, flags);
+        if (count++)
+            shk_strbuf_printf(&names, "%s%s ", TERM_GLUE, shk_style_sign(t->style, SHK_SIGN_DOT));
+        struct shk_strbuf item = SHK_STRBUF_INIT;
+        shk_text_clip(&item, row->setting, MATRIX_NAME_CLIP, flags);
         if (row->observed && *row->observed) {
-            shk_strbuf_putc(&names, ' ');
-            shk_text_clip(&names, row->observed, MATRIX_VALUE_CLIP, flags);
+            shk_strbuf_puts(&item, ": ");
+            shk_text_clip(&item, row->observed, MATRIX_VALUE_CLIP, flags);
         }
+        term_glue(&names, shk_strbuf_text(&item));
+        names.failed |= item.failed;
+        shk_strbuf_free(&item);
     }
     if (count)
-        shk_strbuf_printf(out, "%u %s: %s", count, shk_model_evidence(evidence),
+        shk_strbuf_printf(out, "%u" TERM_GLUE "%s  %s", count, shk_model_evidence(evidence),
                           shk_strbuf_text(&names));
     out->failed |= names.failed;
     shk_strbuf_free(&names);
