@@ -1,5 +1,6 @@
 #include "collectives/crew.h"
 #include "collectives/crew_private.h"
+#include "collectives/place.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -65,6 +66,9 @@ static void crew_child(struct crew_run *run, unsigned rank)
     struct shk_error err = {{0}};
     int rc = 0;
 
+    if (run->cpus != NULL) {
+        shk_place_bind(run->cpus[rank]);
+    }
     shk_job_join(run->job, rank);
     rc = run->crew->work(run->job, run->crew->arg, &err);
     if (rc < 0) {
@@ -304,6 +308,11 @@ static int crew_prepare(struct crew_run *run, struct pollfd **fds_p, struct shk_
     for (i = 0; i < ranks; i++) {
         run->watch[i].fd = -1;
     }
+    run->cpus = calloc(ranks, sizeof(*run->cpus));
+    if (run->cpus != NULL && !shk_place_cpus(ranks, run->cpus)) {
+        free(run->cpus);
+        run->cpus = NULL;
+    }
     run->debris = shk_debris_create("/dev/shm");
     run->start_ns = shk_job_now_ns();
     run->moved_ns = run->start_ns;
@@ -363,6 +372,7 @@ int shk_crew_run(const struct shk_crew *crew, struct shk_job *job, struct shk_cr
 out:
     shk_debris_destroy(run.debris);
     free(run.watch);
+    free(run.cpus);
     free(fds);
     if (rc < 0) {
         shk_crew_result_clear(result);

@@ -28,6 +28,7 @@ struct crew_run {
     struct shk_crew_result *result;
     struct crew_watch *watch;
     struct shk_debris *debris;
+    int *cpus; /* one per rank; NULL: not bound */
     uint64_t start_ns;
     uint64_t deadline_ns; /* 0: none */
     uint64_t trouble_ns;  /* 0: none yet */

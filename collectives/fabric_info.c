@@ -68,6 +68,11 @@ static void relax_progress(struct fi_info *hints)
     hints->domain_attr->av_type = FI_AV_UNSPEC;
 }
 
+static char *info_copy(const char *text)
+{
+    return text != NULL ? strdup(text) : NULL;
+}
+
 const struct fabric_hint fabric_hint_list[] = {
     {.name = "FI_RMA (one-sided writes)", .relax = relax_rma},
     {.name = "FI_EP_RDM (reliable, connectionless endpoints)", .relax = relax_type},
@@ -78,11 +83,46 @@ const struct fabric_hint fabric_hint_list[] = {
     {0},
 };
 
+/* The entry of the same provider, fabric and domain with these operation flags as its default;
+ * NULL when it cannot have them. */
+static struct fi_info *info_variant(const struct fabric_lib *lib, const struct fi_info *info,
+                                    uint64_t op_flags)
+{
+    struct fi_info *hints = fabric_hints(lib, info->fabric_attr->prov_name);
+    struct fi_info *list = NULL;
+    struct fi_info *found = NULL;
+
+    if (hints == NULL) {
+        return NULL;
+    }
+    hints->tx_attr->op_flags = op_flags;
+    hints->domain_attr->name = info_copy(info->domain_attr->name);
+    hints->fabric_attr->name = info_copy(info->fabric_attr->name);
+    shk_crumb_call("fi_getinfo");
+    if (lib->api.getinfo(lib->version, NULL, NULL, 0, hints, &list) == 0 && list != NULL) {
+        found = lib->api.dupinfo(list);
+        lib->api.freeinfo(list);
+    }
+    lib->api.freeinfo(hints);
+    return found;
+}
+
+bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *info)
+{
+    struct fi_info *found = info_variant(lib, info, FI_DELIVERY_COMPLETE);
+
+    if (found != NULL) {
+        lib->api.freeinfo(found);
+    }
+    return found != NULL;
+}
+
 int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_info **info_p,
                   struct shk_error *err)
 {
     struct fi_info *hints = fabric_hints(lib, provider);
     struct fi_info *list = NULL;
+    struct fi_info *lazy = NULL;
     int rc = 0;
 
     if (hints == NULL) {
@@ -97,35 +137,13 @@ int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_
     if (rc != 0) {
         return fabric_error(lib, "fi_getinfo", rc, err);
     }
-    /* libfabric lists the best first: what other applications get, we take as well. */
-    *info_p = lib->api.dupinfo(list);
+    /* libfabric lists the best first: what other applications get, we take as well. All that a
+     * completion at the source must say is that the buffer is free again; the usual stronger
+     * promise costs some providers a round trip. */
+    lazy = info_variant(lib, list, FI_INJECT_COMPLETE);
+    *info_p = lazy != NULL ? lazy : lib->api.dupinfo(list);
     lib->api.freeinfo(list);
     return *info_p != NULL ? 0 : shk_error_set(err, FI_ENOMEM, "out of memory");
-}
-
-static char *info_copy(const char *text)
-{
-    return text != NULL ? strdup(text) : NULL;
-}
-
-bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *info)
-{
-    struct fi_info *hints = fabric_hints(lib, info->fabric_attr->prov_name);
-    struct fi_info *list = NULL;
-    bool found = false;
-
-    if (hints == NULL) {
-        return false;
-    }
-    hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
-    hints->domain_attr->name = info_copy(info->domain_attr->name);
-    shk_crumb_call("fi_getinfo");
-    found = lib->api.getinfo(lib->version, NULL, NULL, 0, hints, &list) == 0 && list != NULL;
-    if (list != NULL) {
-        lib->api.freeinfo(list);
-    }
-    lib->api.freeinfo(hints);
-    return found;
 }
 
 static const char *info_text(const char *text)

@@ -112,7 +112,8 @@ static int put_completed(struct fabric *fabric, const struct fi_cq_data_entry *e
     uint32_t note = 0;
     int rc = 0;
 
-    if ((entry->flags & FI_REMOTE_CQ_DATA) != 0) {
+    /* Some providers set FI_REMOTE_CQ_DATA at the source of a write as well. */
+    if ((entry->flags & FI_REMOTE_CQ_DATA) != 0 && (entry->flags & (FI_WRITE | FI_SEND)) == 0) {
         return put_noted(fabric, (uint32_t)entry->data);
     }
     if (op == NULL) {

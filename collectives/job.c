@@ -180,8 +180,9 @@ int shk_job_get(const struct shk_job *job, unsigned rank, const char *key, void 
 
 void shk_job_relax(const struct shk_job *job, unsigned *idle)
 {
-    /* Not crowded: about 50 us of spinning before the CPU is offered to others. */
-    unsigned spins = job->crowded ? 4 : 1000;
+    /* Not crowded: some microseconds of spinning before the CPU is offered to others, since even
+     * then the scheduler may have put two ranks on one. */
+    unsigned spins = job->crowded ? 4 : 100;
 
     if (++*idle > spins) {
         sched_yield();
