@@ -5,6 +5,7 @@
 #include "checks/readers.h"
 #include "checks/resolve.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -83,7 +84,7 @@ static bool opinion_grammar(struct env_case *c)
     bool wrong = judged.judgement == SHK_VALUE_WRONG;
     shk_row_verdict(&row, wrong ? wrong_verdict(c->setting) : SHK_WARN, SHK_DECLARED);
     row.diagnosis = !wrong ? NULL : judged.diagnosis ? judged.diagnosis : c->setting->diagnosis;
-    shk_row_text(&row.why, "%s%s%s", judged.why, wrong && c->setting->if_wrong ? "; " : "",
+    shk_row_text(&row.why, "%s%s%s", judged.why, wrong && c->setting->if_wrong ? ". " : "",
                  wrong && c->setting->if_wrong ? c->setting->if_wrong : "");
     if (judged.suggestion[0]) {
         bool quote = strpbrk(judged.suggestion, " ;|&$") != NULL;
@@ -108,7 +109,7 @@ static void opinion_node(struct env_case *c)
     if (row.fact == fact)
         row.fact = c->key;
     if (row.verdict == SHK_FAIL || row.verdict == SHK_WARN) {
-        if (!row.diagnosis)
+        if (!row.diagnosis && row.verdict == SHK_FAIL)
             row.diagnosis = c->setting->diagnosis;
         if (!row.fix && c->setting->fix)
             shk_row_text(&row.fix, "%s", c->setting->fix);
@@ -147,8 +148,10 @@ static void opinion_kind(struct env_case *c, const struct shk_read_answer *answe
         return;
     struct shk_row row = case_row(c);
     shk_row_verdict(&row, SHK_WARN, answer->asked ? SHK_EFFECT : SHK_DECLARED);
-    shk_row_text(&row.why, "%s%s%s", words[s->kind], s->effect ? ": " : "",
-                 s->effect ? s->effect : "");
+    const char *effect = s->effect ? s->effect : "";
+    if (s->kind == SHK_SETTING_FOLKLORE && strncmp(effect, "Nothing", 7) == 0 && ispunct(effect[7]))
+        effect += strlen("Nothing. "); /* said already */
+    shk_row_text(&row.why, "%s%s%s", words[s->kind], *effect ? ": " : "", effect);
     row.diagnosis = s->diagnosis                        ? s->diagnosis
                     : s->kind == SHK_SETTING_DEPRECATED ? NULL
                                                         : "env-variable-unknown-to-version";

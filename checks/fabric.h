@@ -24,10 +24,6 @@ char *shk_fabric_text(const struct shk_facts *facts);
 /* Providers in the library: a new string, "a, b, c". */
 char *shk_fabric_providers_text(const struct shk_facts *facts);
 
-/* The value of FI_PROVIDER against the library; same contract as shk_resolve(). */
-bool shk_resolve_provider(const struct shk_check_context *ctx, const char *value,
-                          struct shk_row *row);
-
 extern const struct shk_check shk_check_fabric_library, shk_check_fabric_provider,
     shk_check_fabric_copies;
 

@@ -277,6 +277,21 @@ static char wrong_separator(const struct shk_grammar *g, const char *value, char
     return '\0';
 }
 
+/* Turns the suggestion for one element into one for the whole value. */
+static void suggest_list(const char *value, const char *start, size_t len,
+                         struct shk_judged *judged)
+{
+    if (!judged->suggestion[0])
+        return;
+    if (len && *start == '^')
+        start++, len--;
+    char *whole =
+        shk_strf("%.*s%s%s", (int)(start - value), value, judged->suggestion, start + len);
+    judged->suggestion[0] = '\0';
+    suggest(judged, whole);
+    free(whole);
+}
+
 static bool judge_list(const struct shk_grammar *g, const char *value, struct shk_judged *judged)
 {
     char separator = g->separator ? g->separator : ',';
@@ -295,8 +310,10 @@ static bool judge_list(const struct shk_grammar *g, const char *value, struct sh
     const char *pos = value, *start;
     size_t len;
     while (shk_grammar_item(&pos, separator, &start, &len))
-        if (!judge_item(g, start, len, judged))
+        if (!judge_item(g, start, len, judged)) {
+            suggest_list(value, start, len, judged);
             return false;
+        }
     return true;
 }
 

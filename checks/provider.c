@@ -1,5 +1,6 @@
 #include "checks/fabric.h"
 #include "checks/grammar.h"
+#include "checks/resolve.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 #include "checks/resolve.h"
-#include "checks/fabric.h"
 #include "checks/grammar.h"
 
 #include <ctype.h>
@@ -162,8 +161,8 @@ static bool resolve_paths(const struct shk_check_context *ctx, const struct shk_
     }
     free(key);
     if (missing) {
-        bool all = missing == known && setting->severity >= SHK_SEV_PERF_MAJOR;
-        shk_row_verdict(row, all ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
+        /* The loader passes over them; what is not found for that reason has a row of its own. */
+        shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
         shk_row_text(&row->why, "%s do%s not exist on this node", shk_strbuf_text(&gone),
                      missing == 1 ? "es" : "");
     } else if (known) {
@@ -178,8 +177,11 @@ bool shk_resolve(const struct shk_check_context *ctx, const struct shk_setting *
 {
     if (!*value)
         return false;
-    if (strcmp(setting->name, "FI_PROVIDER") == 0)
-        return shk_resolve_provider(ctx, value, row);
+    if (shk_resolve_special(ctx, setting->name, value, row))
+        return true;
+    const char *ifname = strstr(setting->name, "_SOCKET_IFNAME");
+    if (setting->grammar.type == SHK_VALUE_LIST && ifname && !ifname[strlen("_SOCKET_IFNAME")])
+        return shk_resolve_interfaces(ctx, setting, value, row);
     switch (setting->grammar.type) {
     case SHK_VALUE_INTERFACES: return shk_resolve_interfaces(ctx, setting, value, row);
     case SHK_VALUE_HCAS: return shk_resolve_hcas(ctx, setting, value, row);

@@ -18,6 +18,14 @@ bool shk_resolve_interfaces(const struct shk_check_context *ctx, const struct sh
 bool shk_resolve_hcas(const struct shk_check_context *ctx, const struct shk_setting *setting,
                       const char *value, struct shk_row *row);
 
+/* Rules of single settings (lists of algorithms, length of a host name …); as shk_resolve(). */
+bool shk_resolve_special(const struct shk_check_context *ctx, const char *name, const char *value,
+                         struct shk_row *row);
+
+/* FI_PROVIDER against the loaded library; as shk_resolve(). */
+bool shk_resolve_provider(const struct shk_check_context *ctx, const char *value,
+                          struct shk_row *row);
+
 /* Container and VM bridges, tunnels: interfaces that no other node can reach. */
 bool shk_iface_is_bridge(const char *name);
 

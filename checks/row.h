@@ -90,7 +90,8 @@ bool shk_profile_wants_provider(const struct shk_profile *profile, const char *p
 /* Does the profile expect RDMA hardware (any provider that registers memory with a NIC)? */
 bool shk_profile_is_rdma(const struct shk_profile *profile);
 
-/* Kind of the fabric's NIC in pci.count.* ("cxi", "efa", "mlx5"); NULL when the profile has none. */
+/* Kind of the fabric's NIC in pci.count.* ("cxi", "efa", "mlx5"); NULL when the profile has none.
+ */
 const char *shk_profile_nic_kind(const struct shk_profile *profile);
 
 #endif
