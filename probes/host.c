@@ -64,9 +64,9 @@ static void host_os(struct shk_gather *g)
     struct shk_error err;
     char *text = NULL;
     int rc = shk_host_read(g->host, path, &text, NULL, &err);
-    if (rc == -ENOENT) {
+    if (rc == -ENOENT && shk_host_read(g->host, "/usr/lib/os-release", &text, NULL, NULL) == 0) {
         path = "/usr/lib/os-release";
-        rc = shk_host_read(g->host, path, &text, NULL, &err);
+        rc = 0;
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *copy = rc ? NULL : strdup(text);

@@ -1,0 +1,218 @@
+#include "libs_support.h"
+#include "probes/libfabric_ask.h"
+#include "probes/registry.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+TestSuite(libfabric, .init = capture_begin, .fini = capture_end, .timeout = 60);
+
+static struct shk_facts *ask(const char *fake, const char *filter)
+{
+    char path[512];
+    snprintf(path, sizeof path, FAKES "/%s/libfabric.so.1", fake);
+    setenv(SHK_LIBFABRIC_OVERRIDE, path, 1);
+    if (filter)
+        setenv("FI_PROVIDER", filter, 1);
+    else
+        unsetenv("FI_PROVIDER");
+    unsetenv("FI_PROVIDER_PATH");
+    return probe_facts(&shk_probe_libfabric, NULL, NULL, false, 0);
+}
+
+static bool mentions(const struct shk_facts *facts, const char *key, const char *text)
+{
+    return strstr(fact_text(facts, key), text) != NULL;
+}
+
+Test(libfabric, providers_domains_and_parameters)
+{
+    struct shk_facts *facts = ask("fabric_new", NULL);
+    cr_expect(mentions(facts, "fabric.path", "/fabric_new/libfabric.so.1"));
+    cr_expect_str_eq(fact_text(facts, "fabric.version"), "\"2.6.0\"");
+    cr_expect_str_eq(fact_text(facts, "fabric.api"), "\"2.6\"");
+    cr_expect_str_eq(fact_text(facts, "fabric.providers"), "[\"cxi\"]");
+    cr_expect_str_eq(fact_text(facts, "fabric.core_providers"), "[\"cxi\"]");
+    json_t *domain = json_array_get(shk_facts_get_array(facts, "fabric.domains"), 1);
+    cr_assert_not_null(domain);
+    cr_expect_str_eq(json_string_value(json_object_get(domain, "domain")), "cxi1");
+    cr_expect_str_eq(json_string_value(json_object_get(domain, "pci")), "0000:c8:00.0");
+    cr_expect_str_eq(json_string_value(json_object_get(domain, "link")), "up");
+    cr_expect_eq(json_integer_value(json_object_get(domain, "speed")), 200000000000);
+    cr_expect_eq(json_integer_value(json_object_get(domain, "mtu")), 2048);
+    cr_expect_eq(json_array_size(json_object_get(domain, "caps")), 3);
+    cr_expect(mentions(facts, "fabric.params",
+                       "\"name\":\"FI_FAKE_LIMIT\",\"type\":\"size\","
+                       "\"value\":\"7\""));
+    cr_expect_str_eq(fact_text(facts, "fabric.filter"), "absent: not there");
+    cr_expect_str_eq(fact_text(facts, "fabric.unfiltered"), "missing");
+    cr_expect_str_eq(fact_text(facts, "fabric.problem"), "missing");
+    shk_facts_destroy(facts);
+}
+
+Test(libfabric, hints_name_the_one_that_removes_a_provider)
+{
+    struct shk_facts *facts = ask("fabric_new", "cxi");
+    const json_t *rows = shk_facts_get_array(facts, "fabric.hints"), *row;
+    size_t i;
+    bool seen = false;
+    json_array_foreach(rows, i, row)
+    {
+        json_t *steps = json_object_get(row, "steps");
+        const char *provider = json_string_value(json_object_get(row, "provider"));
+        cr_assert_eq(json_array_size(steps), 7);
+        json_t *first = json_array_get(steps, 0), *last = json_array_get(steps, 6);
+        if (strcmp(provider, "cxi") == 0) {
+            cr_expect_eq(json_integer_value(json_object_get(first, "count")), 2);
+            cr_expect_str_eq(json_string_value(json_object_get(last, "hint")), "FI_HMEM");
+            seen = true;
+        } else {
+            cr_expect_eq(json_integer_value(json_object_get(first, "count")), 0);
+        }
+        cr_expect_eq(json_integer_value(json_object_get(last, "rc")), -61);
+    }
+    cr_expect(seen);
+    shk_facts_destroy(facts);
+}
+
+Test(libfabric, a_filter_is_told_from_a_missing_provider)
+{
+    struct shk_facts *facts = ask("fabric_new", "efa");
+    cr_expect_str_eq(fact_text(facts, "fabric.filter"), "\"efa\"");
+    cr_expect_str_eq(fact_text(facts, "fabric.providers"), "[]");
+    cr_expect(mentions(facts, "fabric.getinfo", "\"rc\":-61"));
+    json_t *plain = shk_facts_get_object(facts, "fabric.unfiltered");
+    cr_assert_not_null(plain);
+    cr_expect_str_eq(json_string_value(json_array_get(json_object_get(plain, "providers"), 0)),
+                     "cxi");
+    cr_expect_eq(json_array_size(json_object_get(plain, "domains")), 2);
+    shk_facts_destroy(facts);
+}
+
+Test(libfabric, each_fault_has_its_own_cause)
+{
+    static const struct {
+        const char *fake, *outcome, *call, *text;
+    } cases[] = {
+        {.fake = "fabric_segv",
+         .outcome = "crashed",
+         .call = "dlopen",
+         .text = "died of SIGSEGV in"},
+        {.fake = "fabric_no_symbol",
+         .outcome = "failed",
+         .call = "",
+         .text = "no symbol fi_dupinfo"},
+        {.fake = "nowhere", .outcome = "failed", .call = "", .text = "/nowhere/libfabric.so.1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct shk_facts *facts = ask(cases[i].fake, NULL);
+        const json_t *problem = shk_facts_get_object(facts, "fabric.problem");
+        cr_assert_not_null(problem, "%s", cases[i].fake);
+        const char *text = json_string_value(json_object_get(problem, "text"));
+        const char *call = json_string_value(json_object_get(problem, "call"));
+        cr_expect_str_eq(json_string_value(json_object_get(problem, "outcome")), cases[i].outcome,
+                         "%s: %s", cases[i].fake, text);
+        cr_expect_not_null(strstr(text, cases[i].text), "%s: '%s'", cases[i].fake, text);
+        cr_expect(!*cases[i].call || strcmp(call, cases[i].call) == 0, "%s", call);
+        /* unknown, not "no providers" */
+        cr_expect(mentions(facts, "fabric.providers", "failed: "), "%s", cases[i].fake);
+        cr_expect(mentions(facts, "fabric.domains", "failed: "), "%s", cases[i].fake);
+        shk_facts_destroy(facts);
+    }
+}
+
+Test(libfabric, a_hang_ends_at_the_deadline_and_names_the_call)
+{
+    struct shk_facts *facts = ask("fabric_hang", NULL);
+    const json_t *problem = shk_facts_get_object(facts, "fabric.problem");
+    cr_assert_not_null(problem);
+    cr_expect_str_eq(json_string_value(json_object_get(problem, "outcome")), "timeout");
+    cr_expect_str_eq(json_string_value(json_object_get(problem, "call")),
+                     "fi_getinfo(FI_PROV_ATTR_ONLY)");
+    cr_expect(mentions(facts, "fabric.providers", "no answer after"));
+    shk_facts_destroy(facts);
+}
+
+Test(libfabric, copies_are_told_apart_by_file)
+{
+    capture_environ("{\"LD_LIBRARY_PATH\": \"/mod\"}");
+    capture_copy("mod/libfabric.so.1", FAKES "/fabric_old/libfabric.so.1");
+    capture_copy("opt/cray/libfabric/2.6/lib64/libfabric.so.1", FAKES "/fabric_new/libfabric.so.1");
+    capture_text("mod/libfabric/libcxi-fi.so", "a provider");
+    struct shk_facts *facts = probe_facts(&shk_probe_libfabric, capture_root, NULL, false, 0);
+    cr_expect_str_eq(fact_text(facts, "fabric.path"), "\"/mod/libfabric.so.1\"");
+    cr_expect_str_eq(
+        fact_text(facts, "fabric.copies"),
+        "[{\"abi\":\"FABRIC_1.6\",\"links\":[],\"loader\":true,\"path\":\"/mod/"
+        "libfabric.so.1\",\"releases\":\"1.14 to 1.19\",\"version\":\"1.17.0\",\"via\":"
+        "\"LD_LIBRARY_PATH\"},{\"abi\":\"FABRIC_1.10\",\"links\":[],\"loader\":false,"
+        "\"path\":\"/opt/cray/libfabric/2.6/lib64/libfabric.so.1\",\"version\":"
+        "\"2.6.0\",\"via\":\"directory\"}]");
+    cr_expect_str_eq(fact_text(facts, "fabric.dl_providers"),
+                     "[{\"name\":\"cxi\",\"path\":\"/mod/libfabric/libcxi-fi.so\"}]");
+    /* a captured library is never executed */
+    cr_expect(mentions(facts, "fabric.providers", "failed: not in the capture"));
+    shk_facts_destroy(facts);
+}
+
+Test(libfabric, answers_of_a_capture)
+{
+    capture_environ("{\"FI_PROVIDER\": \"cxi\"}");
+    capture_text(".shakedown/libfabric.json",
+                 "{\"as_is\": {\"path\": \"/l/libfabric.so.1\", \"version\": \"1.15.2.0\","
+                 " \"core_providers\": [{\"name\": \"cxi\"}, {\"name\": \"cxi\"}, {\"x\": 1}],"
+                 " \"domains\": [{\"provider\": \"cxi\", \"domain\": \"cxi0\"}]},"
+                 " \"unfiltered\": {\"core_providers\": [{\"name\": \"cxi\"}, {\"name\": \"tcp\"}],"
+                 " \"domains\": [{\"provider\": \"tcp\"}]}}");
+    struct shk_facts *facts = probe_facts(&shk_probe_libfabric, capture_root, NULL, false, 0);
+    cr_expect_str_eq(fact_text(facts, "fabric.version"), "\"1.15.2.0\"");
+    cr_expect_str_eq(fact_text(facts, "fabric.core_providers"), "[\"cxi\"]");
+    cr_expect_str_eq(fact_text(facts, "fabric.providers"), "[\"cxi\"]");
+    cr_expect(mentions(facts, "fabric.params", "failed: not in the capture"));
+    cr_expect(mentions(facts, "fabric.unfiltered", "\"providers\":[\"tcp\"]"));
+    shk_facts_destroy(facts);
+}
+
+Test(libfabric, hostile_answers_of_a_capture)
+{
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {.text = "{\"as_is\": ", .expected = "/.shakedown/libfabric.json:1: "},
+        {.text = "[]", .expected = "failed: "},
+        {.text = "{\"as_is\": 3, \"unfiltered\": []}", .expected = "failed: "},
+        {.text = "{\"as_is\": {\"domains\": {}, \"version\": 3, \"core_providers\": \"x\"}}",
+         .expected = "failed: "},
+        {.text = "{\"as_is\": {\"domains\": null}, \"as_is\": 1}",
+         .expected = "/.shakedown/libfabric.json:1: "},
+    };
+    capture_environ("{\"FI_PROVIDER\": \"efa\"}");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        capture_text(".shakedown/libfabric.json", cases[i].text);
+        struct shk_facts *facts = probe_facts(&shk_probe_libfabric, capture_root, NULL, false, 0);
+        cr_expect(mentions(facts, "fabric.domains", cases[i].expected), "%zu: %s", i,
+                  fact_text(facts, "fabric.domains"));
+        cr_expect(mentions(facts, "fabric.version", "failed: "));
+        shk_facts_destroy(facts);
+    }
+}
+
+Test(libfabric, no_library_at_all)
+{
+    static const char empty_cache[] =
+        "glibc-ld.so.cache1.1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    capture_environ("{}");
+    struct shk_facts *facts = probe_facts(&shk_probe_libfabric, capture_root, NULL, false, 0);
+    /* a capture without the loader's cache does not hold the libraries: that tells nothing */
+    cr_expect(mentions(facts, "fabric.path", "failed: the capture holds no libfabric"));
+    cr_expect(mentions(facts, "fabric.providers", "failed: the capture holds no libfabric"));
+    shk_facts_destroy(facts);
+    capture_put("etc/ld.so.cache", empty_cache, sizeof empty_cache - 1);
+    facts = probe_facts(&shk_probe_libfabric, capture_root, NULL, false, 0);
+    cr_expect(mentions(facts, "fabric.path", "absent: not found in"));
+    cr_expect(mentions(facts, "fabric.providers", "absent: libfabric.so.1 not found"));
+    cr_expect_str_eq(fact_text(facts, "fabric.copies"), "[]");
+    shk_facts_destroy(facts);
+}
