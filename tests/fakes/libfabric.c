@@ -117,10 +117,11 @@ const char *fi_strerror(int errnum)
 
 char *fi_tostr(const void *data, enum fi_type type)
 {
-    static char release[] = RELEASE, ep[] = "FI_EP_RDM", caps[] = "FI_MSG, FI_TAGGED, FI_RMA",
+    static const char release[] = RELEASE;
+    static char ep[] = "FI_EP_RDM", caps[] = "FI_MSG, FI_TAGGED, FI_RMA",
                 none[] = "";
     (void)data;
-    return type == FI_TYPE_VERSION   ? release
+    return type == FI_TYPE_VERSION   ? (char *)release
            : type == FI_TYPE_EP_TYPE ? ep
            : type == FI_TYPE_CAPS    ? caps
                                      : none;

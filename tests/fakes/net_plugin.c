@@ -9,25 +9,24 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    FAULT_NONE,
-    FAULT_SEGV_CONSTRUCTOR,
-    FAULT_SEGV_INIT,
-    FAULT_HANG_INIT,
-    FAULT_ABORT_INIT,
-    FAULT_EXIT_INIT,
-    FAULT_ERROR_INIT,
-    FAULT_NO_DEVICES,
-    FAULT_SEGV_DEVICES,
-    FAULT_BAD_PROPERTIES,
-    FAULT_SEGV_PROPERTIES,
-    FAULT_CORRUPT_DATA,
-    FAULT_OVERRUN,
-    FAULT_NEVER_CONNECTS,
-    FAULT_NULL_SLOTS,
-    FAULT_UNDEFINED_SYMBOL,
-    FAULT_MEMORY,
-};
+/* For the preprocessor, so not an enum. */
+#define FAULT_NONE             0
+#define FAULT_SEGV_CONSTRUCTOR 1
+#define FAULT_SEGV_INIT        2
+#define FAULT_HANG_INIT        3
+#define FAULT_ABORT_INIT       4
+#define FAULT_EXIT_INIT        5
+#define FAULT_ERROR_INIT       6
+#define FAULT_NO_DEVICES       7
+#define FAULT_SEGV_DEVICES     8
+#define FAULT_BAD_PROPERTIES   9
+#define FAULT_SEGV_PROPERTIES  10
+#define FAULT_CORRUPT_DATA     11
+#define FAULT_OVERRUN          12
+#define FAULT_NEVER_CONNECTS   13
+#define FAULT_NULL_SLOTS       14
+#define FAULT_UNDEFINED_SYMBOL 15
+#define FAULT_MEMORY           16
 
 #ifndef VERSION
 #define VERSION 8
@@ -270,8 +269,7 @@ static int net_listen(int device, void *handle, void **listener)
     return net_listen_on(device, handle, listener);
 }
 #if VERSION == 10
-static int net_connect(int device, struct config *config, void *handle, void **comm,
-                       void **offload)
+static int net_connect(int device, struct config *config, void *handle, void **comm, void **offload)
 {
     if (!config || config->traffic_class != -1 || !offload || *offload)
         return INTERNAL_ERROR;
@@ -378,8 +376,7 @@ static int net_receive(void *comm, int n, void **data, long long size, const int
 static int net_isend(void *comm, void *data, length size, int tag, void *mr, void *profiler,
                      void **request)
 {
-    return profiler ? INVALID_ARGUMENT
-                    : net_send(comm, data, (long long)size, tag, mr, request);
+    return profiler ? INVALID_ARGUMENT : net_send(comm, data, (long long)size, tag, mr, request);
 }
 static int net_irecv(void *comm, int n, void **data, length *sizes, int *tags, void **mrs,
                      void **profilers, void **request)
