@@ -86,6 +86,11 @@ const char *shk_ldsearch_cache_problem(const struct shk_ldsearch *search)
     return search->cache_problem;
 }
 
+bool shk_ldsearch_complete(const struct shk_ldsearch *search)
+{
+    return search->cache || shk_host_is_live(search->host);
+}
+
 unsigned shk_ldsearch_machine(const struct shk_ldsearch *search)
 {
     return search->machine;

@@ -23,7 +23,11 @@ void shk_ldsearch_destroy(struct shk_ldsearch *search);
 const struct shk_host *shk_ldsearch_host(const struct shk_ldsearch *search);
 const char *shk_ldsearch_cache_problem(const struct shk_ldsearch *search); /* NULL when readable */
 
-/* e_machine of the host, and its name as uname() gives it; EM_NONE and "" when not known. */
+/* Whether a library that is found nowhere is therefore not there. False on a capture without the
+ * loader's cache: it then simply does not hold the libraries. */
+bool shk_ldsearch_complete(const struct shk_ldsearch *search);
+
+/* e_machine of the host; EM_NONE when not known. */
 unsigned shk_ldsearch_machine(const struct shk_ldsearch *search);
 
 /* The object that asks: its own tags first, then those of the object that loaded it, and so on. */

@@ -210,6 +210,12 @@ static void fabric_widen_fill(struct fabric_widen *w, const char *filter)
         fabric_widen_add(w, t);
 }
 
+static bool fabric_has_path(const struct fabric *f)
+{
+    struct shk_fact fact;
+    return shk_facts_get(f->ctx->facts, "fabric.path", &fact) || getenv(SHK_LIBFABRIC_OVERRIDE);
+}
+
 static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_error *err)
 {
     struct fabric_widen widen = {.count = 0};
@@ -237,7 +243,8 @@ static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_erro
                              results[0].error.text, "library", results[0].library, "call",
                              results[0].call),
                    fabric_soname);
-        fabric_all_failed(f, results[0].error.text, false);
+        if (results[0].outcome != SHK_CHILD_FAILED || fabric_has_path(f))
+            fabric_all_failed(f, results[0].error.text, false);
     }
     fabric_write_log(f, results[0].output);
     if (filter)
@@ -261,9 +268,7 @@ static void fabric_ask_capture(struct fabric *f, const char *filter)
     size_t len = 0;
     json_t *doc = NULL;
     int rc = shk_host_read(f->ctx->host, fabric_capture, &text, &len, &err);
-    if (rc == -ENOENT)
-        fabric_all_failed(f, "not in the capture, and a captured library is not executed", false);
-    else if (rc)
+    if (rc && rc != -ENOENT)
         fabric_all_failed(f, err.text, false);
     if (!rc && !(doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &parse))) {
         shk_error_set(&err, EINVAL, "%s:%d: %s", fabric_capture, parse.line, parse.text);
@@ -338,12 +343,28 @@ static int fabric_inspect(struct fabric *f, const struct shk_ldsearch *search,
             return 0;
         }
     }
-    char *places = shk_ldsearch_places(search);
-    fabric_note(f, shk_facts_absent(f->ctx->facts, "fabric.path", fabric_soname, "not found in %s",
-                                    places ? places : "any place"));
-    fabric_all_failed(f, "libfabric.so.1 not found", true);
-    free(places);
     return 0;
+}
+
+/* After the library was asked, or the capture: what nobody knows by now is not there. */
+static void fabric_conclude(struct fabric *f, const struct shk_ldsearch *search)
+{
+    struct shk_fact fact;
+    bool complete = shk_ldsearch_complete(search);
+    if (shk_facts_get(f->ctx->facts, "fabric.path", &fact)) {
+        fabric_all_failed(f, "not in the capture, and a captured library is not executed", false);
+        return;
+    }
+    char *places = shk_ldsearch_places(search);
+    if (complete)
+        fabric_note(f, shk_facts_absent(f->ctx->facts, "fabric.path", fabric_soname,
+                                        "not found in %s", places ? places : "any place"));
+    else
+        fabric_note(f, shk_facts_failed(f->ctx->facts, "fabric.path", fabric_soname,
+                                        "the capture holds no libfabric"));
+    fabric_all_failed(f, complete ? "libfabric.so.1 not found" : "the capture holds no libfabric",
+                      complete);
+    free(places);
 }
 
 static int fabric_run(struct shk_probe_context *ctx, struct shk_error *err)
@@ -366,6 +387,7 @@ static int fabric_run(struct shk_probe_context *ctx, struct shk_error *err)
         rc = fabric_ask_live(&f, filter, err);
     else
         fabric_ask_capture(&f, filter);
+    fabric_conclude(&f, search);
     if (!rc && f.rc)
         rc = shk_error_sys(err, -f.rc, "facts of libfabric");
 out:

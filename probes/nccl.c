@@ -191,6 +191,22 @@ static int nccl_write_chosen(struct nccl_writer *w, const struct shk_libcopy *ch
     return rc;
 }
 
+static void nccl_write_missing(struct nccl_writer *w, bool complete, const char *places)
+{
+    char *reason = shk_strf("not found in %s", places);
+    for (size_t i = 0; i < sizeof nccl_chosen_keys / sizeof nccl_chosen_keys[0]; i++) {
+        if (complete)
+            nccl_absent(w, nccl_chosen_keys[i], "library not found");
+        else
+            nccl_fail(w, nccl_chosen_keys[i], "the capture holds no such library");
+    }
+    if (complete)
+        nccl_absent(w, "path", reason ? reason : places);
+    else
+        nccl_fail(w, "path", "the capture holds no such library");
+    free(reason);
+}
+
 static int nccl_one(struct shk_probe_context *ctx, const struct nccl_kind *kind,
                     const struct shk_ldsearch *search, struct shk_error *err)
 {
@@ -217,9 +233,7 @@ static int nccl_one(struct shk_probe_context *ctx, const struct nccl_kind *kind,
     if (chosen) {
         rc = nccl_write_chosen(&w, chosen, err);
     } else {
-        nccl_absent(&w, "path", places);
-        for (size_t i = 0; i < sizeof nccl_chosen_keys / sizeof nccl_chosen_keys[0]; i++)
-            nccl_absent(&w, nccl_chosen_keys[i], "library not found");
+        nccl_write_missing(&w, shk_ldsearch_complete(search), places);
     }
     if (!rc && w.rc)
         rc = shk_error_sys(err, -w.rc, "facts of %s", kind->soname);
