@@ -94,6 +94,7 @@ static int crew_start(struct crew_run *run, unsigned rank, struct shk_error *err
     }
     pid = fork();
     if (pid == 0) {
+        shk_janitor_forget(&run->janitor);
         crew_child_setup(parent, fds[1]);
         crew_child(run, rank);
     }
@@ -150,6 +151,7 @@ static void crew_ended(struct crew_run *run, unsigned rank, const siginfo_t *inf
     /* The zombie still holds the group's id, so this cannot hit a stranger. */
     (void)kill(-pid, SIGKILL);
     (void)waitid(P_PID, (id_t)pid, &reaped, WEXITED);
+    crew_drain(run, rank); /* its last words */
     watch->alive = false;
     watch->ended_ns = shk_job_now_ns();
     watch->code = info->si_code;
@@ -284,6 +286,7 @@ static bool crew_over(struct crew_run *run, bool *expired_p)
         alive += watch->alive;
         if (run->trouble_ns == 0 &&
             ((!watch->alive && !crew_healthy_end(run, i)) ||
+             atomic_load(&run->job->slots[i].failed) != 0 ||
              (watch->alive && watch->stopped_ns != 0 &&
               now - watch->stopped_ns > SHK_CREW_STOPPED_MS * 1000000ULL))) {
             run->trouble_ns = now;
@@ -357,6 +360,7 @@ int shk_crew_run(const struct shk_crew *crew, struct shk_job *job, struct shk_cr
     if (rc < 0) {
         goto out;
     }
+    shk_janitor_start(&run.janitor, job, run.debris);
     for (i = 0; i < job->ranks && rc == 0; i++) {
         rc = crew_start(&run, i, err);
     }
@@ -369,6 +373,7 @@ int shk_crew_run(const struct shk_crew *crew, struct shk_job *job, struct shk_cr
     }
     crew_kill(&run);
     crew_finish(&run);
+    shk_janitor_dismiss(&run.janitor);
 out:
     shk_debris_destroy(run.debris);
     free(run.watch);

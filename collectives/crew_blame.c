@@ -46,7 +46,9 @@ static void blame_states(struct crew_run *run)
         enum shk_phase phase = (enum shk_phase)atomic_load(&slot->phase);
 
         shk_job_phase_text(phase, atomic_load(&slot->bytes), rank->phase, sizeof(rank->phase));
-        if (watch->alive) {
+        if (watch->alive && atomic_load(&slot->failed) != 0) {
+            rank->status = SHK_RANK_FAILED; /* and did not get to its end */
+        } else if (watch->alive) {
             rank->status = watch->stopped_ns != 0 ? SHK_RANK_STOPPED : SHK_RANK_ABORTED;
         } else if (watch->code == CLD_EXITED && watch->status == 0 && phase == SHK_PHASE_DONE) {
             rank->status = SHK_RANK_OK;
@@ -168,23 +170,35 @@ static const char *blame_signal(int sig, char *buf, size_t size)
     return buf;
 }
 
+/* First line that the rank wrote, for a library's own last words. */
+static void blame_words(const struct crew_run *run, int rank, char *buf, size_t size)
+{
+    const char *output = run->result->ranks[rank].output;
+
+    output += strspn(output, "\n");
+    snprintf(buf, size, "%s%.*s", *output != '\0' ? "; it wrote: " : "", (int)strcspn(output, "\n"),
+             output);
+}
+
 static void blame_crashed(struct crew_run *run, int rank)
 {
     const struct crew_watch *watch = &run->watch[rank];
     struct shk_error *reason = &run->result->reason;
     int pid = (int)run->result->ranks[rank].pid;
     char where[384];
+    char words[160];
     char name[32];
 
     blame_where(run, rank, where, sizeof(where));
+    blame_words(run, rank, words, sizeof(words));
     run->result->outcome = SHK_CREW_CRASHED;
     if (watch->code == CLD_EXITED) {
         (void)shk_error_set(reason, ECHILD,
-                            "rank %d (pid %d) exited by itself with status %d in %s", rank, pid,
-                            watch->status, where);
+                            "rank %d (pid %d) exited by itself with status %d in %s%s", rank, pid,
+                            watch->status, where, words);
     } else {
-        (void)shk_error_set(reason, ECHILD, "rank %d (pid %d) was killed by %s in %s", rank, pid,
-                            blame_signal(watch->status, name, sizeof(name)), where);
+        (void)shk_error_set(reason, ECHILD, "rank %d (pid %d) was killed by %s in %s%s", rank, pid,
+                            blame_signal(watch->status, name, sizeof(name)), where, words);
     }
 }
 
@@ -255,6 +269,25 @@ static void blame_expired(struct crew_run *run)
     }
 }
 
+/* When every rank reports the same error of its own, the cause is not a rank. */
+static void blame_all(struct crew_run *run)
+{
+    const struct shk_job_slot *slots = run->job->slots;
+    unsigned i = 0;
+
+    for (i = 0; i < run->job->ranks; i++) {
+        if (run->result->ranks[i].status != SHK_RANK_FAILED || slots[i].fail_by_peer ||
+            strcmp(slots[i].fail.text, slots[0].fail.text) != 0) {
+            return;
+        }
+    }
+    if (run->job->ranks > 1) {
+        run->result->rank = -1;
+        (void)shk_error_set(&run->result->reason, slots[0].fail_errnum, "all ranks, phase %s: %s",
+                            run->result->phase, slots[0].fail.text);
+    }
+}
+
 void shk_crew_blame(struct crew_run *run, bool expired)
 {
     struct shk_crew_result *result = run->result;
@@ -275,6 +308,7 @@ void shk_crew_blame(struct crew_run *run, bool expired)
     case SHK_RANK_STOPPED: blame_stopped(run, rank, expired); break;
     default: blame_failed(run, rank); break;
     }
+    blame_all(run);
     /* An error that can only be an echo, with nobody else out: the peer is not known to be bad. */
     if (run->job->slots[rank].fail_by_peer && result->ranks[rank].status == SHK_RANK_FAILED) {
         result->rank = run->job->ranks == 1 ? 0 : -1;

@@ -5,6 +5,7 @@
 
 #include "collectives/crew.h"
 #include "collectives/debris.h"
+#include "collectives/janitor.h"
 #include "collectives/job_private.h"
 
 /* After the first sign of trouble, how long to collect what else went wrong: the rank that died
@@ -28,6 +29,7 @@ struct crew_run {
     struct shk_crew_result *result;
     struct crew_watch *watch;
     struct shk_debris *debris;
+    struct shk_janitor janitor;
     int *cpus; /* one per rank; NULL: not bound */
     uint64_t start_ns;
     uint64_t deadline_ns; /* 0: none */
