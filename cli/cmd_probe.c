@@ -28,6 +28,8 @@ int shk_cmd_probe(const struct shk_options *options, int argc, char **argv)
     int rc = shk_session_begin(&session, options, argc, argv);
     if (rc == SHK_EXIT_OK)
         rc = shk_session_gather(&session);
+    if (rc == SHK_EXIT_OK)
+        shk_session_no_collective(&session, "not run: facts only");
     const struct shk_texts *outputs = &options->outputs;
     for (size_t i = 0; rc == SHK_EXIT_OK && i < outputs->count; i++)
         rc = probe_write(session.facts[0], outputs->items[i]);

@@ -2,8 +2,19 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
+#include <unistd.h>
+
+/* A closed standard descriptor would be handed to the next open(), and our output with it.
+ * Read-only for all three: writing a report to a closed stdout stays an error. */
+static void main_hold_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", O_RDONLY);
+}
 
 /* help and version go through the same write path: a full disk there is an error too */
 static int main_print(const struct shk_options *options, const struct shk_command *command)
@@ -28,6 +39,7 @@ int main(int argc, char **argv)
     const struct shk_command *command = NULL;
     struct shk_error err = {""};
     int rc;
+    main_hold_descriptors();
     setlocale(LC_CTYPE, "");
     /* a parent that ignores SIGCHLD would take our children's exit status from us */
     signal(SIGCHLD, SIG_DFL);

@@ -183,6 +183,13 @@ static const struct shk_transport *session_transport(const char *name)
     return NULL;
 }
 
+void shk_session_no_collective(struct shk_session *session, const char *why)
+{
+    struct shk_facts *facts = session->facts[session->nodes - 1];
+    shk_facts_text(facts, "collective.fabric.status", "na", "shakedown");
+    shk_facts_text(facts, "collective.fabric.reason", why, "shakedown");
+}
+
 static const char *session_no_collective(const struct shk_session *session)
 {
     if (session->options->quick)
@@ -206,8 +213,7 @@ int shk_session_measure(struct shk_session *session)
         return session_fail(&err, SHK_EXIT_USAGE);
     }
     if (why_not) {
-        shk_facts_text(facts, "collective.fabric.status", "na", "shakedown");
-        shk_facts_text(facts, "collective.fabric.reason", why_not, "shakedown");
+        shk_session_no_collective(session, why_not);
         return SHK_EXIT_OK;
     }
     struct shk_collective_options how = {

@@ -37,6 +37,9 @@ int shk_session_empty(struct shk_session *session);
 /* Runs the collective that the options ask for and adds its facts to the only node. */
 int shk_session_measure(struct shk_session *session);
 
+/* Records that no collective was run on purpose, so that saved facts say so too. */
+void shk_session_no_collective(struct shk_session *session, const char *why);
+
 /* Reads saved facts ("-" is stdin): adds nodes. */
 int shk_session_load(struct shk_session *session, const char *path);
 
