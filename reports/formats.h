@@ -8,6 +8,7 @@
 extern const struct shk_format shk_format_term;
 extern const struct shk_format shk_format_md;
 extern const struct shk_format shk_format_json;
+extern const struct shk_format shk_format_html;
 extern const struct shk_format shk_format_junit;
 extern const struct shk_format shk_format_prom;
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""check_formats.py REPORT_SAMPLE: the JUnit and Prometheus reports of the unit tests, the hostile
-ones included, must be read by parsers that are not ours: Python's XML parser, and a strict reader
-of the Prometheus text format (version 0.0.4)."""
+"""check_formats.py REPORT_SAMPLE: the JUnit, Prometheus and HTML reports of the unit tests, the
+hostile ones included, must be read by parsers that are not ours: Python's XML and HTML parsers, and
+a strict reader of the Prometheus text format (version 0.0.4)."""
 
+import html.parser
 import re
 import subprocess
 import sys
@@ -75,18 +76,68 @@ def check_prom(text):
     return wrong
 
 
+class Page(html.parser.HTMLParser):
+    """Every tag that is opened is closed, in order; no tag or attribute that we do not write."""
+
+    VOID = {"meta", "input"}
+    SVG = {"svg", "g", "line", "circle", "polyline", "text"}
+    TAGS = VOID | SVG | set(
+        "html head title style body header section footer h1 h2 h3 p div span strong small i ul li "
+        "table thead tbody tr th td code pre details summary label script".split())
+    ATTRIBUTES = set(
+        "lang charset name content http-equiv class style colspan title hidden id type placeholder "
+        "aria-label aria-hidden role value checked viewbox x y x1 x2 y1 y2 cx cy r points "
+        "text-anchor".split())
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.wrong, self.scripts = [], [], 0
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.TAGS:
+            self.wrong.append(f"<{tag}>")
+        self.wrong += [f"<{tag} {name}>" for name, _ in attrs if name not in self.ATTRIBUTES]
+        self.scripts += tag == "script"
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        if tag not in self.SVG:
+            self.wrong.append(f"<{tag}/>")
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}> does not match")
+
+    def handle_comment(self, data):
+        self.wrong.append("comment")
+
+
+def check_html(text):
+    page = Page()
+    page.feed(text)
+    page.close()
+    wrong = page.wrong + [f"<{tag}> is open at the end" for tag in page.open]
+    if page.scripts != 1:
+        wrong.append(f"{page.scripts} scripts")
+    return wrong
+
+
+CHECKS = (("junit", check_junit), ("prom", check_prom), ("html", check_html))
+
+
 def main():
     tool = sys.argv[1]
     names = subprocess.run([tool, "list"], check=True, capture_output=True, text=True).stdout
     wrong = []
     for which in names.splitlines():
-        for form, check in (("junit", check_junit), ("prom", check_prom)):
+        for form, check in CHECKS:
             try:
                 found = check(render(tool, which, form))
             except (ET.ParseError, ValueError) as error:
                 found = [str(error)]
             wrong += [f"{which} {form}: {line}" for line in found]
-    print("\n".join(wrong) if wrong else f"{2 * len(names.splitlines())} reports are well formed")
+    print("\n".join(wrong) if wrong else f"{len(CHECKS) * len(names.splitlines())} reports are well formed")
     return 1 if wrong else 0
 
 

@@ -1,5 +1,5 @@
 /* report_sample WHICH FORMAT: one report of the unit tests on stdout. WHICH is failing, healthy,
- * cluster, empty, or the name of a hostile text; "list" prints all of them. */
+ * cluster, thousand, empty, or the name of a hostile text; "list" prints all of them. */
 #include "hostile.h"
 #include "sample.h"
 
@@ -11,10 +11,8 @@ static const struct {
     const char *name;
     void (*make)(struct sample *s);
 } samples[] = {
-    {"failing", sample_failing},
-    {"healthy", sample_healthy},
-    {"cluster", sample_cluster},
-    {"empty", sample_empty},
+    {"failing", sample_failing},   {"healthy", sample_healthy}, {"cluster", sample_cluster},
+    {"thousand", sample_thousand}, {"empty", sample_empty},
 };
 
 static void list(void)

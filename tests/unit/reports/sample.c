@@ -18,6 +18,8 @@ static struct shk_facts *sample_facts(struct sample *s, const char *name)
     shk_facts_text(f, "job.launcher", "slurm", "environment");
     shk_facts_text(f, "env.NCCL_SOCKET_IFNAME", "hsn0,hsn1,hsn2,hns3", "environment");
     shk_facts_text(f, "env.FI_PROVIDER", "cxi", "environment");
+    s->facts = realloc(s->facts, (s->report.nodes + 1) * sizeof(struct shk_facts *));
+    cr_assert_not_null(s->facts);
     s->facts[s->report.nodes] = f;
     s->report.nodes++;
     s->report.facts = (const struct shk_facts *const *)s->facts;
@@ -221,6 +223,78 @@ void sample_cluster(struct sample *s)
     sample_done(s);
 }
 
+/* Adds a row for nodes first … first + count - 1. */
+static void sample_row_on(struct sample *s, const struct shk_finding_in *row, size_t first,
+                          size_t count)
+{
+    const char **nodes = calloc(count, sizeof *nodes);
+    cr_assert_not_null(nodes);
+    for (size_t i = 0; i < count; i++)
+        nodes[i] = shk_facts_get_text(s->facts[first + i], "host.name");
+    shk_findings_add(s->findings, row);
+    cr_assert_eq(
+        shk_findings_set_nodes(s->findings, shk_findings_count(s->findings) - 1, nodes, count), 0);
+    free(nodes);
+}
+
+void sample_thousand(struct sample *s)
+{
+    static const struct shk_finding_in link[] = {
+        {.id = "cxi.link",
+         .family = "cxi",
+         .setting = "cxi2 link",
+         .verdict = SHK_WARN,
+         .evidence = SHK_TESTED,
+         .observed = "100 Gb/s",
+         .expected = "200 Gb/s",
+         .why = "The link trained at half its speed.",
+         .fix = "reseat the cable of cxi2"},
+        {.id = "cxi.link",
+         .family = "cxi",
+         .setting = "cxi2 link",
+         .verdict = SHK_PASS,
+         .evidence = SHK_TESTED,
+         .observed = "200 Gb/s"},
+        {.id = "kernel.iommu",
+         .family = "kernel",
+         .setting = "iommu",
+         .verdict = SHK_UNKNOWN,
+         .evidence = SHK_NOT_COVERED,
+         .why = "/sys: permission denied",
+         .required = 1},
+        {.id = "kernel.iommu",
+         .family = "kernel",
+         .setting = "iommu",
+         .verdict = SHK_PASS,
+         .evidence = SHK_EFFECT,
+         .observed = "identity"},
+    };
+    struct shk_finding_in good = sample_rows[0];
+    sample_base(s);
+    for (int i = 0; i < 1000; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "nid%06d", 1000 + i);
+        sample_facts(s, name);
+    }
+    sample_row_on(s, &sample_rows[0], 17, 2);
+    good.verdict = SHK_PASS;
+    good.observed = "hsn0,hsn1,hsn2,hsn3";
+    good.why = good.fix = good.diagnosis = NULL;
+    sample_row_on(s, &good, 19, 981);
+    sample_row_on(s, &link[0], 18, 30);
+    sample_row_on(s, &link[1], 48, 952);
+    sample_row_on(s, &link[2], 999, 1);
+    sample_row_on(s, &link[3], 0, 999);
+    for (size_t i = 2; i < 6; i++)
+        shk_findings_add(s->findings, &sample_rows[i]);
+    sample_collective(s->facts[0]);
+    sample_diagnosis(s, "socket-ifname-missing",
+                     "The interface named in NCCL_SOCKET_IFNAME does not exist",
+                     "Set it to interfaces that exist and are up on every node, or unset it.",
+                     "NCCL_SOCKET_IFNAME on nid[001017-001018]: hns3 is no interface");
+    sample_done(s);
+}
+
 void sample_hostile(struct sample *s, const char *text)
 {
     sample_base(s);
@@ -282,6 +356,7 @@ void sample_free(struct sample *s)
 {
     for (size_t i = 0; i < s->report.nodes; i++)
         shk_facts_destroy(s->facts[i]);
+    free(s->facts);
     shk_findings_destroy(s->findings);
     shk_diagnoses_free(&s->diagnoses);
 }

@@ -7,7 +7,7 @@
 struct sample {
     struct shk_report report;
     struct shk_report_options options;
-    struct shk_facts *facts[4];
+    struct shk_facts **facts;
     struct shk_findings *findings;
     struct shk_diagnoses diagnoses;
 };
@@ -18,6 +18,8 @@ void sample_failing(struct sample *s);
 void sample_healthy(struct sample *s);
 /* Three nodes, one of which differs. */
 void sample_cluster(struct sample *s);
+/* A thousand nodes, nid001000 to nid001999: two fail, thirty warn, one cannot be read. */
+void sample_thousand(struct sample *s);
 /* Every text of the report is `text` (which must be free of NUL). */
 void sample_hostile(struct sample *s, const char *text);
 /* No facts, findings or diagnoses at all. */

@@ -1,0 +1,144 @@
+#include "hostile.h"
+#include "reports/plot.h"
+#include "sample.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+TestSuite(html, .timeout = 60);
+
+static size_t html_count(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (const char *p = text; (p = strstr(p, part)); p += strlen(part))
+        n++;
+    return n;
+}
+
+Test(html, sections)
+{
+    static const char *const parts[] = {
+        "<title>FAIL: nid001234</title>",
+        "<header class=\"banner fail\"><h1><span class=\"fail\">FAIL</span> nid001234</h1>",
+        "1 failed, 1 warning, 3 unknown, 5 passed; 1.2 s",
+        "<h2>Root cause</h2>",
+        "<h3><span class=\"fail\">1</span> The interface named in NCCL_SOCKET_IFNAME",
+        "<h2>Coverage</h2>",
+        "10 settings: 3 tested",
+        "<h2>Collectives</h2>",
+        "aria-label=\"Bus bandwidth\"",
+        "aria-label=\"Time of one all-reduce\"",
+        "<table class=\"sizes\">",
+        "<h2>Matrix</h2>",
+        "<input id=\"filter\"",
+        "<code>NCCL_SOCKET_IFNAME</code>",
+        "<div class=\"note fix\"><code>export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3</code>",
+        "<h2>Not covered, and why</h2>",
+        "Environment and versions",
+        "<pre>shakedown --profile auto</pre>",
+        "</html>\n",
+    };
+    struct sample s;
+    sample_failing(&s);
+    char *text = sample_render(&s, "html"), *at = text;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char *found = strstr(at, parts[i]);
+        cr_expect_not_null(found, "'%s' is missing or out of order", parts[i]);
+        at = found ? found : at;
+    }
+    cr_expect_null(strstr(text, "table class=\"heat\""), "one node needs no map");
+    free(text);
+    sample_free(&s);
+}
+
+Test(html, needs_nothing_else)
+{
+    static const char *const outside[] = {"http:", "https:", "src=", "href=", "@import", "url("};
+    struct sample s;
+    sample_failing(&s);
+    char *text = sample_render(&s, "html");
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        cr_expect_null(strstr(text, outside[i]), "%s", outside[i]);
+    cr_expect_not_null(strstr(text, "Content-Security-Policy\" content=\"default-src 'none';"));
+    free(text);
+    sample_free(&s);
+}
+
+Test(html, a_thousand_nodes_are_a_few_rows)
+{
+    struct sample s;
+    sample_thousand(&s);
+    char *text = sample_render(&s, "html");
+    static const char *const rows[] = {
+        "<tr><th>1 \xC3\x97 nid001018</th><td class=\"fail\" title=\"NCCL_SOCKET_IFNAME: fail\">",
+        "<tr><th>1 \xC3\x97 nid001017</th>",
+        "<tr><th>29 \xC3\x97 nid[001019-001047]</th>",
+        "<tr><th>1 \xC3\x97 nid001999</th>",
+        "<tr><th>951 \xC3\x97 nid[001048-001998]</th>",
+        "<tr><th>17 \xC3\x97 nid[001000-001016]</th><td class=\"\" title=\"NCCL_SOCKET_IFNAME: not "
+        "judged\">",
+        "1000 nodes; 4 settings are the same and without complaint on all of them.",
+    };
+    const char *at = text;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *found = strstr(at, rows[i]);
+        cr_expect_not_null(found, "'%s' is missing or out of order", rows[i]);
+        at = found ? found : at;
+    }
+    cr_expect_lt(strlen(text), 64 << 10);
+    free(text);
+    sample_free(&s);
+}
+
+Test(html, hostile)
+{
+    for (size_t i = 0; i < hostile_count; i++) {
+        struct sample s;
+        sample_hostile(&s, hostile_texts[i].text);
+        char *text = sample_render(&s, "html");
+        hostile_expect_clean(hostile_texts[i].name, text);
+        cr_expect_eq(html_count(text, "<script"), 1, "%s", hostile_texts[i].name);
+        cr_expect_eq(html_count(text, "</body>"), 1, "%s", hostile_texts[i].name);
+        cr_expect_eq(html_count(text, "<!"), 1, "%s", hostile_texts[i].name);
+        cr_expect_null(strstr(text, "\" onmouseover"), "%s", hostile_texts[i].name);
+        free(text);
+        sample_free(&s);
+    }
+}
+
+Test(html, a_megabyte_is_cut)
+{
+    char *big = hostile_megabyte();
+    struct sample s;
+    sample_hostile(&s, big);
+    char *text = sample_render(&s, "html");
+    cr_expect_lt(strlen(text), 8 << 20);
+    hostile_expect_clean("megabyte", text);
+    free(text);
+    sample_free(&s);
+    free(big);
+}
+
+static const char *html_tick(double x, char *buf, size_t size)
+{
+    snprintf(buf, size, "%g", x);
+    return buf;
+}
+
+Test(html, plot_leaves_out_what_has_no_logarithm)
+{
+    static const struct shk_plot_point points[] = {{4, 0}, {8, 1}, {16, -3}, {0, 5}, {32, 10}};
+    static const struct shk_plot_line line = {"a<b", points, 5};
+    static const struct shk_plot_line none = {"none", points, 1};
+    struct shk_plot plot = {"t", "x", "y", html_tick, &line, 1};
+    struct shk_strbuf out = SHK_STRBUF_INIT;
+    shk_plot_svg(&out, &plot);
+    cr_expect_eq(html_count(shk_strbuf_text(&out), "<circle"), 2, "%s", shk_strbuf_text(&out));
+    cr_expect_not_null(strstr(shk_strbuf_text(&out), "a&lt;b"));
+    shk_strbuf_free(&out);
+    plot.lines = &none;
+    shk_plot_svg(&out, &plot);
+    cr_expect_eq(out.len, 0, "nothing to draw, nothing drawn");
+    shk_strbuf_free(&out);
+}
