@@ -247,8 +247,11 @@ static void opinion_profile(struct env_case *c)
     shk_row_text(&row.why, "profile %s: %s", c->ctx->profile->name,
                  c->line->why ? c->line->why : "another value is recommended");
     shk_row_text(&row.fix, "export %s=\"%s\"", c->name, c->line->accepted[0]);
-    row.diagnosis =
-        c->setting && c->setting->diagnosis ? c->setting->diagnosis : "vendor-env-profile-mismatch";
+    /* A missed recommendation in general says less than the setting's own key. */
+    row.diagnosis = shk_profile_diagnosis(c->ctx->profile, c->name);
+    if (!row.diagnosis || strcmp(row.diagnosis, "cxi-recommended-env-missing") == 0)
+        row.diagnosis = c->setting && c->setting->diagnosis ? c->setting->diagnosis
+                                                            : "vendor-env-profile-mismatch";
     row.source = c->line->source ? c->line->source : row.source;
     free(accepted);
     offer(c, &row);
@@ -282,13 +285,15 @@ static void judge_known(struct env_case *c)
                                         ? shk_readers_ask(c->ctx->facts, c->setting)
                                         : shk_readers_ask_name(c->ctx->facts, family, c->name);
     opinion_kind(c, &answer);
-    if (c->setting->kind != SHK_SETTING_FOLKLORE && opinion_grammar(c)) {
+    bool sound = c->setting->kind != SHK_SETTING_FOLKLORE && opinion_grammar(c);
+    if (sound)
         opinion_node(c);
+    opinion_readers(c, &answer);
+    if (sound) {
         opinion_profile(c);
         opinion_cost(c);
         opinion_param(c);
     }
-    opinion_readers(c, &answer);
     if (!c->decided) { /* folklore that a library here reads all the same */
         struct shk_row row = case_row(c);
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);

@@ -76,6 +76,8 @@ static const char *near_value(const char *value, const char *const *list)
 
 static bool not_a_value(const struct shk_grammar *g, const char *value, struct shk_judged *judged)
 {
+    if (g->values && strcmp(g->values[0], "(unset)") == 0)
+        return judge(judged, SHK_VALUE_WRONG, shk_strf("it must not be set at all"));
     suggest(judged, near_value(value, g->values));
     char *allowed = list_text(g->values);
     bool ok = judge(judged, SHK_VALUE_WRONG,
