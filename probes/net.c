@@ -39,9 +39,12 @@ static const json_t *net_find(const json_t *answers, const char *name)
 static void net_speed(const struct shk_host *host, json_t *iface, const char *name, bool quiet)
 {
     long long mbps = -1;
+    char path[320];
     struct shk_error err;
-    int rc = shk_host_i64(host, &mbps, &err, NET_CLASS "/%s/speed", name);
-    if (rc && rc != -ENOENT && !quiet)
+    snprintf(path, sizeof path, NET_CLASS "/%s/speed", name);
+    int rc = shk_host_i64(host, &mbps, &err, "%s", path);
+    bool missing = rc == -ENOENT && shk_gather_missing(host, path, NET_CLASS);
+    if (rc && !missing && !quiet)
         shk_gather_member_problem(iface, "speed_mbps", err.text);
     json_object_set_new(iface, "speed_mbps",
                         rc == 0 && mbps > 0 ? json_integer(mbps) : json_null());
