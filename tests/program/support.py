@@ -1,0 +1,44 @@
+"""Shared by the test_*.py files here: run the program, keep its output, check what it says."""
+import json, os, pathlib, subprocess, sys, tempfile, unittest
+
+BINARY = pathlib.Path(sys.argv[1]).resolve()
+SOURCE = pathlib.Path(sys.argv[2]).resolve()
+CAPTURES = SOURCE / "tests" / "captures"
+BASE_ENV = {k: v for k, v in os.environ.items()
+            if k in ("PATH", "HOME", "LANG", "TMPDIR") or k.startswith(("ASAN_", "UBSAN_", "LSAN_"))}
+
+
+def run(*args, env=None, stdin=subprocess.DEVNULL, **kw):
+    """The finished process; its stdout and stderr are text."""
+    return subprocess.run([str(BINARY), *map(str, args)], env={**BASE_ENV, **(env or {})},
+                          stdin=stdin, capture_output=True, text=True, timeout=180, **kw)
+
+
+class Case(unittest.TestCase):
+    def one_line(self, process, code, *says):
+        """Exit code, and exactly one line on stderr that holds every text; nothing on stdout."""
+        self.assertEqual(process.returncode, code, process.stderr)
+        self.assertEqual(len(process.stderr.splitlines()), 1, process.stderr)
+        self.assertTrue(process.stderr.startswith("shakedown: "), process.stderr)
+        for text in says:
+            self.assertIn(text, process.stderr)
+        self.assertEqual(process.stdout, "")
+
+    def json_of(self, process):
+        """The report; stdout must be that one JSON value and nothing else."""
+        return json.loads(process.stdout)
+
+    def finding(self, report, setting, verdict):
+        rows = [f for f in report["findings"] if f["setting"] == setting and f["verdict"] == verdict]
+        self.assertTrue(rows, f"no {verdict} for {setting} in " + json.dumps(
+            [(f["setting"], f["verdict"]) for f in report["findings"] if f["verdict"] != "na"]))
+        return rows[0]
+
+    def scratch(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return pathlib.Path(folder.name)
+
+
+def main():
+    unittest.main(argv=[sys.argv[0]], verbosity=1)

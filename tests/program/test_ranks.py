@@ -1,0 +1,75 @@
+"""The all-reduce itself, and ranks that die, stop or find no provider."""
+import os, re, signal, subprocess, time
+from support import BASE_ENV, BINARY, CAPTURES, Case, main, run
+
+
+class Ranks(Case):
+    def test_verified_all_reduce(self):
+        p = run("--sizes", "4:64K", "--format", "json")
+        report = self.json_of(p)
+        self.assertEqual(p.returncode, 0, p.stdout)
+        row = self.finding(report, "all-reduce (fabric)", "pass")
+        self.assertEqual(row["evidence"], "tested")
+
+    def test_missing_provider_is_named(self):
+        p = run("--sizes", "4:64", "--format", "json", env={"FI_PROVIDER": "cxi"})
+        self.assertEqual(p.returncode, 1)
+        report = self.json_of(p)
+        text = self.finding(report, "FI_PROVIDER", "fail")["why"]
+        self.assertRegex(text, r"libfabric.*\(1\.\d+.*\) has no provider \"cxi\"; it has: .*tcp")
+        self.assertIn("libfabric.so.1", text)
+
+    def hurt(self, sig, deadline):
+        """Starts a long all-reduce, hurts rank 1 in the middle of it; (seconds until the end, report)."""
+        d = self.scratch()
+        args = [str(BINARY), "bench", "--ranks", "2", "--sizes", "64K:256M", "--timeout", str(deadline), "-v",
+                "-o", str(d / "r.json")]
+        with open(d / "err", "w") as err:
+            p = subprocess.Popen(args, env=BASE_ENV, stdout=subprocess.DEVNULL, stderr=err)
+        try:
+            pid, limit = None, time.monotonic() + 60
+            while time.monotonic() < limit and p.poll() is None:
+                text = (d / "err").read_text()
+                found = re.search(r"rank 1 pid (\d+)", text)
+                if found and "allreduce" in text:
+                    pid = int(found.group(1))
+                    break
+                time.sleep(0.02)
+            self.assertIsNotNone(pid, "never reached the all-reduce: " + (d / "err").read_text())
+            start = time.monotonic()
+            os.kill(pid, sig)
+            p.wait(timeout=deadline + 20)
+            took = time.monotonic() - start
+        finally:
+            p.kill()
+        import json
+        self.assertEqual(p.returncode, 1)
+        return took, json.loads((d / "r.json").read_text())
+
+    def check_blame(self, report):
+        row = self.finding(report, "all-reduce (fabric)", "fail")
+        text = " ".join(str(row.get(k)) for k in ("observed", "why"))
+        self.assertIn("rank 1", text)
+        self.assertRegex(text, r"phase (allreduce|verify)")
+
+    def test_killed_rank(self):
+        took, report = self.hurt(signal.SIGKILL, 40)
+        self.assertLess(took, 10)
+        self.check_blame(report)
+
+    def test_stopped_rank(self):
+        took, report = self.hurt(signal.SIGSTOP, 40)
+        self.assertLess(took, 41)
+        self.check_blame(report)
+        self.assertIn("SIGSTOP", str(report))
+
+    def test_nothing_is_left_behind(self):
+        before = set(os.listdir("/dev/shm"))
+        self.hurt(signal.SIGKILL, 40)
+        time.sleep(0.5)
+        self.assertEqual(set(os.listdir("/dev/shm")) - before, set())
+        left = subprocess.run(["pgrep", "-f", f"{BINARY} bench"], capture_output=True, text=True).stdout
+        self.assertEqual(left, "")
+
+
+main()

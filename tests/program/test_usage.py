@@ -1,0 +1,78 @@
+"""Misuse and bad input: one clear line that names the place, exit 2."""
+from support import Case, main, run, CAPTURES
+
+
+class Usage(Case):
+    def test_misuse(self):
+        rows = [
+            (["--profle", "x"], "unknown option '--profle'; did you mean --profile?"),
+            (["chekc", "x"], "unknown command 'chekc'; did you mean check?"),
+            (["frobnicate"], "unknown command 'frobnicate'"),
+            (["-x"], "unknown option '-x'"),
+            (["--ranks", "0"], "--ranks: '0' is not a number from 1 to 1024"),
+            (["--ranks", "two"], "--ranks: 'two'"),
+            (["--ranks"], "--ranks needs N"),
+            (["--quick=yes"], "--quick takes no value"),
+            (["--sizes", "16M:4"], "--sizes: '16M:4'"),
+            (["--sizes", "1:2"], "--sizes: '1:2'"),
+            (["--format", "xml"], "--format: 'xml' is not one of term, md, json"),
+            (["--fail-on", "never"], "--fail-on: 'never'"),
+            (["--profile", "lumi-q"], "there is no profile 'lumi-q'; did you mean lumi-g?"),
+            (["--transport", "pigeon"], "there is no transport 'pigeon'"),
+            (["check"], "check needs FACTS..."),
+            (["list", "setting"], "there is no list 'setting'; did you mean settings?"),
+            (["explain", "NCCL_SOKET_IFNAME"], "did you mean NCCL_SOCKET_IFNAME?"),
+            (["env", "--shell", "fish"], "--shell: 'fish'"),
+            (["--sysroot", "/no/such/tree"], "sysroot /no/such/tree: No such file or directory"),
+            (["--sysroot", "/etc/passwd"], "sysroot /etc/passwd: Not a directory"),
+        ]
+        for args, text in rows:
+            with self.subTest(args=args):
+                self.one_line(run(*args), 2, text)
+
+    def test_bad_facts(self):
+        d = self.scratch()
+        rows = [
+            ("empty", "", "empty, no facts document"),
+            ("cut", '{"schema": "shakedown.facts/1", "facts": {"a": ', ":1: "),
+            ("schema", '{"schema": "other/1", "facts": {}}', "schema 'other/1'"),
+            ("binary", "\x00\x01\x02", ":1: "),
+            ("state", '{"schema":"shakedown.facts/1","facts":{"a":{"state":"maybe"}}}', "'maybe'"),
+        ]
+        for name, text, says in rows:
+            with self.subTest(name):
+                (d / name).write_text(text)
+                self.one_line(run("check", d / name), 2, str(d / name), says)
+        self.one_line(run("check", d / "missing"), 2, "missing: No such file or directory")
+        self.one_line(run("check", d), 2, "Is a directory")
+
+    def test_bad_configuration(self):
+        d = self.scratch()
+        (d / "settings").mkdir()
+        row = d / "settings" / "site.yaml"
+        for text, says in [
+            ("- name: X\n\tfamily: y\n", "site.yaml:2: "),
+            ("- nmae: X\n", "did you mean \"name\"?"),
+            ("- name: X\n  family: nccl\n  severity: fatl\n", "did you mean \"fatal\"?"),
+        ]:
+            with self.subTest(text):
+                row.write_text(text)
+                self.one_line(run("--quick", "--config", d), 2, "site.yaml:", says)
+        self.one_line(run("--quick", "--config", d / "none"), 2, "none")
+
+    def test_unreadable_capture(self):
+        d = self.scratch()
+        (d / ".shakedown").mkdir()
+        (d / ".shakedown" / "hostcalls.json").write_text("{")
+        self.one_line(run("--sysroot", d), 2, "hostcalls.json:1:")
+
+    def test_help_and_version(self):
+        for args in (["--help"], ["check", "--help"], ["--version"], ["-h"]):
+            p = run(*args)
+            self.assertEqual((p.returncode, p.stderr), (0, ""))
+            self.assertIn("shakedown", p.stdout)
+        self.assertIn("--sysroot DIR", run("--help").stdout)
+        self.assertNotIn("--sysroot", run("check", "--help").stdout)
+
+
+main()
