@@ -162,10 +162,50 @@ const char *shk_hostcall_name(enum shk_hostcall call)
     return hostcalls[call].name;
 }
 
+/* Variables that tell where this process runs, not how a job would be set up: on a capture the
+ * captured ones stand. An entry ending in '_' is a prefix. */
+static const char *const hostcall_own[] = {
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "HOSTNAME",
+    "PWD",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "LIBRARY_PATH",
+    "CPATH",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "ROCM_PATH",
+    "ROCM_HOME",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "PYTHONPATH",
+    "SLURM_",
+    "PMIX_",
+    "PMI_",
+    "PRTE_",
+    "OMPI_COMM_",
+    "LMOD_",
+};
+
+static bool hostcall_is_own(const char *name)
+{
+    for (size_t i = 0; i < sizeof hostcall_own / sizeof *hostcall_own; i++) {
+        size_t len = strlen(hostcall_own[i]);
+        bool prefix = hostcall_own[i][len - 1] == '_';
+        if (prefix ? strncmp(name, hostcall_own[i], len) == 0 : strcmp(name, hostcall_own[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* What a capture knows, with this process's environment on top: "what if it were set so?" */
 static json_t *hostcall_capture_environ(const struct shk_host *host)
 {
-    json_t *mine = NULL;
+    json_t *mine = NULL, *value;
+    const char *name;
     if (call_environ(&mine) != 0)
         return NULL;
     json_t *all = json_deep_copy(json_object_get(host->calls, "environ"));
@@ -173,7 +213,11 @@ static json_t *hostcall_capture_environ(const struct shk_host *host)
         json_decref(all);
         all = json_object();
     }
-    json_object_update(all, mine);
+    json_object_foreach(mine, name, value)
+    {
+        if (!hostcall_is_own(name))
+            json_object_set(all, name, value);
+    }
     json_decref(mine);
     return all;
 }
@@ -224,7 +268,7 @@ int shk_host_load_calls(struct shk_host *host, struct shk_error *err)
 
 const char *shk_host_getenv(const struct shk_host *host, const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = host->live || !hostcall_is_own(name) ? getenv(name) : NULL;
     if (!value && !host->live)
         value = json_string_value(json_object_get(json_object_get(host->calls, "environ"), name));
     return value;

@@ -41,7 +41,9 @@ int shk_hostcall_fs(const struct shk_host *host, const char *path, json_t **valu
 const char *shk_hostcall_name(enum shk_hostcall call);
 
 /* One environment variable as the probed job would see it: live, getenv(). In a capture the
- * process's own environment first (a "what if"), then the captured one. NULL when unset. The text
+ * process's own environment first (a "what if"), then the captured one; variables that only tell
+ * where this process runs (PATH, LD_LIBRARY_PATH, SLURM_* …) are always the captured ones. The
+ * ENVIRON call answers in the same way. NULL when unset. The text
  * is owned by host or the environment and lives as long as host. */
 const char *shk_host_getenv(const struct shk_host *host, const char *name);
 
