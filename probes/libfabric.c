@@ -8,6 +8,7 @@
 #include "core/hostcall.h"
 #include "core/isolate.h"
 #include "core/strbuf.h"
+#include "probes/elfdeps.h"
 #include "probes/libcopies.h"
 #include "probes/libfabric_ask.h"
 #include "probes/libfabric_file.h"
@@ -73,26 +74,32 @@ static void fabric_all_failed(struct fabric *f, const char *reason, bool absent)
     }
 }
 
-/* Distinct values of a text member. */
-static json_t *fabric_distinct(const json_t *rows, const char *member)
+/* Appends names that are not there yet. "hmem:cuda" is no provider. */
+static void fabric_merge(json_t *names, const json_t *more, const char *member)
 {
-    json_t *list = json_array(), *row, *have;
     size_t i, k;
-    json_array_foreach(rows, i, row)
+    json_t *row, *have;
+    json_array_foreach(more, i, row)
     {
-        json_t *name = json_object_get(row, member);
-        bool seen = !json_is_string(name);
-        json_array_foreach(list, k, have)
+        json_t *name = member ? json_object_get(row, member) : row;
+        bool seen = !json_is_string(name) || strchr(json_string_value(name), ':');
+        json_array_foreach(names, k, have)
         {
             seen = seen || json_equal(have, name);
         }
         if (!seen)
-            json_array_append(list, name);
+            json_array_append(names, name);
     }
-    return list;
 }
 
-/* Answers are from a library or from a capture: take over only what has the right type. */
+static json_t *fabric_distinct(const json_t *rows, const char *member)
+{
+    json_t *names = json_array();
+    fabric_merge(names, rows, member);
+    return names;
+}
+
+/* Members of the answer that become facts as they are. */
 static const struct {
     const char *member, *key;
     json_type type;
@@ -108,10 +115,27 @@ static const struct {
     {.member = "getinfo_ms", .key = "fabric.getinfo_ms", .type = JSON_REAL},
 };
 
-static void fabric_write_answer(struct fabric *f, const json_t *answer, const char *fallback)
+/* What the library lists, what it is linked for, and what lies beside it as a plug-in: efa and
+ * verbs are not listed by a library that has them when the node lacks the device. */
+static json_t *fabric_core_providers(const struct fabric *f, const json_t *listed, const char *path)
+{
+    json_t *names = json_array(), *copy;
+    size_t i;
+    fabric_merge(names, listed, "name");
+    json_array_foreach(shk_facts_get_array(f->ctx->facts, "fabric.copies"), i, copy)
+    {
+        const char *of = json_string_value(json_object_get(copy, "path"));
+        if (of && path && strcmp(of, path) == 0)
+            fabric_merge(names, json_object_get(copy, "links"), NULL);
+    }
+    fabric_merge(names, shk_facts_get_array(f->ctx->facts, "fabric.dl_providers"), "name");
+    return names;
+}
+
+static void fabric_write_answer(struct fabric *f, const json_t *answer)
 {
     const char *path = json_string_value(json_object_get(answer, "path"));
-    const char *source = path ? path : fallback;
+    const char *source = path ? path : fabric_soname;
     if (path)
         fabric_put(f, "fabric.path", json_string(path), "link map");
     for (size_t i = 0; i < sizeof fabric_members / sizeof fabric_members[0]; i++) {
@@ -121,7 +145,7 @@ static void fabric_write_answer(struct fabric *f, const json_t *answer, const ch
     }
     json_t *core = json_object_get(answer, "core_providers");
     if (json_is_array(core))
-        fabric_put(f, "fabric.core_providers", fabric_distinct(core, "name"), source);
+        fabric_put(f, "fabric.core_providers", fabric_core_providers(f, core, path), source);
     json_t *domains = json_object_get(answer, "domains");
     if (json_is_array(domains))
         fabric_put(f, "fabric.providers", fabric_distinct(domains, "provider"), source);
@@ -235,7 +259,7 @@ static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_erro
     if (rc)
         goto out;
     if (results[0].result)
-        fabric_write_answer(f, results[0].result, fabric_soname);
+        fabric_write_answer(f, results[0].result);
     if (results[0].outcome != SHK_CHILD_OK) {
         fabric_put(f, "fabric.problem",
                    json_pack("{s:s, s:s, s:s, s:s}", "outcome",
@@ -256,33 +280,6 @@ static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_erro
 out:
     free(widen.owned);
     return rc;
-}
-
-static const char *const fabric_capture = "/.shakedown/libfabric.json";
-
-static void fabric_ask_capture(struct fabric *f, const char *filter)
-{
-    struct shk_error err = {""};
-    json_error_t parse;
-    char *text = NULL;
-    size_t len = 0;
-    json_t *doc = NULL;
-    int rc = shk_host_read(f->ctx->host, fabric_capture, &text, &len, &err);
-    if (rc && rc != -ENOENT)
-        fabric_all_failed(f, err.text, false);
-    if (!rc && !(doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &parse))) {
-        shk_error_set(&err, EINVAL, "%s:%d: %s", fabric_capture, parse.line, parse.text);
-        fabric_all_failed(f, err.text, false);
-    }
-    if (doc) {
-        fabric_write_answer(f, json_object_get(doc, "as_is"), fabric_capture);
-        fabric_all_failed(f, "not in the capture", false);
-        if (filter)
-            fabric_write_unfiltered(f, json_object_get(doc, "unfiltered"), "not in the capture",
-                                    fabric_capture);
-    }
-    json_decref(doc);
-    free(text);
 }
 
 static int fabric_dl_file(const char *path, void *arg)
@@ -326,6 +323,21 @@ static void fabric_write_env(struct fabric *f, const char *filter, const char *p
                                   "FI_PROVIDER_PATH"));
 }
 
+/* A libfabric whose own dependencies are not met does not load at all. */
+static int fabric_dependencies(struct fabric *f, const struct shk_ldsearch *search,
+                               const struct shk_libcopy *copy, struct shk_error *err)
+{
+    json_t *needed = NULL, *problems = NULL;
+    int rc = copy->elf
+                 ? shk_elfdeps_walk(search, copy->elf, copy->path, NULL, &needed, &problems, err)
+                 : 0;
+    if (rc || !copy->elf)
+        return rc;
+    fabric_put(f, "fabric.needed", needed, copy->path);
+    fabric_put(f, "fabric.problems", problems, copy->path);
+    return 0;
+}
+
 static int fabric_inspect(struct fabric *f, const struct shk_ldsearch *search,
                           struct shk_libcopies *copies, struct shk_error *err)
 {
@@ -335,12 +347,18 @@ static int fabric_inspect(struct fabric *f, const struct shk_ldsearch *search,
     json_t *rows = json_array();
     for (size_t i = 0; i < copies->count; i++)
         json_array_append_new(rows, shk_libfabric_copy_json(&copies->list[i]));
-    fabric_put(f, "fabric.copies", rows, fabric_soname);
+    if (!copies->count && !shk_ldsearch_complete(search)) {
+        json_decref(rows);
+        fabric_note(f, shk_facts_failed(f->ctx->facts, "fabric.copies", fabric_soname,
+                                        "the capture holds no libfabric"));
+    } else {
+        fabric_put(f, "fabric.copies", rows, fabric_soname);
+    }
     for (size_t i = 0; i < copies->count; i++) {
         if (copies->list[i].loader) {
             const char *path = copies->list[i].path;
             fabric_put(f, "fabric.path", shk_json_text(path, strlen(path)), copies->list[i].via);
-            return 0;
+            return fabric_dependencies(f, search, &copies->list[i], err);
         }
     }
     return 0;
@@ -352,7 +370,7 @@ static void fabric_conclude(struct fabric *f, const struct shk_ldsearch *search)
     struct shk_fact fact;
     bool complete = shk_ldsearch_complete(search);
     if (shk_facts_get(f->ctx->facts, "fabric.path", &fact)) {
-        fabric_all_failed(f, "not in the capture, and a captured library is not executed", false);
+        fabric_all_failed(f, "a captured library is not executed", false);
         return;
     }
     char *places = shk_ldsearch_places(search);
@@ -385,8 +403,6 @@ static int fabric_run(struct shk_probe_context *ctx, struct shk_error *err)
     /* the loader is asked even when we found nothing: it may know better (hwcaps, preloads) */
     if (ctx->executes)
         rc = fabric_ask_live(&f, filter, err);
-    else
-        fabric_ask_capture(&f, filter);
     fabric_conclude(&f, search);
     if (!rc && f.rc)
         rc = shk_error_sys(err, -f.rc, "facts of libfabric");

@@ -228,7 +228,12 @@ static int nccl_one(struct shk_probe_context *ctx, const struct nccl_kind *kind,
     json_t *rows = json_array();
     for (size_t i = 0; i < copies.count; i++)
         w.rc |= json_array_append_new(rows, nccl_copy_json(&copies.list[i])) ? -ENOMEM : 0;
-    nccl_write(&w, "copies", rows);
+    if (copies.count || shk_ldsearch_complete(search)) {
+        nccl_write(&w, "copies", rows);
+    } else {
+        json_decref(rows);
+        nccl_fail(&w, "copies", "the capture holds no such library");
+    }
     const struct shk_libcopy *chosen = shk_libcopies_chosen(&copies);
     if (chosen) {
         rc = nccl_write_chosen(&w, chosen, err);

@@ -219,15 +219,37 @@ static void plugin_note(struct plugin_run *run, int rc)
         run->rc = shk_error_sys(run->err, -rc, "facts of the plugins");
 }
 
+/* On a capture that holds no libraries, "no such file" would tell about the capture only. */
+static bool plugin_blind(const struct plugin_run *run)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        if (run->list[i].found || json_object_get(run->list[i].row, "passed_over"))
+            return false;
+    }
+    return run->count && !shk_ldsearch_complete(run->search);
+}
+
+static void plugin_write_candidates(struct plugin_run *run)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < run->count; i++)
+        json_array_append(rows, run->list[i].row);
+    if (plugin_blind(run)) {
+        json_decref(rows);
+        plugin_note(run, shk_facts_failed(run->ctx->facts, "plugin.candidates", "search order",
+                                          "the capture holds no libraries"));
+    } else {
+        plugin_note(run, shk_facts_present(run->ctx->facts, "plugin.candidates", rows, NULL,
+                                           "search order"));
+    }
+}
+
 static void plugin_write(struct plugin_run *run)
 {
     struct shk_facts *facts = run->ctx->facts;
     const char *source, *requested = plugin_value(run, "NCCL_NET_PLUGIN", &source);
     const struct shk_plugin *chosen = plugin_chosen(run);
-    json_t *rows = json_array();
-    for (size_t i = 0; i < run->count; i++)
-        json_array_append(rows, run->list[i].row);
-    plugin_note(run, shk_facts_present(facts, "plugin.candidates", rows, NULL, "search order"));
+    plugin_write_candidates(run);
     plugin_note(run, shk_facts_present(facts, "plugin.requests", json_incref(run->requests), NULL,
                                        "environment"));
     if (requested)
@@ -236,7 +258,10 @@ static void plugin_write(struct plugin_run *run)
                                       shk_json_text(requested, strlen(requested)), NULL, source));
     else
         plugin_note(run, shk_facts_absent(facts, "plugin.requested", "NCCL_NET_PLUGIN", "not set"));
-    if (chosen)
+    if (plugin_blind(run))
+        plugin_note(run, shk_facts_failed(facts, "plugin.chosen", "search order",
+                                          "the capture holds no libraries"));
+    else if (chosen)
         plugin_note(run, shk_facts_present(facts, "plugin.chosen",
                                            json_incref(json_object_get(chosen->row, "path")), NULL,
                                            "search order"));

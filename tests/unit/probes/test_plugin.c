@@ -212,6 +212,9 @@ Test(plugin, text_at_any_address)
     munmap(page, 4096);
 }
 
+static const char empty_cache[] =
+    "glibc-ld.so.cache1.1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
 /* The facts that the NCCL probe would have left. */
 static struct shk_facts *known_nccl(const char *version)
 {
@@ -290,11 +293,24 @@ Test(plugin, none_asks_for_nothing)
     shk_facts_destroy(known);
 }
 
+Test(plugin, a_capture_without_libraries_tells_nothing)
+{
+    struct shk_facts *known = known_nccl("2.28.9");
+    capture_environ("{}");
+    struct shk_facts *facts = probe_facts(&shk_probe_plugin, capture_root, known, false, 0);
+    cr_expect_str_eq(fact_text(facts, "plugin.candidates"),
+                     "failed: the capture holds no libraries");
+    cr_expect_str_eq(fact_text(facts, "plugin.chosen"), "failed: the capture holds no libraries");
+    shk_facts_destroy(facts);
+    shk_facts_destroy(known);
+}
+
 Test(plugin, the_configuration_file_counts_as_well)
 {
     struct shk_facts *known = known_nccl("2.20.5");
     shk_facts_text(known, "env.file.NCCL_NET_PLUGIN", "aws", "/etc/nccl.conf");
     capture_environ("{}");
+    capture_put("etc/ld.so.cache", empty_cache, sizeof empty_cache - 1);
     struct shk_facts *facts = probe_facts(&shk_probe_plugin, capture_root, known, false, 0);
     cr_expect_str_eq(candidate(facts, 0, "name"), "libnccl-net-aws.so");
     cr_expect_not_null(
@@ -323,6 +339,7 @@ Test(plugin, rccl_has_its_own_names)
     shk_facts_text(known, "rccl.version", "2.18.3", "test");
     shk_facts_text(known, "rccl.path", "/l/librccl.so.1", "test");
     capture_environ("{}");
+    capture_put("etc/ld.so.cache", empty_cache, sizeof empty_cache - 1);
     struct shk_facts *facts = probe_facts(&shk_probe_plugin, capture_root, known, false, 0);
     cr_expect_str_eq(candidate(facts, 0, "name"), "librccl-net.so");
     cr_expect_str_eq(candidate(facts, 0, "owner"), "rccl");
