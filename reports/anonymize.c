@@ -1,4 +1,5 @@
 #include "reports/anonymize.h"
+#include "reports/nodefold.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +32,9 @@ static const struct {
     {"env.LOGNAME", SHK_SCRUB_USER},
     {"env.SLURM_JOB_USER", SHK_SCRUB_USER},
     {"env.SLURM_JOB_ACCOUNT", SHK_SCRUB_ACCOUNT},
+    {"env.MASTER_ADDR", SHK_SCRUB_HOST},
     {"job.slurm.nodelist", SHK_SCRUB_NODELIST},
+    {"job.slurm.step_nodelist", SHK_SCRUB_NODELIST},
     {"job.slurm.user", SHK_SCRUB_USER},
     {"job.slurm.account", SHK_SCRUB_ACCOUNT},
 };
@@ -65,13 +68,21 @@ static void anonymize_learn_value(struct shk_scrub *scrub, const char *member, c
     json_array_foreach(value, i, item) anonymize_learn_value(scrub, member, item);
 }
 
+static void anonymize_learn_node(const char *name, void *arg)
+{
+    shk_scrub_name(arg, SHK_SCRUB_HOST, name);
+}
+
 static int anonymize_learn(const struct shk_fact *fact, void *arg)
 {
     struct shk_scrub *scrub = arg;
     const char *text = json_string_value(fact->value), *last = strrchr(fact->key, '.');
     for (size_t i = 0; text && i < sizeof anonymize_names / sizeof *anonymize_names; i++)
-        if (strcmp(fact->key, anonymize_names[i].key) == 0)
+        if (strcmp(fact->key, anonymize_names[i].key) == 0) {
             shk_scrub_name(scrub, anonymize_names[i].kind, text);
+            if (anonymize_names[i].kind == SHK_SCRUB_NODELIST)
+                shk_nodefold_each(text, anonymize_learn_node, scrub);
+        }
     anonymize_learn_value(scrub, last ? last + 1 : fact->key, fact->value);
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "reports/nodefold.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,4 +97,57 @@ void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count
         fold_group(out, &sorted[i], end - i);
     }
     free(sorted);
+}
+
+enum { FOLD_NAME = 255 }; /* longest host name that DNS allows */
+
+/* Names prefix + "[...]" (ranges, up to the ']') + suffix. */
+static void fold_expand(const char *prefix, int prefix_len, const char *ranges, const char *suffix,
+                        int suffix_len, void (*fn)(const char *name, void *arg), void *arg)
+{
+    size_t left = SHK_NODEFOLD_MAX;
+    char name[FOLD_NAME + 1];
+    while (*ranges && *ranges != ']') {
+        char *end, *last_end;
+        unsigned long long first = strtoull(ranges, &end, 10), last = first;
+        int digits = (int)(end - ranges);
+        if (end == ranges)
+            return;
+        if (*end == '-') {
+            last = strtoull(end + 1, &last_end, 10);
+            if (last_end == end + 1)
+                return;
+            end = last_end;
+        }
+        for (unsigned long long n = first; n <= last && left; n++, left--) {
+            int len = snprintf(name, sizeof name, "%.*s%0*llu%.*s", prefix_len, prefix, digits, n,
+                               suffix_len, suffix);
+            if (len > 0 && len <= FOLD_NAME)
+                fn(name, arg);
+        }
+        ranges = end + (*end == ',');
+        if (*end != ',' && *end != ']')
+            return;
+    }
+}
+
+void shk_nodefold_each(const char *list, void (*fn)(const char *name, void *arg), void *arg)
+{
+    while (*list) {
+        size_t open = strcspn(list, "[,"), end = open;
+        if (list[open] == '[') {
+            size_t close = open + strcspn(list + open, "]");
+            end = close + strcspn(list + close, ",");
+            const char *suffix = list + close + (list[close] == ']');
+            int suffix_len = (int)(list + end - suffix);
+            if (list[close] == ']' && !memchr(suffix, '[', (size_t)suffix_len) &&
+                open <= FOLD_NAME && suffix_len <= FOLD_NAME)
+                fold_expand(list, (int)open, list + open + 1, suffix, suffix_len, fn, arg);
+        } else if (open && open <= FOLD_NAME) {
+            char name[FOLD_NAME + 1];
+            snprintf(name, sizeof name, "%.*s", (int)open, list);
+            fn(name, arg);
+        }
+        list += end + (list[end] == ',');
+    }
 }

@@ -22,21 +22,36 @@ static char *term_clean(const struct shk_table_view *view, const char *text)
     return shk_strbuf_take(&out);
 }
 
-static void term_widen(size_t *width, size_t w, unsigned max)
+static void term_widen(size_t *width, size_t w)
 {
-    if (max && w > max)
-        w = max;
     if (w > *width)
         *width = w;
+}
+
+/* Columns that a text takes when it is wrapped at `max` (0: not at all). */
+static size_t term_text_width(const char *text, unsigned max)
+{
+    size_t width = shk_text_width(text), widest = 0;
+    if (!max || width <= max)
+        return width;
+    while (*text) {
+        size_t skip, n = shk_wrap_line(text, max, &skip);
+        struct shk_strbuf line = SHK_STRBUF_INIT;
+        shk_strbuf_add(&line, text, n);
+        term_widen(&widest, shk_text_width(shk_strbuf_text(&line)));
+        shk_strbuf_free(&line);
+        text += skip;
+    }
+    return widest;
 }
 
 static void term_measure(struct term_layout *l)
 {
     const struct shk_table *t = l->table;
     for (size_t c = 0; c < t->columns_count && l->view->header; c++) {
-        term_widen(&l->width[c], shk_text_width(t->columns[c].title), 0);
+        term_widen(&l->width[c], shk_text_width(t->columns[c].title));
         if (t->columns[c].unit)
-            term_widen(&l->width[c], shk_text_width(t->columns[c].unit), 0);
+            term_widen(&l->width[c], shk_text_width(t->columns[c].unit));
     }
     for (size_t r = 0; r < t->rows_count; r++) {
         const struct table_row *row = &t->rows[r];
@@ -44,7 +59,7 @@ static void term_measure(struct term_layout *l)
             if (row->cells[c].span)
                 continue;
             char *text = term_clean(l->view, shk_table_cell_text(&row->cells[c]));
-            term_widen(&l->width[c], text ? shk_text_width(text) : 0, t->columns[c].max);
+            term_widen(&l->width[c], text ? term_text_width(text, t->columns[c].max) : 0);
             free(text);
         }
     }

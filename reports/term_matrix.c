@@ -8,7 +8,8 @@
 
 #define TERM_GLUE "\xC2\xA0"
 
-enum { MATRIX_VALUE_CLIP = 28, MATRIX_NAME_CLIP = 56 };
+/* Passes named in one line; the rest is counted, --verbose shows them. */
+enum { MATRIX_VALUE_CLIP = 28, MATRIX_NAME_CLIP = 56, MATRIX_PASSES = 8 };
 
 static const struct shk_column term_matrix_columns[] = {
     {.title = ""},
@@ -82,9 +83,9 @@ static void term_passes(const struct term *t, const struct shk_group *group,
     unsigned flags = t->style.unicode ? 0 : SHK_CLEAN_ASCII, count = 0;
     for (size_t i = 0; i < group->count; i++) {
         const struct shk_finding *row = group->rows[i];
-        if (row->verdict != SHK_PASS || row->evidence != evidence)
+        if (row->verdict != SHK_PASS || row->evidence != evidence || count++ >= MATRIX_PASSES)
             continue;
-        if (count++)
+        if (count > 1)
             shk_strbuf_printf(&names, "%s%s ", TERM_GLUE, shk_style_sign(t->style, SHK_SIGN_DOT));
         struct shk_strbuf item = SHK_STRBUF_INIT;
         shk_text_clip(&item, row->setting, MATRIX_NAME_CLIP, flags);
@@ -96,6 +97,9 @@ static void term_passes(const struct term *t, const struct shk_group *group,
         names.failed |= item.failed;
         shk_strbuf_free(&item);
     }
+    if (count > MATRIX_PASSES)
+        shk_strbuf_printf(&names, "%s%s %u" TERM_GLUE "more", TERM_GLUE,
+                          shk_style_sign(t->style, SHK_SIGN_DOT), count - MATRIX_PASSES);
     if (count)
         shk_strbuf_printf(out, "%u" TERM_GLUE "%s  %s", count, shk_model_evidence(evidence),
                           shk_strbuf_text(&names));
@@ -221,19 +225,35 @@ void shk_term_matrix(const struct term *t)
     shk_table_destroy(table);
 }
 
+static const struct shk_column term_gap_columns[] = {
+    {.title = "setting", .max = 40},
+    {.title = "reason", .flexible = true},
+};
+
 void shk_term_gaps(const struct term *t)
 {
-    if (!t->model->gaps_count)
+    struct shk_table *table =
+        shk_table_create(term_gap_columns, sizeof term_gap_columns / sizeof *term_gap_columns);
+    struct shk_table_view view = {
+        .style = t->style, .width = t->width, .indent = 2, .clip = TERM_CLIP};
+    if (!table) {
+        t->out->failed = true;
         return;
-    shk_term_title(t, "Not covered", NULL);
+    }
     for (size_t g = 0; g < t->model->gaps_count; g++) {
         const struct shk_group *gap = &t->model->gaps[g];
         struct shk_strbuf names = SHK_STRBUF_INIT;
         for (size_t i = 0; i < gap->count; i++)
             shk_strbuf_printf(&names, "%s%s", i ? ", " : "", gap->rows[i]->setting);
-        shk_term_text(t, SHK_ROLE_PLAIN, 2, "? ", gap->title);
-        shk_term_text(t, SHK_ROLE_DIM, 4, "", shk_strbuf_text(&names));
+        shk_table_row(table);
+        shk_table_text(table, SHK_ROLE_PLAIN, shk_strbuf_text(&names));
+        shk_table_text(table, SHK_ROLE_DIM, gap->title);
         t->out->failed |= names.failed;
         shk_strbuf_free(&names);
     }
+    if (shk_table_rows(table)) {
+        shk_term_title(t, "Not covered", NULL);
+        shk_table_term(table, &view, t->out);
+    }
+    shk_table_destroy(table);
 }

@@ -51,3 +51,45 @@ Test(nodefold, a_thousand)
     cr_expect_str_eq(shk_strbuf_text(&out), "nid[000001-001000]");
     shk_strbuf_free(&out);
 }
+
+static void nodefold_collect(const char *name, void *arg)
+{
+    shk_strbuf_printf(arg, "%s ", name);
+}
+
+Test(nodefold, each)
+{
+    static const struct {
+        const char *what, *list, *names;
+    } cases[] = {
+        {"one", "nid001", "nid001 "},
+        {"range", "nid[001-003]", "nid001 nid002 nid003 "},
+        {"ranges, names and a suffix", "a,n[1-2,5]-ib,b", "a n1-ib n2-ib n5-ib b "},
+        {"width grows", "n[9-10]", "n9 n10 "},
+        {"no number", "n[x]", ""},
+        {"open", "n[1-", ""},
+        {"two pairs", "r[1-2]n[1-2],x", "x "},
+        {"backwards", "n[3-1]", ""},
+        {"empty", "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct shk_strbuf out = SHK_STRBUF_INIT;
+        shk_nodefold_each(cases[i].list, nodefold_collect, &out);
+        cr_expect_str_eq(shk_strbuf_text(&out), cases[i].names, "%s: %s", cases[i].what,
+                         shk_strbuf_text(&out));
+        shk_strbuf_free(&out);
+    }
+}
+
+static void nodefold_count(const char *name, void *arg)
+{
+    (void)name;
+    ++*(size_t *)arg;
+}
+
+Test(nodefold, a_range_without_end_is_cut)
+{
+    size_t count = 0;
+    shk_nodefold_each("n[0-18446744073709551615]", nodefold_count, &count);
+    cr_expect_eq(count, SHK_NODEFOLD_MAX);
+}
