@@ -41,7 +41,7 @@ const struct shk_probe *const *shk_probes(size_t *count_p);
 
 struct shk_probe_options {
     bool quick;
-    unsigned deadline_ms; /* caps each probe's own; 0: none */
+    unsigned deadline_ms;                           /* caps each probe's own; 0: none */
     void (*progress)(const char *probe, void *arg); /* called before each phase; may be NULL */
     void *progress_arg;
 };
