@@ -120,12 +120,13 @@ Test(launcher, pmix)
     expect_absent("job.pmix");
 }
 
-Test(launcher, own_environment_is_on_top_of_the_captured_one)
+/* Replaying a capture inside another job must not describe that job. */
+Test(launcher, own_job_says_nothing_about_a_captured_node)
 {
     environment("{\"SLURM_JOB_ID\":\"42\",\"SLURM_NNODES\":\"2\"}");
     setenv("SLURM_NNODES", "7", 1);
     tree_run(&shk_probe_launcher);
-    expect_int("job.nodes", 7);
+    expect_int("job.nodes", 2);
 }
 
 Test(launcher, captures)
