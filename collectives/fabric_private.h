@@ -4,6 +4,7 @@
 
 #include "collectives/crew.h"
 #include "collectives/fabric.h"
+#include "core/strbuf.h"
 #include <jansson.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -59,6 +60,11 @@ json_t *fabric_identity(const struct fabric_lib *lib, const struct fi_info *info
 /* Why no provider fits, in an isolated process that ignores FI_PROVIDER: one line. False when that
  * could not be found out. */
 bool fabric_why(const char *const *names, const char *provider, char *buf, size_t size);
+
+/* The same for a library that is open and was started without FI_PROVIDER. provider: asked for by
+ * option, NULL none; filter: the value of FI_PROVIDER in the run, NULL when unset. */
+void fabric_why_text(const struct fabric_lib *lib, const char *provider, const char *filter,
+                     struct shk_strbuf *text);
 
 /* Replaces the reason "fi_getinfo: No data available" by what fabric_why() finds. */
 void fabric_explain(const char *const *names, const char *provider, const struct shk_job *job,

@@ -8,11 +8,16 @@
 /* fi_getinfo of every provider, several times: seconds at worst. */
 #define WHY_DEADLINE_MS 10000U
 
-struct why {
+/* What the child is asked. */
+struct why_question {
     const char *const *names;
     const char *provider; /* asked for with an option; NULL: by FI_PROVIDER, or not at all */
-    struct fabric_lib lib;
-    struct shk_strbuf text;
+};
+
+struct why {
+    const struct fabric_lib *lib;
+    const char *filter; /* FI_PROVIDER of the run; NULL when unset */
+    struct shk_strbuf *text;
 };
 
 /* Adds a name to a comma-separated list, once. */
@@ -38,14 +43,15 @@ static bool why_getinfo(struct why *why, const struct fi_info *hints, struct shk
     struct fi_info *list = NULL;
     struct fi_info *info = NULL;
 
-    if (hints == NULL || why->lib.api.getinfo(why->lib.version, NULL, NULL, 0, hints, &list) != 0 ||
+    if (hints == NULL ||
+        why->lib->api.getinfo(why->lib->version, NULL, NULL, 0, hints, &list) != 0 ||
         list == NULL) {
         return false;
     }
     for (info = list; info != NULL && names != NULL; info = info->next) {
         why_list(names, info->fabric_attr->prov_name);
     }
-    why->lib.api.freeinfo(list);
+    why->lib->api.freeinfo(list);
     return true;
 }
 
@@ -56,18 +62,18 @@ static bool why_built_in(struct why *why, const char *wanted, struct shk_strbuf 
     struct fi_info *info = NULL;
     bool found = false;
 
-    if (why->lib.api.getinfo(why->lib.version, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list) != 0) {
+    if (why->lib->api.getinfo(why->lib->version, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list) != 0) {
         return false;
     }
     for (info = list; info != NULL; info = info->next) {
         const char *name = info->fabric_attr->prov_name;
 
         found = found || strcmp(name, wanted) == 0;
-        if (strncmp(name, "ofi_hook", 8) != 0) {
+        if (names != NULL && strncmp(name, "ofi_hook", 8) != 0) {
             why_list(names, name);
         }
     }
-    why->lib.api.freeinfo(list);
+    why->lib->api.freeinfo(list);
     return found;
 }
 
@@ -77,49 +83,56 @@ static bool why_hint(struct why *why, const char *provider)
     const struct fabric_hint *hint = NULL;
 
     for (hint = fabric_hint_list; hint->name != NULL; hint++) {
-        struct fi_info *hints = fabric_hints(&why->lib, provider);
+        struct fi_info *hints = fabric_hints(why->lib, provider);
         bool found = false;
 
         if (hints != NULL) {
             hint->relax(hints);
             found = why_getinfo(why, hints, NULL);
-            why->lib.api.freeinfo(hints);
+            why->lib->api.freeinfo(hints);
         }
         if (found) {
-            shk_strbuf_printf(&why->text, "%s does not offer %s", provider ? provider : "it",
-                              hint->name);
+            shk_strbuf_printf(why->text, "%s does not offer %s", provider, hint->name);
             return true;
         }
     }
     return false;
 }
 
-static void why_refused(struct why *why, const char *provider)
+/* Does it offer itself to these hints, all relaxed or none? */
+static bool why_offers(struct why *why, const char *provider, bool relaxed)
 {
-    struct fi_info *hints = NULL;
+    struct fi_info *hints = fabric_hints(why->lib, provider);
+    const struct fabric_hint *hint = NULL;
     bool any = false;
 
-    if (why_hint(why, provider)) {
-        return;
+    if (hints == NULL) {
+        return false;
     }
-    hints = fabric_hints(&why->lib, provider);
-    if (hints != NULL) {
-        const struct fabric_hint *hint = NULL;
+    for (hint = fabric_hint_list; relaxed && hint->name != NULL; hint++) {
+        hint->relax(hints);
+    }
+    hints->caps = relaxed ? 0 : hints->caps;
+    any = why_getinfo(why, hints, NULL);
+    why->lib->api.freeinfo(hints);
+    return any;
+}
 
-        for (hint = fabric_hint_list; hint->name != NULL; hint++) {
-            hint->relax(hints);
-        }
-        hints->caps = 0;
-        any = why_getinfo(why, hints, NULL);
-        why->lib.api.freeinfo(hints);
+static void why_refused(struct why *why, const char *provider)
+{
+    if (why_offers(why, provider, false)) {
+        shk_strbuf_printf(why->text, "%s would fit, FI_PROVIDER=%s excludes it", provider,
+                          why->filter != NULL ? why->filter : "");
+    } else if (!why_hint(why, provider)) {
+        shk_strbuf_printf(why->text, "%s %s", provider,
+                          why_offers(why, provider, true)
+                              ? "lacks several things that are needed"
+                              : "is built in but finds no device or interface on this host");
     }
-    shk_strbuf_printf(&why->text, "%s %s", provider,
-                      any ? "lacks several things that are needed"
-                          : "is built in but finds no device or interface on this host");
 }
 
 /* Splits "a,b;c" and explains each name. */
-static void why_wanted(struct why *why, const char *wanted, struct shk_strbuf *names)
+static void why_wanted(struct why *why, const char *wanted)
 {
     char *copy = strdup(wanted);
     char *rest = NULL;
@@ -127,11 +140,11 @@ static void why_wanted(struct why *why, const char *wanted, struct shk_strbuf *n
     bool first = true;
 
     for (; name != NULL; name = strtok_r(NULL, ",; ", &rest)) {
-        shk_strbuf_puts(&why->text, first ? "" : "; ");
+        shk_strbuf_puts(why->text, first ? "" : "; ");
         first = false;
-        if (!why_built_in(why, name, names)) {
-            shk_strbuf_printf(&why->text, "libfabric %s (%s) has no provider %s", why->lib.text,
-                              why->lib.dynlib.path, name);
+        if (!why_built_in(why, name, NULL)) {
+            shk_strbuf_printf(why->text, "libfabric %s (%s) has no provider %s", why->lib->text,
+                              why->lib->dynlib.path, name);
         } else {
             why_refused(why, name);
         }
@@ -139,31 +152,33 @@ static void why_wanted(struct why *why, const char *wanted, struct shk_strbuf *n
     free(copy);
 }
 
-static void why_explain(struct why *why, const char *wanted)
+void fabric_why_text(const struct fabric_lib *lib, const char *provider, const char *filter,
+                     struct shk_strbuf *text)
 {
+    struct why why = {.lib = lib, .filter = filter, .text = text};
+    const char *wanted = provider != NULL ? provider : filter;
     struct shk_strbuf names = SHK_STRBUF_INIT;
     struct shk_strbuf usable = SHK_STRBUF_INIT;
     struct fi_info *hints = NULL;
 
+    (void)why_built_in(&why, "", &names);
     if (wanted != NULL && *wanted != '\0' && *wanted != '^') {
-        shk_strbuf_printf(&why->text,
-                          "%s%s: ", why->provider != NULL ? "provider " : "FI_PROVIDER=", wanted);
-        why_wanted(why, wanted, &names);
+        shk_strbuf_printf(text, "%s%s: ", provider != NULL ? "provider " : "FI_PROVIDER=", wanted);
+        why_wanted(&why, wanted);
     } else {
-        (void)why_built_in(why, "", &names);
-        shk_strbuf_printf(&why->text, "no provider of libfabric %s (%s) fits", why->lib.text,
-                          why->lib.dynlib.path);
+        shk_strbuf_printf(text, "no provider of libfabric %s (%s) fits", lib->text,
+                          lib->dynlib.path);
         if (wanted != NULL && *wanted == '^') {
-            shk_strbuf_printf(&why->text, " with FI_PROVIDER=%s", wanted);
+            shk_strbuf_printf(text, " with FI_PROVIDER=%s", wanted);
         }
     }
-    shk_strbuf_printf(&why->text, "; it has %s", shk_strbuf_text(&names));
-    hints = fabric_hints(&why->lib, NULL);
-    (void)why_getinfo(why, hints, &usable);
+    shk_strbuf_printf(text, "; it has %s", shk_strbuf_text(&names));
+    hints = fabric_hints(lib, NULL);
+    (void)why_getinfo(&why, hints, &usable);
     if (hints != NULL) {
-        why->lib.api.freeinfo(hints);
+        lib->api.freeinfo(hints);
     }
-    shk_strbuf_printf(&why->text, "; usable here: %s",
+    shk_strbuf_printf(text, "; usable here: %s",
                       usable.len > 0 ? shk_strbuf_text(&usable) : "none");
     shk_strbuf_free(&names);
     shk_strbuf_free(&usable);
@@ -171,35 +186,34 @@ static void why_explain(struct why *why, const char *wanted)
 
 static int why_child(void *arg, json_t **result_p, struct shk_error *err)
 {
-    struct why *why = arg;
+    const struct why_question *question = arg;
     const char *env = getenv("FI_PROVIDER");
-    char *wanted = NULL;
+    char *filter = env != NULL ? strdup(env) : NULL;
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    struct fabric_lib lib;
     int rc = 0;
 
-    if (why->provider != NULL || env != NULL) {
-        wanted = strdup(why->provider != NULL ? why->provider : env);
-    }
     /* The filter acts when the library starts: without it, the others are seen as well. */
     unsetenv("FI_PROVIDER");
-    rc = fabric_lib_open(&why->lib, why->names, err);
+    rc = fabric_lib_open(&lib, question->names, err);
     if (rc == 0) {
         shk_crumb_call("fi_getinfo");
-        why_explain(why, wanted);
-        *result_p = shk_json_text(shk_strbuf_text(&why->text), why->text.len);
-        fabric_lib_close(&why->lib);
+        fabric_why_text(&lib, question->provider, filter, &text);
+        *result_p = shk_json_text(shk_strbuf_text(&text), text.len);
+        fabric_lib_close(&lib);
     }
-    shk_strbuf_free(&why->text);
-    free(wanted);
+    shk_strbuf_free(&text);
+    free(filter);
     return rc;
 }
 
 bool fabric_why(const char *const *names, const char *provider, char *buf, size_t size)
 {
-    struct why why = {.names = names, .provider = provider};
+    struct why_question question = {.names = names, .provider = provider};
     struct shk_isolate_job job = {
         .name = "libfabric's providers",
         .fn = why_child,
-        .arg = &why,
+        .arg = &question,
         .deadline_ms = WHY_DEADLINE_MS,
     };
     struct shk_isolate_result result = {0};

@@ -1,0 +1,295 @@
+#include "collectives/allreduce.h"
+#include "collectives/crew.h"
+#include "collectives/sweep.h"
+
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* A wire between processes through one shared mapping, so that the algorithms are tested without
+ * libfabric. Puts may be delivered late and out of order, which a network may do as well. */
+
+#define MAX_BYTES ((size_t)3 << 20)
+#define HELD      8U
+
+struct held_put {
+    unsigned peer;
+    size_t from, to, bytes;
+    uint32_t index;
+};
+
+struct shared_wire {
+    struct shk_wire wire;
+    unsigned char *region;  /* heaps of all ranks */
+    _Atomic uint8_t *flags; /* [rank][parity][index] */
+    struct held_put held[HELD];
+    unsigned count;
+};
+
+static struct {
+    struct shk_heap heap;
+    struct shk_allreduce_layout layout;
+    unsigned char *region;
+    _Atomic uint8_t *flags;
+} world;
+
+static void shared_deliver(struct shared_wire *self, unsigned which)
+{
+    struct held_put put = self->held[which];
+    size_t bytes = self->wire.heap->bytes;
+    size_t flag = (put.peer * 2 + shk_wire_parity(&self->wire)) * self->wire.indices + put.index;
+
+    self->held[which] = self->held[--self->count];
+    memcpy(self->region + put.peer * bytes + put.to, self->wire.heap->base + put.from, put.bytes);
+    if (atomic_exchange(&self->flags[flag], 1) != 0) {
+        (void)shk_wire_fail(&self->wire, 1, false, "index %u overrun", put.index);
+    }
+    self->wire.pending = self->count;
+}
+
+static int shared_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+                      uint32_t index)
+{
+    struct shared_wire *self = (struct shared_wire *)wire;
+
+    if (index >= wire->indices || from + bytes > wire->heap->bytes ||
+        to + bytes > wire->heap->bytes || bytes > world.layout.max_put) {
+        return shk_wire_fail(wire, 1, false, "put out of bounds");
+    }
+    if (self->count == HELD) {
+        shared_deliver(self, HELD / 2);
+    }
+    self->held[self->count++] = (struct held_put){peer, from, to, bytes, index};
+    wire->pending = self->count;
+    return 0;
+}
+
+static int shared_progress(struct shk_wire *wire)
+{
+    struct shared_wire *self = (struct shared_wire *)wire;
+    int events = 0;
+    uint32_t i = 0;
+    unsigned ahead = 0;
+
+    if (self->count > 0) {
+        shared_deliver(self, self->count - 1); /* the youngest first */
+    }
+    for (ahead = 0; ahead < 2; ahead++) {
+        uint64_t op = wire->op + ahead;
+        _Atomic uint8_t *flags = &self->flags[(wire->rank * 2 + (op & 1)) * wire->indices];
+
+        for (i = 0; i < wire->indices; i++) {
+            /* An arrival of the next operation stays until this one is over: same parity rows. */
+            if (atomic_load(&flags[i]) != 0) {
+                atomic_store(&flags[i], 0);
+                (void)shk_wire_arrived(wire, (uint8_t)op, i);
+                events++;
+            }
+        }
+    }
+    return wire->status != 0 ? wire->status : events;
+}
+
+static const struct shk_wire_ops shared_ops = {.put = shared_put, .progress = shared_progress};
+
+static const size_t counts[] = {1,     2,     3,     7,      15,     16,     17,
+                                100,   1000,  2048,  2049,   4096,   8191,   8193,
+                                10000, 65536, 65537, 100003, 262144, 786431, 786432};
+
+static int check_count(struct shared_wire *self, const struct shk_algorithm *algorithm,
+                       size_t count, enum shk_type type, uint32_t seed, struct shk_error *err)
+{
+    struct shk_allreduce_args args = {.type = type, .count = count};
+    struct shk_heap *heap = self->wire.heap;
+    struct shk_mismatch bad = {0};
+    int rc = 0;
+
+    shk_data_fill(type, shk_heap_at(heap, SHK_AREA_SEND), count, self->wire.rank, self->wire.size,
+                  seed);
+    shk_heap_poison(heap, SHK_AREA_RECV, 0, MAX_BYTES);
+    rc = shk_allreduce(&self->wire, algorithm, &args);
+    if (rc != 0) {
+        return shk_error_set(err, 1, "%s", self->wire.error.text);
+    }
+    if (!shk_data_verify(type, shk_heap_at(heap, SHK_AREA_RECV), count, self->wire.size, seed,
+                         &bad)) {
+        return shk_error_set(err, 1, "%s, %zu elements: %zu wrong, first %zu is %g, not %g",
+                             algorithm->name, count, bad.wrong, bad.index, bad.got, bad.expected);
+    }
+    rc = shk_heap_poisoned(heap, SHK_AREA_RECV, count * SHK_TYPE_BYTES, err);
+    return rc != 0 ? rc : shk_heap_check(heap, err);
+}
+
+static int work_allreduce(struct shk_job *job, void *arg, struct shk_error *err)
+{
+    struct shk_heap heap = world.heap;
+    struct shared_wire self = {.region = world.region, .flags = world.flags};
+    uint32_t seed = 0;
+    size_t i = 0;
+    int rc = 0;
+
+    (void)arg;
+    heap.base = world.region + shk_job_rank(job) * heap.bytes;
+    rc = shk_wire_init(&self.wire, &shared_ops, job, &heap, world.layout.indices, err);
+    for (i = 0; i < sizeof(counts) / sizeof(counts[0]) && rc == 0; i++) {
+        const struct shk_algorithm *chosen = shk_algorithm_for(shk_job_size(job), counts[i]);
+        const struct shk_algorithm *algorithm = NULL;
+
+        for (algorithm = shk_algorithms; algorithm->name != NULL && rc == 0; algorithm++) {
+            /* The last, the ring, fits always; the others where they say so. */
+            if (algorithm == chosen ||
+                (shk_job_size(job) > 1 && algorithm->when(shk_job_size(job), counts[i]))) {
+                enum shk_type type = (seed & 1) != 0 ? SHK_INT32 : SHK_FLOAT32;
+
+                rc = check_count(&self, algorithm, counts[i], type, ++seed, err);
+            }
+        }
+    }
+    shk_wire_fini(&self.wire);
+    return rc;
+}
+
+static void all_counts(unsigned ranks)
+{
+    struct shk_crew crew = {.name = "test", .work = work_allreduce, .deadline_ms = 60000};
+    struct shk_crew_result result;
+    struct shk_error err = {{0}};
+    struct shk_job *job = NULL;
+    size_t flags = 0;
+    unsigned i = 0;
+
+    shk_allreduce_layout(ranks, MAX_BYTES, &world.layout);
+    cr_assert_eq(shk_heap_create(&world.heap, world.layout.length, &err), 0, "%s", err.text);
+    flags = (size_t)ranks * 2 * world.layout.indices;
+    world.region = mmap(NULL, ranks * world.heap.bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    world.flags = mmap(NULL, flags, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq((void *)world.region, MAP_FAILED);
+    cr_assert_neq((void *)world.flags, MAP_FAILED);
+    for (i = 0; i < ranks; i++) {
+        memcpy(world.region + i * world.heap.bytes, world.heap.base, world.heap.bytes);
+    }
+    cr_assert_eq(shk_job_create(&job, ranks, 0, &err), 0);
+    cr_assert_eq(shk_crew_run(&crew, job, &result, &err), 0, "%s", err.text);
+    cr_expect_eq(result.outcome, SHK_CREW_OK, "%u ranks: %s", ranks, result.reason.text);
+    shk_crew_result_clear(&result);
+    shk_job_destroy(job);
+    munmap(world.region, ranks * world.heap.bytes);
+    munmap((void *)world.flags, flags);
+    shk_heap_destroy(&world.heap);
+}
+
+Test(allreduce, right_for_any_count_and_ranks, .timeout = 300)
+{
+    static const unsigned ranks[] = {1, 2, 3, 4, 5, 8};
+    size_t i = 0;
+
+    for (i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+        all_counts(ranks[i]);
+    }
+}
+
+Test(allreduce, algorithm_by_size_and_ranks)
+{
+    cr_expect_str_eq(shk_algorithm_for(1, 1000000)->name, "single");
+    cr_expect_str_eq(shk_algorithm_for(2, 1)->name, "one-shot");
+    cr_expect_str_eq(shk_algorithm_for(4, 1)->name, "one-shot");
+    cr_expect_str_eq(shk_algorithm_for(2, 4U << 20)->name, "ring");
+    cr_expect_str_eq(shk_algorithm_for(1000, 4U << 20)->name, "ring");
+}
+
+Test(allreduce, layout_grows_with_the_message_not_the_square_of_the_ranks)
+{
+    struct shk_allreduce_layout layout;
+    size_t total = 0;
+    int i = 0;
+
+    shk_allreduce_layout(64, (size_t)16 << 20, &layout);
+    for (i = 0; i < SHK_AREA_COUNT; i++) {
+        total += layout.length[i];
+    }
+    cr_expect_leq(total, ((size_t)16 << 20) * 4 + ((size_t)2 << 20));
+    cr_expect_lt(layout.indices, 1U << 24, "must fit a notification");
+    shk_allreduce_layout(1, 4096, &layout);
+    cr_expect_eq(layout.length[SHK_AREA_SLOT0], 0);
+    cr_expect_eq(layout.length[SHK_AREA_PART0], 0);
+}
+
+Test(wire, arrivals_out_of_turn_are_refused)
+{
+    struct shk_job *job = NULL;
+    struct shk_heap heap = {0};
+    struct shared_wire self = {0};
+
+    cr_assert_eq(shk_job_create(&job, 2, 0, NULL), 0);
+    shk_job_join(job, 0);
+    cr_assert_eq(shk_wire_init(&self.wire, &shared_ops, job, &heap, 10, NULL), 0);
+    shk_wire_begin(&self.wire);
+    cr_expect_eq(shk_wire_arrived(&self.wire, 1, 3), 0, "this operation");
+    cr_expect_eq(shk_wire_arrived(&self.wire, 2, 3), 0, "the next one");
+    cr_expect_eq(shk_wire_wait(&self.wire, 1, 3), 0);
+    cr_expect_lt(shk_wire_arrived(&self.wire, 2, 3), 0, "twice");
+    cr_expect_not_null(strstr(self.wire.error.text, "arrived twice"), "%s", self.wire.error.text);
+    shk_wire_fini(&self.wire);
+    memset(&self, 0, sizeof(self));
+    cr_assert_eq(shk_wire_init(&self.wire, &shared_ops, job, &heap, 10, NULL), 0);
+    shk_wire_begin(&self.wire);
+    cr_expect_lt(shk_wire_arrived(&self.wire, 3, 3), 0, "two ahead");
+    cr_expect_lt(shk_wire_wait(&self.wire, 1, 3), 0, "errors stick");
+    shk_wire_fini(&self.wire);
+    memset(&self, 0, sizeof(self));
+    cr_assert_eq(shk_wire_init(&self.wire, &shared_ops, job, &heap, 10, NULL), 0);
+    cr_expect_lt(shk_wire_arrived(&self.wire, 0, 10), 0, "index out of range");
+    shk_wire_fini(&self.wire);
+    shk_job_destroy(job);
+}
+
+Test(sweep, plan_covers_powers_of_two_and_a_second_type)
+{
+    struct shk_sweep_row rows[SHK_SWEEP_MAX];
+    unsigned n = shk_sweep_plan(4, (size_t)16 << 20, rows);
+    unsigned i = 0;
+
+    cr_assert_eq(n, 25);
+    for (i = 0; i < 23; i++) {
+        cr_expect_eq(rows[i].bytes, (uint64_t)4 << i);
+        cr_expect_eq(rows[i].type, SHK_FLOAT32);
+    }
+    cr_expect_eq(rows[23].type, SHK_INT32);
+    cr_expect_eq(rows[23].bytes, 4);
+    cr_expect_eq(rows[24].bytes, 1U << 20);
+    n = shk_sweep_plan(100, 100, rows);
+    cr_assert_eq(n, 2);
+    cr_expect_eq(rows[0].bytes, 64);
+    n = shk_sweep_plan(4, SIZE_MAX, rows);
+    cr_expect_leq(n, SHK_SWEEP_MAX);
+}
+
+Test(sweep, bandwidth_is_that_of_nccl_tests)
+{
+    struct shk_sweep_result *result = NULL;
+    struct shk_job *job = NULL;
+    json_t *sizes = NULL;
+    json_t *row = NULL;
+    unsigned rank = 0;
+
+    cr_assert_eq(shk_job_create(&job, 4, sizeof(*result), NULL), 0);
+    for (rank = 0; rank < 4; rank++) {
+        result = shk_job_result(job, rank);
+        result->rows = 2;
+        result->row[0] = (struct shk_sweep_row){
+            .bytes = 1000000, .iterations = 7, .done = 1, .time_us = 100.0 + 100.0 * rank};
+        result->row[1] = (struct shk_sweep_row){.bytes = 4, .done = rank != 2};
+    }
+    sizes = shk_sweep_json(job);
+    cr_assert_eq(json_array_size(sizes), 1, "a row that a rank did not finish is left out");
+    row = json_array_get(sizes, 0);
+    cr_expect_eq(json_real_value(json_object_get(row, "time_us")), 400.0);
+    cr_expect_float_eq(json_real_value(json_object_get(row, "algbw")), 2.5, 1e-9);
+    cr_expect_float_eq(json_real_value(json_object_get(row, "busbw")), 3.75, 1e-9);
+    cr_expect_eq(json_integer_value(json_object_get(row, "iterations")), 7);
+    json_decref(sizes);
+    shk_job_destroy(job);
+}
