@@ -9,6 +9,7 @@
 #include "reports/wrap.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,8 +140,11 @@ static void md_cause(const struct md *m, size_t number, const struct shk_diagnos
     md_text(m, row->title);
     shk_strbuf_puts(m->out, "\n\n");
     shk_model_who(&who, row);
-    md_text(m, shk_strbuf_text(&who));
-    shk_strbuf_puts(m->out, who.len ? ". " : "");
+    if (who.len) {
+        shk_strbuf_puts(m->out, "*");
+        md_text(m, shk_strbuf_text(&who));
+        shk_strbuf_puts(m->out, "*\n\n");
+    }
     md_text(m, row->explanation);
     shk_strbuf_puts(m->out, "\n\n");
     for (; row->evidence && row->evidence[lines]; lines++) {
@@ -234,13 +238,18 @@ static size_t md_rows(const struct md *m, bool bad, bool unknown, bool good, siz
     return left_out;
 }
 
+static void md_bad_rows(const struct md *m)
+{
+    const unsigned *v = m->report->coverage.verdicts;
+    if (!(v[SHK_FAIL] + v[SHK_WARN]))
+        return;
+    shk_strbuf_puts(m->out, "\n## Failed and warned settings\n\n");
+    md_left_out(m, md_rows(m, true, false, false, m->level->rows), "rows");
+}
+
 static void md_matrix(const struct md *m)
 {
     const unsigned *v = m->report->coverage.verdicts;
-    if (v[SHK_FAIL] + v[SHK_WARN]) {
-        shk_strbuf_puts(m->out, "\n## Failed and warned settings\n\n");
-        md_left_out(m, md_rows(m, true, false, false, m->level->rows), "rows");
-    }
     if (!m->level->matrix || !m->model->groups_count)
         return;
     md_details(m, m->level->passes ? "Matrix: all settings" : "Matrix: settings without a verdict");
@@ -293,7 +302,10 @@ static void md_run(const struct md *m, const struct shk_run *run)
         shk_strbuf_puts(m->out, version ? " " : "");
         md_text(m, version);
     }
-    if (!shk_run_ok(run)) {
+    if (strcmp(run->status, "na") == 0) {
+        shk_strbuf_puts(m->out, ": ");
+        md_text(m, reason);
+    } else if (!shk_run_ok(run)) {
         shk_strbuf_puts(m->out, "<br>**");
         md_text(m, run->status);
         shk_strbuf_puts(m->out, "** ");
@@ -301,12 +313,14 @@ static void md_run(const struct md *m, const struct shk_run *run)
     }
     shk_strbuf_puts(m->out, summary.len ? "<br>" : "");
     md_text(m, shk_strbuf_text(&summary));
-    shk_strbuf_puts(m->out, "\n\n");
+    shk_strbuf_putc(m->out, '\n');
     struct shk_table *table = shk_run_table(run);
     if (!table)
         m->out->failed = true;
-    else if (shk_table_rows(table))
+    if (table && shk_table_rows(table)) {
+        shk_strbuf_putc(m->out, '\n');
         shk_table_md(table, m->level->clip, m->out);
+    }
     shk_table_destroy(table);
     m->out->failed |= title.failed || summary.failed;
     shk_strbuf_free(&title);
@@ -363,6 +377,7 @@ static void md_sections(const struct md *m)
     md_verdict(m);
     md_causes(m);
     md_coverage(m);
+    md_bad_rows(m);
     md_runs(m);
     md_matrix(m);
     md_gaps(m);

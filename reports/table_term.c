@@ -2,6 +2,7 @@
 #include "reports/utf8.h"
 #include "reports/wrap.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -18,6 +18,16 @@ static const struct shk_column term_matrix_columns[] = {
     {.title = "verified"},
 };
 
+/* The nodes of a row, unless it speaks of all of them. */
+static void term_nodes(const struct term *t, const struct shk_finding *row, struct shk_strbuf *out)
+{
+    size_t count = 0;
+    while (row->nodes && row->nodes[count])
+        count++;
+    if (count && count < t->report->nodes)
+        shk_nodefold(out, (const char *const *)row->nodes, count);
+}
+
 static void term_row_notes(const struct term *t, struct shk_table *table,
                            const struct shk_finding *row)
 {
@@ -28,16 +38,12 @@ static void term_row_notes(const struct term *t, struct shk_table *table,
         shk_table_note(table, SHK_ROLE_PLAIN, "", false, row->why);
     if (row->expected && (bad || t->verbose))
         shk_table_note(table, SHK_ROLE_PLAIN, "expected ", false, row->expected);
-    if (row->nodes && t->report->nodes > 1) {
-        struct shk_strbuf nodes = SHK_STRBUF_INIT;
-        size_t count = 0;
-        while (row->nodes[count])
-            count++;
-        shk_nodefold(&nodes, (const char *const *)row->nodes, count);
-        if (count < t->report->nodes)
-            shk_table_note(table, SHK_ROLE_DIM, "on ", false, shk_strbuf_text(&nodes));
-        shk_strbuf_free(&nodes);
-    }
+    struct shk_strbuf nodes = SHK_STRBUF_INIT;
+    term_nodes(t, row, &nodes);
+    if (nodes.len)
+        shk_table_note(table, SHK_ROLE_DIM, "on ", false, shk_strbuf_text(&nodes));
+    t->out->failed |= nodes.failed;
+    shk_strbuf_free(&nodes);
     if (bad && row->fix && !(cause_fix && strstr(cause_fix, row->fix)))
         shk_table_note(table, SHK_ROLE_FIX, shk_term_arrow(t), true, row->fix);
     else if (bad && cause) {
@@ -74,28 +80,41 @@ static void term_glue(struct shk_strbuf *out, const char *text)
     }
 }
 
+/* "NAME: value", and the nodes when they are not all. */
+static void term_pass(const struct term *t, const struct shk_finding *row, struct shk_strbuf *out)
+{
+    unsigned flags = t->style.unicode ? 0 : SHK_CLEAN_ASCII;
+    struct shk_strbuf item = SHK_STRBUF_INIT, nodes = SHK_STRBUF_INIT;
+    shk_text_clip(&item, row->setting, MATRIX_NAME_CLIP, flags);
+    if (row->observed && *row->observed) {
+        shk_strbuf_puts(&item, ": ");
+        shk_text_clip(&item, row->observed, MATRIX_VALUE_CLIP, flags);
+    }
+    term_nodes(t, row, &nodes);
+    if (nodes.len) {
+        shk_strbuf_puts(&item, " on ");
+        shk_text_clip(&item, shk_strbuf_text(&nodes), MATRIX_VALUE_CLIP, flags);
+    }
+    term_glue(out, shk_strbuf_text(&item));
+    out->failed |= item.failed || nodes.failed;
+    shk_strbuf_free(&item);
+    shk_strbuf_free(&nodes);
+}
+
 /* "3 tested  NAME: value · …": the passes of one family with the same evidence; nothing when none.
  */
 static void term_passes(const struct term *t, const struct shk_group *group,
                         enum shk_evidence evidence, struct shk_strbuf *out)
 {
     struct shk_strbuf names = SHK_STRBUF_INIT;
-    unsigned flags = t->style.unicode ? 0 : SHK_CLEAN_ASCII, count = 0;
+    unsigned count = 0;
     for (size_t i = 0; i < group->count; i++) {
         const struct shk_finding *row = group->rows[i];
         if (row->verdict != SHK_PASS || row->evidence != evidence || count++ >= MATRIX_PASSES)
             continue;
         if (count > 1)
             shk_strbuf_printf(&names, "%s%s ", TERM_GLUE, shk_style_sign(t->style, SHK_SIGN_DOT));
-        struct shk_strbuf item = SHK_STRBUF_INIT;
-        shk_text_clip(&item, row->setting, MATRIX_NAME_CLIP, flags);
-        if (row->observed && *row->observed) {
-            shk_strbuf_puts(&item, ": ");
-            shk_text_clip(&item, row->observed, MATRIX_VALUE_CLIP, flags);
-        }
-        term_glue(&names, shk_strbuf_text(&item));
-        names.failed |= item.failed;
-        shk_strbuf_free(&item);
+        term_pass(t, row, &names);
     }
     if (count > MATRIX_PASSES)
         shk_strbuf_printf(&names, "%s%s %u" TERM_GLUE "more", TERM_GLUE,

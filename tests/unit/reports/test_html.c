@@ -76,8 +76,9 @@ Test(html, a_thousand_nodes_are_a_few_rows)
         "<tr><th>29 \xC3\x97 nid[001019-001047]</th>",
         "<tr><th>1 \xC3\x97 nid001999</th>",
         "<tr><th>951 \xC3\x97 nid[001048-001998]</th>",
-        "<tr><th>17 \xC3\x97 nid[001000-001016]</th><td class=\"\" title=\"NCCL_SOCKET_IFNAME: not "
-        "judged\">",
+        ("<tr><th>17 \xC3\x97 nid[001000-001016]</th><td class=\"\" title=\"NCCL_SOCKET_IFNAME: "
+         "not "
+         "judged\">"),
         "1000 nodes; 4 settings are the same and without complaint on all of them.",
     };
     const char *at = text;

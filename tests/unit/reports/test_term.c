@@ -30,8 +30,8 @@ static void term_expect_order(const char *text, const char *const *parts, size_t
 Test(term, most_important_first)
 {
     static const char *const parts[] = {
-        "\xE2\x9C\x97 FAIL  nid001234 \xC2\xB7 1 failed, 1 warning, 3 unknown, 5 passed \xC2\xB7 "
-        "1.2 s\n",
+        ("\xE2\x9C\x97 FAIL  nid001234 \xC2\xB7 1 failed, 1 warning, 3 unknown, 5 passed \xC2\xB7 "
+         "1.2 s\n"),
         "profile lumi-g (env.SLURM_CLUSTER_NAME is lumi",
         "Root cause\n",
         "1  The interface named in NCCL_SOCKET_IFNAME does not exist\n",
