@@ -12,7 +12,7 @@ extern const struct shk_check shk_check_memlock, shk_check_nofile, shk_check_sta
 extern const struct shk_check shk_check_iommu, shk_check_modules, shk_check_peermem,
     shk_check_numa_balancing;
 extern const struct shk_check shk_check_gpu_presence, shk_check_gpu_driver, shk_check_dev_access,
-    shk_check_rocm;
+    shk_check_rocm, shk_check_gpu_masks;
 extern const struct shk_check shk_check_nic_count, shk_check_nic_link;
 extern const struct shk_check shk_check_hostname, shk_check_socket_choice;
 extern const struct shk_check shk_check_container, shk_check_job, shk_check_vni;

@@ -22,5 +22,6 @@ extern const struct shk_check shk_check_env_value;
 extern const struct shk_check shk_check_env_profile;
 extern const struct shk_check shk_check_env_audit;
 extern const struct shk_check shk_check_env_file;
+extern const struct shk_check shk_check_env_conflict;
 
 #endif

@@ -130,6 +130,13 @@ const struct shk_diagnosis *shk_config_diagnoses(const struct shk_config *config
     return (const struct shk_diagnosis *)(const void *)table->rows;
 }
 
+const struct shk_conflict *shk_config_conflicts(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_CONFLICTS];
+    *count_p = table->count;
+    return (const struct shk_conflict *)(const void *)table->rows;
+}
+
 static bool config_find(const struct shk_config *config, enum shk_section section, const char *name,
                         size_t *row_p)
 {

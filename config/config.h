@@ -1,8 +1,8 @@
-/* The catalogue: settings, profiles, diagnoses (and later log signatures) from YAML.
+/* The catalogue: settings, profiles, diagnoses, conflicts (and later log signatures) from YAML.
  *
  * Sources, later ones overlay earlier ones row by row (same name or key replaces the whole row):
- *   1. embedded in the binary (config/{settings,profiles,diagnoses,signatures}/ *.yaml)
- *   2. /etc/shakedown/{settings,profiles,diagnoses,signatures}/ *.yaml
+ *   1. embedded in the binary (config/{settings,profiles,diagnoses,conflicts,signatures}/ *.yaml)
+ *   2. /etc/shakedown/{settings,profiles,diagnoses,conflicts,signatures}/ *.yaml
  *   3. DIR of --config, same sub-folders
  * Every schema error is one line: FILE:LINE: key: what is wrong (and "did you mean …?"). */
 #ifndef SHK_CONFIG_CONFIG_H
@@ -160,6 +160,31 @@ struct shk_diagnosis {
     const char *place;
 };
 
+/* One part of a conflict; exactly one of the five conditions is given. Values are compared as the
+ * setting's grammar reads them. */
+struct shk_conflict_term {
+    const char *setting;
+    const char *const *is;     /* set to one of these; NULL-terminated */
+    const char *const *is_not; /* set, but to none of these; NULL-terminated */
+    const char *matches;       /* set, and the value matches this extended regular expression */
+    const char *lacks;         /* not set, or the value does not match it */
+    bool set, unset;
+};
+
+/* Settings that do not go together: all terms hold at once. */
+struct shk_conflict {
+    const char *name;
+    const struct shk_conflict_term *when;
+    size_t when_count;
+    const char *condition; /* as in a profile line: on what nodes it is a conflict; NULL = all */
+    const char *verdict;   /* "warn" or "fail" */
+    const char *why;
+    const char *fix;
+    const char *diagnosis; /* NULL */
+    const char *source;
+    const char *place;
+};
+
 struct shk_config;
 
 /* config_dir may be NULL. etc_dir is "/etc/shakedown" for the live tool, NULL to skip; it need not
@@ -173,6 +198,7 @@ void shk_config_free(struct shk_config *config);
 const struct shk_setting *shk_config_settings(const struct shk_config *config, size_t *count_p);
 const struct shk_profile *shk_config_profiles(const struct shk_config *config, size_t *count_p);
 const struct shk_diagnosis *shk_config_diagnoses(const struct shk_config *config, size_t *count_p);
+const struct shk_conflict *shk_config_conflicts(const struct shk_config *config, size_t *count_p);
 
 /* NULL when there is none. Exact names. */
 const struct shk_setting *shk_config_setting(const struct shk_config *config, const char *name);
@@ -180,7 +206,8 @@ const struct shk_profile *shk_config_profile(const struct shk_config *config, co
 const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config, const char *key);
 
 /* As shk_config_load(), with the YAML text in memory as the only overlay. `folder` says what is in
- * it ("settings", "profiles" or "diagnoses"), `name` stands for the file in messages. */
+ * it ("settings", "profiles", "diagnoses" or "conflicts"), `name` stands for the file in messages.
+ */
 int shk_config_load_buffer(struct shk_config **config_p, const char *folder, const char *name,
                            const void *data, size_t size, struct shk_error *err) SHK_MUST_CHECK;
 

@@ -11,6 +11,7 @@ const struct shk_section_desc shk_sections[SHK_SECTION_COUNT] = {
     [SHK_SECTION_SETTINGS] = {.folder = "settings", .record = &shk_record_setting},
     [SHK_SECTION_PROFILES] = {.folder = "profiles", .record = &shk_record_profile, .single = true},
     [SHK_SECTION_DIAGNOSES] = {.folder = "diagnoses", .record = &shk_record_diagnosis},
+    [SHK_SECTION_CONFLICTS] = {.folder = "conflicts", .record = &shk_record_conflict},
 };
 
 int shk_section_find(const char *folder, enum shk_section *section_p)

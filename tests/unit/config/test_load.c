@@ -71,11 +71,13 @@ Test(load, nothing_of_ours)
     struct shk_error err;
     char *dir = make_dir();
     cr_expect_str_eq(load_error(dir, -ENOENT, &err),
-                     ": has none of the folders settings, profiles, diagnoses, signatures");
+                     ": has none of the folders settings, profiles, diagnoses, conflicts, "
+                     "signatures");
     write_file(dir, "a.yaml", SETTING_ROW("X"));
     write_file(dir, "docs/readme", "x");
     cr_expect_str_eq(load_error(dir, -ENOENT, &err),
-                     ": has none of the folders settings, profiles, diagnoses, signatures");
+                     ": has none of the folders settings, profiles, diagnoses, conflicts, "
+                     "signatures");
     remove_tree(dir);
     free(dir);
 }
