@@ -1,7 +1,9 @@
 /* Build tool: checks the YAML files of the catalogue and writes them as C tables.
  *
- *   shk_config_embed OUT.c ROOT FILE...   FILE relative to ROOT, in a folder named like its section
- *   shk_config_embed --markdown           the tables of docs/config.md */
+ *   shk_config_embed [--unchecked SECTION] OUT.c ROOT FILE...
+ *       FILE is relative to ROOT, in a folder named like its section. References into SECTION,
+ * which is still being written, need not resolve. shk_config_embed --markdown Prints the tables of
+ * docs/config.md. */
 #include "config/load.h"
 #include "core/strbuf.h"
 
@@ -67,7 +69,18 @@ static int embed_write(const char *path, const struct shk_strbuf *text, struct s
     return 0;
 }
 
-static int embed_files(const char *output, const char *root, char **files, bool partial,
+static void embed_drop_refs(struct shk_refs *refs, const char *folder)
+{
+    struct shk_ref **at = &refs->first;
+    while (*at)
+        if (strcmp(shk_sections[(*at)->section].folder, folder) == 0)
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+    refs->tail = at;
+}
+
+static int embed_files(const char *output, const char *root, char **files, const char *unchecked,
                        struct shk_error *err)
 {
     struct shk_strbuf text = SHK_STRBUF_INIT;
@@ -75,8 +88,8 @@ static int embed_files(const char *output, const char *root, char **files, bool 
     int rc = config ? 0 : shk_error_set(err, ENOMEM, "out of memory");
     for (; !rc && *files; files++)
         rc = embed_add(config, root, *files, err);
-    if (partial)
-        config->refs = (struct shk_refs){0};
+    if (!rc && unchecked)
+        embed_drop_refs(&config->refs, unchecked);
     if (!rc)
         rc = shk_config_finish(config, err);
     if (!rc) {
@@ -104,14 +117,17 @@ int main(int argc, char **argv)
         embed_markdown();
         return 0;
     }
-    bool partial = argc > 1 && strcmp(argv[1], "--partial") == 0;
-    argv += partial;
-    argc -= partial;
+    const char *unchecked = NULL;
+    if (argc > 2 && strcmp(argv[1], "--unchecked") == 0) {
+        unchecked = argv[2];
+        argv += 2;
+        argc -= 2;
+    }
     if (argc < 3) {
         fprintf(stderr, "usage: %s OUT.c ROOT FILE...\n", argv[0]);
         return 2;
     }
-    if (embed_files(argv[1], argv[2], argv + 3, partial, &err) < 0) {
+    if (embed_files(argv[1], argv[2], argv + 3, unchecked, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }

@@ -27,7 +27,7 @@ static const struct shk_setting *load_setting(struct shk_config **config_p, cons
 
 Test(names, value_types)
 {
-    for (int type = 0; type < SHK_VALUE_COUNT; type++) {
+    for (unsigned type = 0; type < SHK_VALUE_COUNT; type++) {
         struct shk_config *config = NULL;
         char grammar[64];
         snprintf(grammar, sizeof grammar, "type: %s%s", shk_value_type_name(type),
@@ -42,23 +42,23 @@ Test(names, value_types)
 Test(names, kinds_severities_verification)
 {
     struct shk_config *config = NULL;
-    for (int i = 0; i <= SHK_SETTING_FOLKLORE; i++) {
+    for (unsigned i = 0; i <= SHK_SETTING_FOLKLORE; i++) {
         cr_expect_eq(
             load_setting(&config, "type: bool", shk_setting_kind_name(i), "none", "log")->kind, i);
         shk_config_free(config);
     }
-    for (int i = 0; i <= SHK_SEV_FATAL; i++) {
+    for (unsigned i = 0; i <= SHK_SEV_FATAL; i++) {
         cr_expect_eq(
             load_setting(&config, "type: bool", "current", shk_severity_name(i), "log")->severity,
             i);
         shk_config_free(config);
     }
-    for (int i = 0; i <= SHK_VERIFY_NOT; i++) {
+    for (unsigned i = 0; i <= SHK_VERIFY_NOT; i++) {
         cr_expect_eq(
             load_setting(&config, "type: bool", "current", "none", shk_verify_name(i))->verify, i);
         shk_config_free(config);
     }
-    for (int i = 0; i <= SHK_INT_DECIMAL; i++) {
+    for (unsigned i = 0; i <= SHK_INT_DECIMAL; i++) {
         char grammar[64];
         snprintf(grammar, sizeof grammar, "type: int, parser: %s", shk_int_parser_name(i));
         cr_expect_eq(load_setting(&config, grammar, "current", "none", "log")->grammar.int_parser,
@@ -74,7 +74,7 @@ Test(names, kinds_severities_verification)
 
 Test(names, strengths)
 {
-    for (int i = 0; i <= SHK_REQUIRED; i++) {
+    for (unsigned i = 0; i <= SHK_REQUIRED; i++) {
         struct shk_config *config = shk_config_create();
         struct shk_error err = {""};
         char *yaml =
