@@ -1,4 +1,5 @@
-/* The rows of config/{settings,profiles,diagnoses,conflicts}/ *.yaml as C tables, generated at build time. */
+/* The rows of config/{settings,profiles,diagnoses,conflicts}/ *.yaml as C tables, generated at
+ * build time. */
 #ifndef SHK_CONFIG_BUILTIN_H
 #define SHK_CONFIG_BUILTIN_H
 
