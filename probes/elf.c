@@ -4,8 +4,8 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdint.h>
 #include <gelf.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -27,6 +27,7 @@ static const struct shk_probe *const probes[] = {
     &shk_probe_nccl,
     /* derived: a plugin is judged against the NCCL that would load it */
     &shk_probe_plugin,
+    &shk_probe_why,
 };
 
 const struct shk_probe *const *shk_probes(size_t *count_p)

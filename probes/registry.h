@@ -24,5 +24,6 @@ extern const struct shk_probe shk_probe_libfabric;
 extern const struct shk_probe shk_probe_nccl;
 extern const struct shk_probe shk_probe_plugin;
 extern const struct shk_probe shk_probe_topology;
+extern const struct shk_probe shk_probe_why;
 
 #endif

@@ -266,12 +266,11 @@ static void html_foot(const struct html *h)
 static int html_render(const struct shk_report *report, const struct shk_report_options *options,
                        FILE *out)
 {
-    (void)options;
     struct shk_strbuf text = SHK_STRBUF_INIT;
-    struct shk_model *model = shk_model_create(report);
-    struct html h = {.model = model, .report = report, .out = &text};
+    struct shk_model *model = shk_model_create(report, options);
     if (!model)
         return -ENOMEM;
+    struct html h = {.model = model, .report = model->report, .out = &text};
     html_head(&h);
     html_verdict(&h);
     html_causes(&h);

@@ -238,9 +238,8 @@ static json_t *json_report(const struct shk_model *model)
 static int json_render(const struct shk_report *report, const struct shk_report_options *options,
                        FILE *out)
 {
-    (void)options;
     int rc = -ENOMEM;
-    struct shk_model *model = shk_model_create(report);
+    struct shk_model *model = shk_model_create(report, options);
     json_t *object = model ? json_report(model) : NULL;
     if (object) {
         errno = 0;

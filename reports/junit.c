@@ -167,9 +167,8 @@ static void junit_suites(struct shk_strbuf *out, const struct shk_model *model)
 static int junit_render(const struct shk_report *report, const struct shk_report_options *options,
                         FILE *out)
 {
-    (void)options;
     struct shk_strbuf text = SHK_STRBUF_INIT;
-    struct shk_model *model = shk_model_create(report);
+    struct shk_model *model = shk_model_create(report, options);
     if (!model)
         return -ENOMEM;
     junit_suites(&text, model);

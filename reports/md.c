@@ -391,11 +391,12 @@ static int md_render(const struct shk_report *report, const struct shk_report_op
     size_t limit = options->limit ? options->limit : MD_LIMIT;
     size_t levels = sizeof md_levels / sizeof *md_levels;
     struct shk_strbuf text = SHK_STRBUF_INIT;
-    struct shk_model *model = shk_model_create(report);
+    struct shk_model *model = shk_model_create(report, options);
     if (!model)
         return -ENOMEM;
     for (size_t i = 0; i < levels; i++) {
-        struct md m = {.model = model, .report = report, .level = &md_levels[i], .out = &text};
+        struct md m = {
+            .model = model, .report = model->report, .level = &md_levels[i], .out = &text};
         shk_strbuf_free(&text);
         md_sections(&m);
         if (text.len <= limit)

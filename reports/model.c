@@ -193,18 +193,22 @@ static bool model_nodes(struct shk_model *model)
     return model->where != NULL;
 }
 
-struct shk_model *shk_model_create(const struct shk_report *report)
+struct shk_model *shk_model_create(const struct shk_report *report,
+                                   const struct shk_report_options *options)
 {
+    unsigned what = SHK_SCRUB_SECRETS | (options->anonymize ? SHK_SCRUB_IDENTITY : 0u);
     struct shk_model *model = calloc(1, sizeof *model);
     if (!model)
         return NULL;
-    model->report = report;
+    if (shk_report_scrub(&model->scrubbed, report, what, NULL))
+        goto fail;
+    model->report = shk_scrubbed_report(model->scrubbed);
     model->verdict = shk_model_verdict(&report->coverage);
-    if (!model_nodes(model) || !model_rows(model)) {
-        shk_model_destroy(model);
-        return NULL;
-    }
-    return model;
+    if (model_nodes(model) && model_rows(model))
+        return model;
+fail:
+    shk_model_destroy(model);
+    return NULL;
 }
 
 void shk_model_destroy(struct shk_model *model)
@@ -222,5 +226,6 @@ void shk_model_destroy(struct shk_model *model)
     free(model->runs);
     free(model->nodes);
     free(model->where);
+    shk_scrubbed_destroy(model->scrubbed);
     free(model);
 }

@@ -5,6 +5,7 @@
 #define SHK_REPORTS_MODEL_H
 
 #include "core/strbuf.h"
+#include "reports/anonymize.h"
 #include "reports/report.h"
 #include "reports/table.h"
 
@@ -25,7 +26,8 @@ struct shk_run {
 };
 
 struct shk_model {
-    const struct shk_report *report;
+    const struct shk_report *report; /* without secrets and, if asked for, names; render this one */
+    struct shk_scrubbed *scrubbed;
     enum shk_verdict verdict;
     const char **nodes;       /* names, by host.name; report->nodes of them */
     char *where;              /* the nodes folded into one line */
@@ -37,8 +39,9 @@ struct shk_model {
     size_t runs_count;
 };
 
-/* NULL: out of memory. The report must outlive the model. */
-struct shk_model *shk_model_create(const struct shk_report *report);
+/* NULL: out of memory. */
+struct shk_model *shk_model_create(const struct shk_report *report,
+                                   const struct shk_report_options *options);
 void shk_model_destroy(struct shk_model *model);
 
 /* FAIL if any row failed, else WARN if any warned, else UNKNOWN if a required row is unknown or

@@ -194,9 +194,8 @@ static void prom_runs(const struct prom *p)
 static int prom_render(const struct shk_report *report, const struct shk_report_options *options,
                        FILE *out)
 {
-    (void)options;
     struct shk_strbuf text = SHK_STRBUF_INIT;
-    struct shk_model *model = shk_model_create(report);
+    struct shk_model *model = shk_model_create(report, options);
     struct prom p = {.model = model, .out = &text, .seen = json_object()};
     int rc = -ENOMEM;
     if (model && p.seen) {

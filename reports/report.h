@@ -25,8 +25,10 @@ struct shk_report_options {
     bool color;
     bool unicode;
     bool verbose; /* show pass and n/a rows in full */
-    size_t limit; /* markdown: bytes at most, details are left out to fit; 0: 65000, what a
-                     GitHub comment holds (65536 characters) less room for a greeting */
+    bool
+        anonymize; /* replace hosts, users, addresses, GUIDs (reports/scrub.h); secrets always go */
+    size_t limit;  /* markdown: bytes at most, details are left out to fit; 0: 65000, what a
+                      GitHub comment holds (65536 characters) less room for a greeting */
 };
 
 struct shk_format {

@@ -122,17 +122,17 @@ static int term_render(const struct shk_report *report, const struct shk_report_
                        FILE *out)
 {
     struct shk_strbuf text = SHK_STRBUF_INIT;
-    struct shk_model *model = shk_model_create(report);
+    struct shk_model *model = shk_model_create(report, options);
+    if (!model)
+        return -ENOMEM;
     struct term t = {
         .model = model,
-        .report = report,
+        .report = model->report,
         .style = {.color = options->color, .unicode = options->unicode},
         .width = options->width ? options->width : TERM_WIDTH,
         .verbose = options->verbose,
         .out = &text,
     };
-    if (!model)
-        return -ENOMEM;
     if (t.width < TERM_WIDTH_LEAST)
         t.width = TERM_WIDTH_LEAST;
     term_verdict(&t);

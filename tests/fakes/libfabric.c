@@ -118,8 +118,7 @@ const char *fi_strerror(int errnum)
 char *fi_tostr(const void *data, enum fi_type type)
 {
     static const char release[] = RELEASE;
-    static char ep[] = "FI_EP_RDM", caps[] = "FI_MSG, FI_TAGGED, FI_RMA",
-                none[] = "";
+    static char ep[] = "FI_EP_RDM", caps[] = "FI_MSG, FI_TAGGED, FI_RMA", none[] = "";
     (void)data;
     return type == FI_TYPE_VERSION   ? (char *)release
            : type == FI_TYPE_EP_TYPE ? ep

@@ -1,0 +1,424 @@
+#include "libs_support.h"
+#include "probes/registry.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A healthy node of each kind; cases change one fact. */
+static const char efa_node[] =
+    "{'pci.count.efa': 2, 'pci.devices': [{'kind': 'efa', 'device': '0xefa2'}],"
+    " 'kernel.module.efa': {'state': 'present', 'value': {'version': '2.13.0'}},"
+    " 'kernel.module.ib_uverbs': {},"
+    " 'rdma.devices': [{'name': 'rdmap16s27', 'driver': 'efa', 'uverbs': 'uverbs0',"
+    "   'ports': [{'state': 'ACTIVE'}]}, {'name': 'rdmap32s27', 'driver': 'efa',"
+    "   'uverbs': 'uverbs1', 'ports': [{'state': 'ACTIVE'}]}],"
+    " 'dev.infiniband/uverbs0': {'mode': '0666', 'uid': 0, 'gid': 0, 'rw': true},"
+    " 'dev.infiniband/uverbs1': {'mode': '0666', 'uid': 0, 'gid': 0, 'rw': true},"
+    " 'limits.memlock': {'soft': -1, 'hard': -1}, 'host.kernel': '6.5.0-1020-aws',"
+    " 'host.ids': {'euid': 1000}, 'pci.count.gpu-nvidia': 8,"
+    " 'fabric.path': '/opt/amazon/efa/lib/libfabric.so.1', 'fabric.version': '1.22.0',"
+    " 'fabric.copies': [{'path': '/opt/amazon/efa/lib/libfabric.so.1', 'links': ['efa']}],"
+    " 'fabric.core_providers': ['efa', 'tcp'], 'fabric.problems': [],"
+    " 'fabric.providers': ['efa', 'tcp'],"
+    " 'fabric.domains': [{'provider': 'efa', 'domain': 'rdmap16s27-rdm', 'mtu': 8928},"
+    "   {'provider': 'efa', 'domain': 'rdmap16s27-dgrm', 'mtu': 8928},"
+    "   {'provider': 'efa', 'domain': 'rdmap32s27-rdm', 'mtu': 8928}],"
+    " 'fabric.hints': [{'provider': 'efa', 'steps': [{'hint': 'FI_EP_RDM', 'count': 2},"
+    "   {'hint': 'FI_HMEM', 'count': 2}]}]}";
+
+static const char cxi_node[] =
+    "{'pci.count.cxi': 2, 'kernel.module.cxi_ss1': {'version': '1.0'},"
+    " 'kernel.module.cxi_user': {'version': '1.0'},"
+    " 'cxi.devices': [{'name': 'cxi0', 'link_state': 'up', 'mtu': '9216'},"
+    "   {'name': 'cxi1', 'link_state': 'up', 'mtu': '9216'}],"
+    " 'dev.cxi0': {'rw': true}, 'dev.cxi1': {'rw': true},"
+    " 'limits.memlock': {'soft': -1, 'hard': -1}, 'host.kernel': '5.14.21-cray',"
+    " 'host.ids': {'euid': 1000}, 'job.scheduler': 'slurm', 'pci.count.gpu-amd': 8,"
+    " 'env.SLINGSHOT_VNIS': '2037', 'env.SLINGSHOT_SVC_IDS': '5,5',"
+    " 'fabric.path': '/opt/cray/lib/libfabric.so.1', 'fabric.version': '1.20.1',"
+    " 'fabric.core_providers': ['cxi', 'tcp'], 'fabric.problems': [], 'fabric.providers': ['cxi'],"
+    " 'fabric.domains': [{'provider': 'cxi', 'domain': 'cxi0', 'mtu': 2048},"
+    "   {'provider': 'cxi', 'domain': 'cxi1', 'mtu': 2048}],"
+    " 'fabric.hints': [{'provider': 'cxi', 'steps': [{'hint': 'FI_RMA', 'count': 2}]}]}";
+
+static const char verbs_node[] =
+    "{'pci.count.mlx5': 1, 'kernel.module.ib_uverbs': {},"
+    " 'rdma.devices': [{'name': 'mlx5_0', 'driver': 'mlx5_core', 'uverbs': 'uverbs0',"
+    "   'ports': [{'state': 'ACTIVE'}]}, {'name': 'mlx5_1', 'driver': 'mlx5_core',"
+    "   'uverbs': 'uverbs1', 'ports': [{'state': 'DOWN'}]}],"
+    " 'dev.infiniband/uverbs0': {'rw': true}, 'dev.infiniband/uverbs1': {'rw': true},"
+    " 'limits.memlock': {'soft': -1, 'hard': -1}, 'host.kernel': '5.15.0',"
+    " 'fabric.path': '/usr/lib/libfabric.so.1', 'fabric.version': '1.17.0',"
+    " 'fabric.core_providers': ['verbs', 'ofi_rxm'], 'fabric.problems': [],"
+    " 'fabric.providers': ['verbs;ofi_rxm'],"
+    " 'fabric.domains': [{'provider': 'verbs;ofi_rxm', 'domain': 'mlx5_0', 'mtu': 4096}],"
+    " 'fabric.hints': [{'provider': 'verbs', 'steps': [{'hint': 'FI_RMA', 'count': 1},"
+    "   {'hint': 'FI_HMEM', 'count': 0, 'text': 'No data available'}]}]}";
+
+/* The facts document of a node, with one member replaced: a value, or a {state, reason} object. */
+static struct shk_facts *node(const char *text, const char *key, const char *value)
+{
+    static char buf[8192];
+    struct shk_facts *facts = NULL;
+    struct shk_error err = {""};
+    json_error_t at;
+    snprintf(buf, sizeof buf, "%s", text);
+    for (char *p = buf; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    json_t *table = json_loads(buf, 0, &at);
+    cr_assert_not_null(table, "%s", at.text);
+    if (key) {
+        snprintf(buf, sizeof buf, "%s", value);
+        for (char *p = buf; *p; p++)
+            *p = *p == '\'' ? '"' : *p;
+        json_t *replaced = json_loads(buf, JSON_DECODE_ANY, &at);
+        cr_assert_not_null(replaced, "%s: %s", value, at.text);
+        json_object_set_new(table, key, replaced);
+    }
+    json_t *doc = json_pack("{s:s, s:o}", "schema", SHK_FACTS_SCHEMA, "facts", table);
+    cr_assert_eq(shk_facts_from_json(&facts, doc, &err), 0, "%s", err.text);
+    json_decref(doc);
+    return facts;
+}
+
+static struct shk_facts *why(const char *text, const char *key, const char *value)
+{
+    struct shk_facts *known = node(text, key, value), *facts = shk_facts_create();
+    struct shk_probe_context ctx = {.known = known, .facts = facts};
+    cr_assert_eq(shk_probe_why.run(&ctx, NULL), 0);
+    shk_facts_destroy(known);
+    return facts;
+}
+
+static const char *first_broken(const json_t *steps)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(steps, i, row)
+    {
+        if (strcmp(json_string_value(json_object_get(row, "state")), "broken") == 0)
+            return json_string_value(json_object_get(row, "step"));
+    }
+    return "nothing";
+}
+
+Test(why, healthy_nodes_have_no_broken_link)
+{
+    static const struct {
+        const char *key, *text;
+        const char *steps; /* how many are "ok" of all */
+    } cases[] = {
+        {.key = "why.efa", .text = efa_node, .steps = "14 of 14"},
+        {.key = "why.cxi", .text = cxi_node, .steps = "15 of 15"},
+        {.key = "why.verbs", .text = verbs_node, .steps = "14 of 14"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct shk_facts *facts = why(cases[i].text, NULL, NULL);
+        json_t *steps = shk_facts_get_array(facts, cases[i].key), *row;
+        size_t k, ok = 0;
+        char count[32];
+        json_array_foreach(steps, k, row)
+        {
+            ok += strcmp(json_string_value(json_object_get(row, "state")), "ok") == 0;
+        }
+        snprintf(count, sizeof count, "%zu of %zu", ok, json_array_size(steps));
+        cr_expect_str_eq(count, cases[i].steps, "%s: %s: %s", cases[i].key, count,
+                         fact_text(facts, cases[i].key));
+        shk_facts_destroy(facts);
+    }
+}
+
+Test(why, first_broken_link)
+{
+    static const struct {
+        const char *node, *chain, *key, *value, *step, *text;
+    } cases[] = {
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "pci.count.efa",
+         .value = "{'state': 'absent', 'reason': 'none'}",
+         .step = "nothing",
+         .text = ""}, /* the devices are there: then the adapter is */
+        {.node = cxi_node,
+         .chain = "why.efa",
+         .key = "host.product",
+         .value = "'EX235a'",
+         .step = "library",
+         .text = "has no provider efa"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "kernel.module.efa",
+         .value = "{'state': 'absent', 'reason': 'not loaded'}",
+         .step = "module",
+         .text = "kernel module efa: not loaded"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "rdma.devices",
+         .value = "{'state': 'absent', 'reason': 'no device'}",
+         .step = "device",
+         .text = "the driver made no efa device"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "dev.infiniband/uverbs1",
+         .value = "{'mode': '0660', 'uid': 0, 'gid': 110, 'rw': false}",
+         .step = "node",
+         .text = "/dev/infiniband/uverbs1 may not be opened (mode 0660, owner 0, group 110)"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "dev.infiniband/uverbs0",
+         .value = "{'state': 'absent', 'reason': 'none'}",
+         .step = "node",
+         .text = "/dev/infiniband/uverbs0 does not exist"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "limits.memlock",
+         .value = "{'soft': 8388608, 'hard': -1}",
+         .step = "limits",
+         .text = "8192 KiB, too little to register buffers | hard limit unlimited"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "fabric.path",
+         .value = "{'state': 'absent', 'reason': 'not found in ld.so.cache'}",
+         .step = "library",
+         .text = "libfabric.so.1: not found in ld.so.cache"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "fabric.core_providers",
+         .value = "['tcp', 'ofi_hook_perf']",
+         .step = "library",
+         .text = "has no provider efa | it has: tcp"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "fabric.problems",
+         .value = "[{'text': 'x needs libefa.so.1'}]",
+         .step = "dependencies",
+         .text = "x needs libefa.so.1"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "fabric.problem",
+         .value = "{'text': 'libfabric: died of SIGSEGV', 'call': 'dlopen'}",
+         .step = "dependencies",
+         .text = "died of SIGSEGV | dlopen"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "env.FI_PROVIDER",
+         .value = "'^shm,EFA'",
+         .step = "filter",
+         .text = "FI_PROVIDER=^shm,EFA excludes efa"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "env.FI_PROVIDER",
+         .value = "'tcp'",
+         .step = "filter",
+         .text = "FI_PROVIDER=tcp leaves out"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "fabric.providers",
+         .value = "['tcp']",
+         .step = "getinfo",
+         .text = "fi_getinfo offers nothing"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "fabric.hints",
+         .value = "[{'provider': 'efa', 'steps': [{'hint': 'FI_RMA', 'count': 1},"
+                  " {'hint': 'FI_HMEM', 'count': 0, 'text': 'No data available'}]}]",
+         .step = "hints",
+         .text = "nothing is left when asked for FI_HMEM | No data available"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "fabric.domains",
+         .value = "[{'provider': 'tcp', 'domain': 'eth0'}]",
+         .step = "domains",
+         .text = "none | 2 devices on this node"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "env.FI_EFA_USE_HUGE_PAGE",
+         .value = "'1'",
+         .step = "nothing",
+         .text = ""},
+        {.node = cxi_node,
+         .chain = "why.cxi",
+         .key = "kernel.module.cxi_user",
+         .value = "{'state': 'absent', 'reason': 'not loaded'}",
+         .step = "module",
+         .text = "kernel module cxi_user"},
+        {.node = cxi_node,
+         .chain = "why.cxi",
+         .key = "dev.cxi1",
+         .value = "{'state': 'absent', 'reason': 'gone'}",
+         .step = "node",
+         .text = "/dev/cxi1 does not exist"},
+        {.node = cxi_node,
+         .chain = "why.cxi",
+         .key = "env.SLINGSHOT_VNIS",
+         .value = "{'state': 'absent', 'reason': 'not set'}",
+         .step = "nothing",
+         .text = ""}, /* the provider answers all the same */
+        {.node = cxi_node,
+         .chain = "why.cxi",
+         .key = "cxi.devices",
+         .value = "[{'name': 'cxi0', 'link_state': 'up'}, {'name': 'cxi1', 'link_state': 'down'}]",
+         .step = "link",
+         .text = "down: cxi1"},
+        {.node = cxi_node,
+         .chain = "why.cxi",
+         .key = "fabric.domains",
+         .value = "[{'provider': 'cxi', 'domain': 'cxi0', 'mtu': 2048},"
+                  " {'provider': 'cxi', 'domain': 'cxi1', 'mtu': 1500}]",
+         .step = "mtu",
+         .text = "differs: 1500 to 2048 bytes"},
+        {.node = verbs_node,
+         .chain = "why.verbs",
+         .key = "kernel.module.ib_uverbs",
+         .value = "{'state': 'absent', 'reason': 'not loaded'}",
+         .step = "module",
+         .text = "ib_uverbs"},
+        {.node = verbs_node,
+         .chain = "why.verbs",
+         .key = "rdma.devices",
+         .value = "[{'name': 'mlx5_0', 'driver': 'mlx5_core', 'uverbs': null,"
+                  " 'ports': [{'state': 'ACTIVE'}]}]",
+         .step = "node",
+         .text = "mlx5_0 has no uverbs device"},
+        {.node = verbs_node,
+         .chain = "why.verbs",
+         .key = "rdma.devices",
+         .value = "[{'name': 'mlx5_0', 'driver': 'mlx5_core', 'uverbs': 'uverbs0',"
+                  " 'ports': [{'state': 'DOWN'}, {'state': 'INIT'}]}]",
+         .step = "link",
+         .text = "down: mlx5_0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct shk_facts *facts = why(cases[i].node, cases[i].key, cases[i].value);
+        json_t *steps = shk_facts_get_array(facts, cases[i].chain);
+        const char *broken = first_broken(steps);
+        cr_expect_str_eq(broken, cases[i].step, "%zu %s: %s: %s", i, cases[i].key, broken,
+                         step_text(steps, broken));
+        cr_expect_not_null(strstr(step_text(steps, broken), cases[i].text), "%zu %s: %s", i,
+                           cases[i].key, step_text(steps, broken));
+        shk_facts_destroy(facts);
+    }
+}
+
+Test(why, no_adapter_leaves_the_host_steps_out)
+{
+    struct shk_facts *facts =
+        why("{'pci.count.efa': {'state': 'absent', 'reason': 'none on the PCI bus'},"
+            " 'rdma.devices': {'state': 'absent', 'reason': 'no RDMA'},"
+            " 'kernel.module.efa': {'state': 'absent', 'reason': 'not loaded'},"
+            " 'host.product': 'm5.large'}",
+            NULL, NULL);
+    json_t *steps = shk_facts_get_array(facts, "why.efa");
+    cr_expect_str_eq(step_text(steps, "pci"),
+                     "broken: no EFA function (PCI 1d0f:efa0 and up) | m5.large");
+    cr_expect_str_eq(step_text(steps, "module"), "na: no adapter");
+    cr_expect_str_eq(step_text(steps, "node"), "na: no adapter");
+    shk_facts_destroy(facts);
+}
+
+Test(why, nothing_known_is_nothing_broken)
+{
+    static const char *const chains[] = {"why.efa", "why.cxi", "why.verbs"};
+    struct shk_facts *facts = why("{}", NULL, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        json_t *steps = shk_facts_get_array(facts, chains[i]);
+        cr_expect_str_eq(first_broken(steps), "nothing", "%s: %s", chains[i],
+                         step_text(steps, first_broken(steps)));
+        cr_expect_str_eq(step_text(steps, "pci"), "unknown: nobody looked");
+        cr_expect_str_eq(step_text(steps, "library"), "unknown: nobody looked");
+        cr_expect_str_eq(step_text(steps, "getinfo"), "unknown: nobody looked");
+    }
+    shk_facts_destroy(facts);
+}
+
+Test(why, unreadable_is_unknown_with_its_reason)
+{
+    struct shk_facts *facts =
+        why("{'pci.count.efa': {'state': 'failed', 'reason': '/sys: Permission denied'},"
+            " 'fabric.core_providers': {'state': 'failed', 'reason': 'timed out'}}",
+            NULL, NULL);
+    json_t *steps = shk_facts_get_array(facts, "why.efa");
+    cr_expect_str_eq(step_text(steps, "pci"), "unknown: /sys: Permission denied");
+    cr_expect_str_eq(step_text(steps, "library"), "unknown: timed out");
+    shk_facts_destroy(facts);
+}
+
+Test(why, what_the_filter_hides_is_looked_for_without_it)
+{
+    struct shk_facts *facts =
+        why("{'fabric.filter': 'tcp', 'fabric.core_providers': ['cxi', 'tcp'],"
+            " 'fabric.providers': ['tcp'], 'fabric.path': '/l/libfabric.so.1',"
+            " 'fabric.unfiltered': {'providers': ['cxi', 'tcp'], 'domains':"
+            "  [{'provider': 'cxi', 'domain': 'cxi0'}], 'hints': []}}",
+            NULL, NULL);
+    json_t *steps = shk_facts_get_array(facts, "why.cxi");
+    cr_expect_str_eq(step_text(steps, "filter"), "broken: FI_PROVIDER=tcp leaves out cxi");
+    cr_expect_str_eq(step_text(steps, "getinfo"),
+                     "ok: fi_getinfo offers it | FI_PROVIDER taken out");
+    cr_expect_str_eq(step_text(steps, "domains"), "ok: 1");
+    shk_facts_destroy(facts);
+}
+
+Test(why, other_copies_and_other_providers)
+{
+    struct shk_facts *facts =
+        why("{'fabric.filter': 'cxi,Tcp;ofi_rxm,psm9', 'fabric.path': '/lib/libfabric.so.1',"
+            " 'fabric.version': '1.17.0', 'fabric.core_providers': ['tcp', 'ofi_rxm'],"
+            " 'fabric.copies': [{'path': '/lib/libfabric.so.1', 'links': []},"
+            "  {'path': '/opt/cray/lib/libfabric.so.1', 'version': '1.20.1', 'links': ['cxi']}]}",
+            NULL, NULL);
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.cxi"), "library"),
+                     "broken: /lib/libfabric.so.1 (1.17.0) has no provider cxi | "
+                     "/opt/cray/lib/libfabric.so.1 (1.20.1) has it");
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.Tcp_ofi_rxm"), "library"),
+                     "ok: /lib/libfabric.so.1 (1.17.0) has it");
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.psm9"), "library"),
+                     "broken: /lib/libfabric.so.1 (1.17.0) has no provider psm9 | it has: tcp, "
+                     "ofi_rxm");
+    /* no device of its own, so no steps about one */
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.psm9"), "pci"), "");
+    shk_facts_destroy(facts);
+}
+
+Test(why, fork_and_huge_pages)
+{
+    struct shk_facts *facts =
+        why("{'pci.count.efa': 1, 'host.kernel': '5.10.0', 'env.FI_EFA_FORK_SAFE': '1',"
+            " 'env.FI_EFA_USE_HUGE_PAGE': '1'}",
+            NULL, NULL);
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.efa"), "fork"),
+                     "broken: FI_EFA_FORK_SAFE and FI_EFA_USE_HUGE_PAGE=1 exclude each other");
+    shk_facts_destroy(facts);
+    facts = why("{'pci.count.efa': 1, 'host.kernel': '5.10.0'}", NULL, NULL);
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.efa"), "fork"),
+                     "unknown: kernel 5.10.0: fork is safe only with FI_EFA_FORK_SAFE=1");
+    shk_facts_destroy(facts);
+}
+
+Test(why, no_network_service_in_a_job)
+{
+    struct shk_facts *facts = why(
+        "{'pci.count.cxi': 4, 'job.scheduler': 'slurm', 'fabric.providers': ['tcp']}", NULL, NULL);
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.cxi"), "service"),
+                     "broken: no SLINGSHOT_VNIS in the environment of a slurm job");
+    shk_facts_destroy(facts);
+    facts = why("{'pci.count.cxi': 4, 'job.scheduler': {'state': 'absent', 'reason': 'no'}}", NULL,
+                NULL);
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.cxi"), "service"),
+                     "na: not inside a batch job");
+    shk_facts_destroy(facts);
+}
+
+Test(why, facts_of_the_wrong_type_do_no_harm)
+{
+    struct shk_facts *facts =
+        why("{'pci.count.efa': 'many', 'rdma.devices': {'state': 'present', 'value': 3},"
+            " 'limits.memlock': [1], 'fabric.domains': [1, null, {'provider': 5}],"
+            " 'fabric.hints': [{'provider': 'efa', 'steps': [7]}], 'fabric.providers': ['efa', 3],"
+            " 'fabric.copies': [null, {'links': 'efa'}], 'fabric.problems': ['x'],"
+            " 'host.kernel': 5, 'fabric.filter': ',,;,^'}",
+            NULL, NULL);
+    cr_expect_gt(json_array_size(shk_facts_get_array(facts, "why.efa")), 8);
+    shk_facts_destroy(facts);
+}
