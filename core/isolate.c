@@ -18,6 +18,12 @@
  * can touch fresh memory, a runaway child overshoots its limit by at most a few hundred MiB. */
 enum { ISOLATE_TICK_MS = 20, ISOLATE_GRACE_MS = 1000 };
 
+/* Children of a child end this much before it is killed itself, so that it can tell of them. */
+enum { ISOLATE_MARGIN_MS = 300 };
+
+/* When this process, being a child, will be killed (ms, monotonic); 0: never. */
+static double isolate_until;
+
 static const char *const outcome_names[] = {
     [SHK_CHILD_OK] = "ok",           [SHK_CHILD_FAILED] = "failed",
     [SHK_CHILD_EXITED] = "exited",   [SHK_CHILD_SIGNALED] = "crashed",
@@ -35,6 +41,14 @@ static double isolate_now_ms(void)
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static unsigned isolate_deadline(const struct shk_isolate_job *job, double now)
+{
+    double left = isolate_until - now - ISOLATE_MARGIN_MS;
+    if (isolate_until <= 0 || (job->deadline_ms && job->deadline_ms <= left))
+        return job->deadline_ms;
+    return left > 1 ? (unsigned)left : 1;
 }
 
 static void isolate_close(int *fd)
@@ -57,12 +71,15 @@ static int isolate_start(struct isolate_child *c, const struct shk_isolate_job *
         goto fail;
     fflush(stdout);
     fflush(stderr);
+    double now = isolate_now_ms();
+    unsigned deadline_ms = isolate_deadline(job, now);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0)
         goto fail;
     if (pid == 0) {
         close(result[0]);
         close(output[0]);
+        isolate_until = deadline_ms ? now + deadline_ms : 0;
         shk_isolate_child_main(job, crumb, parent, result[1], output[1]);
     }
     setpgid(pid, pid);
@@ -76,7 +93,8 @@ static int isolate_start(struct isolate_child *c, const struct shk_isolate_job *
         .pid = pid,
         .result_fd = result[0],
         .output_fd = output[0],
-        .started = isolate_now_ms(),
+        .started = now,
+        .deadline_ms = deadline_ms,
         .running = true,
     };
     return 0;
@@ -176,7 +194,7 @@ static void isolate_attend(struct isolate_child *c, struct shk_isolate_result *r
         isolate_finish(c, got == c->pid ? status : 0, result);
         return;
     }
-    if (c->job->deadline_ms && now - c->started >= c->job->deadline_ms)
+    if (c->deadline_ms && now - c->started >= c->deadline_ms)
         isolate_stop(c, SHK_CHILD_TIMEOUT, now);
     else if (isolate_resident(c->pid) > limit)
         isolate_stop(c, SHK_CHILD_MEMORY, now);

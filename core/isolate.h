@@ -28,7 +28,7 @@ struct shk_isolate_job {
      * negative errno with text in err. A result is delivered also on error, when set. */
     int (*fn)(void *arg, json_t **result_p, struct shk_error *err);
     void *arg;
-    unsigned deadline_ms; /* 0: none */
+    unsigned deadline_ms; /* 0: none. Within a child never beyond the child's own */
     size_t memory_limit;  /* resident bytes; 0: SHK_ISOLATE_MEMORY */
 };
 

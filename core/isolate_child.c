@@ -147,7 +147,7 @@ static void conclude_death(const struct isolate_child *child, int status,
     if (child->killed && child->why == SHK_CHILD_TIMEOUT) {
         result->outcome = SHK_CHILD_TIMEOUT;
         shk_error_set(&result->error, ETIMEDOUT, "%s: no answer after %u ms%s", name,
-                      child->job->deadline_ms, where);
+                      child->deadline_ms, where);
     } else if (child->killed) {
         size_t limit = child->job->memory_limit ? child->job->memory_limit : SHK_ISOLATE_MEMORY;
         result->outcome = SHK_CHILD_MEMORY;

@@ -21,6 +21,7 @@ struct isolate_child {
     pid_t pid;
     int result_fd, output_fd;
     double started, killed_at; /* ms, monotonic */
+    unsigned deadline_ms;      /* the job's, or less within a child; 0: none */
     bool running, killed;
     enum shk_isolate_outcome why; /* when killed */
     struct shk_strbuf result, output;

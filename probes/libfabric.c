@@ -2,7 +2,7 @@
  *
  * The files are inspected here, the library is asked in children of its own, side by side: once in
  * the job's environment as it is, and, when FI_PROVIDER filters, once without the filter. On a
- * capture the answers come from SYSROOT/.shakedown/libfabric.json. */
+ * capture the answers come from SYSROOT/.shakedown/facts.json. */
 #include "probes/registry.h"
 
 #include "core/hostcall.h"
@@ -240,6 +240,16 @@ static bool fabric_has_path(const struct fabric *f)
     return shk_facts_get(f->ctx->facts, "fabric.path", &fact) || getenv(SHK_LIBFABRIC_OVERRIDE);
 }
 
+/* A library that dies while it is loaded is known by its bare name only: say which file that is. */
+static void fabric_name_file(const struct fabric *f, struct shk_isolate_result *result)
+{
+    const char *path = shk_facts_get_text(f->ctx->facts, "fabric.path");
+    if (path && result->outcome != SHK_CHILD_FAILED && !strstr(result->error.text, path)) {
+        struct shk_error first = result->error;
+        shk_error_set(&result->error, EIO, "%s (%s)", first.text, path);
+    }
+}
+
 static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_error *err)
 {
     struct fabric_widen widen = {.count = 0};
@@ -261,6 +271,7 @@ static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_erro
     if (results[0].result)
         fabric_write_answer(f, results[0].result);
     if (results[0].outcome != SHK_CHILD_OK) {
+        fabric_name_file(f, &results[0]);
         fabric_put(f, "fabric.problem",
                    json_pack("{s:s, s:s, s:s, s:s}", "outcome",
                              shk_isolate_outcome_name(results[0].outcome), "text",

@@ -86,9 +86,18 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
                const struct fi_info *hints, struct fi_info **info)
 {
     (void)version, (void)node, (void)service, (void)flags;
-#ifdef HANG
+#if defined HANG
     for (;;)
         pause();
+#elif defined SEGV
+    *(volatile int *)8 = 1;
+#elif defined ABORT
+    abort();
+#elif defined EXIT
+    exit(0);
+#elif defined MEMORY
+    for (;;)
+        memset(malloc(64 << 20), 1, 64 << 20);
 #endif
     if (fabric_hidden())
         return -61; /* FI_ENODATA */
@@ -103,6 +112,12 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     (void)info;
 #endif
     return 0;
+}
+
+int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+    (void)attr, (void)fabric, (void)context;
+    return -38; /* FI_ENOSYS: there is nothing behind this library */
 }
 
 void fi_freeinfo(struct fi_info *info)

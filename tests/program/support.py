@@ -4,6 +4,7 @@ import json, os, pathlib, subprocess, sys, tempfile, unittest
 BINARY = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
 CAPTURES = SOURCE / "tests" / "captures"
+FAKES = BINARY.parent / "tests" / "fakes"
 BASE_ENV = {k: v for k, v in os.environ.items()
             if k in ("PATH", "HOME", "LANG", "TMPDIR") or k.startswith(("ASAN_", "UBSAN_", "LSAN_"))}
 

@@ -169,6 +169,29 @@ Test(isolate, one_death_does_not_touch_the_others_and_deadlines_run_side_by_side
     cr_expect(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "no child is left");
 }
 
+/* A child that waits for a child of its own, which would take longer than it may itself. */
+static int nests(void *arg, json_t **result_p, struct shk_error *err)
+{
+    const struct shk_isolate_job job = {.name = "inner", .fn = hangs, .deadline_ms = 60000};
+    struct shk_isolate_result inner;
+    (void)arg;
+    int rc = shk_isolate_run(&job, &inner, 1, 0, err);
+    if (!rc)
+        *result_p = json_string(inner.error.text);
+    shk_isolate_result_clear(&inner);
+    return rc;
+}
+
+Test(isolate, a_nested_child_ends_in_time_for_its_parent_to_tell, .timeout = 20)
+{
+    struct shk_isolate_result r =
+        run_one((struct shk_isolate_job){.name = "outer", .fn = nests, .deadline_ms = 1500});
+    cr_assert_eq(r.outcome, SHK_CHILD_OK, "%s", r.error.text);
+    const char *text = json_string_value(r.result);
+    cr_expect_not_null(strstr(text, "inner: no answer after"), "%s", text);
+    shk_isolate_result_clear(&r);
+}
+
 static int floods(void *arg, json_t **result_p, struct shk_error *err)
 {
     (void)arg, (void)err;

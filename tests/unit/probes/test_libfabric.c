@@ -125,7 +125,7 @@ Test(libfabric, each_fault_has_its_own_cause)
 
 Test(libfabric, a_hang_ends_at_the_deadline_and_names_the_call)
 {
-    struct shk_facts *facts = ask("fabric_hang", NULL);
+    struct shk_facts *facts = ask("fabric_getinfo_hang", NULL);
     const json_t *problem = shk_facts_get_object(facts, "fabric.problem");
     cr_assert_not_null(problem);
     cr_expect_str_eq(json_string_value(json_object_get(problem, "outcome")), "timeout");
