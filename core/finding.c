@@ -62,7 +62,12 @@ void shk_findings_destroy(struct shk_findings *list)
     free(list);
 }
 
-/* Copy with control characters (newline apart) made visible as '?'. */
+/* All control characters but newline. */
+static const char finding_controls[] =
+    "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0b\x0c\x0d\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17"
+    "\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f";
+
+/* Copy with control characters made visible as '?'. */
 static char *finding_text(const char *text, bool *lost)
 {
     if (!text)
@@ -72,9 +77,8 @@ static char *finding_text(const char *text, bool *lost)
         *lost = true;
         return NULL;
     }
-    for (unsigned char *p = (unsigned char *)copy; *p; p++)
-        if ((*p < 0x20 && *p != '\n') || *p == 0x7f)
-            *p = '?';
+    for (char *p = copy + strcspn(copy, finding_controls); *p; p += strcspn(p, finding_controls))
+        *p = '?';
     return copy;
 }
 

@@ -211,12 +211,24 @@ static size_t scrub_identity(struct shk_scrub *scrub, const char *s, const char 
     return n;
 }
 
+/* Nothing begins inside a word: bytes from s on that are copied as they are. */
+static size_t scrub_inside(const char *s)
+{
+    return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+}
+
 char *shk_scrub_text(struct shk_scrub *scrub, const char *text)
 {
     struct shk_strbuf out = SHK_STRBUF_INIT;
     const char *s = text;
     while (*s) {
         bool starts = s == text || !isalnum((unsigned char)s[-1]);
+        size_t inside = starts ? 0 : scrub_inside(s);
+        if (inside) {
+            shk_strbuf_add(&out, s, inside);
+            s += inside;
+            continue;
+        }
         size_t n = 0;
         if (starts && (scrub->what & SHK_SCRUB_SECRETS))
             n = scrub_secret(s, text, &out);

@@ -175,11 +175,14 @@ bool shk_scrub_is_secret_name(const char *name, size_t len)
         "secret", "token",      "passwd",     "password",    "passphrase",  "api_key",    "api-key",
         "apikey", "access_key", "access-key", "private_key", "private-key", "credential", "_jwt",
     };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        size_t n = strlen(parts[i]);
-        for (size_t at = 0; at + n <= len; at++)
-            if (strncasecmp(name + at, parts[i], n) == 0)
+    for (size_t at = 0; at < len; at++) {
+        if (!strchr("acpst_ACPST", name[at])) /* what the parts begin with */
+            continue;
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            size_t n = strlen(parts[i]);
+            if (n <= len - at && strncasecmp(name + at, parts[i], n) == 0)
                 return true;
+        }
     }
     return false;
 }
@@ -187,12 +190,12 @@ bool shk_scrub_is_secret_name(const char *name, size_t len)
 size_t shk_scrub_match_assignment(const char *s, size_t *head_p)
 {
     size_t name = match_span(s, match_is_token, 128), at = name;
-    if (!name || !shk_scrub_is_secret_name(s, name))
+    if (!name)
         return 0;
     if (s[at] == '"' || s[at] == '\'') /* a quoted name, as in JSON */
         at++;
     bool option = s[0] == '-' && s[at] == ' ';
-    if (s[at] != '=' && s[at] != ':' && !option)
+    if ((s[at] != '=' && s[at] != ':' && !option) || !shk_scrub_is_secret_name(s, name))
         return 0;
     at++;
     if (s[at] == ' ')

@@ -110,11 +110,15 @@ static void utf8_put_ascii(struct shk_strbuf *out, uint32_t cp)
     shk_strbuf_printf(out, "\\u%04x", (unsigned)cp);
 }
 
+static bool utf8_is_noncharacter(uint32_t cp)
+{
+    return (cp & 0xFFFE) == 0xFFFE || (cp >= 0xFDD0 && cp <= 0xFDEF);
+}
+
 /* One character made visible; `raw` are its n bytes. */
 static void utf8_put(struct shk_strbuf *out, uint32_t cp, const char *raw, size_t n, unsigned flags)
 {
     bool lines = flags & SHK_CLEAN_LINES;
-    bool nonchar = (cp & 0xFFFE) == 0xFFFE || (cp >= 0xFDD0 && cp <= 0xFDEF);
     if (cp == '\n')
         shk_strbuf_puts(out, lines ? "\n" : "\\n");
     else if (cp == '\t')
@@ -123,7 +127,7 @@ static void utf8_put(struct shk_strbuf *out, uint32_t cp, const char *raw, size_
         shk_strbuf_printf(out, "\\x%02x", (unsigned)cp);
     else if (cp < 0x7F)
         shk_strbuf_putc(out, (char)cp);
-    else if (nonchar || (cp == 0xFFFD && n == 1))
+    else if (utf8_is_noncharacter(cp) || (cp == 0xFFFD && n == 1))
         shk_strbuf_puts(out, flags & SHK_CLEAN_ASCII ? "?" : "\xEF\xBF\xBD");
     else if (UTF8_IN(utf8_invisible, cp))
         shk_strbuf_printf(out, "\\u%04x", (unsigned)cp);
@@ -133,15 +137,54 @@ static void utf8_put(struct shk_strbuf *out, uint32_t cp, const char *raw, size_
         shk_strbuf_add(out, raw, n);
 }
 
+/* Bytes of plain ASCII at s. */
+static size_t utf8_plain(const char *s, size_t len)
+{
+    size_t n = 0;
+    while (n < len && s[n] >= 0x20 && s[n] < 0x7F)
+        n++;
+    return n;
+}
+
 void shk_text_clean(struct shk_strbuf *out, const char *s, size_t len, unsigned flags)
 {
     while (len) {
         uint32_t cp;
-        size_t n = shk_utf8_next(s, len, &cp);
+        size_t n = utf8_plain(s, len);
+        if (n) {
+            shk_strbuf_add(out, s, n);
+            s += n;
+            len -= n;
+            continue;
+        }
+        n = shk_utf8_next(s, len, &cp);
         bool crlf = cp == '\r' && len > 1 && s[1] == '\n' && (flags & SHK_CLEAN_LINES);
         if (!crlf)
             utf8_put(out, cp, s, n, flags);
         s += n;
+        len -= n;
+    }
+}
+
+void shk_text_json(struct shk_strbuf *out, const char *json, size_t len)
+{
+    while (len) {
+        uint32_t cp;
+        size_t n = utf8_plain(json, len);
+        if (!n) {
+            n = shk_utf8_next(json, len, &cp);
+            bool hide = cp == 0x7F || utf8_is_noncharacter(cp) || UTF8_IN(utf8_invisible, cp);
+            if (hide && cp > 0xFFFF)
+                shk_strbuf_printf(out, "\\u%04x\\u%04x", 0xD7C0u + (unsigned)(cp >> 10),
+                                  0xDC00u + (unsigned)(cp & 0x3FF));
+            else if (hide)
+                shk_strbuf_printf(out, "\\u%04x", (unsigned)cp);
+            else
+                shk_strbuf_add(out, json, n);
+        } else {
+            shk_strbuf_add(out, json, n);
+        }
+        json += n;
         len -= n;
     }
 }

@@ -29,6 +29,10 @@ enum shk_clean_flags {
  * become U+FFFD ("?" in ASCII). The result is valid UTF-8 and valid XML 1.0 character data. */
 void shk_text_clean(struct shk_strbuf *out, const char *s, size_t len, unsigned flags);
 
+/* Appends a JSON text, the same value, with every character that shk_text_clean() would not let
+ * through written as \uXXXX (RFC 8259 section 7): safe to print on a terminal. */
+void shk_text_json(struct shk_strbuf *out, const char *json, size_t len);
+
 /* As shk_text_clean() on one line, but at most `columns` columns: "…" stands for what is cut,
  * with the size of the whole when that is much ("… (1048576 bytes)"). */
 void shk_text_clip(struct shk_strbuf *out, const char *s, size_t columns, unsigned flags);

@@ -128,9 +128,33 @@ Test(json, hostile)
         json_t *doc = json_of(&s);
         cr_expect_eq(json_array_size(json_object_get(doc, "findings")), 6, "%s",
                      hostile_texts[i].name);
+        char *text = sample_render(&s, "json");
+        hostile_expect_clean(hostile_texts[i].name, text);
+        free(text);
         json_decref(doc);
         sample_free(&s);
     }
+}
+
+/* Shown as escapes, read back as the characters that they are. */
+Test(json, invisible_characters_survive)
+{
+    static const char raw[] = "a\xE2\x80\xAE"
+                              "b\xC2\x9B"
+                              "c\xF3\xA0\x80\x81"
+                              "d\x7F"
+                              "e\xE4\xB8\xAD";
+    struct sample s;
+    sample_hostile(&s, raw);
+    char *text = sample_render(&s, "json");
+    cr_expect_not_null(strstr(text, "\"profile\": {\n    \"name\": "
+                                    "\"a\\u202eb\\u009bc\\udb40\\udc01d\\u007fe\xE4\xB8\xAD\""),
+                       "%s", text);
+    free(text);
+    json_t *doc = json_of(&s);
+    cr_expect_str_eq(json_at(doc, "profile", "name"), raw);
+    json_decref(doc);
+    sample_free(&s);
 }
 
 Test(json, a_megabyte_is_kept_whole)

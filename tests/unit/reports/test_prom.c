@@ -85,3 +85,16 @@ Test(prom, hostile)
         sample_free(&s);
     }
 }
+
+Test(prom, a_megabyte_is_cut)
+{
+    char *big = hostile_megabyte();
+    struct sample s;
+    sample_hostile(&s, big);
+    char *text = sample_render(&s, "prom");
+    cr_expect_lt(strlen(text), 1 << 20);
+    hostile_expect_clean("megabyte", text);
+    free(text);
+    sample_free(&s);
+    free(big);
+}
