@@ -10,7 +10,12 @@ extern const struct shk_check shk_check_collective;
 extern const struct shk_check shk_check_plugin_file, shk_check_plugin_load, shk_check_plugin_abi;
 extern const struct shk_check shk_check_memlock, shk_check_nofile, shk_check_stack, shk_check_shm;
 extern const struct shk_check shk_check_iommu, shk_check_modules, shk_check_peermem,
-    shk_check_numa_balancing;
+    shk_check_dmabuf, shk_check_numa_balancing;
+extern const struct shk_check shk_check_acs, shk_check_pci_link, shk_check_pci_errors,
+    shk_check_pci_numa, shk_check_gpu_bar;
+extern const struct shk_check shk_check_governor, shk_check_thp, shk_check_hugepages,
+    shk_check_sysctl;
+extern const struct shk_check shk_check_fabric_manager, shk_check_imex, shk_check_gdrcopy;
 extern const struct shk_check shk_check_gpu_presence, shk_check_gpu_driver, shk_check_dev_access,
     shk_check_rocm, shk_check_gpu_masks;
 extern const struct shk_check shk_check_nic_count, shk_check_nic_link;
@@ -19,6 +24,9 @@ extern const struct shk_check shk_check_container, shk_check_job, shk_check_vni;
 
 /* GPUs of any maker on the node: -1 unknown. */
 long long shk_gpu_count(const struct shk_facts *facts);
+
+/* Is this a virtual machine? False when not known. */
+bool shk_is_guest(const struct shk_facts *facts);
 
 /* "docker" …; NULL when not in a container or not known. */
 const char *shk_container(const struct shk_facts *facts);

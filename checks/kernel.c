@@ -1,11 +1,14 @@
-#include "checks/coded.h"
+#include "checks/pci.h"
 
 #include <string.h>
 
-/* PCI classes whose peer traffic an IOMMU gets between: display, accelerator, network. */
+/* What an IOMMU gets between: GPUs and fabric NICs; in facts without kinds display, accelerator,
+ * network and processor classes. */
 static bool is_peer(const json_t *device)
 {
     const char *class = shk_member_text(device, "class");
+    if (shk_member_text(device, "kind"))
+        return shk_pci_is_gpu(device) || shk_pci_is_fabric_nic(device);
     if (!class)
         return false;
     unsigned long code = strtoul(class, NULL, 16);
@@ -73,12 +76,6 @@ static bool asked_passthrough(const struct shk_facts *facts)
            cmdline_has(facts, "iommu=off");
 }
 
-static bool is_guest(const struct shk_facts *facts)
-{
-    const char *virt = shk_facts_get_text(facts, "host.virt");
-    return virt && strcmp(virt, "none") != 0;
-}
-
 static void iommu_translating(const struct shk_check_context *ctx, struct shk_row *row,
                               const char *device)
 {
@@ -123,7 +120,7 @@ static void eval_iommu(const struct shk_check_context *ctx, struct shk_findings 
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
         shk_row_text(&row.observed, "%s, but identity for GPUs and NICs", mode ? mode : "mixed");
     } else if (device || is_translated(mode)) {
-        if (is_guest(ctx->facts)) {
+        if (shk_is_guest(ctx->facts)) {
             shk_row_na(findings, &row, "a virtual machine: the host decides");
             return;
         }
@@ -236,50 +233,6 @@ const struct shk_check shk_check_modules = {
     .eval = eval_modules,
     .doc = "Facts: pci.count.*, kernel.module.<name>, pci.devices[].driver (for drivers that are "
            "built in).\nA device without driver is FAIL.",
-};
-
-static void eval_peermem(const struct shk_check_context *ctx, struct shk_findings *findings)
-{
-    struct shk_row row = shk_row_start(&shk_check_peermem, "nvidia_peermem");
-    const char *kernel = shk_facts_get_text(ctx->facts, "host.kernel");
-    row.fact = "kernel.module.nvidia_peermem, host.kernel";
-    row.source = "NVIDIA/nccl:src/transport/net_ib/gdr.cc";
-    if (shk_device_count(ctx->facts, "gpu-nvidia") <= 0 ||
-        shk_device_count(ctx->facts, "mlx5") <= 0) {
-        shk_row_na(findings, &row, "needs NVIDIA GPUs and mlx5 adapters");
-        return;
-    }
-    enum shk_look look = module_look(ctx->facts, "nvidia_peermem");
-    enum shk_look old = module_look(ctx->facts, "nv_peer_mem");
-    if (look == SHK_LOOK_PRESENT || old == SHK_LOOK_PRESENT) {
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "loaded");
-    } else if (look != SHK_LOOK_ABSENT) {
-        shk_row_unread(findings, &row, ctx->facts, "kernel.module.nvidia_peermem");
-        return;
-    } else if (kernel && shk_version_cmp(kernel, "5.12") >= 0) {
-        shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
-        shk_row_text(&row.observed, "not loaded, kernel %s has dma-buf", kernel);
-        shk_row_text(&row.why, "the open kernel modules of the driver use dma-buf instead");
-    } else {
-        shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
-        row.diagnosis = "peermem-missing";
-        shk_row_text(&row.observed, "not loaded");
-        shk_row_text(&row.why, "without it, and without dma-buf, NICs cannot read GPU memory: "
-                               "every message is copied through the host");
-        shk_row_text(&row.fix, "modprobe nvidia_peermem");
-    }
-    shk_row_end(findings, &row);
-}
-
-const struct shk_check shk_check_peermem = {
-    .id = "kernel.peermem",
-    .family = "kernel",
-    .title = "InfiniBand and RoCE adapters can read GPU memory",
-    .eval = eval_peermem,
-    .doc = "Facts: kernel.module.nvidia_peermem, host.kernel, pci.count.*.\n"
-           "The peer-memory module, or dma-buf (Linux 5.12 and later with the open driver "
-           "modules), must be there; neither is FAIL.",
 };
 
 static void eval_numa(const struct shk_check_context *ctx, struct shk_findings *findings)

@@ -168,3 +168,9 @@ const char *shk_container(const struct shk_facts *facts)
     const char *container = shk_facts_get_text(facts, "host.container");
     return container && strcmp(container, "none") != 0 ? container : NULL;
 }
+
+bool shk_is_guest(const struct shk_facts *facts)
+{
+    const char *virt = shk_facts_get_text(facts, "host.virt");
+    return virt && strcmp(virt, "none") != 0;
+}

@@ -10,7 +10,7 @@
 /* Nodes that are looked for by name, so that their absence is a fact. */
 static const char *const devices_named[] = {
     "shm",    "kfd",  "nvidiactl", "nvidia-uvm",         "gdrdrv",
-    "kdreg2", "knem", "xpmem",     "infiniband/rdma_cm",
+    "kdreg2", "knem", "xpmem",     "infiniband/rdma_cm", "userfaultfd",
 };
 
 /* Numbered families: every member is a fact; when there is none, `first` is an absent one. */
@@ -113,8 +113,9 @@ static int devices_run(struct shk_probe_context *ctx, struct shk_error *err)
 }
 
 static const char *const devices_provides[] = {
-    "dev.shm",  "dev.kfd",   "dev.nvidiactl",          "dev.nvidia-uvm", "dev.gdrdrv", "dev.kdreg2",
-    "dev.knem", "dev.xpmem", "dev.infiniband/rdma_cm", "dev.",           NULL};
+    "dev.shm",    "dev.kfd",  "dev.nvidiactl", "dev.nvidia-uvm",         "dev.gdrdrv",
+    "dev.kdreg2", "dev.knem", "dev.xpmem",     "dev.infiniband/rdma_cm", "dev.userfaultfd",
+    "dev.",       NULL};
 
 const struct shk_probe shk_probe_devices = {
     .name = "devices",

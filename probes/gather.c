@@ -140,9 +140,8 @@ void shk_gather_member_problem(json_t *object, const char *name, const char *rea
     json_object_set_new(problems, name, shk_gather_str(reason));
 }
 
-/* What to do after a failed read: a missing file is null, anything else is named as well. */
-static void member_unread(const struct shk_host *host, json_t *object, const char *name,
-                          const char *path, int rc, const struct shk_error *err)
+void shk_gather_member_unread(const struct shk_host *host, json_t *object, const char *name,
+                              const char *path, int rc, const struct shk_error *err)
 {
     char *target = NULL;
     json_object_set_new(object, name, json_null());
@@ -170,7 +169,7 @@ void shk_gather_member_text(const struct shk_host *host, json_t *object, const c
     if (!rc && !*line)
         rc = shk_error_set(&err, ENODATA, "%s is empty", path);
     if (rc)
-        member_unread(host, object, name, path, rc, &err);
+        shk_gather_member_unread(host, object, name, path, rc, &err);
     else
         json_object_set_new(object, name, shk_gather_str(line));
     free(line);
@@ -184,7 +183,7 @@ void shk_gather_member_i64(const struct shk_host *host, json_t *object, const ch
     long long value = 0;
     int rc = shk_host_i64(host, &value, &err, "%s", path);
     if (rc)
-        member_unread(host, object, name, path, rc, &err);
+        shk_gather_member_unread(host, object, name, path, rc, &err);
     else
         json_object_set_new(object, name, json_integer(value));
 }

@@ -68,6 +68,9 @@ void shk_gather_member_link(const struct shk_host *host, json_t *object, const c
  * when there is none. */
 void shk_gather_member_pci(const struct shk_host *host, json_t *object, const char *name,
                            const char *pathf, ...) SHK_PRINTF(4, 5);
+/* After a failed read (rc, err) of path: null, and a problem unless there is no such file. */
+void shk_gather_member_unread(const struct shk_host *host, json_t *object, const char *name,
+                              const char *path, int rc, const struct shk_error *err);
 void shk_gather_member_problem(json_t *object, const char *name, const char *reason);
 
 /* "0000:c1:00.0": is text of len bytes the address of a PCI function? */

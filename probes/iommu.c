@@ -116,6 +116,28 @@ static void iommu_hardware(struct shk_gather *g)
     shk_host_list_free(names);
 }
 
+/* Tables in which the firmware tells of IOMMUs: Intel, AMD, Arm. Their names can be listed by
+ * everybody, their content is root's. */
+static void iommu_acpi(struct shk_gather *g)
+{
+    static const char *const tables[] = {"DMAR", "IVRS", "IORT"};
+    static const char path[] = "/sys/firmware/acpi/tables";
+    struct shk_error err;
+    char **names = NULL;
+    int rc = shk_host_list(g->host, &names, NULL, &err, path);
+    if (rc) {
+        shk_gather_unread(g, "kernel.iommu.acpi", path, "/sys/firmware", rc, &err);
+        return;
+    }
+    json_t *list = json_array();
+    for (char **n = names; *n; n++)
+        for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+            if (strcmp(*n, tables[i]) == 0)
+                json_array_append_new(list, json_string(*n));
+    shk_gather_present(g, "kernel.iommu.acpi", list, NULL, path);
+    shk_host_list_free(names);
+}
+
 /* What was asked for at boot: {"iommu": "pt", "intel_iommu": "on", …}; the last one wins, as in
  * the kernel. Options may be joined ("intel_iommu=on,sm_on"). */
 static void iommu_cmdline(struct shk_gather *g)
@@ -155,13 +177,19 @@ static int iommu_run(struct shk_probe_context *ctx, struct shk_error *err)
         iommu_groups(&g, names);
     shk_host_list_free(names);
     iommu_hardware(&g);
+    iommu_acpi(&g);
     iommu_cmdline(&g);
     return shk_gather_end(&g, err);
 }
 
 static const char *const iommu_provides[] = {
-    "kernel.iommu.enabled",  "kernel.iommu.mode",    "kernel.iommu.groups",
-    "kernel.iommu.hardware", "kernel.iommu.cmdline", NULL,
+    "kernel.iommu.enabled",
+    "kernel.iommu.mode",
+    "kernel.iommu.groups",
+    "kernel.iommu.hardware",
+    "kernel.iommu.acpi",
+    "kernel.iommu.cmdline",
+    NULL,
 };
 
 const struct shk_probe shk_probe_iommu = {

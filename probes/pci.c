@@ -1,13 +1,14 @@
 /* GPUs, NICs and accelerators on the PCI bus, and the bridges above them. */
 #include "core/strbuf.h"
 #include "probes/gather.h"
+#include "probes/pcidetail.h"
 #include "probes/registry.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PCI_BUS "/sys/bus/pci/devices"
+#define PCI_BUS SHK_PCI_BUS
 
 /* Identifiers: pci.ids for the vendors; Cassini from the HPE driver (cxi_ss1); EFA 0xefa0… from
  * rdma-core; Neuron from the aws-neuronx driver's table (inf1, trn1, inf2, trn2, trn3). */
@@ -110,64 +111,6 @@ static json_t *pci_parents(const struct shk_host *host, const char *addr)
     return list;
 }
 
-static void pci_link(const struct shk_host *host, json_t *dev, const char *addr)
-{
-    static const struct {
-        const char *member, *file;
-        bool speed;
-    } rows[] = {
-        {"link_speed", "current_link_speed", true},
-        {"link_width", "current_link_width", false},
-        {"max_link_speed", "max_link_speed", true},
-        {"max_link_width", "max_link_width", false},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        shk_gather_member_text(host, dev, rows[i].member, PCI_BUS "/%s/%s", addr, rows[i].file);
-        const char *text = shk_gather_get(dev, rows[i].member);
-        char *end = NULL;
-        double value = text ? strtod(text, &end) : 0;
-        /* "Unknown", and widths 0 and 255, are the kernel's words for no link */
-        bool known = text && end != text && value > 0 && value < 255;
-        if (text && end == text && strncmp(text, "Unknown", 7) != 0)
-            shk_gather_member_problem(dev, rows[i].member, "not a number");
-        json_object_set_new(dev, rows[i].member,
-                            !known          ? json_null()
-                            : rows[i].speed ? json_real(value)
-                                            : json_integer((json_int_t)value));
-    }
-}
-
-/* Access Control Services of a bridge: {"control": bits}, false when the bridge has none, null
- * when the extended configuration space is not readable (it is root's). PCI Express Base
- * Specification, capability 0x000d, control register at offset 6. */
-static json_t *pci_acs(const struct shk_host *host, json_t *dev, const char *addr)
-{
-    char path[128], *raw = NULL;
-    size_t len = 0;
-    struct shk_error err;
-    snprintf(path, sizeof path, PCI_BUS "/%s/config", addr);
-    int rc = shk_host_read(host, path, &raw, &len, &err);
-    json_t *acs = NULL;
-    if (rc || len <= 256) {
-        shk_gather_member_problem(
-            dev, "acs", rc ? err.text : "extended configuration space is readable by root only");
-        free(raw);
-        return json_null();
-    }
-    const unsigned char *config = (const unsigned char *)raw;
-    size_t at = 0x100;
-    /* a broken device can make the list a ring: no more steps than capabilities fit */
-    for (int steps = 0; !acs && steps < 960 && at >= 0x100 && at + 8 <= len; steps++) {
-        unsigned header = config[at] | config[at + 1] << 8 | config[at + 2] << 16 |
-                          (unsigned)config[at + 3] << 24;
-        if ((header & 0xffff) == 0x000d)
-            acs = json_pack("{s:i}", "control", config[at + 6] | config[at + 7] << 8);
-        at = header >> 20 & 0xffc;
-    }
-    free(raw);
-    return acs ? acs : json_false();
-}
-
 static json_t *pci_device(const struct shk_host *host, const char *addr, const struct pci_id *id,
                           const char *kind)
 {
@@ -185,7 +128,9 @@ static json_t *pci_device(const struct shk_host *host, const char *addr, const s
     shk_gather_member_i64(host, dev, "numa", PCI_BUS "/%s/numa_node", addr);
     shk_gather_member_link(host, dev, "driver", PCI_BUS "/%s/driver", addr);
     shk_gather_member_link(host, dev, "iommu_group", PCI_BUS "/%s/iommu_group", addr);
-    pci_link(host, dev, addr);
+    shk_pci_link(host, dev, addr);
+    shk_pci_bars(host, dev, addr);
+    shk_pci_aer(host, dev, addr);
     json_object_set_new(dev, "parents", parents ? parents : json_null());
     return dev;
 }
@@ -216,7 +161,7 @@ static void pci_add_bridges(const struct shk_host *host, json_t *devices)
             if (pci_find(devices, addr) || pci_id_read(host, addr, &id, NULL) != 0)
                 continue;
             json_t *bridge = pci_device(host, addr, &id, "bridge");
-            json_object_set_new(bridge, "acs", pci_acs(host, bridge, addr));
+            shk_pci_acs(host, bridge, addr);
             json_array_append_new(devices, bridge);
         }
     }

@@ -8,6 +8,7 @@ static const struct shk_probe *const probes[] = {
     &shk_probe_container,
     &shk_probe_kernel,
     &shk_probe_iommu,
+    &shk_probe_cpufreq,
     &shk_probe_limits,
     &shk_probe_cgroup,
     &shk_probe_net,
@@ -24,6 +25,7 @@ static const struct shk_probe *const probes[] = {
      * before the quick NCCL scan */
     &shk_probe_libfabric,
     &shk_probe_topology,
+    &shk_probe_nvservices,
     &shk_probe_nccl,
     /* derived: a plugin is judged against the NCCL that would load it */
     &shk_probe_plugin,

@@ -130,13 +130,13 @@ static void tree_keep(struct shk_facts *facts)
 }
 
 /* Facts of one run; every fact must survive the journey as JSON. */
-static struct shk_facts *tree_gather(const struct shk_probe *probe)
+static struct shk_facts *tree_gather(const struct shk_probe *probe, const struct shk_facts *known)
 {
     struct shk_error err = {""};
     struct shk_host *host;
     struct shk_facts *facts = shk_facts_create();
     cr_assert_eq(shk_host_open(&host, tree_root, &err), 0, "%s", err.text);
-    struct shk_probe_context ctx = {.host = host, .facts = facts};
+    struct shk_probe_context ctx = {.host = host, .known = known, .facts = facts};
     int rc = probe->run(&ctx, &err);
     cr_assert_eq(rc, 0, "%s: %s", probe->name, err.text);
     shk_host_close(host);
@@ -145,7 +145,12 @@ static struct shk_facts *tree_gather(const struct shk_probe *probe)
 
 const struct shk_facts *tree_run(const struct shk_probe *probe)
 {
-    struct shk_facts *facts = tree_gather(probe), *again = NULL;
+    return tree_run_known(probe, NULL);
+}
+
+const struct shk_facts *tree_run_known(const struct shk_probe *probe, const struct shk_facts *known)
+{
+    struct shk_facts *facts = tree_gather(probe, known), *again = NULL;
     struct shk_error err = {""};
     json_t *doc = shk_facts_to_json(facts);
     cr_assert_eq(shk_facts_from_json(&again, doc, &err), 0, "%s", err.text);
@@ -161,7 +166,7 @@ static void tree_child(const struct shk_probe *probe, int fd)
     if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setresgid(65534, 65534, 65534) != 0 ||
                            setresuid(65534, 65534, 65534) != 0))
         _exit(3);
-    struct shk_facts *facts = tree_gather(probe);
+    struct shk_facts *facts = tree_gather(probe, NULL);
     json_t *doc = shk_facts_to_json(facts);
     char *text = json_dumps(doc, JSON_COMPACT);
     size_t len = strlen(text);

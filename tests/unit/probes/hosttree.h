@@ -28,6 +28,9 @@ void tree_copy_capture(const char *name); /* of tests/captures */
 
 /* Runs a probe on the tree, in this process. The facts are those of this run alone. */
 const struct shk_facts *tree_run(const struct shk_probe *probe);
+/* … with the facts of earlier phases; may be NULL. */
+const struct shk_facts *tree_run_known(const struct shk_probe *probe,
+                                       const struct shk_facts *known);
 
 /* The same as user and group 65534 without privileges, in a child. */
 const struct shk_facts *tree_run_unprivileged(const struct shk_probe *probe);

@@ -218,6 +218,20 @@ Test(iommu, modes)
     }
 }
 
+Test(iommu, tables_of_the_firmware)
+{
+    tree_put("/sys/firmware/acpi/tables/DMAR", "secret\n");
+    tree_put("/sys/firmware/acpi/tables/DSDT", "secret\n");
+    tree_run(&shk_probe_iommu);
+    expect_json("kernel.iommu.acpi", "[\"DMAR\"]");
+    tree_remove("/sys/firmware/acpi");
+    tree_run(&shk_probe_iommu);
+    expect_absent("kernel.iommu.acpi");
+    tree_remove("/sys/firmware");
+    tree_run(&shk_probe_iommu);
+    expect_failed("kernel.iommu.acpi", "/sys/firmware");
+}
+
 Test(iommu, groups_name_their_devices)
 {
     group(10, "identity", "0000:c1:00.0");

@@ -39,7 +39,7 @@ Test(pci, healthy)
         "{\"addr\":\"0000:c1:00.0\",\"kind\":\"gpu-amd\",\"class\":\"0x038000\","
         "\"vendor\":\"0x1002\",\"device\":\"0x7408\",\"vf\":false,\"numa\":3,\"driver\":\"amdgpu\","
         "\"iommu_group\":\"11\",\"link_speed\":16.0,\"link_width\":8,\"max_link_speed\":16.0,"
-        "\"max_link_width\":16,\"parents\":[\"0000:c0:01.1\"]}",
+        "\"max_link_width\":16,\"parents\":[\"0000:c0:01.1\"],\"bars\":null,\"aer\":null}",
         0, NULL);
     cr_expect(json_equal(gpu, want));
     json_decref(want);
@@ -195,6 +195,10 @@ Test(pci, access_control_services)
     cr_expect(json_is_null(acs()));
     put_config(config, sizeof config);
     cr_expect(json_is_false(acs()));
+    /* the list at 0x34 begins with PCI Express (0x10): only then are there extended ones */
+    config[0x06] = 0x10;
+    config[0x34] = 0x40;
+    config[0x40] = 0x10;
     /* 0x100: AER (1), next 0x148: ACS (0xd) with control 0x1d, end */
     config[0x100] = 0x01;
     config[0x102] = 0x02;
@@ -206,7 +210,7 @@ Test(pci, access_control_services)
     put_config(config, sizeof config);
     cr_expect_eq(json_integer_value(json_object_get(acs(), "control")), 0x1d);
     /* a ring of capabilities must end, too */
-    memset(config, 0, sizeof config);
+    memset(config + 0x100, 0, sizeof config - 0x100);
     config[0x100] = 0x01;
     config[0x102] = 0x01;
     config[0x103] = 0x10;
@@ -219,14 +223,57 @@ Test(pci, access_control_services)
     cr_expect(json_is_false(acs()));
 }
 
+Test(pci, windows)
+{
+    healthy();
+    tree_put(GPU "/resource", "0x00001e0000000000 0x00001e0fffffffff 0x000000000014220c\n"
+                              "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+                              "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+                              "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+                              "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+                              "0x00000000f8500000 0x00000000f857ffff 0x0000000000040200\n"
+                              "0x00000000f8580000 0x00000000f859ffff 0x0000000000046200\n");
+    tree_run(&shk_probe_pci);
+    json_t *gpu = tree_item("pci.devices", "addr", "0000:c1:00.0");
+    json_t *want = json_pack("[I,i,i,i,i,i]", (json_int_t)64 << 30, 0, 0, 0, 0, 512 << 10);
+    cr_expect(json_equal(json_object_get(gpu, "bars"), want));
+    json_decref(want);
+    tree_put(GPU "/resource", "0x1000 0x0fff 0x0\n");
+    tree_run(&shk_probe_pci);
+    gpu = tree_item("pci.devices", "addr", "0000:c1:00.0");
+    cr_expect(json_is_null(json_object_get(gpu, "bars")));
+    cr_expect_not_null(json_object_get(json_object_get(gpu, "problems"), "bars"));
+}
+
+Test(pci, error_counters)
+{
+    healthy();
+    tree_put(GPU "/aer_dev_correctable", "RxErr 2\nBadTLP 0\nTOTAL_ERR_COR 2\n");
+    tree_put(GPU "/aer_dev_nonfatal", "Undefined 0\nCmpltTO 3\nTOTAL_ERR_NONFATAL 3\n");
+    tree_put(GPU "/aer_dev_fatal", "DLP 0\nTOTAL_ERR_FATAL 0\n");
+    tree_run(&shk_probe_pci);
+    json_t *gpu = tree_item("pci.devices", "addr", "0000:c1:00.0");
+    json_t *want = json_pack("{s:{s:i},s:{s:i},s:{}}", "correctable", "RxErr", 2, "nonfatal",
+                             "CmpltTO", 3, "fatal");
+    cr_expect(json_equal(json_object_get(gpu, "aer"), want));
+    json_decref(want);
+}
+
 Test(pci, damaged_files)
 {
     static const struct tree_victim victims[] = {
         {.path = GPU "/numa_node", .key = "pci.devices", .member = "numa"},
         {.path = GPU "/current_link_speed", .key = "pci.devices", .member = "link_speed"},
         {.path = GPU "/max_link_width", .key = "pci.devices", .member = "max_link_width"},
+        {.path = GPU "/resource", .key = "pci.devices", .member = "bars"},
+        {.path = GPU "/aer_dev_fatal", .key = "pci.devices", .member = "aer"},
     };
     healthy();
+    tree_put(GPU "/resource", "0x0 0xff 0x0\n0x0 0x0 0x0\n0x0 0x0 0x0\n0x0 0x0 0x0\n0x0 0x0 0x0\n"
+                              "0x0 0x0 0x0\n");
+    tree_put(GPU "/aer_dev_correctable", "RxErr 0\n");
+    tree_put(GPU "/aer_dev_nonfatal", "CmpltTO 0\n");
+    tree_put(GPU "/aer_dev_fatal", "DLP 0\n");
     tree_expect_damage(&shk_probe_pci, victims, sizeof victims / sizeof *victims);
 }
 

@@ -1,0 +1,286 @@
+/* Checks of the machine: PCI, kernel policies, services. Each with a healthy and a broken input. */
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NVIDIA    "'pci.count.gpu-nvidia': 2, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
+#define AMD       "'pci.count.gpu-amd': 2, 'pci.count.gpu-nvidia': 0, 'pci.count.neuron': 0, "
+#define NO_GPU    "'pci.count.gpu-nvidia': 0, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
+#define TWO_NODES "'host.numa': [{'node': 0}, {'node': 1}], "
+#define ONE_NODE  "'host.numa': [{'node': 0}], "
+
+/* A GPU and a NIC at two downstream ports of one switch below a root port. */
+#define PORT(addr, up, acs)                                                                        \
+    "{'addr': '" addr "', 'kind': 'bridge', 'parents': [" up "], 'link_width': 16, "               \
+    "'max_link_width': 16, 'link_speed': 32.0, 'max_link_speed': 32.0" acs "}, "
+#define SWITCH(acs)                                                                                \
+    PORT("0000:00:01.0", "", ", 'acs': false")                                                     \
+    PORT("0000:01:00.0", "'0000:00:01.0'", ", 'acs': false")                                       \
+    PORT("0000:02:00.0", "'0000:01:00.0', '0000:00:01.0'", acs)                                    \
+    PORT("0000:02:01.0", "'0000:01:00.0', '0000:00:01.0'", ", 'acs': {'control': 0}")
+#define END(addr, kind, port, more)                                                                \
+    "{'addr': '" addr "', 'kind': '" kind "', 'vf': false, 'parents': ['" port                     \
+    "', '0000:01:00.0', '0000:00:01.0']" more "}"
+#define LINK(w, s)                                                                                 \
+    ", 'link_width': " w ", 'link_speed': " s ", 'max_link_width': 16, 'max_link_speed': 32.0, "   \
+    "'numa': 0"
+#define DEVICES(acs, gpu, nic)                                                                     \
+    "'pci.devices': [" SWITCH(acs)                                                                 \
+        END("0000:03:00.0", "gpu-nvidia", "0000:02:00.0", gpu) ", " END("0000:04:00.0", "mlx5",    \
+                                                                        "0000:02:01.0", nic) "]"
+#define FULL LINK("16", "32.0")
+#define GPU_AT(numa)                                                                               \
+    "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'numa': " numa "}]"
+#define GPU_BAR(kind, bar)                                                                         \
+    "'pci.devices': [{'addr': '0000:03:00.0', 'kind': '" kind "', 'bars': [0, " bar                \
+    ", 0, 0, 0, 0]}], "
+#define SWITCHES "'pci.count.nvswitch': 4, "
+#define DRIVER   "'gpu.nvidia.driver': {'version': '550.54.15', 'open': true}, "
+#define CLOSED   "'gpu.nvidia.driver': {'version': '550.54.15', 'open': false}, "
+#define FM(run)  "'nvidia.fabricmanager.running': " run
+#define FABRIC(state)                                                                              \
+    "'nvml.devices': [{'pci': '0000:03:00.0', 'fabric': {'state': 'completed', 'status': 0, "      \
+    "'domain': true}}, {'pci': '0000:04:00.0', 'fabric': {'state': '" state                        \
+    "', 'status': 0, 'domain': true}}]"
+#define CHANNEL(rw) ", 'dev.nvidia-caps-imex-channels/channel0': {'type': 'char', 'rw': " rw "}"
+#define NO_CHANNEL  ", 'dev.nvidia-caps-imex-channels/channel0': {'state': 'absent'}"
+#define TWO_IFACES                                                                                 \
+    "'net.ifaces': [{'name': 'hsn0', 'up': true, 'addrs': [{'family': 'inet', 'addr': "            \
+    "'10.1.0.1', 'prefix': 16}]}, {'name': 'hsn1', 'up': true, 'addrs': [{'family': 'inet', "      \
+    "'addr': '10.1.7.2', 'prefix': 16}]}], "
+#define APART                                                                                      \
+    "'net.ifaces': [{'name': 'hsn0', 'up': true, 'addrs': [{'family': 'inet', 'addr': "            \
+    "'10.1.0.1', 'prefix': 16}]}, {'name': 'hsn1', 'up': true, 'addrs': [{'family': 'inet', "      \
+    "'addr': '10.2.7.2', 'prefix': 16}]}], "
+#define SYSCTLS(rp, som, over, maps, zone)                                                         \
+    "'sysctl.net.ipv4.conf.all.rp_filter': " rp ", 'sysctl.net.core.somaxconn': " som              \
+    ", 'sysctl.vm.overcommit_memory': " over ", 'sysctl.vm.max_map_count': " maps                  \
+    ", 'sysctl.vm.zone_reclaim_mode': " zone
+#define GOVERNOR(name, driver)                                                                     \
+    "'host.cpufreq.governors': {'performance': 60, '" name                                         \
+    "': 4}, 'host.cpufreq.drivers': {'" driver "': 64}"
+
+static const struct machine_case {
+    const char *name, *id, *setting, *facts;
+    enum shk_verdict verdict; /* SHK_VERDICT_COUNT: no row at all */
+    const char *says;
+} cases[] = {
+    {"ACS on", "pci.acs", "pcie-acs", NVIDIA DEVICES(", 'acs': {'control': 29}", FULL, FULL),
+     SHK_FAIL, "setpci -s 0000:02:00.0 ECAP_ACS+6.w=0000"},
+    {"ACS names the bits", "pci.acs", "pcie-acs",
+     NVIDIA DEVICES(", 'acs': {'control': 29}", FULL, FULL), SHK_FAIL, "(ReqRedir CmpltRedir)"},
+    {"ACS without redirection", "pci.acs", "pcie-acs",
+     NVIDIA DEVICES(", 'acs': {'control': 1}", FULL, FULL), SHK_PASS, "between 1 pairs"},
+    {"ACS not there", "pci.acs", "pcie-acs", NVIDIA DEVICES(", 'acs': false", FULL, FULL), SHK_PASS,
+     NULL},
+    {"ACS not readable", "pci.acs", "pcie-acs",
+     NVIDIA DEVICES(", 'acs': null, 'problems': {'acs': 'root only'}", FULL, FULL), SHK_UNKNOWN,
+     "root only"},
+    {"ACS in a guest", "pci.acs", "pcie-acs",
+     NVIDIA "'host.virt': 'kvm', " DEVICES(", 'acs': {'control': 29}", FULL, FULL), SHK_NA,
+     "virtual machine"},
+    {"ACS without a common switch", "pci.acs", "pcie-acs",
+     NVIDIA "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'parents': "
+            "['0000:00:01.0']}, {'addr': '0000:04:00.0', 'kind': 'mlx5', 'parents': "
+            "['0000:00:02.0']}]",
+     SHK_NA, "no GPU shares"},
+    {"ACS, nothing read", "pci.acs", "pcie-acs",
+     NVIDIA "'pci.devices': {'state': 'failed', 'reason': 'no sysfs'}", SHK_UNKNOWN, "no sysfs"},
+    {"ACS without GPU", "pci.acs", "pcie-acs", NO_GPU "'pci.devices': []", SHK_NA, "no GPU"},
+
+    {"links full", "pci.link", "PCIe links", NVIDIA DEVICES("", FULL, FULL), SHK_PASS,
+     "3 at full width and speed"},
+    {"GPU at x8", "pci.link", "PCIe link of 0000:03:00.0",
+     NVIDIA DEVICES("", LINK("8", "32.0"), FULL), SHK_WARN, "expected x16"},
+    {"a link that is bad leaves no pass", "pci.link", "PCIe links",
+     NVIDIA DEVICES("", LINK("8", "32.0"), FULL), SHK_VERDICT_COUNT, NULL},
+    {"NIC at a lower speed", "pci.link", "PCIe link of 0000:04:00.0",
+     NVIDIA DEVICES("", FULL, LINK("16", "16.0")), SHK_WARN, "x16 at 32 GT/s"},
+    {"idle GPU", "pci.link", "PCIe links", NVIDIA DEVICES("", LINK("16", "2.5"), FULL), SHK_PASS,
+     "idle GPUs not judged"},
+    {"slot of eight lanes", "pci.link", "PCIe links",
+     NVIDIA "'pci.devices': [{'addr': '0000:00:01.0', 'kind': 'bridge', 'parents': [], "
+            "'link_width': 8, 'max_link_width': 8}, {'addr': '0000:03:00.0', 'kind': "
+            "'gpu-nvidia', 'parents': ['0000:00:01.0'], 'link_width': 8, 'max_link_width': 16}]",
+     SHK_PASS, "1 at full"},
+    {"links of a guest", "pci.link", "PCIe links",
+     NVIDIA "'host.virt': 'kvm', " DEVICES("", LINK("1", "2.5"), FULL), SHK_NA, "made-up"},
+    {"links not shown", "pci.link", "PCIe links",
+     NVIDIA DEVICES("", ", 'link_width': null", ", 'link_width': null"), SHK_PASS, "2 more do not"},
+
+    {"no errors", "pci.errors", "PCIe errors",
+     NVIDIA DEVICES("",
+                    ", 'aer': {'correctable': {'BadTLP': 9}, 'nonfatal': {'UnsupReq': 2}, "
+                    "'fatal': {}}",
+                    ""),
+     SHK_PASS, "none at 1"},
+    {"lost transfers", "pci.errors", "PCIe errors of 0000:03:00.0",
+     NVIDIA DEVICES("",
+                    ", 'aer': {'correctable': {}, 'nonfatal': {'CmpltTO': 3}, 'fatal': "
+                    "{'DLP': 1}}",
+                    ""),
+     SHK_WARN, "1 fatal DLP, 3 non-fatal CmpltTO"},
+    {"errors not counted", "pci.errors", "PCIe errors", NVIDIA DEVICES("", FULL, FULL), SHK_NA,
+     "counts no errors"},
+
+    {"NUMA known", "pci.numa", "NUMA nodes of devices", NVIDIA TWO_NODES GPU_AT("1"), SHK_PASS,
+     "known for 1"},
+    {"NUMA -1", "pci.numa", "NUMA nodes of devices", NVIDIA TWO_NODES GPU_AT("-1"), SHK_WARN,
+     "nic-numa-unknown"},
+    {"NUMA -1 in a guest", "pci.numa", "NUMA nodes of devices",
+     NVIDIA TWO_NODES "'host.virt': 'kvm', " GPU_AT("-1"), SHK_WARN, "vm-topology-missing"},
+    {"NUMA -1, one node", "pci.numa", "NUMA nodes of devices", NVIDIA ONE_NODE GPU_AT("-1"), SHK_NA,
+     "one NUMA node"},
+    {"NUMA not read", "pci.numa", "NUMA nodes of devices", NVIDIA TWO_NODES GPU_AT("null"),
+     SHK_UNKNOWN, "do not tell"},
+
+    {"whole window", "gpu.bar", "gpu-bar1-size",
+     AMD GPU_BAR("gpu-amd", "137438953472") "'gpu.amd.devices': [{'pci': '0000:03:00.0', "
+                                            "'memory': 68702699520}]",
+     SHK_PASS, "1 GPUs"},
+    {"small window", "gpu.bar", "gpu-bar1-size",
+     AMD GPU_BAR("gpu-amd", "268435456") "'gpu.amd.devices': [{'pci': '0000:03:00.0', 'memory': "
+                                         "68702699520}]",
+     SHK_WARN, "Above 4G"},
+    {"small window of NVIDIA", "gpu.bar", "gpu-bar1-size",
+     NVIDIA GPU_BAR("gpu-nvidia", "268435456") "'nvml.devices': [{'pci': '0000:03:00.0', "
+                                               "'memory': 16106127360}]",
+     SHK_NA, "15 GiB"},
+    {"window not known", "gpu.bar", "gpu-bar1-size",
+     NVIDIA "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'bars': null}]",
+     SHK_UNKNOWN, NULL},
+
+    {"peermem closed driver", "kernel.peermem", "nvidia_peermem",
+     NVIDIA CLOSED "'pci.count.mlx5': 8, 'host.kernel': '6.8.0', 'kernel.module.nvidia_peermem': "
+                   "{'state': 'absent'}, 'kernel.module.nv_peer_mem': {'state': 'absent'}",
+     SHK_FAIL, "closed kernel modules"},
+    {"peermem open driver", "kernel.peermem", "nvidia_peermem",
+     NVIDIA DRIVER "'pci.count.mlx5': 8, 'host.kernel': '6.8.0', 'kernel.module.nvidia_peermem': "
+                   "{'state': 'absent'}",
+     SHK_PASS, "dma-buf"},
+    {"peermem not registered", "kernel.peermem", "nvidia_peermem",
+     NVIDIA "'pci.count.mlx5': 8, 'kernel.module.nvidia_peermem': {'refcount': 0}, "
+            "'kernel.memory_peers': ['amdkfd']",
+     SHK_WARN, "peermem-not-registered"},
+    {"peermem of EFA", "kernel.peermem", "efa_nv_peermem",
+     NVIDIA "'pci.count.efa': 4, 'host.kernel': '5.4.0', 'kernel.module.efa_nv_peermem': "
+            "{'state': 'absent'}",
+     SHK_FAIL, "modprobe efa_nv_peermem"},
+    {"dma-buf of AMD", "kernel.dmabuf", "CONFIG_PCI_P2PDMA",
+     AMD "'pci.count.mlx5': 1, 'kernel.config': {'PCI_P2PDMA': 'y', 'DMABUF_MOVE_NOTIFY': 'y'}",
+     SHK_PASS, NULL},
+    {"no dma-buf of AMD", "kernel.dmabuf", "CONFIG_PCI_P2PDMA",
+     AMD "'pci.count.mlx5': 1, 'kernel.config': {'PCI_P2PDMA': 'n', 'DMABUF_MOVE_NOTIFY': null}",
+     SHK_WARN, "PCI_P2PDMA=n, DMABUF_MOVE_NOTIFY=n"},
+    {"peer memory of AMD", "kernel.dmabuf", "CONFIG_PCI_P2PDMA",
+     AMD "'pci.count.mlx5': 1, 'kernel.memory_peers': ['amdkfd']", SHK_PASS, "amdkfd"},
+    {"dma-buf of AMD not read", "kernel.dmabuf", "CONFIG_PCI_P2PDMA", AMD "'pci.count.mlx5': 1",
+     SHK_UNKNOWN, NULL},
+
+    {"fabric set up", "gpu.fabric_manager", "nvidia-fabricmanager",
+     NVIDIA SWITCHES FABRIC("completed"), SHK_PASS, "completed on 2"},
+    {"fabric in progress", "gpu.fabric_manager", "nvidia-fabricmanager",
+     NVIDIA SWITCHES FABRIC("in progress"), SHK_FAIL, "in progress on 1 of 2"},
+    {"fabric manager down", "gpu.fabric_manager", "nvidia-fabricmanager",
+     NVIDIA SWITCHES FM("false"), SHK_FAIL, "fabric-manager-down"},
+    {"fabric manager up", "gpu.fabric_manager", "nvidia-fabricmanager", NVIDIA SWITCHES FM("true"),
+     SHK_PASS, "running"},
+    {"fabric manager of another version", "gpu.fabric_manager", "nvidia-fabricmanager",
+     NVIDIA SWITCHES DRIVER "'nvidia.fabricmanager.version': '535.54.03', " FM("true"), SHK_FAIL,
+     "fabric-manager-version-mismatch"},
+    {"fabric manager out of sight", "gpu.fabric_manager", "nvidia-fabricmanager",
+     NVIDIA SWITCHES FM("{'state': 'failed', 'reason': 'container'}"), SHK_UNKNOWN, "container"},
+    {"no NVSwitch", "gpu.fabric_manager", "nvidia-fabricmanager",
+     NVIDIA "'pci.count.nvswitch': {'state': 'absent'}, " FM("false"), SHK_NA, "no NVSwitch"},
+
+    {"IMEX channel", "gpu.imex", "nvidia-imex", NVIDIA FABRIC("completed") CHANNEL("true"),
+     SHK_PASS, NULL},
+    {"no IMEX channel", "gpu.imex", "nvidia-imex", NVIDIA FABRIC("completed") NO_CHANNEL, SHK_FAIL,
+     "imex-channel-missing"},
+    {"IMEX channel of others", "gpu.imex", "nvidia-imex",
+     NVIDIA FABRIC("completed") CHANNEL("false"), SHK_FAIL, "may not be opened"},
+    {"IMEX stopped", "gpu.imex", "nvidia-imex",
+     NVIDIA "'nvidia.imex.nodes': 18, 'nvidia.imex.running': false" CHANNEL("true"), SHK_FAIL,
+     "systemctl start nvidia-imex"},
+    {"IMEX not needed", "gpu.imex", "nvidia-imex", NVIDIA "'nvidia.imex.nodes': 0" NO_CHANNEL,
+     SHK_NA, NULL},
+    {"IMEX not read", "gpu.imex", "nvidia-imex", NVIDIA FABRIC("completed"), SHK_UNKNOWN, NULL},
+
+    {"GDRCopy there", "gpu.gdrcopy", "gdrdrv",
+     NVIDIA "'env.NCCL_GDRCOPY_ENABLE': '1', 'dev.gdrdrv': {'rw': true}", SHK_PASS, NULL},
+    {"GDRCopy missing", "gpu.gdrcopy", "gdrdrv",
+     NVIDIA "'env.NCCL_GDRCOPY_ENABLE': '1', 'dev.gdrdrv': {'state': 'absent'}", SHK_WARN,
+     "modprobe gdrdrv"},
+    {"GDRCopy not asked for", "gpu.gdrcopy", "gdrdrv",
+     NVIDIA "'env.NCCL_GDRCOPY_ENABLE': '0', 'dev.gdrdrv': {'state': 'absent'}", SHK_NA, NULL},
+
+    {"governor", "kernel.governor", "cpu-governor", GOVERNOR("schedutil", "acpi-cpufreq"), SHK_PASS,
+     "schedutil (4)"},
+    {"powersave", "kernel.governor", "cpu-governor", GOVERNOR("powersave", "acpi-cpufreq"),
+     SHK_WARN, "cpupower"},
+    {"powersave of intel_pstate", "kernel.governor", "cpu-governor",
+     GOVERNOR("powersave", "intel_pstate"), SHK_PASS, "processor itself"},
+    {"no governor", "kernel.governor", "cpu-governor",
+     "'host.cpufreq.governors': {'state': 'absent'}", SHK_NA, NULL},
+    {"governor not read", "kernel.governor", "cpu-governor",
+     "'host.cpufreq.governors': {'state': 'failed', 'reason': 'denied'}", SHK_UNKNOWN, "denied"},
+    {"huge pages by madvise", "kernel.thp", "transparent_hugepage",
+     "'kernel.thp': 'always', 'kernel.thp_defrag': 'madvise'", SHK_PASS, "defrag madvise"},
+    {"huge pages that stall", "kernel.thp", "transparent_hugepage",
+     "'kernel.thp': 'always', 'kernel.thp_defrag': 'always'", SHK_WARN, "compact"},
+    {"huge pages unknown", "kernel.thp", "transparent_hugepage",
+     "'kernel.thp': {'state': 'failed', 'reason': 'denied'}", SHK_UNKNOWN, "denied"},
+    {"huge pages free", "kernel.hugepages", "vm.nr_hugepages",
+     "'env.FI_EFA_USE_HUGE_PAGE': '1', 'hugepages.2048': {'total': 100, 'free': 40}", SHK_PASS,
+     "40 of 100"},
+    {"huge pages used up", "kernel.hugepages", "vm.nr_hugepages",
+     "'env.FI_EFA_USE_HUGE_PAGE': '1', 'hugepages.2048': {'total': 100, 'free': 0}", SHK_WARN,
+     "0 of 100"},
+    {"huge pages not asked for", "kernel.hugepages", "vm.nr_hugepages",
+     "'hugepages.2048': {'total': 0, 'free': 0}", SHK_NA, NULL},
+
+    {"sysctls", "kernel.sysctl", "sysctls",
+     NVIDIA TWO_IFACES "'job.ranks': 64, " SYSCTLS("2", "4096", "0", "65530", "0"), SHK_PASS,
+     "5 looked at"},
+    {"strict filter, interfaces apart", "kernel.sysctl", "sysctls",
+     NVIDIA APART SYSCTLS("1", "4096", "0", "65530", "0"), SHK_PASS, NULL},
+    {"strict filter", "kernel.sysctl", "net.ipv4.conf.all.rp_filter",
+     NVIDIA TWO_IFACES SYSCTLS("1", "4096", "0", "65530", "0"), SHK_WARN, "hsn0 and hsn1"},
+    {"short queue", "kernel.sysctl", "net.core.somaxconn",
+     NVIDIA "'job.ranks': 1024, " SYSCTLS("2", "128", "0", "65530", "0"), SHK_WARN, "1024"},
+    {"no overcommit", "kernel.sysctl", "vm.overcommit_memory",
+     NVIDIA SYSCTLS("2", "4096", "2", "65530", "0"), SHK_WARN, "0 or 1"},
+    {"no overcommit without GPU", "kernel.sysctl", "sysctls",
+     NO_GPU SYSCTLS("2", "4096", "2", "65530", "0"), SHK_PASS, NULL},
+    {"few mappings", "kernel.sysctl", "vm.max_map_count",
+     NVIDIA SYSCTLS("2", "4096", "0", "1024", "0"), SHK_WARN, "65530"},
+    {"local reclaim", "kernel.sysctl", "vm.zone_reclaim_mode",
+     NVIDIA SYSCTLS("2", "4096", "0", "65530", "1"), SHK_WARN, "stall"},
+    {"sysctls not read", "kernel.sysctl", "sysctls",
+     "'sysctl.vm.max_map_count': {'state': 'failed', 'reason': 'denied'}", SHK_UNKNOWN, NULL},
+};
+
+Test(machine, cases)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct machine_case *c = &cases[i];
+        struct shk_findings *findings = support_run(support_config(), "single-node", c->facts);
+        const struct shk_finding *f = support_find(findings, c->id, c->setting);
+        char *text = f ? support_text(f) : NULL;
+        if (c->verdict == SHK_VERDICT_COUNT) {
+            cr_expect_null(f, "%s: %s", c->name, text);
+        } else {
+            cr_expect_not_null(f, "%s: no row", c->name);
+            cr_expect(f && f->verdict == c->verdict, "%s: %s", c->name, text);
+            cr_expect(!c->says || (text && strstr(text, c->says)), "%s: lacks \"%s\": %s", c->name,
+                      c->says, text);
+            cr_expect(!f || c->verdict == SHK_PASS || c->verdict == SHK_NA ||
+                          c->verdict == SHK_UNKNOWN || (f->why && f->fix),
+                      "%s: neither why nor fix", c->name);
+        }
+        free(text);
+        shk_findings_destroy(findings);
+    }
+}
