@@ -11,6 +11,7 @@
 #include "probes/elfdeps.h"
 #include "probes/libcopies.h"
 #include "probes/libfabric_ask.h"
+#include "probes/libfabric_dl.h"
 #include "probes/libfabric_file.h"
 
 #include <errno.h>
@@ -37,8 +38,7 @@ static const char *const fabric_dirs[] = {
 
 struct fabric {
     struct shk_probe_context *ctx;
-    int rc;     /* first failure of a write */
-    json_t *dl; /* rows of fabric.dl_providers */
+    int rc; /* first failure of a write */
 };
 
 static void fabric_note(struct fabric *f, int rc)
@@ -128,7 +128,13 @@ static json_t *fabric_core_providers(const struct fabric *f, const json_t *liste
         if (of && path && strcmp(of, path) == 0)
             fabric_merge(names, json_object_get(copy, "links"), NULL);
     }
-    fabric_merge(names, shk_facts_get_array(f->ctx->facts, "fabric.dl_providers"), "name");
+    json_array_foreach(shk_facts_get_array(f->ctx->facts, "fabric.dl_providers"), i, copy)
+    {
+        json_t *usable =
+            json_is_null(json_object_get(copy, "problem")) ? json_pack("[O]", copy) : NULL;
+        fabric_merge(names, usable, "name");
+        json_decref(usable);
+    }
     return names;
 }
 
@@ -293,40 +299,6 @@ out:
     return rc;
 }
 
-static int fabric_dl_file(const char *path, void *arg)
-{
-    struct fabric *f = arg;
-    const char *base = strrchr(path, '/') + 1;
-    size_t n = strlen(base);
-    if (n > 9)
-        json_array_append_new(f->dl,
-                              json_pack("{s:o, s:o}", "path", shk_json_text(path, strlen(path)),
-                                        "name", shk_json_text(base + 3, n - 9)));
-    return 0;
-}
-
-/* Providers built as plug-ins: lib<name>-fi.so in FI_PROVIDER_PATH, or libfabric/ beside the
- * library. */
-static void fabric_dl_providers(struct fabric *f, const char *provider_path,
-                                const struct shk_libcopy *chosen)
-{
-    const char *slash = chosen ? strrchr(chosen->path, '/') : NULL;
-    char *own =
-        slash ? shk_strf("%.*s/libfabric", (int)(slash - chosen->path), chosen->path) : NULL;
-    const char *list = provider_path ? provider_path : own;
-    f->dl = json_array();
-    for (const char *p = list; p && *p;) {
-        size_t n = strcspn(p, ":");
-        char *pattern = n && *p == '/' ? shk_strf("%.*s/lib*-fi.so", (int)n, p) : NULL;
-        if (pattern)
-            shk_host_glob(f->ctx->host, pattern, fabric_dl_file, f);
-        free(pattern);
-        p += n + (p[n] == ':');
-    }
-    fabric_put(f, "fabric.dl_providers", f->dl, list ? list : "");
-    free(own);
-}
-
 static void fabric_write_env(struct fabric *f, const char *filter, const char *provider_path)
 {
     fabric_note(f, shk_facts_text(f->ctx->facts, "fabric.filter", filter, "FI_PROVIDER"));
@@ -410,7 +382,9 @@ static int fabric_run(struct shk_probe_context *ctx, struct shk_error *err)
     if (rc)
         goto out;
     fabric_write_env(&f, filter, provider_path);
-    fabric_dl_providers(&f, provider_path, shk_libcopies_chosen(&copies));
+    fabric_put(&f, "fabric.dl_providers",
+               shk_libfabric_dl(search, provider_path, shk_libcopies_chosen(&copies)),
+               provider_path ? "FI_PROVIDER_PATH" : fabric_soname);
     /* the loader is asked even when we found nothing: it may know better (hwcaps, preloads) */
     if (ctx->executes)
         rc = fabric_ask_live(&f, filter, err);

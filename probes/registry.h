@@ -26,6 +26,7 @@ extern const struct shk_probe shk_probe_nccl;
 extern const struct shk_probe shk_probe_nvservices;
 extern const struct shk_probe shk_probe_plugin;
 extern const struct shk_probe shk_probe_topology;
+extern const struct shk_probe shk_probe_verbs;
 extern const struct shk_probe shk_probe_why;
 
 #endif

@@ -15,21 +15,29 @@ static const char *const states[] = {
 };
 
 void shk_step_add(json_t *steps, const char *step, enum shk_step_state state, const char *detail,
-                  const char *observedf, ...)
+                  const char *whatf, ...)
 {
-    char *observed = NULL;
+    char *what = NULL;
     va_list args;
-    va_start(args, observedf);
-    if (vasprintf(&observed, observedf, args) < 0)
-        observed = NULL;
+    va_start(args, whatf);
+    if (vasprintf(&what, whatf, args) < 0)
+        what = NULL;
     va_end(args);
     json_t *row = json_pack("{s:s, s:s}", "step", step, "state", states[state]);
-    if (observed)
-        json_object_set_new(row, "observed", shk_json_text(observed, strlen(observed)));
+    if (what)
+        json_object_set_new(row, "what", shk_json_text(what, strlen(what)));
     if (detail && *detail)
         json_object_set_new(row, "detail", shk_json_text(detail, strlen(detail)));
     json_array_append_new(steps, row);
-    free(observed);
+    free(what);
+}
+
+void shk_step_where(json_t *steps, const char *where)
+{
+    size_t count = json_array_size(steps);
+    if (count && where && *where)
+        json_object_set_new(json_array_get(steps, count - 1), "where",
+                            shk_json_text(where, strlen(where)));
 }
 
 const char *shk_step_first_broken(const json_t *steps)

@@ -28,7 +28,8 @@ static const struct shk_why_kind why_kinds[] = {
      .verbs_class = true,
      .driver = "efa",
      .fork_vars = efa_fork,
-     .every_link = true},
+     .every_link = true,
+     .capability = true},
     {.name = "cxi",
      .adapter = "Slingshot NIC (PCI 17db:0501 or 1590:0371)",
      .count_key = "pci.count.cxi",
@@ -87,6 +88,19 @@ const char *shk_why_reason(const struct shk_facts *known, const char *key)
     if (!shk_facts_get(known, key, &fact))
         return "nobody looked";
     return fact.reason ? fact.reason : "not of the expected type";
+}
+
+const char *shk_why_env(const struct shk_why *why, const char *name)
+{
+    char key[96];
+    snprintf(key, sizeof key, "env.%s", name);
+    return shk_facts_get_text(why->known, key);
+}
+
+const char *shk_why_member(const json_t *row, const char *name)
+{
+    const char *text = json_string_value(json_object_get(row, name));
+    return text ? text : "";
 }
 
 enum { WHY_MAX = 16, WHY_MAX_NAME = 64 };

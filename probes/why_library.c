@@ -7,12 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *library_member(const json_t *row, const char *name)
-{
-    const char *text = json_string_value(json_object_get(row, name));
-    return text ? text : "";
-}
-
 static char *library_join(const json_t *names)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
@@ -34,25 +28,54 @@ static char *library_other(const struct shk_why *why, const char *path)
     json_t *copy;
     json_array_foreach(shk_facts_get_array(why->known, "fabric.copies"), i, copy)
     {
-        const char *other = library_member(copy, "path");
+        const char *other = shk_why_member(copy, "path");
         if (strcmp(other, path) != 0 &&
             shk_why_list_names(json_object_get(copy, "links"), why->provider))
-            return shk_strf("%s (%s) has it", other, library_member(copy, "version"));
+            return shk_strf("%s (%s) has it", other, shk_why_member(copy, "version"));
     }
     return NULL;
+}
+
+/* The file of a provider that is built as one; NULL when there is none. */
+static json_t *library_plugin(const struct shk_why *why)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(shk_facts_get_array(why->known, "fabric.dl_providers"), i, row)
+    {
+        if (shk_why_names(why->provider, shk_why_member(row, "name")))
+            return row;
+    }
+    return NULL;
+}
+
+/* FI_PROVIDER_PATH takes the place of the library's own directory. */
+static char *library_plugin_text(const struct shk_why *why)
+{
+    const char *path = shk_facts_get_text(why->known, "fabric.provider_path");
+    const json_t *plugin = library_plugin(why);
+    if (plugin)
+        return shk_strf("as the file %s", shk_why_member(plugin, "path"));
+    return path ? shk_strf("FI_PROVIDER_PATH=%s holds no lib%s-fi.so", path, why->provider) : NULL;
 }
 
 static void library_missing(struct shk_why *why)
 {
     const char *path = shk_facts_get_text(why->known, "fabric.path");
     const char *version = shk_facts_get_text(why->known, "fabric.version");
-    char *other = library_other(why, path ? path : "");
+    const char *broken = shk_why_member(library_plugin(why), "problem");
+    char *other = library_other(why, path ? path : ""), *searched = library_plugin_text(why);
     char *have = library_join(shk_facts_get_array(why->known, "fabric.core_providers"));
-    char *it_has = shk_strf("it has: %s", have ? have : "");
-    shk_step_add(why->steps, "library", SHK_STEP_BROKEN, other ? other : it_has,
-                 "%s (%s) has no provider %s", path ? path : "libfabric.so.1",
-                 version ? version : "version unknown", why->provider);
+    char *it_has = shk_strf("%s%sit has: %s", searched ? searched : "", searched ? "; " : "",
+                            have ? have : "");
+    if (*broken)
+        shk_step_add(why->steps, "library", SHK_STEP_BROKEN, searched, "%s", broken);
+    else
+        shk_step_add(why->steps, "library", SHK_STEP_BROKEN, other ? other : it_has,
+                     "%s (%s) has no provider %s", path ? path : "libfabric.so.1",
+                     version ? version : "version unknown", why->provider);
     free(other);
+    free(searched);
     free(have);
     free(it_has);
 }
@@ -84,26 +107,29 @@ static void library_has(struct shk_why *why)
                      fact.reason ? fact.reason : "not found");
         free(other);
     } else if (core && library_all_parts(core, why->provider)) {
-        shk_step_add(why->steps, "library", SHK_STEP_OK, NULL, "%s (%s) has it",
+        char *plugin = library_plugin(why) ? library_plugin_text(why) : NULL;
+        shk_step_add(why->steps, "library", SHK_STEP_OK, plugin, "%s (%s) has it",
                      path ? path : "libfabric.so.1", version ? version : "version unknown");
+        free(plugin);
     } else if (core) {
         library_missing(why);
     } else {
         shk_step_add(why->steps, "library", SHK_STEP_UNKNOWN, NULL, "%s",
                      shk_why_reason(why->known, "fabric.core_providers"));
     }
+    shk_step_where(why->steps, path ? path : "libfabric.so.1");
 }
 
 static void library_loads(struct shk_why *why)
 {
     json_t *problems = shk_facts_get_array(why->known, "fabric.problems");
     json_t *problem = shk_facts_get_object(why->known, "fabric.problem");
-    const char *first = library_member(json_array_get(problems, 0), "text");
+    const char *first = shk_why_member(json_array_get(problems, 0), "text");
     if (*first)
         shk_step_add(why->steps, "dependencies", SHK_STEP_BROKEN, NULL, "%s", first);
     else if (problem)
-        shk_step_add(why->steps, "dependencies", SHK_STEP_BROKEN, library_member(problem, "call"),
-                     "%s", library_member(problem, "text"));
+        shk_step_add(why->steps, "dependencies", SHK_STEP_BROKEN, shk_why_member(problem, "call"),
+                     "%s", shk_why_member(problem, "text"));
     else if (problems)
         shk_step_add(why->steps, "dependencies", SHK_STEP_OK, NULL, "libfabric loads");
     else if (shk_facts_get_array(why->known, "fabric.providers"))
@@ -111,6 +137,7 @@ static void library_loads(struct shk_why *why)
     else
         shk_step_add(why->steps, "dependencies", SHK_STEP_UNKNOWN, NULL, "%s",
                      shk_why_reason(why->known, "fabric.problems"));
+    shk_step_where(why->steps, shk_facts_get_text(why->known, "fabric.path"));
 }
 
 static const char *library_filter_text(const struct shk_why *why)
@@ -147,6 +174,7 @@ static void library_filter(struct shk_why *why)
     else
         shk_step_add(why->steps, "filter", SHK_STEP_OK, NULL, "FI_PROVIDER=%s lets it through",
                      filter);
+    shk_step_where(why->steps, "FI_PROVIDER");
 }
 
 void shk_why_library_steps(struct shk_why *why)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* What libfabric offers with FI_PROVIDER as it is, or, when that is in the way, without it: the
  * steps after the filter are about the node, not about the variable. */
@@ -20,22 +21,39 @@ static json_t *offer_list(const struct shk_why *why, const char *member)
     return shk_facts_get_array(why->known, key);
 }
 
+/* The provider's own words: its first line in libfabric's log ("efa:fabric:…"). */
+static const char *offer_log(const struct shk_why *why)
+{
+    size_t i, n = strlen(why->provider);
+    json_t *line;
+    json_array_foreach(shk_facts_get_array(why->known, "fabric.log"), i, line)
+    {
+        const char *text = json_string_value(line);
+        if (text && strncasecmp(text, why->provider, n) == 0 && text[n] == ':')
+            return text;
+    }
+    return NULL;
+}
+
 static bool offer_getinfo(struct shk_why *why)
 {
     json_t *providers = offer_list(why, "providers");
     json_t *getinfo = shk_facts_get_object(why->known, "fabric.getinfo");
     const char *text = json_string_value(json_object_get(getinfo, "text"));
     bool plain = shk_why_filtered(why) && shk_facts_get_object(why->known, "fabric.unfiltered");
-    const char *how = plain ? "FI_PROVIDER taken out" : NULL;
+    const char *how = plain ? "FI_PROVIDER taken out" : NULL, *log = offer_log(why);
+    bool offered = providers && shk_why_list_names(providers, why->provider);
     if (!providers)
         shk_step_add(why->steps, "getinfo", SHK_STEP_UNKNOWN, NULL, "%s",
                      shk_why_reason(why->known, "fabric.providers"));
-    else if (shk_why_list_names(providers, why->provider))
+    else if (offered)
         shk_step_add(why->steps, "getinfo", SHK_STEP_OK, how, "fi_getinfo offers it");
     else
-        shk_step_add(why->steps, "getinfo", SHK_STEP_BROKEN, how, "fi_getinfo offers nothing: %s",
+        shk_step_add(why->steps, "getinfo", SHK_STEP_BROKEN, log ? log : how,
+                     "fi_getinfo offers nothing: %s",
                      text && strcmp(text, "success") != 0 ? text : "other providers only");
-    return providers && shk_why_list_names(providers, why->provider);
+    shk_step_where(why->steps, "fi_getinfo");
+    return offered;
 }
 
 static bool offer_has_gpu(const struct shk_why *why)
@@ -123,19 +141,34 @@ static void offer_count(const struct shk_why *why, struct offer_domains *d)
     }
 }
 
+/* The job may have been given, or have asked for, some of the devices only. */
+static bool offer_selected(const struct shk_why *why)
+{
+    static const char *const variables[] = {"FI_EFA_IFACE", "FI_CXI_DEVICE_NAME",
+                                            "SLINGSHOT_DEVICES", "FI_VERBS_IFACE"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        if (shk_why_env(why, variables[i]))
+            return true;
+    }
+    return false;
+}
+
 static void offer_domain_step(struct shk_why *why, const struct offer_domains *d)
 {
     size_t nics = json_array_size(why->devices);
     char detail[64] = "";
     if (why->kind && nics && d->count != nics)
         snprintf(detail, sizeof detail, "%zu devices on this node", nics);
+    bool too_few = why->kind && why->kind->every_link && d->count < nics && !offer_selected(why);
     if (!offer_list(why, "domains"))
         shk_step_add(why->steps, "domains", SHK_STEP_UNKNOWN, NULL, "%s",
                      shk_why_reason(why->known, "fabric.domains"));
     else if (!d->count)
         shk_step_add(why->steps, "domains", SHK_STEP_BROKEN, detail, "none");
     else
-        shk_step_add(why->steps, "domains", SHK_STEP_OK, detail, "%zu", d->count);
+        shk_step_add(why->steps, "domains", too_few ? SHK_STEP_BROKEN : SHK_STEP_OK, detail, "%zu",
+                     d->count);
+    shk_step_where(why->steps, "fi_getinfo");
 }
 
 static bool offer_port_up(const json_t *port)
@@ -185,6 +218,7 @@ static void offer_link(struct shk_why *why)
     else
         shk_step_add(why->steps, "link", SHK_STEP_OK, down.len ? shk_strbuf_text(&down) : NULL,
                      "%zu of %zu up", up, total);
+    shk_step_where(why->steps, why->kind->verbs_class ? "/sys/class/infiniband" : "/sys/class/cxi");
     shk_strbuf_free(&down);
 }
 
@@ -216,6 +250,7 @@ void shk_why_offer_steps(struct shk_why *why)
     struct offer_domains *d = calloc(1, sizeof *d);
     bool offered = offer_getinfo(why);
     offer_hints(why, offered);
+    shk_step_where(why->steps, "fi_getinfo");
     if (!d)
         return;
     offer_count(why, d);
@@ -223,6 +258,7 @@ void shk_why_offer_steps(struct shk_why *why)
     if (why->kind) {
         offer_link(why);
         offer_mtu(why, d);
+        shk_step_where(why->steps, d->mtu_high ? "fi_getinfo" : NULL);
     }
     free(d);
 }

@@ -16,6 +16,7 @@ struct shk_why_kind {
     const char *const *fork_vars; /* variables that make fork() safe; NULL-terminated */
     bool every_link;              /* each link should be up; else one is enough */
     bool service;                 /* needs a network service from the launcher (CXI) */
+    bool capability;              /* libefa tells what its devices can do */
 };
 
 /* NULL for a provider that needs no device of its own (tcp, shm …). */
@@ -30,7 +31,9 @@ struct shk_why {
     bool no_adapter; /* the PCI step is broken: the host steps after it do not apply */
 };
 
-void shk_why_host_steps(struct shk_why *why); /* pci, module, device, node, limits, fork, service */
+/* pci, module, device, node, userlib, limits; then, where they apply, fork, capability, service */
+void shk_why_host_steps(struct shk_why *why);
+void shk_why_job_steps(struct shk_why *why);     /* limits, fork, capability, service */
 void shk_why_library_steps(struct shk_why *why); /* library, dependencies, filter */
 void shk_why_offer_steps(struct shk_why *why);   /* getinfo, hints, domains, link, mtu */
 
@@ -40,6 +43,12 @@ bool shk_why_list_names(const json_t *names, const char *provider);
 
 /* Reason why a key has no value, for "unknown" rows: the fact's own, or "nobody looked". */
 const char *shk_why_reason(const struct shk_facts *known, const char *key);
+
+/* Text of env.<name>, NULL when it is not set. */
+const char *shk_why_env(const struct shk_why *why, const char *name);
+
+/* Text member of an object, "" when there is none. */
+const char *shk_why_member(const json_t *row, const char *name);
 
 /* Is FI_PROVIDER in the way? */
 bool shk_why_filtered(const struct shk_why *why);

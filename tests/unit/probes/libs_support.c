@@ -114,11 +114,11 @@ const char *step_text(const json_t *steps, const char *step)
     buf[0] = '\0';
     json_array_foreach(steps, i, row)
     {
-        const char *observed = json_string_value(json_object_get(row, "observed"));
+        const char *what = json_string_value(json_object_get(row, "what"));
         const char *detail = json_string_value(json_object_get(row, "detail"));
         if (strcmp(json_string_value(json_object_get(row, "step")), step) == 0)
             snprintf(buf, 65536, "%s: %s%s%s", json_string_value(json_object_get(row, "state")),
-                     observed ? observed : "", detail ? " | " : "", detail ? detail : "");
+                     what ? what : "", detail ? " | " : "", detail ? detail : "");
     }
     return buf;
 }

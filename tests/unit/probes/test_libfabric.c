@@ -151,10 +151,53 @@ Test(libfabric, copies_are_told_apart_by_file)
         "\"path\":\"/opt/cray/libfabric/2.6/lib64/libfabric.so.1\",\"version\":"
         "\"2.6.0\",\"via\":\"directory\"}]");
     cr_expect_str_eq(fact_text(facts, "fabric.dl_providers"),
-                     "[{\"name\":\"cxi\",\"path\":\"/mod/libfabric/libcxi-fi.so\"}]");
+                     "[{\"name\":\"cxi\",\"path\":\"/mod/libfabric/libcxi-fi.so\",\"problem\":"
+                     "\"/mod/libfabric/libcxi-fi.so: text file (\\\"a provider\\\"), not a shared "
+                     "object\"}]");
+    cr_expect_null(strstr(fact_text(facts, "fabric.core_providers"), "cxi"));
     /* a captured library is never executed */
     cr_expect(mentions(facts, "fabric.providers", "failed: a captured library is not executed"));
     shk_facts_destroy(facts);
+}
+
+/* Each form of FI_PROVIDER_PATH, and what libfabric does without it. */
+Test(libfabric, providers_that_are_files)
+{
+    static const struct {
+        const char *path, *names;
+    } cases[] = {
+        {.path = "/p", .names = "cxi! efa verbs!"},
+        {.path = "@/p", .names = "cxi! efa verbs!"},
+        {.path = "/none:/p", .names = "cxi! efa verbs!"},
+        {.path = "/none", .names = ""},
+        {.path = "+/p/libefa-fi.so", .names = "efa tcp"}, /* one file, then the default */
+        {.path = "+/p/gone-fi.so:/none", .names = ""},
+        {.path = NULL, .names = "tcp"},
+    };
+    capture_copy("mod/libfabric.so.1", FAKES "/fabric_old/libfabric.so.1");
+    capture_copy("mod/libfabric/libtcp-fi.so", FAKES "/provider_dl/libefa-fi.so");
+    capture_copy("p/libefa-fi.so", FAKES "/provider_dl/libefa-fi.so");
+    capture_copy("p/libcxi-fi.so", FAKES "/provider_dl/libcxi-fi.so");
+    capture_copy("p/libverbs-fi.so", FAKES "/provider_dl/libverbs-fi.so");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char environ[256], names[128] = "";
+        size_t k;
+        json_t *row;
+        snprintf(environ, sizeof environ, "{\"LD_LIBRARY_PATH\": \"/mod\"%s%s%s}",
+                 cases[i].path ? ", \"FI_PROVIDER_PATH\": \"" : "",
+                 cases[i].path ? cases[i].path : "", cases[i].path ? "\"" : "");
+        capture_environ(environ);
+        struct shk_facts *facts = probe_facts(&shk_probe_libfabric, capture_root, NULL, false, 0);
+        json_array_foreach(shk_facts_get_array(facts, "fabric.dl_providers"), k, row)
+        {
+            size_t n = strlen(names);
+            bool bad = !json_is_null(json_object_get(row, "problem"));
+            snprintf(names + n, sizeof names - n, "%s%s%s", n ? " " : "",
+                     json_string_value(json_object_get(row, "name")), bad ? "!" : "");
+        }
+        cr_expect_str_eq(names, cases[i].names, "%s: %s", environ, names);
+        shk_facts_destroy(facts);
+    }
 }
 
 Test(libfabric, no_library_at_all)

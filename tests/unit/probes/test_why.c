@@ -15,6 +15,9 @@ static const char efa_node[] =
     "   'uverbs': 'uverbs1', 'ports': [{'state': 'ACTIVE'}]}],"
     " 'dev.infiniband/uverbs0': {'mode': '0666', 'uid': 0, 'gid': 0, 'rw': true},"
     " 'dev.infiniband/uverbs1': {'mode': '0666', 'uid': 0, 'gid': 0, 'rw': true},"
+    " 'verbs.path': '/lib/libibverbs.so.1', 'verbs.fork': 'unneeded',"
+    " 'verbs.devices': [{'name': 'rdmap16s27', 'rdma_read': true, 'rdma_write': true},"
+    "   {'name': 'rdmap32s27', 'rdma_read': true, 'rdma_write': false}],"
     " 'limits.memlock': {'soft': -1, 'hard': -1}, 'host.kernel': '6.5.0-1020-aws',"
     " 'host.ids': {'euid': 1000}, 'pci.count.gpu-nvidia': 8,"
     " 'fabric.path': '/opt/amazon/efa/lib/libfabric.so.1', 'fabric.version': '1.22.0',"
@@ -37,6 +40,7 @@ static const char cxi_node[] =
     " 'host.ids': {'euid': 1000}, 'job.scheduler': 'slurm', 'pci.count.gpu-amd': 8,"
     " 'env.SLINGSHOT_VNIS': '2037', 'env.SLINGSHOT_SVC_IDS': '5,5',"
     " 'fabric.path': '/opt/cray/lib/libfabric.so.1', 'fabric.version': '1.20.1',"
+    " 'fabric.needed': [{'name': 'libcxi.so.1', 'path': '/usr/lib64/libcxi.so.1'}],"
     " 'fabric.core_providers': ['cxi', 'tcp'], 'fabric.problems': [], 'fabric.providers': ['cxi'],"
     " 'fabric.domains': [{'provider': 'cxi', 'domain': 'cxi0', 'mtu': 2048},"
     "   {'provider': 'cxi', 'domain': 'cxi1', 'mtu': 2048}],"
@@ -49,6 +53,8 @@ static const char verbs_node[] =
     "   'uverbs': 'uverbs1', 'ports': [{'state': 'DOWN'}]}],"
     " 'dev.infiniband/uverbs0': {'rw': true}, 'dev.infiniband/uverbs1': {'rw': true},"
     " 'limits.memlock': {'soft': -1, 'hard': -1}, 'host.kernel': '5.15.0',"
+    " 'verbs.path': '/lib/libibverbs.so.1', 'verbs.fork': 'unneeded',"
+    " 'verbs.devices': [{'name': 'mlx5_0'}, {'name': 'mlx5_1'}],"
     " 'fabric.path': '/usr/lib/libfabric.so.1', 'fabric.version': '1.17.0',"
     " 'fabric.core_providers': ['verbs', 'ofi_rxm'], 'fabric.problems': [],"
     " 'fabric.providers': ['verbs;ofi_rxm'],"
@@ -82,13 +88,22 @@ static struct shk_facts *node(const char *text, const char *key, const char *val
     return facts;
 }
 
-static struct shk_facts *why(const char *text, const char *key, const char *value)
+/* The chains of that node; `without` (may be NULL) is a fact that says "absent". */
+static struct shk_facts *why_without(const char *text, const char *key, const char *value,
+                                     const char *without)
 {
     struct shk_facts *known = node(text, key, value), *facts = shk_facts_create();
+    if (without)
+        shk_facts_absent(known, without, "test", "there is none");
     struct shk_probe_context ctx = {.known = known, .facts = facts};
     cr_assert_eq(shk_probe_why.run(&ctx, NULL), 0);
     shk_facts_destroy(known);
     return facts;
+}
+
+static struct shk_facts *why(const char *text, const char *key, const char *value)
+{
+    return why_without(text, key, value, NULL);
 }
 
 static const char *first_broken(const json_t *steps)
@@ -109,9 +124,9 @@ Test(why, healthy_nodes_have_no_broken_link)
         const char *key, *text;
         const char *steps; /* how many are "ok" of all */
     } cases[] = {
-        {.key = "why.efa", .text = efa_node, .steps = "14 of 14"},
-        {.key = "why.cxi", .text = cxi_node, .steps = "15 of 15"},
-        {.key = "why.verbs", .text = verbs_node, .steps = "14 of 14"},
+        {.key = "why.efa", .text = efa_node, .steps = "16 of 16"},
+        {.key = "why.cxi", .text = cxi_node, .steps = "16 of 16"},
+        {.key = "why.verbs", .text = verbs_node, .steps = "15 of 15"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct shk_facts *facts = why(cases[i].text, NULL, NULL);
@@ -133,6 +148,7 @@ Test(why, first_broken_link)
 {
     static const struct {
         const char *node, *chain, *key, *value, *step, *text;
+        const char *without; /* a fact that is absent besides */
     } cases[] = {
         {.node = efa_node,
          .chain = "why.efa",
@@ -151,7 +167,14 @@ Test(why, first_broken_link)
          .key = "kernel.module.efa",
          .value = "{'state': 'absent', 'reason': 'not loaded'}",
          .step = "module",
-         .text = "kernel module efa: not loaded"},
+         .text = "kernel module efa: not loaded | ib_uverbs",
+         .without = "rdma.devices"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "kernel.module.efa",
+         .value = "{'state': 'absent', 'reason': 'not loaded'}",
+         .step = "nothing",
+         .text = ""}, /* it made its devices: then it is there under another name */
         {.node = efa_node,
          .chain = "why.efa",
          .key = "rdma.devices",
@@ -163,13 +186,33 @@ Test(why, first_broken_link)
          .key = "dev.infiniband/uverbs1",
          .value = "{'mode': '0660', 'uid': 0, 'gid': 110, 'rw': false}",
          .step = "node",
-         .text = "/dev/infiniband/uverbs1 may not be opened (mode 0660, owner 0, group 110)"},
+         .text = "/dev/infiniband/uverbs1 may not be opened (mode 0660, owner 0, group 110) | "
+                 "1 of 2 can be opened"},
         {.node = efa_node,
          .chain = "why.efa",
          .key = "dev.infiniband/uverbs0",
          .value = "{'state': 'absent', 'reason': 'none'}",
          .step = "node",
          .text = "/dev/infiniband/uverbs0 does not exist"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "verbs.devices",
+         .value = "[{'name': 'rdmap16s27', 'rdma_read': true, 'rdma_write': true}]",
+         .step = "userlib",
+         .text = "libibverbs does not list rdmap32s27 (driver efa)"},
+        {.node = efa_node,
+         .chain = "why.efa",
+         .key = "verbs.path",
+         .value = "{'state': 'absent', 'reason': 'libibverbs.so.1: not found'}",
+         .step = "userlib",
+         .text = "libibverbs.so.1: not found",
+         .without = "verbs.devices"},
+        {.node = cxi_node,
+         .chain = "why.cxi",
+         .key = "fabric.needed",
+         .value = "[{'name': 'libc.so.6', 'path': '/c'}, {'name': 'libcxi.so.1', 'path': null}]",
+         .step = "userlib",
+         .text = "libcxi.so.1 is nowhere"},
         {.node = efa_node,
          .chain = "why.efa",
          .key = "limits.memlock",
@@ -233,6 +276,12 @@ Test(why, first_broken_link)
          .text = "none | 2 devices on this node"},
         {.node = efa_node,
          .chain = "why.efa",
+         .key = "fabric.domains",
+         .value = "[{'provider': 'efa', 'domain': 'rdmap16s27-rdm'}]",
+         .step = "domains",
+         .text = "1 | 2 devices on this node"},
+        {.node = efa_node,
+         .chain = "why.efa",
          .key = "env.FI_EFA_USE_HUGE_PAGE",
          .value = "'1'",
          .step = "nothing",
@@ -242,7 +291,8 @@ Test(why, first_broken_link)
          .key = "kernel.module.cxi_user",
          .value = "{'state': 'absent', 'reason': 'not loaded'}",
          .step = "module",
-         .text = "kernel module cxi_user"},
+         .text = "kernel module cxi_user",
+         .without = "dev.cxi0"},
         {.node = cxi_node,
          .chain = "why.cxi",
          .key = "dev.cxi1",
@@ -273,7 +323,8 @@ Test(why, first_broken_link)
          .key = "kernel.module.ib_uverbs",
          .value = "{'state': 'absent', 'reason': 'not loaded'}",
          .step = "module",
-         .text = "ib_uverbs"},
+         .text = "kernel module ib_uverbs",
+         .without = "dev.infiniband/uverbs0"},
         {.node = verbs_node,
          .chain = "why.verbs",
          .key = "rdma.devices",
@@ -290,7 +341,8 @@ Test(why, first_broken_link)
          .text = "down: mlx5_0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct shk_facts *facts = why(cases[i].node, cases[i].key, cases[i].value);
+        struct shk_facts *facts =
+            why_without(cases[i].node, cases[i].key, cases[i].value, cases[i].without);
         json_t *steps = shk_facts_get_array(facts, cases[i].chain);
         const char *broken = first_broken(steps);
         cr_expect_str_eq(broken, cases[i].step, "%zu %s: %s: %s", i, cases[i].key, broken,
@@ -421,4 +473,74 @@ Test(why, facts_of_the_wrong_type_do_no_harm)
             NULL, NULL);
     cr_expect_gt(json_array_size(shk_facts_get_array(facts, "why.efa")), 8);
     shk_facts_destroy(facts);
+}
+
+Test(why, the_providers_own_words)
+{
+    struct shk_facts *facts =
+        why("{'fabric.providers': ['tcp'], 'fabric.getinfo': {'rc': 0, 'text': 'success'},"
+            " 'fabric.log': ['core:core:x', 'cxi:core:cxip_info_alloc():1<warn> no service'],"
+            " 'fabric.core_providers': ['cxi']}",
+            NULL, NULL);
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.cxi"), "getinfo"),
+                     "broken: fi_getinfo offers nothing: other providers only | "
+                     "cxi:core:cxip_info_alloc():1<warn> no service");
+    shk_facts_destroy(facts);
+}
+
+Test(why, providers_that_are_files)
+{
+    static const char node_text[] =
+        "{'fabric.path': '/l/libfabric.so.1', 'fabric.version': '2.1.0',"
+        " 'fabric.core_providers': ['tcp', 'efa'], 'fabric.provider_path': '/p',"
+        " 'fabric.dl_providers': [{'name': 'efa', 'path': '/p/libefa-fi.so', 'problem': null},"
+        "  {'name': 'cxi', 'path': '/p/libcxi-fi.so', 'problem': 'it needs libcxi.so.1'}]}";
+    struct shk_facts *facts = why(node_text, NULL, NULL);
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.efa"), "library"),
+                     "ok: /l/libfabric.so.1 (2.1.0) has it | as the file /p/libefa-fi.so");
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.cxi"), "library"),
+                     "broken: it needs libcxi.so.1 | as the file /p/libcxi-fi.so");
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.verbs"), "library"),
+                     "broken: /l/libfabric.so.1 (2.1.0) has no provider verbs | "
+                     "FI_PROVIDER_PATH=/p holds no libverbs-fi.so; it has: tcp, efa");
+    shk_facts_destroy(facts);
+}
+
+Test(why, what_efa_devices_can_do)
+{
+    struct shk_facts *facts = why(efa_node, NULL, NULL);
+    json_t *steps = shk_facts_get_array(facts, "why.efa");
+    cr_expect_str_eq(step_text(steps, "capability"), "ok: RDMA read: yes, RDMA write: no");
+    cr_expect_str_eq(step_text(steps, "pci"), "ok: 2 on the PCI bus | device 0xefa2");
+    shk_facts_destroy(facts);
+    facts = why("{'pci.count.efa': 1, 'env.FI_EFA_USE_DEVICE_RDMA': '1',"
+                " 'verbs.devices': [{'name': 'rdma0', 'rdma_read': false, 'rdma_write': false}]}",
+                NULL, NULL);
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.efa"), "capability"),
+                     "broken: FI_EFA_USE_DEVICE_RDMA is on, but a device has no RDMA read | "
+                     "libfabric aborts then");
+    shk_facts_destroy(facts);
+    facts = why("{'pci.count.efa': 1, 'verbs.devices': [{'name': 'rdma0',"
+                " 'problem': 'ibv_open_device: Permission denied'}]}",
+                NULL, NULL);
+    cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.efa"), "capability"),
+                     "unknown: ibv_open_device: Permission denied");
+    shk_facts_destroy(facts);
+}
+
+Test(why, every_row_says_where)
+{
+    static const char *const chains[] = {"why.efa", "why.cxi", "why.verbs"};
+    const char *const nodes[] = {efa_node, cxi_node, verbs_node};
+    for (size_t c = 0; c < 3; c++) {
+        struct shk_facts *facts = why(nodes[c], NULL, NULL);
+        size_t i;
+        json_t *row;
+        json_array_foreach(shk_facts_get_array(facts, chains[c]), i, row)
+        {
+            cr_expect(json_is_string(json_object_get(row, "where")), "%s: %s", chains[c],
+                      json_string_value(json_object_get(row, "step")));
+        }
+        shk_facts_destroy(facts);
+    }
 }

@@ -1,0 +1,79 @@
+#include "libs_support.h"
+#include "probes/registry.h"
+
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <string.h>
+
+/* A library that is already loaded under that name is the one that dlopen() then takes. */
+static void preload(const char *kind)
+{
+    static const char *const names[] = {"libibverbs.so.1", "libefa.so.1"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[512];
+        snprintf(path, sizeof path, FAKES "/verbs_%s/%s", kind, names[i]);
+        cr_assert_not_null(dlopen(path, RTLD_NOW | RTLD_LOCAL), "%s", dlerror());
+    }
+}
+
+/* What the kernel lists: two EFA devices and a ConnectX. */
+static struct shk_facts *verbs(const char *kind)
+{
+    struct shk_facts *known = shk_facts_create();
+    json_t *rows =
+        json_pack("[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}]", "name", "rdmap16s27", "driver", "efa",
+                  "name", "rdmap32s27", "driver", "efa", "name", "mlx5_0", "driver", "mlx5_core");
+    shk_facts_present(known, "rdma.devices", rows, NULL, "test");
+    preload(kind);
+    struct shk_facts *facts = probe_facts(&shk_probe_verbs, NULL, known, false, 0);
+    shk_facts_destroy(known);
+    return facts;
+}
+
+Test(verbs, devices_their_capabilities_and_fork)
+{
+    struct shk_facts *facts = verbs("plain");
+    cr_expect_str_eq(fact_text(facts, "verbs.devices"),
+                     "[{\"max_rdma_size\":1073741824,\"name\":\"rdmap16s27\",\"rdma_read\":true,"
+                     "\"rdma_write\":true},{\"max_rdma_size\":1073741824,\"name\":"
+                     "\"rdmap32s27\",\"rdma_read\":true,\"rdma_write\":false},{\"name\":"
+                     "\"mlx5_0\"}]");
+    cr_expect_str_eq(fact_text(facts, "verbs.fork"), "\"unneeded\"");
+    cr_expect_not_null(strstr(fact_text(facts, "verbs.path"), "verbs_plain/libibverbs.so.1"));
+    shk_facts_destroy(facts);
+}
+
+Test(verbs, a_device_without_its_driver_is_not_listed)
+{
+    struct shk_facts *facts = verbs("no_driver");
+    cr_expect_eq(json_array_size(shk_facts_get_array(facts, "verbs.devices")), 1);
+    shk_facts_destroy(facts);
+}
+
+Test(verbs, what_cannot_be_opened_says_why)
+{
+    struct shk_facts *facts = verbs("no_open");
+    cr_expect_not_null(strstr(fact_text(facts, "verbs.devices"),
+                              "\"problem\":\"ibv_open_device: Permission denied\""),
+                       "%s", fact_text(facts, "verbs.devices"));
+    cr_expect_null(strstr(fact_text(facts, "verbs.devices"), "rdma_read"));
+    shk_facts_destroy(facts);
+}
+
+Test(verbs, an_old_library_cannot_tell_about_fork)
+{
+    struct shk_facts *facts = verbs("old");
+    cr_expect_not_null(strstr(fact_text(facts, "verbs.fork"), "absent: libibverbs is older"));
+    shk_facts_destroy(facts);
+}
+
+Test(verbs, without_devices_nothing_is_loaded)
+{
+    struct shk_facts *known = shk_facts_create();
+    shk_facts_absent(known, "rdma.devices", "test", "none");
+    struct shk_facts *facts = probe_facts(&shk_probe_verbs, NULL, known, false, 0);
+    cr_expect_str_eq(fact_text(facts, "verbs.devices"), "absent: the kernel has no RDMA device");
+    cr_expect_null(dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD));
+    shk_facts_destroy(facts);
+    shk_facts_destroy(known);
+}
