@@ -181,13 +181,17 @@ static int verbs_run(struct shk_probe_context *ctx, struct shk_error *err)
     struct shk_error why = {""};
     struct shk_fact fact;
     int rc = 0;
-    if (shk_facts_get(ctx->known, "rdma.devices", &fact) && fact.state == SHK_FACT_ABSENT) {
+    if (ctx->known && shk_facts_get(ctx->known, "rdma.devices", &fact) &&
+        fact.state == SHK_FACT_ABSENT) {
         static const char *const keys[] = {"verbs.path", "verbs.devices", "verbs.fork"};
         for (size_t i = 0; i < 3 && !rc; i++)
             rc = shk_facts_absent(ctx->facts, keys[i], "rdma.devices", none);
         return rc ? shk_error_sys(err, -rc, "facts of libibverbs") : 0;
     }
-    rc = shk_dynlib_open(&v.lib, &verbs_library, &v.ops, &why);
+    if (ctx->executes)
+        rc = shk_dynlib_open(&v.lib, &verbs_library, &v.ops, &why);
+    else
+        rc = shk_error_set(&why, ENODATA, "a captured library is not executed");
     if (rc) {
         rc = verbs_unavailable(ctx->facts, rc, &why);
     } else {
@@ -207,7 +211,6 @@ const struct shk_probe shk_probe_verbs = {
     .phase = SHK_PHASE_LIBRARY,
     .doc = "what libibverbs lists and whether it needs fork support; EFA capabilities",
     .provides = verbs_provides,
-    .needs_live = true,
     .deadline_ms = 5000,
     .run = verbs_run,
 };

@@ -67,6 +67,17 @@ Test(verbs, an_old_library_cannot_tell_about_fork)
     shk_facts_destroy(facts);
 }
 
+Test(verbs, captured_libraries_are_not_executed)
+{
+    capture_begin();
+    struct shk_facts *facts = probe_facts(&shk_probe_verbs, capture_root, NULL, false, 0);
+    cr_expect_str_eq(fact_text(facts, "verbs.path"), "failed: a captured library is not executed");
+    cr_expect_str_eq(fact_text(facts, "verbs.devices"),
+                     "failed: a captured library is not executed");
+    shk_facts_destroy(facts);
+    capture_end();
+}
+
 Test(verbs, without_devices_nothing_is_loaded)
 {
     struct shk_facts *known = shk_facts_create();
