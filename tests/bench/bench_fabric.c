@@ -1,0 +1,93 @@
+/* shakedown's own host all-reduce for tests/bench/run.py: its ranks may live in different network
+ * namespaces. Prints the facts collective.fabric.* as one JSON object.
+ *
+ * usage: bench_fabric RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]
+ * Ranks are dealt out to the namespaces in blocks; a namespace is a file such as /run/netns/a. */
+#include "collectives/fabric.h"
+#include "core/facts.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BENCH_DEADLINE_MS 300000U
+
+struct bench_spaces {
+    char **paths;
+    unsigned count;
+};
+
+/* Before a rank opens libfabric. */
+static void bench_enter(struct shk_job *job, enum shk_phase phase, void *arg)
+{
+    const struct bench_spaces *spaces = arg;
+    int fd = -1;
+
+    if (phase != SHK_PHASE_START || spaces->count == 0) {
+        return;
+    }
+    fd = open(spaces->paths[shk_job_rank(job) * spaces->count / shk_job_size(job)],
+              O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
+        shk_job_fail(job, errno, false, "cannot enter the network namespace");
+        _exit(1);
+    }
+    close(fd);
+}
+
+static int bench_print(const struct shk_facts *facts)
+{
+    const char *status = shk_facts_get_text(facts, "collective.fabric.status");
+    const char *reason = shk_facts_get_text(facts, "collective.fabric.reason");
+    json_t *out = json_object();
+    int rc = 0;
+
+    if (status == NULL || strcmp(status, "ok") != 0) {
+        fprintf(stderr, "bench_fabric: %s: %s\n", status != NULL ? status : "no status",
+                reason != NULL ? reason : "");
+        rc = 1;
+    }
+    json_object_set_new(out, "status", json_string(status));
+    json_object_set_new(out, "provider",
+                        json_string(shk_facts_get_text(facts, "collective.fabric.provider")));
+    json_object_set_new(out, "version",
+                        json_string(shk_facts_get_text(facts, "collective.fabric.version")));
+    json_object_set(out, "sizes", shk_facts_get_array(facts, "collective.fabric.sizes"));
+    json_dumpf(out, stdout, JSON_COMPACT);
+    json_decref(out);
+    putchar('\n');
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench_spaces spaces = {0};
+    struct shk_fabric_tweaks tweaks = {.at_phase = bench_enter, .at_phase_arg = &spaces};
+    struct shk_collective_options options = {.deadline_ms = BENCH_DEADLINE_MS};
+    struct shk_error err = {{0}};
+    struct shk_facts *facts = NULL;
+    int rc = 0;
+
+    if (argc < 5) {
+        fprintf(stderr, "usage: bench_fabric RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]\n");
+        return 2;
+    }
+    options.ranks = (unsigned)strtoul(argv[1], NULL, 10);
+    options.provider = argv[2];
+    options.min_bytes = strtoull(argv[3], NULL, 10);
+    options.max_bytes = strtoull(argv[4], NULL, 10);
+    spaces.paths = argv + 5;
+    spaces.count = (unsigned)argc - 5;
+    facts = shk_facts_create();
+    if (facts == NULL || shk_fabric_run(&options, &tweaks, facts, &err) != 0) {
+        fprintf(stderr, "bench_fabric: %s\n", err.text);
+        rc = 1;
+    } else {
+        rc = bench_print(facts);
+    }
+    shk_facts_destroy(facts);
+    return rc;
+}
