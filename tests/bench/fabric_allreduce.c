@@ -1,7 +1,7 @@
-/* shakedown's own host all-reduce for tests/bench/run.py: its ranks may live in different network
+/* shakedown's own host all-reduce for tests/bench/allreduce.py: its ranks may live in different network
  * namespaces. Prints the facts collective.fabric.* as one JSON object.
  *
- * usage: bench_fabric RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]
+ * usage: fabric_allreduce RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]
  * Ranks are dealt out to the namespaces in blocks; a namespace is a file such as /run/netns/a. */
 #include "collectives/fabric.h"
 #include "core/facts.h"
@@ -46,7 +46,7 @@ static int bench_print(const struct shk_facts *facts)
     int rc = 0;
 
     if (status == NULL || strcmp(status, "ok") != 0) {
-        fprintf(stderr, "bench_fabric: %s: %s\n", status != NULL ? status : "no status",
+        fprintf(stderr, "fabric_allreduce: %s: %s\n", status != NULL ? status : "no status",
                 reason != NULL ? reason : "");
         rc = 1;
     }
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     int rc = 0;
 
     if (argc < 5) {
-        fprintf(stderr, "usage: bench_fabric RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]\n");
+        fprintf(stderr, "usage: fabric_allreduce RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]\n");
         return 2;
     }
     options.ranks = (unsigned)strtoul(argv[1], NULL, 10);
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     spaces.count = (unsigned)argc - 5;
     facts = shk_facts_create();
     if (facts == NULL || shk_fabric_run(&options, &tweaks, facts, &err) != 0) {
-        fprintf(stderr, "bench_fabric: %s\n", err.text);
+        fprintf(stderr, "fabric_allreduce: %s\n", err.text);
         rc = 1;
     } else {
         rc = bench_print(facts);

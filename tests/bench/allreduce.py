@@ -4,8 +4,8 @@ runs (ours, theirs, ours, theirs ...). Both are measured alike: same data, barri
 statistic (tests/bench/mpi_allreduce.c). Per size the least time of the rounds is compared, which a
 busy machine disturbs least; --json has every round.
 
-  run.py BUILD_DIR --transport shm --ranks 2,4
-  run.py BUILD_DIR --transport tcp --hosts 2 --sizes 4:64M     two network namespaces joined by a
+  allreduce.py BUILD_DIR --transport shm --ranks 2,4
+  allreduce.py BUILD_DIR --transport tcp --hosts 2 --sizes 4:64M     two network namespaces joined by a
                                                               veth pair (root), removed at the end
 """
 import argparse, contextlib, json, os, pathlib, shutil, subprocess, sys, tempfile
@@ -80,19 +80,20 @@ class Theirs:
     def once(self, least, most):
         barrier = self.scratch / "barrier"
         barrier.write_bytes(bytes(65536))
-        env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "ASAN_OPTIONS": "detect_leaks=0"}  # of the MPI library
         pin = ["sh", "-c", 'exec taskset -c $((OMPI_COMM_WORLD_RANK % $(nproc))) "$0" "$@"'] \
             if self.run[0] == "ip" and self.ranks <= os.cpu_count() else []
         p = subprocess.run([*self.run, *pin, str(self.program), str(barrier), str(least), str(most)], env=env,
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=600)
         if p.returncode != 0:
-            sys.exit(f"run.py: mpirun ended with {p.returncode}")
+            sys.exit(f"allreduce.py: mpirun ended with {p.returncode}")
         return json.loads(p.stdout)
 
 
 class Ours:
     def __init__(self, build, transport, ranks, spaces, env):
-        self.head = [str(build / "tests/bench/bench_fabric"), str(ranks), transport]
+        self.head = [str(build / "tests/bench/fabric_allreduce"), str(ranks), transport]
         self.tail = [f"/run/netns/{name}" for name in spaces]
         self.env = {**os.environ, **env}
 
@@ -100,7 +101,7 @@ class Ours:
         p = subprocess.run([*self.head, str(least), str(most), *self.tail], env=self.env,
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=600)
         if p.returncode != 0:
-            sys.exit(f"run.py: bench_fabric ended with {p.returncode}")
+            sys.exit(f"allreduce.py: fabric_allreduce ended with {p.returncode}")
         return json.loads(p.stdout)
 
 
@@ -164,7 +165,7 @@ def main():
     options = p.parse_args()
     options.sizes = [size(s) for s in options.sizes.split(":")]
     if shutil.which("mpirun") is None or not (options.build / "tests/bench/mpi_allreduce").exists():
-        sys.exit("run.py: no Open MPI (packages openmpi-bin, libopenmpi-dev), or it was not there at build time")
+        sys.exit("allreduce.py: no Open MPI (packages openmpi-bin, libopenmpi-dev), or it was not there at build time")
     results = []
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, hosts(options.hosts) as spaces:
         for ranks in map(int, options.ranks.split(",")):
