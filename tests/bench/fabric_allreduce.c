@@ -1,5 +1,5 @@
-/* shakedown's own host all-reduce for tests/bench/allreduce.py: its ranks may live in different network
- * namespaces. Prints the facts collective.fabric.* as one JSON object.
+/* shakedown's own host all-reduce for tests/bench/allreduce.py: its ranks may live in different
+ * network namespaces. Prints the facts collective.fabric.* as one JSON object.
  *
  * usage: fabric_allreduce RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]
  * Ranks are dealt out to the namespaces in blocks; a namespace is a file such as /run/netns/a. */
