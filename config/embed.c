@@ -1,9 +1,9 @@
 /* Build tool: checks the YAML files of the catalogue and writes them as C tables.
  *
- *   shk_config_embed [--unchecked SECTION] OUT.c ROOT FILE...
- *       FILE is relative to ROOT, in a folder named like its section. References into SECTION,
- * which is still being written, need not resolve. shk_config_embed --markdown Prints the tables of
- * docs/config.md. */
+ *   shk_config_embed OUT.c ROOT FILE...
+ *       FILE is relative to ROOT, in a folder named like its section.
+ *   shk_config_embed --markdown
+ *       Prints the tables of docs/config.md. */
 #include "config/load.h"
 #include "core/strbuf.h"
 
@@ -69,27 +69,13 @@ static int embed_write(const char *path, const struct shk_strbuf *text, struct s
     return 0;
 }
 
-static void embed_drop_refs(struct shk_refs *refs, const char *folder)
-{
-    struct shk_ref **at = &refs->first;
-    while (*at)
-        if (strcmp(shk_sections[(*at)->section].folder, folder) == 0)
-            *at = (*at)->next;
-        else
-            at = &(*at)->next;
-    refs->tail = at;
-}
-
-static int embed_files(const char *output, const char *root, char **files, const char *unchecked,
-                       struct shk_error *err)
+static int embed_files(const char *output, const char *root, char **files, struct shk_error *err)
 {
     struct shk_strbuf text = SHK_STRBUF_INIT;
     struct shk_config *config = shk_config_create();
     int rc = config ? 0 : shk_error_set(err, ENOMEM, "out of memory");
     for (; !rc && *files; files++)
         rc = embed_add(config, root, *files, err);
-    if (!rc && unchecked)
-        embed_drop_refs(&config->refs, unchecked);
     if (!rc)
         rc = shk_config_finish(config, err);
     if (!rc) {
@@ -117,17 +103,11 @@ int main(int argc, char **argv)
         embed_markdown();
         return 0;
     }
-    const char *unchecked = NULL;
-    if (argc > 2 && strcmp(argv[1], "--unchecked") == 0) {
-        unchecked = argv[2];
-        argv += 2;
-        argc -= 2;
-    }
     if (argc < 3) {
         fprintf(stderr, "usage: %s OUT.c ROOT FILE...\n", argv[0]);
         return 2;
     }
-    if (embed_files(argv[1], argv[2], argv + 3, unchecked, &err) < 0) {
+    if (embed_files(argv[1], argv[2], argv + 3, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }

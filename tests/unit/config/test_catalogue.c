@@ -5,6 +5,7 @@
 #include "config/valid.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -93,17 +94,82 @@ Test(catalogue, profiles_can_be_chosen)
     }
 }
 
+/* Depth first; a cause must not come back to itself over its effects. */
+static bool leads_to(const char *from, const char *key, size_t depth)
+{
+    const struct shk_diagnosis *row = depth ? shk_config_diagnosis(config, from) : NULL;
+    for (const char *const *next = row ? row->explains : NULL; next && *next; next++)
+        if (strcmp(*next, key) == 0 || leads_to(*next, key, depth - 1))
+            return true;
+    return false;
+}
+
 Test(catalogue, causes_do_not_explain_each_other)
 {
     size_t count;
     const struct shk_diagnosis *rows = shk_config_diagnoses(config, &count);
     for (size_t i = 0; i < count; i++)
-        for (const char *const *key = rows[i].explains; key && *key; key++) {
+        cr_expect_not(leads_to(rows[i].key, rows[i].key, 8), "%s: %s explains itself",
+                      rows[i].place, rows[i].key);
+}
+
+Test(catalogue, every_diagnosis_says_how_it_shows_and_is_confirmed)
+{
+    size_t count;
+    const struct shk_diagnosis *rows = shk_config_diagnoses(config, &count);
+    cr_assert_gt(count, 140);
+    for (size_t i = 0; i < count; i++) {
+        const struct shk_diagnosis *row = &rows[i];
+        cr_expect(row->shows && row->confirm, "%s: %s", row->place, row->key);
+        for (const char *const *key = row->explains; key && *key; key++) {
             const struct shk_diagnosis *effect = shk_config_diagnosis(config, *key);
-            for (const char *const *back = effect ? effect->explains : NULL; back && *back; back++)
-                cr_expect_str_neq(*back, rows[i].key, "%s: %s explains it in turn", rows[i].place,
-                                  *key);
+            cr_expect(effect && !effect->benign, "%s: explains the harmless %s", row->place, *key);
+            cr_expect(!row->symptom || (effect && effect->symptom),
+                      "%s: a symptom explains the cause %s", row->place, *key);
         }
+    }
+}
+
+/* Quoted words of lines that speak of a diagnosis, in the source of a check. */
+static size_t keys_of_source(const char *path)
+{
+    char *data = NULL, *save = NULL;
+    size_t size = 0, found = 0;
+    struct shk_error err = {""};
+    cr_assert_eq(shk_config_read(path, &data, &size, &err), 0, "%s", err.text);
+    char *text = strndup(data, size);
+    free(data);
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        const char *word = strstr(line, "diagnosis");
+        word = word ? strchr(word, '"') : NULL;
+        size_t len = word ? strspn(word + 1, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+        if (!len || word[len + 1] != '"')
+            continue;
+        char *key = strndup(word + 1, len);
+        cr_expect_not_null(shk_config_diagnosis(config, key), "%s: %s", path, key);
+        free(key);
+        found++;
+    }
+    free(text);
+    return found;
+}
+
+Test(catalogue, diagnoses_of_the_checks_exist)
+{
+    size_t found = 0;
+    DIR *dir = opendir(SHK_TESTS_DIR "/../checks");
+    cr_assert_not_null(dir);
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+        size_t len = strlen(entry->d_name);
+        if (len < 2 || strcmp(entry->d_name + len - 2, ".c") != 0)
+            continue;
+        char *path = shk_strf("%s/../checks/%s", SHK_TESTS_DIR, entry->d_name);
+        cr_assert_not_null(path);
+        found += keys_of_source(path);
+        free(path);
+    }
+    closedir(dir);
+    cr_expect_gt(found, 10);
 }
 
 /* The generated tables and the YAML files say the same. */
