@@ -27,7 +27,7 @@ static void eval_library(const struct shk_check_context *ctx, struct shk_finding
     } else if (needs_fabric(ctx->profile)) {
         const char *provider = ctx->profile->providers[0];
         shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
-        row.diagnosis = shk_provider_diagnosis(provider, strlen(provider), SHK_PROVIDER_ABSENT);
+        row.diagnosis = shk_provider_diagnosis(provider, strlen(provider), SHK_PROVIDER_NO_DOMAIN);
         shk_row_text(&row.observed, "not found");
         shk_row_text(&row.expected, "libfabric with provider %s", provider);
         shk_row_text(&row.why, "%s",

@@ -15,7 +15,7 @@ enum shk_provider_state {
 enum shk_provider_state shk_provider_state(const struct shk_facts *facts, const char *provider,
                                            size_t len);
 
-/* Diagnosis key when `provider` is not usable. */
+/* Diagnosis key when `provider` is not usable, NULL when there is none. */
 const char *shk_provider_diagnosis(const char *provider, size_t len, enum shk_provider_state state);
 
 /* "libfabric /path (1.17.0)": a new string. */

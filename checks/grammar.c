@@ -334,7 +334,7 @@ static bool judge_names(const char *value, bool ports, struct shk_judged *judged
 {
     bool exclude, exact;
     const char *body = shk_grammar_list_body(value, &exclude, &exact);
-    judged->diagnosis = "socket-ifname-bad-syntax";
+    judged->diagnosis = ports ? "wrong-hca-selected" : "socket-ifname-bad-syntax";
     if (strncmp(value, "=^", 2) == 0)
         return judge(judged, SHK_VALUE_WRONG,
                      shk_strf("'^' must come before '=': here it is taken as part of a name"));

@@ -52,11 +52,13 @@ enum shk_provider_state shk_provider_state(const struct shk_facts *facts, const 
 
 const char *shk_provider_diagnosis(const char *provider, size_t len, enum shk_provider_state state)
 {
+    if (state == SHK_PROVIDER_ABSENT)
+        return "provider-not-compiled";
     if (len >= 3 && strncasecmp(provider, "cxi", 3) == 0)
         return "cxi-provider-absent";
     if (len >= 3 && strncasecmp(provider, "efa", 3) == 0)
         return "efa-provider-absent";
-    return state == SHK_PROVIDER_ABSENT ? "provider-not-compiled" : NULL;
+    return NULL;
 }
 
 char *shk_fabric_text(const struct shk_facts *facts)
@@ -96,12 +98,24 @@ static char *nearest_provider(const struct shk_facts *facts, const char *name)
     return near;
 }
 
+/* The profile names providers, and this is none of them. */
+static bool foreign_provider(const struct shk_profile *profile, const char *name)
+{
+    const char *const *p = profile->providers;
+    for (; p && *p; p++)
+        if (name_is(*p, name, strlen(name)))
+            return false;
+    return profile->providers && profile->providers[0];
+}
+
 static void say_unusable(const struct shk_check_context *ctx, struct shk_row *row, const char *name,
                          enum shk_provider_state state)
 {
     char *library = shk_fabric_text(ctx->facts), *have = shk_fabric_providers_text(ctx->facts);
     char *near = state == SHK_PROVIDER_ABSENT ? nearest_provider(ctx->facts, name) : NULL;
-    row->diagnosis = shk_provider_diagnosis(name, strlen(name), state);
+    row->diagnosis = foreign_provider(ctx->profile, name)
+                         ? "net-transport-forced"
+                         : shk_provider_diagnosis(name, strlen(name), state);
     if (state == SHK_PROVIDER_ABSENT) {
         shk_row_text(&row->why, "the loaded %s has no provider \"%s\"%s%s%s; it has: %s", library,
                      name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", have);
@@ -136,7 +150,7 @@ static bool resolve_exclusion(const struct shk_check_context *ctx, const char *l
             if (!len || !name_is(*p, start, len))
                 continue;
             shk_row_verdict(row, SHK_FAIL, SHK_DECLARED);
-            row->diagnosis = shk_provider_diagnosis(*p, strlen(*p), SHK_PROVIDER_ABSENT);
+            row->diagnosis = "net-transport-forced";
             shk_row_text(&row->why, "it excludes %s, which profile %s needs", *p,
                          ctx->profile->name);
             shk_row_text(&row->fix, "unset FI_PROVIDER");

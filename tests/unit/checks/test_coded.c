@@ -100,7 +100,7 @@ static const struct coded_case {
      FABRIC "'fabric.providers': ['verbs;ofi_rxm']", SHK_PASS, SHK_EFFECT, "offered"},
     {"provider not compiled", "test-fabric", "fabric.provider", "provider cxi",
      FABRIC "'fabric.providers': ['tcp'], 'fabric.core_providers': ['tcp', 'shm', 'efa']", SHK_FAIL,
-     SHK_EFFECT, "cxi-provider-absent"},
+     SHK_EFFECT, "provider-not-compiled"},
     {"provider without device", "test-fabric", "fabric.provider", "provider cxi",
      FABRIC NODES(2) "'fabric.providers': ['tcp'], 'fabric.core_providers': ['tcp', 'cxi'], "
                      "'pci.count.cxi': 0",
