@@ -80,6 +80,10 @@ static void eval_job(const struct shk_check_context *ctx, struct shk_findings *f
         shk_row_na(findings, &row, "not in a job");
         return;
     }
+    if (!tasks && ranks < 0 && nodes != 1) {
+        shk_row_unread(findings, &row, ctx->facts, "job.ranks");
+        return;
+    }
     shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
     if (tasks && uneven(tasks)) {
         row.verdict = SHK_WARN;
