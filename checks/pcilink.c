@@ -146,7 +146,7 @@ static void add_errors(struct shk_strbuf *out, const json_t *counts, const char 
     json_t *count;
     json_object_foreach((json_t *)counts, name, count)
     {
-        if (!harmless(name))
+        if (!harmless(name) && json_integer_value(count) > 0)
             shk_strbuf_printf(out, "%s%lld %s %s", out->len ? ", " : "",
                               (long long)json_integer_value(count), kind, name);
     }

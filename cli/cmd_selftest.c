@@ -37,8 +37,10 @@ int shk_cmd_selftest(const struct shk_options *options, int argc, char **argv)
     struct shk_selftest_report report = {
         .out = stdout, .verbose = options->verbose > 0, .area = "checks"};
     (void)argc, (void)argv;
-    if (shk_config_load(&config, NULL, NULL, &err) ||
-        shk_selftest_checks(config, shk_selftest_json, selftest_check_row, &report, &err)) {
+    int rc = shk_config_load(&config, NULL, NULL, &err);
+    for (size_t i = 0; !rc && shk_selftest_cases[i]; i++)
+        rc = shk_selftest_checks(config, shk_selftest_cases[i], selftest_check_row, &report, &err);
+    if (rc) {
         shk_say("%s", err.text);
         shk_config_free(config);
         return SHK_EXIT_INTERNAL;
