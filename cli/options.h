@@ -33,7 +33,7 @@ struct shk_options {
     const char *sizes;
     size_t min_bytes, max_bytes; /* from sizes */
     const char *shell;
-    bool quick;
+    bool quick, anonymize, all;
     long verbose;
     bool help, version;
     struct shk_texts env_files, log_files, facts_files;

@@ -1,5 +1,7 @@
 #include "cli/output.h"
 
+#include "cli/progress.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -14,6 +16,7 @@ void shk_say(const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(line.text, sizeof line.text, fmt, args);
     va_end(args);
+    shk_progress_clear();
     fprintf(stderr, "shakedown: %s\n", line.text);
 }
 
@@ -44,6 +47,7 @@ int shk_output_finish(struct shk_output *out, const char *path, struct shk_error
     const char *name = to_stdout ? "standard output" : path;
     int fd = -1, rc = fclose(out->stream) ? -errno : 0;
     out->stream = NULL;
+    shk_progress_clear();
     if (rc) {
         shk_error_sys(err, -rc, "output");
         goto out;

@@ -3,6 +3,7 @@
 #include "checks/check.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "collectives/collective.h"
 #include "core/host.h"
 #include "core/strbuf.h"
@@ -94,8 +95,8 @@ static int session_choose_profile(struct shk_session *session, struct shk_error 
     return rc;
 }
 
-int shk_session_begin(struct shk_session *session, const struct shk_options *options, int argc,
-                      char **argv)
+int shk_session_open(struct shk_session *session, const struct shk_options *options, int argc,
+                     char **argv)
 {
     struct shk_error err = {""};
     *session = (struct shk_session){
@@ -108,11 +109,20 @@ int shk_session_begin(struct shk_session *session, const struct shk_options *opt
         shk_error_sys(&err, ENOMEM, "start");
         return session_fail(&err, SHK_EXIT_INTERNAL);
     }
-    if (session_check_format(options->format, &err) ||
-        shk_config_load(&session->config, "/etc/shakedown", options->config_dir, &err) ||
-        session_choose_profile(session, &err))
+    if (shk_config_load(&session->config, "/etc/shakedown", options->config_dir, &err))
         return session_fail(&err, SHK_EXIT_USAGE);
     return SHK_EXIT_OK;
+}
+
+int shk_session_begin(struct shk_session *session, const struct shk_options *options, int argc,
+                      char **argv)
+{
+    struct shk_error err = {""};
+    int rc = shk_session_open(session, options, argc, argv);
+    if (rc == SHK_EXIT_OK &&
+        (session_check_format(options->format, &err) || session_choose_profile(session, &err)))
+        rc = session_fail(&err, SHK_EXIT_USAGE);
+    return rc;
 }
 
 static int session_add(struct shk_session *session, struct shk_facts *facts, struct shk_error *err)
@@ -130,8 +140,7 @@ static int session_add(struct shk_session *session, struct shk_facts *facts, str
 static void session_progress(const char *text, void *arg)
 {
     const struct shk_session *session = arg;
-    if (session->options->verbose)
-        shk_say("%s", text);
+    shk_progress(text, session->options->verbose > 0);
 }
 
 int shk_session_gather(struct shk_session *session)

@@ -22,8 +22,12 @@ struct shk_session {
     bool collectives_only;
 };
 
-/* Loads the catalogue and checks --profile, --format and the outputs before anything slow. Prints
- * the error. Returns an enum shk_exit. */
+/* Loads the catalogue. Prints the error. Returns an enum shk_exit; shk_session_end() in any case.
+ */
+int shk_session_open(struct shk_session *session, const struct shk_options *options, int argc,
+                     char **argv);
+
+/* Opens and checks --profile, --format and the outputs before anything slow. */
 int shk_session_begin(struct shk_session *session, const struct shk_options *options, int argc,
                       char **argv);
 

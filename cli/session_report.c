@@ -1,52 +1,22 @@
 #include "cli/exit_code.h"
+#include "cli/how.h"
 #include "cli/output.h"
 #include "cli/session.h"
 #include "reports/report.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
 static const struct shk_format *report_format(const struct shk_options *options, const char *path)
 {
-    const char *dot = path ? strrchr(path, '.') : NULL;
     size_t n;
     const struct shk_format *const *all = shk_formats(&n);
     if (options->format)
         return shk_format_find(options->format);
-    for (size_t i = 0; dot && !strchr(dot, '/') && i < n; i++)
-        if (all[i]->extension && strcasecmp(dot, all[i]->extension) == 0)
+    for (size_t i = 0; i < n; i++)
+        if (shk_how_extension(path, all[i]->extension))
             return all[i];
     return shk_format_find("term");
-}
-
-static bool report_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value)
-            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-    }
-    return false;
-}
-
-static struct shk_report_options report_options(const struct shk_options *options, bool to_stdout)
-{
-    struct shk_report_options how = {.width = 100, .verbose = options->verbose > 0};
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    how.unicode = report_utf8();
-    if (!to_stdout || !isatty(STDOUT_FILENO))
-        return how;
-    struct winsize size;
-    how.color = !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
-        how.width = size.ws_col;
-    return how;
 }
 
 static int report_one(const struct shk_session *session, const struct shk_report *report,
@@ -54,7 +24,7 @@ static int report_one(const struct shk_session *session, const struct shk_report
 {
     struct shk_error err = {""};
     struct shk_output out;
-    struct shk_report_options how = report_options(session->options, !path);
+    struct shk_report_options how = shk_how(session->options, !path);
     if (shk_output_begin(&out, &err)) {
         shk_say("%s", err.text);
         return SHK_EXIT_INTERNAL;

@@ -137,6 +137,13 @@ const struct shk_conflict *shk_config_conflicts(const struct shk_config *config,
     return (const struct shk_conflict *)(const void *)table->rows;
 }
 
+const struct shk_diff_rule *shk_config_diff(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_DIFF];
+    *count_p = table->count;
+    return (const struct shk_diff_rule *)(const void *)table->rows;
+}
+
 static bool config_find(const struct shk_config *config, enum shk_section section, const char *name,
                         size_t *row_p)
 {

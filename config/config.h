@@ -1,14 +1,16 @@
 /* The catalogue: settings, profiles, diagnoses, conflicts (and later log signatures) from YAML.
  *
  * Sources, later ones overlay earlier ones row by row (same name or key replaces the whole row):
- *   1. embedded in the binary (config/{settings,profiles,diagnoses,conflicts,signatures}/ *.yaml)
- *   2. /etc/shakedown/{settings,profiles,diagnoses,conflicts,signatures}/ *.yaml
+ *   1. embedded in the binary (config/{settings,profiles,diagnoses,conflicts,diff,signatures}/
+ * *.yaml)
+ *   2. /etc/shakedown/{settings,profiles,diagnoses,conflicts,diff,signatures}/ *.yaml
  *   3. DIR of --config, same sub-folders
  * Every schema error is one line: FILE:LINE: key: what is wrong (and "did you mean …?"). */
 #ifndef SHK_CONFIG_CONFIG_H
 #define SHK_CONFIG_CONFIG_H
 
 #include "core/error.h"
+#include "core/factdiff.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -199,6 +201,8 @@ const struct shk_setting *shk_config_settings(const struct shk_config *config, s
 const struct shk_profile *shk_config_profiles(const struct shk_config *config, size_t *count_p);
 const struct shk_diagnosis *shk_config_diagnoses(const struct shk_config *config, size_t *count_p);
 const struct shk_conflict *shk_config_conflicts(const struct shk_config *config, size_t *count_p);
+/* What `shakedown diff` sets aside (core/factdiff.h). */
+const struct shk_diff_rule *shk_config_diff(const struct shk_config *config, size_t *count_p);
 
 /* NULL when there is none. Exact names. */
 const struct shk_setting *shk_config_setting(const struct shk_config *config, const char *name);
@@ -206,7 +210,8 @@ const struct shk_profile *shk_config_profile(const struct shk_config *config, co
 const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config, const char *key);
 
 /* As shk_config_load(), with the YAML text in memory as the only overlay. `folder` says what is in
- * it ("settings", "profiles", "diagnoses" or "conflicts"), `name` stands for the file in messages.
+ * it ("settings", "profiles", "diagnoses", "conflicts" or "diff"), `name` stands for the file in
+ * messages.
  */
 int shk_config_load_buffer(struct shk_config **config_p, const char *folder, const char *name,
                            const void *data, size_t size, struct shk_error *err) SHK_MUST_CHECK;

@@ -1,6 +1,7 @@
 #include "core/facts_private.h"
 #include "core/strbuf.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 /* A facts file of one node is some 100 KiB; 64 MiB holds hundreds of nodes in one file and bounds
  * what a stranger's file can make us allocate. */
 enum { FACTDOC_MAX_BYTES = 64 << 20, FACTDOC_MAX_DEPTH = 32, FACTDOC_MAX_FACTS = 100000 };
+
+#define FACTDOC_REPORT "shakedown.report/1"
 
 json_t *shk_facts_to_json(const struct shk_facts *facts)
 {
@@ -150,8 +153,31 @@ struct factdoc_list {
     size_t count;
 };
 
+static int factdoc_append(struct factdoc_list *list, const json_t *doc, struct shk_error *err);
+
+/* The nodes of a report ("shakedown.report/1") are facts documents. */
+static int factdoc_append_report(struct factdoc_list *list, const json_t *doc,
+                                 struct shk_error *err)
+{
+    size_t i;
+    json_t *node, *nodes = json_object_get(doc, "nodes");
+    int rc = 0;
+    if (!json_array_size(nodes))
+        return shk_error_set(err, EINVAL, "facts: the report has no nodes");
+    json_array_foreach(nodes, i, node)
+    {
+        if (json_object_get(node, "nodes"))
+            return shk_error_set(err, EINVAL, "facts: a report inside of a report");
+        rc = rc ? rc : factdoc_append(list, node, err);
+    }
+    return rc;
+}
+
 static int factdoc_append(struct factdoc_list *list, const json_t *doc, struct shk_error *err)
 {
+    const char *schema = json_string_value(json_object_get(doc, "schema"));
+    if (schema && strcmp(schema, FACTDOC_REPORT) == 0)
+        return factdoc_append_report(list, doc, err);
     struct shk_facts *facts = NULL;
     int rc = shk_facts_from_json(&facts, doc, err);
     if (rc)
@@ -169,7 +195,7 @@ static int factdoc_append(struct factdoc_list *list, const json_t *doc, struct s
 static int factdoc_parse(struct factdoc_list *list, const char *path, const char *text, size_t len,
                          struct shk_error *err)
 {
-    size_t at = 0;
+    size_t at = 0, had = list->count;
     int line = 1, rc = 0;
     while (!rc) {
         for (; at < len && strchr(" \t\r\n", text[at]) && text[at]; at++)
@@ -197,24 +223,62 @@ static int factdoc_parse(struct factdoc_list *list, const char *path, const char
             line += text[at + (size_t)p] == '\n';
         at += (size_t)where.position;
     }
-    if (!rc && !list->count)
+    if (!rc && list->count == had)
         rc = shk_error_set(err, EINVAL, "%s: empty, no facts document", path);
+    return rc;
+}
+
+static void factdoc_free(struct factdoc_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        shk_facts_destroy(list->items[i]);
+    free(list->items);
+}
+
+static int factdoc_file(struct factdoc_list *list, const char *path, struct shk_error *err)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    int rc = factdoc_slurp(path, &sb, err);
+    if (!rc)
+        rc = factdoc_parse(list, path, shk_strbuf_text(&sb), sb.len, err);
+    shk_strbuf_free(&sb);
+    return rc;
+}
+
+static int factdoc_is_json(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && len > 5 && strcmp(entry->d_name + len - 5, ".json") == 0;
+}
+
+static int factdoc_folder(struct factdoc_list *list, const char *path, struct shk_error *err)
+{
+    struct dirent **names = NULL;
+    int n = scandir(path, &names, factdoc_is_json, alphasort), rc = 0;
+    if (n < 0)
+        return shk_error_sys(err, errno, "%s", path);
+    if (!n)
+        rc = shk_error_set(err, ENOENT, "%s: no *.json in this folder", path);
+    for (int i = 0; i < n; i++) {
+        char *file = rc ? NULL : shk_strf("%s/%s", path, names[i]->d_name);
+        if (!rc)
+            rc = file ? factdoc_file(list, file, err) : shk_error_sys(err, ENOMEM, "%s", path);
+        free(file);
+        free(names[i]);
+    }
+    free(names);
     return rc;
 }
 
 int shk_facts_load(struct shk_facts ***facts_p, size_t *count_p, const char *path,
                    struct shk_error *err)
 {
-    struct shk_strbuf sb = SHK_STRBUF_INIT;
     struct factdoc_list list = {0};
-    int rc = factdoc_slurp(path, &sb, err);
-    if (!rc)
-        rc = factdoc_parse(&list, path, shk_strbuf_text(&sb), sb.len, err);
-    shk_strbuf_free(&sb);
+    struct stat st;
+    bool folder = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    int rc = folder ? factdoc_folder(&list, path, err) : factdoc_file(&list, path, err);
     if (rc) {
-        for (size_t i = 0; i < list.count; i++)
-            shk_facts_destroy(list.items[i]);
-        free(list.items);
+        factdoc_free(&list);
         return rc;
     }
     *facts_p = list.items;

@@ -81,8 +81,9 @@ int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc,
                         struct shk_error *err) SHK_MUST_CHECK;
 
 /* Reads and parses a facts file ("-" is stdin): at most 64 MiB. Plain file access, no shk_host.
- * A file holds one document, or an array of them, or one per line (nodes); each becomes a store in
- * the new array *facts_p of *count_p (destroy each, then free() the array). */
+ * A file holds one document, or an array of them, or one per line (nodes); a report in JSON counts
+ * as the documents of its nodes, a folder as its *.json in the order of their names. Each document
+ * becomes a store in the new array *facts_p of *count_p (destroy each, then free() the array). */
 int shk_facts_load(struct shk_facts ***facts_p, size_t *count_p, const char *path,
                    struct shk_error *err) SHK_MUST_CHECK;
 

@@ -59,6 +59,8 @@ static void anonymize_learn_value(struct shk_scrub *scrub, const char *member, c
     const char *text = json_string_value(value), *key;
     size_t i;
     json_t *item;
+    if (text)
+        shk_scrub_learn(scrub, text);
     if (text && (anonymize_ends(member, "version") || strcmp(member, "fw") == 0))
         shk_scrub_keep(scrub, text);
     for (size_t k = 0; text && k < sizeof members / sizeof *members; k++)
@@ -241,6 +243,20 @@ static void anonymize_diagnoses(struct shk_scrubbed *s, const struct shk_diagnos
     }
 }
 
+static void anonymize_learn_texts(struct shk_scrub *scrub, const struct shk_report *report,
+                                  size_t rows)
+{
+    if (report->command)
+        shk_scrub_learn(scrub, report->command);
+    for (size_t i = 0; i < rows; i++) {
+        const struct shk_finding *row = shk_findings_at(report->findings, i);
+        const char *const texts[] = {row->observed, row->expected, row->why, row->fix};
+        for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
+            if (texts[t])
+                shk_scrub_learn(scrub, texts[t]);
+    }
+}
+
 static void anonymize_report(struct shk_scrubbed *s, const struct shk_report *report)
 {
     const char *const texts[] = {report->version, report->command, report->profile,
@@ -249,8 +265,9 @@ static void anonymize_report(struct shk_scrubbed *s, const struct shk_report *re
         shk_scrub_keep(s->scrub, report->version);
     for (size_t i = 0; i < report->nodes; i++)
         shk_facts_each(report->facts[i], "", anonymize_learn, s->scrub);
-    anonymize_facts(s, report);
     size_t rows = report->findings ? shk_findings_count(report->findings) : 0;
+    anonymize_learn_texts(s->scrub, report, rows);
+    anonymize_facts(s, report);
     for (size_t i = 0; !s->failed && i < rows; i++)
         anonymize_finding(s, shk_findings_at(report->findings, i));
     if (!s->failed && report->diagnoses)

@@ -166,6 +166,13 @@ static size_t scrub_home(struct shk_scrub *scrub, const char *s)
     return 0;
 }
 
+void shk_scrub_learn(struct shk_scrub *scrub, const char *text)
+{
+    if (scrub->what & SHK_SCRUB_IDENTITY)
+        for (const char *s = text; (s = strchr(s, '/')); s++)
+            scrub_home(scrub, s);
+}
+
 /* scheme://user:password@host: bytes of the user part behind "://", 0 when there is none. */
 static size_t scrub_userinfo(const char *s, const char *start)
 {

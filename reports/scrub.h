@@ -35,6 +35,10 @@ void shk_scrub_destroy(struct shk_scrub *scrub);
  * "", "root" and "localhost". A host name also covers the domain that follows it. */
 void shk_scrub_name(struct shk_scrub *scrub, enum shk_scrub_kind kind, const char *name);
 
+/* Learns the users whose home directories the text names, so that they are replaced in texts that
+ * come before it as well. */
+void shk_scrub_learn(struct shk_scrub *scrub, const char *text);
+
 /* `word` only looks like an address (a version of four parts): it stays. */
 void shk_scrub_keep(struct shk_scrub *scrub, const char *word);
 

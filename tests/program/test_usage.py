@@ -44,7 +44,7 @@ class Usage(Case):
                 (d / name).write_text(text)
                 self.one_line(run("check", d / name), 2, str(d / name), says)
         self.one_line(run("check", d / "missing"), 2, "missing: No such file or directory")
-        self.one_line(run("check", d), 2, "Is a directory")
+        self.one_line(run("check", d), 2, "no *.json in this folder")
 
     def test_bad_configuration(self):
         d = self.scratch()

@@ -120,6 +120,20 @@ Test(anonymize, secrets_go_from_every_format_without_being_asked)
     sample_free(&s);
 }
 
+/* A user whom only a path names, after a text that names him otherwise. */
+Test(anonymize, users_are_learnt_before_anything_is_replaced)
+{
+    struct sample s;
+    sample_cluster(&s);
+    shk_facts_text(s.facts[0], "env.AAA", "/scratch/carol-cache", "environment");
+    shk_facts_text(s.facts[0], "env.ZZZ", "/home/carol/x", "environment");
+    char *text = anonymize_render(&s, true, "json");
+    cr_expect_null(strstr(text, "carol"), "%s", strstr(text, "carol"));
+    cr_expect_not_null(strstr(text, "/scratch/user-1-cache"));
+    free(text);
+    sample_free(&s);
+}
+
 Test(anonymize, keeps_everything_else)
 {
     struct sample s;

@@ -1,0 +1,15 @@
+/* How a report is to look: terminal, locale and options. */
+#ifndef SHK_CLI_HOW_H
+#define SHK_CLI_HOW_H
+
+#include "cli/options.h"
+#include "reports/report.h"
+
+/* Width and colour are those of the terminal when the report goes there; NO_COLOR and TERM=dumb
+ * turn colour off, a locale that is not UTF-8 every character beyond ASCII. */
+struct shk_report_options shk_how(const struct shk_options *options, bool to_stdout);
+
+/* Does the name of a file end in the extension (".md"), in any case of letters? */
+bool shk_how_extension(const char *path, const char *extension);
+
+#endif

@@ -1,0 +1,14 @@
+/* One line on stderr that says what is being done, on a terminal only; gone when the work is. */
+#ifndef SHK_CLI_PROGRESS_H
+#define SHK_CLI_PROGRESS_H
+
+#include <stdbool.h>
+
+/* `text` is one probe or phase. With verbose each becomes a line of its own that stays, on a
+ * terminal or not. */
+void shk_progress(const char *text, bool verbose);
+
+/* Erases the line; shk_say() and every output do it first. */
+void shk_progress_clear(void);
+
+#endif
