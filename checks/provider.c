@@ -1,3 +1,4 @@
+#include "checks/chain.h"
 #include "checks/fabric.h"
 #include "checks/grammar.h"
 #include "checks/resolve.h"
@@ -127,10 +128,13 @@ static void say_unusable(const struct shk_check_context *ctx, struct shk_row *ro
                          "unset FI_PROVIDER",
                          name);
     } else {
-        shk_row_text(&row->why,
-                     "the loaded %s has provider \"%s\", but it offers nothing on this node: no "
-                     "device, no permission or no network service",
-                     library, name);
+        struct shk_link link;
+        bool told = shk_chain_first(shk_chain_of(ctx->facts, name), "broken", &link);
+        char *because = told ? shk_link_text(&link) : NULL;
+        shk_row_text(
+            &row->why, "the loaded %s has provider \"%s\", but it offers nothing on this node: %s",
+            library, name, because ? because : "no device, no permission or no network service");
+        free(because);
         shk_row_text(&row->fix, "check the devices and services of %s, or unset FI_PROVIDER", name);
     }
     free(near);

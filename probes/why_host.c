@@ -189,6 +189,8 @@ static void host_node_problem(struct shk_why *why, const json_t *device, enum ho
                      shk_why_member(fact->value, "mode"),
                      (long long)json_integer_value(json_object_get(fact->value, "uid")),
                      (long long)json_integer_value(json_object_get(fact->value, "gid")));
+    json_object_set_new(json_array_get(why->steps, json_array_size(why->steps) - 1), "usable",
+                        json_integer((json_int_t)usable));
 }
 
 static void host_node(struct shk_why *why)
