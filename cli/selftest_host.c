@@ -62,12 +62,13 @@ void shk_selftest_isolation(struct shk_selftest_report *report)
         const char *what;
         int (*fn)(void *arg, json_t **result_p, struct shk_error *err);
         enum shk_isolate_outcome outcome;
+        unsigned deadline_ms;
     } faults[] = {
-        {"segmentation fault", host_segv, SHK_CHILD_SIGNALED},
-        {"abort", host_abort, SHK_CHILD_SIGNALED},
-        {"exit(0)", host_exit, SHK_CHILD_EXITED},
-        {"endless wait", host_hang, SHK_CHILD_TIMEOUT},
-        {"endless allocation", host_memory, SHK_CHILD_MEMORY},
+        {"segmentation fault", host_segv, SHK_CHILD_SIGNALED, 10000},
+        {"abort", host_abort, SHK_CHILD_SIGNALED, 10000},
+        {"exit(0)", host_exit, SHK_CHILD_EXITED, 10000},
+        {"endless wait", host_hang, SHK_CHILD_TIMEOUT, 500},
+        {"endless allocation", host_memory, SHK_CHILD_MEMORY, 10000},
     };
     report->area = "isolation";
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -75,7 +76,7 @@ void shk_selftest_isolation(struct shk_selftest_report *report)
         struct shk_isolate_result result = {0};
         const struct shk_isolate_job job = {.name = "selftest",
                                             .fn = faults[i].fn,
-                                            .deadline_ms = 500,
+                                            .deadline_ms = faults[i].deadline_ms,
                                             .memory_limit = (size_t)256 << 20};
         int rc = shk_isolate_run(&job, &result, 1, 0, &err);
         shk_selftest_count(report, "child", faults[i].what,

@@ -15,6 +15,11 @@ def run(*args, env=None, stdin=subprocess.DEVNULL, **kw):
                           stdin=stdin, capture_output=True, text=True, timeout=180, **kw)
 
 
+def own_shm():
+    """Names in /dev/shm but for those of other tests that run beside this one (Criterion's, Open MPI's)."""
+    return {n for n in os.listdir("/dev/shm") if not n.startswith(("bxfi_", "vader_segment", "sm_segment", "shk-fuzz"))}
+
+
 class Case(unittest.TestCase):
     def one_line(self, process, code, *says):
         """Exit code, and exactly one line on stderr that holds every text; nothing on stdout."""

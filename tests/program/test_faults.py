@@ -1,6 +1,6 @@
 """A vendor library that crashes, hangs or exits is a finding; the report is written all the same."""
 import os, time
-from support import Case, main, run, FAKES
+from support import FAKES, Case, main, own_shm, run
 
 # fake library -> what the report must say of it
 FAULTS = {
@@ -44,9 +44,9 @@ class Faults(Case):
                 self.assertRegex(f"{row.get('observed')} {row.get('why')}", "rank 0|rank 1|fi_getinfo")
 
     def test_nothing_is_left_behind(self):
-        before = set(os.listdir("/dev/shm"))
+        before = own_shm()
         self.broken("fabric_getinfo_segv", "bench")
-        self.assertEqual(set(os.listdir("/dev/shm")) - before, set())
+        self.assertEqual(own_shm() - before, set())
 
 
 main()

@@ -1,6 +1,6 @@
 """The all-reduce itself, and ranks that die, stop or find no provider."""
 import os, re, signal, subprocess, time
-from support import BASE_ENV, BINARY, CAPTURES, Case, main, run
+from support import BASE_ENV, BINARY, Case, main, own_shm, run
 
 
 class Ranks(Case):
@@ -64,10 +64,10 @@ class Ranks(Case):
         self.assertIn("SIGSTOP", str(report))
 
     def test_nothing_is_left_behind(self):
-        before = set(os.listdir("/dev/shm"))
+        before = own_shm()
         self.hurt(signal.SIGKILL, 40)
         time.sleep(0.5)
-        self.assertEqual(set(os.listdir("/dev/shm")) - before, set())
+        self.assertEqual(own_shm() - before, set())
         left = subprocess.run(["pgrep", "-f", f"{BINARY} bench"], capture_output=True, text=True).stdout
         self.assertEqual(left, "")
 
