@@ -6,23 +6,32 @@
 #include "collectives/heap.h"
 #include "collectives/wire.h"
 
+/* Bytes that travel and are added up while the next are under way: small enough for a level-2
+ * cache, large enough to hide the cost of a put. */
+#define SHK_PIECE_BYTES ((size_t)131072)
+
 struct shk_allreduce_args {
     enum shk_type type;
-    size_t count; /* elements of 4 bytes */
+    size_t count;       /* elements of 4 bytes */
+    size_t piece_bytes; /* of pipelined algorithms; 0: SHK_PIECE_BYTES */
 };
 
 struct shk_algorithm {
     const char *name;
     const char *doc;
-    /* Fit for this many ranks and elements. */
-    bool (*when)(unsigned ranks, size_t count);
+    bool pipelined; /* obeys piece_bytes */
+    bool gets;      /* needs a wire with get */
+    /* Can it do this many ranks and elements? */
+    bool (*fits)(unsigned ranks, size_t count);
     /* One operation; the send area may be changed again on return. */
     int (*run)(struct shk_wire *wire, const struct shk_allreduce_args *args);
 };
 
-/* The first that fits is used. Ends with name NULL; the last one fits always. */
-extern const struct shk_algorithm shk_algorithms[];
-const struct shk_algorithm *shk_algorithm_for(unsigned ranks, size_t count);
+/* Ends with NULL. The last one fits always. */
+extern const struct shk_algorithm *const shk_algorithms[];
+
+/* Index in shk_algorithms of what is used where nothing was measured (see collectives/tune.h). */
+unsigned shk_algorithm_default(unsigned ranks, size_t count);
 
 /* What messages of up to max_bytes need. */
 struct shk_allreduce_layout {

@@ -44,13 +44,38 @@ static int run_publish(struct shk_job *job, const struct fabric_lib *lib,
     return rc;
 }
 
+/* Share of the time left that goes into choosing algorithms. */
+#define FABRIC_TUNE_SHARE 10U
+
+static int run_tune(const struct fabric_run *run, struct fabric *fabric, struct shk_tune *tune,
+                    struct shk_error *err)
+{
+    uint64_t now = shk_job_now_ns();
+    uint64_t left = run->deadline_ns > now ? run->deadline_ns - now : 0;
+    uint64_t budget = SHK_TUNE_BUDGET_NS;
+    int rc = 0;
+
+    if (run->deadline_ns != 0 && left / FABRIC_TUNE_SHARE < budget) {
+        budget = left / FABRIC_TUNE_SHARE;
+    }
+    rc =
+        shk_tune_run(&fabric->wire, run->options->min_bytes, run->options->max_bytes, budget, tune);
+    if (rc < 0) {
+        shk_job_fail(fabric->wire.job, -rc, fabric->wire.by_peer, fabric->wire.error.text);
+        return shk_error_set(err, -rc, "%s", fabric->wire.error.text);
+    }
+    return 0;
+}
+
 static int run_measure(const struct fabric_run *run, struct fabric *fabric, struct shk_job *job,
                        struct shk_error *err)
 {
+    struct shk_tune tune = {0};
     struct shk_sweep_options options = {
         .min_bytes = run->options->min_bytes,
         .max_bytes = run->options->max_bytes,
         .deadline_ns = run->deadline_ns,
+        .tune = &tune,
         .tamper = run->tweaks->tamper,
         .tamper_arg = run->tweaks->tamper_arg,
     };
@@ -63,6 +88,9 @@ static int run_measure(const struct fabric_run *run, struct fabric *fabric, stru
     if (rc == 0) {
         run_phase(run, job, SHK_PHASE_WARMUP);
         rc = shk_sweep_warmup(&fabric->wire, err);
+    }
+    if (rc == 0) {
+        rc = run_tune(run, fabric, &tune, err);
     }
     if (rc == 0) {
         rc = shk_sweep_run(&fabric->wire, &options, shk_job_result(job, shk_job_rank(job)), err);

@@ -69,6 +69,9 @@ int fabric_open(struct fabric *fabric, const struct fabric_lib *lib, const char 
     if (rc != 0) {
         return fabric_error(lib, "fi_domain", rc, err);
     }
+    if ((fabric->info->caps & FI_READ) == 0 || (fabric->info->caps & FI_REMOTE_READ) == 0) {
+        fabric->wire.ops = &fabric_wire_ops_no_get;
+    }
     rc = ep_open_endpoint(fabric, err);
     if (rc < 0) {
         return rc;
@@ -101,7 +104,7 @@ int fabric_register(struct fabric *fabric, size_t max_put, struct shk_error *err
 {
     const struct fabric_lib *lib = fabric->lib;
     const struct fi_domain_attr *attr = fabric->info->domain_attr;
-    uint64_t access = FI_WRITE | FI_REMOTE_WRITE | FI_SEND | FI_RECV;
+    uint64_t access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SEND | FI_RECV;
     int rc = 0;
 
     fabric->wire.max_put = fabric->info->ep_attr->max_msg_size;

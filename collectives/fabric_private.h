@@ -80,7 +80,14 @@ int fabric_facts(struct shk_facts *facts, const struct shk_job *job,
 int fabric_facts_not_run(struct shk_facts *facts, unsigned ranks, const char *why,
                          struct shk_error *err);
 
-enum fabric_use { FABRIC_FREE, FABRIC_WRITE, FABRIC_WRITE_THEN_SEND, FABRIC_SEND, FABRIC_RECV };
+enum fabric_use {
+    FABRIC_FREE,
+    FABRIC_WRITE,
+    FABRIC_WRITE_THEN_SEND,
+    FABRIC_SEND,
+    FABRIC_RECV,
+    FABRIC_READ
+};
 
 /* An operation under way. Its first member is what FI_CONTEXT and FI_CONTEXT2 want. */
 struct fabric_op {
@@ -137,6 +144,7 @@ int fabric_error(const struct fabric_lib *lib, const char *call, ssize_t rc, str
 
 /* fabric_put.c */
 extern const struct shk_wire_ops fabric_wire_ops;
+extern const struct shk_wire_ops fabric_wire_ops_no_get; /* where fi_read is not possible */
 int fabric_ops_create(struct fabric *fabric, struct shk_error *err);
 
 /* Readies the mailbox for notifications by message. */

@@ -125,6 +125,10 @@ static int put_completed(struct fabric *fabric, const struct fi_cq_data_entry *e
         memcpy(&note, fabric->wire.heap->base + op->mail, sizeof(note));
         rc = put_noted(fabric, note);
         return rc < 0 ? rc : put_recv(fabric, op);
+    case FABRIC_READ:
+        note = op->note;
+        put_release(fabric, op);
+        return put_noted(fabric, note);
     case FABRIC_WRITE:
     case FABRIC_SEND: put_release(fabric, op); return 0;
     case FABRIC_FREE: break;
@@ -286,6 +290,34 @@ static int put_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to,
     return rc == 0 ? 0 : put_fail(fabric, "fi_writedata", rc, peer);
 }
 
+static int put_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+                   uint32_t index)
+{
+    struct fabric *fabric = put_fabric(wire);
+    uint32_t note = (uint32_t)(uint8_t)wire->op << PUT_INDEX_BITS | index;
+    struct fabric_op *op = put_take(fabric, peer, note);
+    const struct fabric_peer *target = &fabric->peers[peer];
+    void *buf = wire->heap->base + to;
+    unsigned idle = 0;
+    ssize_t rc = 0;
+
+    if (op == NULL) {
+        return wire->status;
+    }
+    op->use = FABRIC_READ;
+    do {
+        rc = fi_read(fabric->ep, buf, bytes, fabric->desc, target->addr, target->base + from,
+                     target->key, &op->context);
+    } while (rc == -FI_EAGAIN && put_stall(fabric, peer, &idle));
+    if (idle > 0) {
+        shk_job_set_waiting(wire->job, -1);
+    }
+    if (wire->status != 0) {
+        return wire->status;
+    }
+    return rc == 0 ? 0 : put_fail(fabric, "fi_read", rc, peer);
+}
+
 ssize_t fabric_probe(struct fabric *fabric)
 {
     unsigned peer = (fabric->wire.rank + 1) % fabric->wire.size;
@@ -310,6 +342,12 @@ ssize_t fabric_probe(struct fabric *fabric)
 }
 
 const struct shk_wire_ops fabric_wire_ops = {
+    .put = put_put,
+    .get = put_get,
+    .progress = put_progress,
+};
+
+const struct shk_wire_ops fabric_wire_ops_no_get = {
     .put = put_put,
     .progress = put_progress,
 };

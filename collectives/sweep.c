@@ -212,7 +212,8 @@ static int sweep_error(struct shk_wire *wire, int rc, struct shk_error *err)
 int shk_sweep_warmup(struct shk_wire *wire, struct shk_error *err)
 {
     struct shk_allreduce_args args = {.type = SHK_INT32, .count = 1};
-    const struct shk_algorithm *algorithm = shk_algorithm_for(wire->size, 1);
+    const struct shk_algorithm *algorithm =
+        shk_algorithms[shk_algorithm_default(wire->size, args.count)];
     int rc = 0;
 
     shk_job_set_phase(wire->job, SHK_PHASE_WARMUP, 0);
@@ -221,6 +222,16 @@ int shk_sweep_warmup(struct shk_wire *wire, struct shk_error *err)
         rc = shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire);
     }
     return sweep_error(wire, rc, err);
+}
+
+static void sweep_choose(struct sweep *sweep)
+{
+    struct shk_tune_choice choice =
+        shk_tune_choose(sweep->options->tune, sweep->wire->size, sweep->args.count);
+
+    sweep->algorithm = shk_algorithms[choice.algorithm];
+    sweep->args.piece_bytes = choice.piece_bytes;
+    sweep->row->algorithm = choice.algorithm;
 }
 
 int shk_sweep_run(struct shk_wire *wire, const struct shk_sweep_options *options,
@@ -237,8 +248,7 @@ int shk_sweep_run(struct shk_wire *wire, const struct shk_sweep_options *options
         sweep.row = &result->row[i];
         sweep.args.type = (enum shk_type)sweep.row->type;
         sweep.args.count = sweep.row->bytes / SHK_TYPE_BYTES;
-        sweep.algorithm = shk_algorithm_for(wire->size, sweep.args.count);
-        sweep.row->algorithm = (uint32_t)(sweep.algorithm - shk_algorithms);
+        sweep_choose(&sweep);
         if (i > 0 && sweep.row->bytes < result->row[i - 1].bytes) {
             /* Back to a smaller size: what lies beyond it must be poison again. */
             shk_heap_poison(wire->heap, SHK_AREA_RECV, 0, wire->heap->length[SHK_AREA_RECV]);

@@ -4,6 +4,7 @@
 
 #include "collectives/allreduce.h"
 #include "collectives/data.h"
+#include "collectives/tune.h"
 #include "collectives/wire.h"
 #include "core/facts.h"
 
@@ -37,7 +38,8 @@ struct shk_sweep_result {
 struct shk_sweep_options {
     size_t min_bytes; /* at least 4; rounded down to a power of two */
     size_t max_bytes;
-    uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none. Iterations are cut to keep it. */
+    uint64_t deadline_ns;        /* CLOCK_MONOTONIC; 0: none. Iterations are cut to keep it. */
+    const struct shk_tune *tune; /* NULL: default algorithms */
     /* Tests only: called after each operation, before it is verified. */
     void (*tamper)(struct shk_wire *wire, size_t bytes, void *arg);
     void *tamper_arg;

@@ -42,19 +42,17 @@ static struct result_sum result_join(const struct shk_job *job, unsigned i)
 static json_t *result_row_json(const struct shk_job *job, unsigned i, const struct result_sum *sum)
 {
     const struct shk_sweep_row *row = &result_of(job, 0)->row[i];
-    const struct shk_algorithm *algorithm = shk_algorithms;
     double ranks = shk_job_size(job);
     double algbw = sum->time_us > 0 ? (double)row->bytes / (sum->time_us * 1000.0) : 0;
-    uint32_t n = 0;
+    unsigned n = 0;
 
-    while (n < row->algorithm && algorithm[1].name != NULL) {
-        algorithm++;
+    while (n < row->algorithm && shk_algorithms[n + 1] != NULL) { /* the space is the ranks' */
         n++;
     }
     return json_pack("{s:I, s:I, s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:I}", "bytes",
                      (json_int_t)row->bytes, "count", (json_int_t)(row->bytes / SHK_TYPE_BYTES),
                      "type", shk_type_name(row->type < SHK_TYPE_COUNT ? row->type : SHK_FLOAT32),
-                     "redop", "sum", "algorithm", algorithm->name, "iterations",
+                     "redop", "sum", "algorithm", shk_algorithms[n]->name, "iterations",
                      (int)row->iterations, "time_us", sum->time_us, "algbw", algbw, "busbw",
                      algbw * 2.0 * (ranks - 1.0) / ranks, "wrong", (json_int_t)sum->wrong);
 }

@@ -79,6 +79,16 @@ int shk_wire_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to, s
     return wire->ops->put(wire, peer, from, to, bytes, index);
 }
 
+int shk_wire_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+                 uint32_t index)
+{
+    if (wire->status != 0) {
+        return wire->status;
+    }
+    wire->last_peer = peer;
+    return wire->ops->get(wire, peer, from, to, bytes, index);
+}
+
 int shk_wire_wait(struct shk_wire *wire, unsigned peer, uint32_t index)
 {
     uint8_t *flag = &wire->arrived[shk_wire_parity(wire)][index];

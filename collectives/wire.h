@@ -22,6 +22,10 @@ struct shk_wire;
 struct shk_wire_ops {
     int (*put)(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
                uint32_t index);
+    /* Optional. Reads `bytes` at the peer's offset `from` to this rank's offset `to`; `index` then
+     * arrives at this rank. */
+    int (*get)(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+               uint32_t index);
     /* Moves data along and collects arrivals (shk_wire_arrived()); negative on error. Returns how
      * many events it handled. */
     int (*progress)(struct shk_wire *wire);
@@ -66,6 +70,11 @@ static inline unsigned shk_wire_parity(const struct shk_wire *wire)
 /* Puts `bytes` at heap offset `from` to offset `to` of peer; the source must stay as it is until
  * shk_wire_flush(). */
 int shk_wire_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+                 uint32_t index) SHK_MUST_CHECK;
+
+/* Gets `bytes` at heap offset `from` of peer to offset `to` here: `index` then arrives here, as if
+ * peer had put it. Only where wire->ops->get is set. */
+int shk_wire_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
                  uint32_t index) SHK_MUST_CHECK;
 
 /* Waits for `index` of the current operation, which comes from `peer`, and consumes it. */

@@ -1,12 +1,14 @@
 #include "collectives/allreduce.h"
 #include "collectives/crew.h"
 #include "collectives/sweep.h"
+#include "collectives/tune.h"
 
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 /* A wire between processes through one shared mapping, so that the algorithms are tested without
  * libfabric. Puts may be delivered late and out of order, which a network may do as well. */
@@ -66,6 +68,20 @@ static int shared_put(struct shk_wire *wire, unsigned peer, size_t from, size_t 
     return 0;
 }
 
+/* A peer that ends the operation before this copy would show as a wrong sum. */
+static int shared_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+                      uint32_t index)
+{
+    struct shared_wire *self = (struct shared_wire *)wire;
+
+    if (index >= wire->indices || from + bytes > wire->heap->bytes ||
+        to + bytes > wire->heap->bytes || bytes > world.layout.max_put) {
+        return shk_wire_fail(wire, 1, false, "get out of bounds");
+    }
+    memcpy(wire->heap->base + to, self->region + peer * wire->heap->bytes + from, bytes);
+    return shk_wire_arrived(wire, (uint8_t)wire->op, index);
+}
+
 static int shared_progress(struct shk_wire *wire)
 {
     struct shared_wire *self = (struct shared_wire *)wire;
@@ -92,16 +108,20 @@ static int shared_progress(struct shk_wire *wire)
     return wire->status != 0 ? wire->status : events;
 }
 
-static const struct shk_wire_ops shared_ops = {.put = shared_put, .progress = shared_progress};
+static const struct shk_wire_ops shared_ops = {
+    .put = shared_put, .get = shared_get, .progress = shared_progress};
 
 static const size_t counts[] = {1,     2,     3,     7,      15,     16,     17,
                                 100,   1000,  2048,  2049,   4096,   8191,   8193,
                                 10000, 65536, 65537, 100003, 262144, 786431, 786432};
 
+static const size_t pieces[] = {0, 4096, 65536};
+
 static int check_count(struct shared_wire *self, const struct shk_algorithm *algorithm,
                        size_t count, enum shk_type type, uint32_t seed, struct shk_error *err)
 {
-    struct shk_allreduce_args args = {.type = type, .count = count};
+    struct shk_allreduce_args args = {
+        .type = type, .count = count, .piece_bytes = pieces[seed % 3]};
     struct shk_heap *heap = self->wire.heap;
     struct shk_mismatch bad = {0};
     int rc = 0;
@@ -133,22 +153,50 @@ static int work_allreduce(struct shk_job *job, void *arg, struct shk_error *err)
     (void)arg;
     heap.base = world.region + shk_job_rank(job) * heap.bytes;
     rc = shk_wire_init(&self.wire, &shared_ops, job, &heap, world.layout.indices, err);
-    for (i = 0; i < sizeof(counts) / sizeof(counts[0]) && rc == 0; i++) {
-        const struct shk_algorithm *chosen = shk_algorithm_for(shk_job_size(job), counts[i]);
-        const struct shk_algorithm *algorithm = NULL;
+    for (i = 0; i < sizeof(counts) / sizeof(counts[0]) && rc == 0;
+         i += shk_job_size(job) > 5 ? 3 : 1) {
+        unsigned a = 0;
 
-        for (algorithm = shk_algorithms; algorithm->name != NULL && rc == 0; algorithm++) {
-            /* The last, the ring, fits always; the others where they say so. */
-            if (algorithm == chosen ||
-                (shk_job_size(job) > 1 && algorithm->when(shk_job_size(job), counts[i]))) {
+        for (a = 0; shk_algorithms[a] != NULL && rc == 0; a++) {
+            if (shk_algorithms[a]->fits(shk_job_size(job), counts[i])) {
                 enum shk_type type = (seed & 1) != 0 ? SHK_INT32 : SHK_FLOAT32;
 
-                rc = check_count(&self, algorithm, counts[i], type, ++seed, err);
+                rc = check_count(&self, shk_algorithms[a], counts[i], type, ++seed, err);
             }
         }
     }
     shk_wire_fini(&self.wire);
     return rc;
+}
+
+static size_t world_flags(unsigned ranks)
+{
+    return (size_t)ranks * 2 * world.layout.indices;
+}
+
+static void world_make(unsigned ranks)
+{
+    struct shk_error err = {{0}};
+    unsigned i = 0;
+
+    shk_allreduce_layout(ranks, MAX_BYTES, &world.layout);
+    cr_assert_eq(shk_heap_create(&world.heap, world.layout.length, &err), 0, "%s", err.text);
+    world.region = mmap(NULL, ranks * world.heap.bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    world.flags =
+        mmap(NULL, world_flags(ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq((void *)world.region, MAP_FAILED);
+    cr_assert_neq((void *)world.flags, MAP_FAILED);
+    for (i = 0; i < ranks; i++) {
+        memcpy(world.region + i * world.heap.bytes, world.heap.base, world.heap.bytes);
+    }
+}
+
+static void world_clear(unsigned ranks)
+{
+    munmap(world.region, ranks * world.heap.bytes);
+    munmap((void *)world.flags, world_flags(ranks));
+    shk_heap_destroy(&world.heap);
 }
 
 static void all_counts(unsigned ranks)
@@ -157,33 +205,19 @@ static void all_counts(unsigned ranks)
     struct shk_crew_result result;
     struct shk_error err = {{0}};
     struct shk_job *job = NULL;
-    size_t flags = 0;
-    unsigned i = 0;
 
-    shk_allreduce_layout(ranks, MAX_BYTES, &world.layout);
-    cr_assert_eq(shk_heap_create(&world.heap, world.layout.length, &err), 0, "%s", err.text);
-    flags = (size_t)ranks * 2 * world.layout.indices;
-    world.region = mmap(NULL, ranks * world.heap.bytes, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    world.flags = mmap(NULL, flags, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    cr_assert_neq((void *)world.region, MAP_FAILED);
-    cr_assert_neq((void *)world.flags, MAP_FAILED);
-    for (i = 0; i < ranks; i++) {
-        memcpy(world.region + i * world.heap.bytes, world.heap.base, world.heap.bytes);
-    }
+    world_make(ranks);
     cr_assert_eq(shk_job_create(&job, ranks, 0, &err), 0);
     cr_assert_eq(shk_crew_run(&crew, job, &result, &err), 0, "%s", err.text);
     cr_expect_eq(result.outcome, SHK_CREW_OK, "%u ranks: %s", ranks, result.reason.text);
     shk_crew_result_clear(&result);
     shk_job_destroy(job);
-    munmap(world.region, ranks * world.heap.bytes);
-    munmap((void *)world.flags, flags);
-    shk_heap_destroy(&world.heap);
+    world_clear(ranks);
 }
 
 Test(allreduce, right_for_any_count_and_ranks, .timeout = 300)
 {
-    static const unsigned ranks[] = {1, 2, 3, 4, 5, 8};
+    static const unsigned ranks[] = {1, 2, 3, 4, 5, 6, 8, 16};
     size_t i = 0;
 
     for (i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
@@ -193,11 +227,23 @@ Test(allreduce, right_for_any_count_and_ranks, .timeout = 300)
 
 Test(allreduce, algorithm_by_size_and_ranks)
 {
-    cr_expect_str_eq(shk_algorithm_for(1, 1000000)->name, "single");
-    cr_expect_str_eq(shk_algorithm_for(2, 1)->name, "one-shot");
-    cr_expect_str_eq(shk_algorithm_for(4, 1)->name, "one-shot");
-    cr_expect_str_eq(shk_algorithm_for(2, 4U << 20)->name, "ring");
-    cr_expect_str_eq(shk_algorithm_for(1000, 4U << 20)->name, "ring");
+    static const struct {
+        unsigned ranks;
+        size_t count;
+        const char *name;
+    } rows[] = {{1, 1000000, "single"},
+                {2, 1, "one-shot"},
+                {4, 1, "one-shot"},
+                {2, 4U << 20, "ring"},
+                {1000, 4U << 20, "ring"}};
+    size_t i = 0;
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        unsigned a = shk_algorithm_default(rows[i].ranks, rows[i].count);
+
+        cr_expect_str_eq(shk_algorithms[a]->name, rows[i].name);
+        cr_expect(shk_algorithms[a]->fits(rows[i].ranks, rows[i].count));
+    }
 }
 
 Test(allreduce, layout_grows_with_the_message_not_the_square_of_the_ranks)
@@ -292,4 +338,95 @@ Test(sweep, bandwidth_is_that_of_nccl_tests)
     cr_expect_eq(json_integer_value(json_object_get(row, "iterations")), 7);
     json_decref(sizes);
     shk_job_destroy(job);
+}
+
+/* A transport on which some operations are slow, to see that tuning notices. */
+static struct {
+    size_t slow_above; /* bytes of a put */
+    struct shk_tune tune;
+} tuned;
+
+static int slow_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+                    uint32_t index)
+{
+    struct timespec nap = {.tv_nsec = 3000000};
+
+    if (bytes > tuned.slow_above) {
+        nanosleep(&nap, NULL);
+    }
+    return shared_put(wire, peer, from, to, bytes, index);
+}
+
+static int work_tune(struct shk_job *job, void *arg, struct shk_error *err)
+{
+    static const struct shk_wire_ops ops = {.put = slow_put, .progress = shared_progress};
+    struct shk_heap heap = world.heap;
+    struct shared_wire self = {.region = world.region, .flags = world.flags};
+    struct shk_tune tune = {0};
+    const uint64_t *budget = arg;
+    int rc = 0;
+
+    heap.base = world.region + shk_job_rank(job) * heap.bytes;
+    rc = shk_wire_init(&self.wire, &ops, job, &heap, world.layout.indices, err);
+    if (rc == 0) {
+        rc = shk_tune_run(&self.wire, 4, 65536, *budget, &tune);
+    }
+    if (rc == 0) {
+        rc = shk_heap_poisoned(&heap, SHK_AREA_RECV, 0, err);
+    }
+    memcpy(shk_job_result(job, shk_job_rank(job)), &tune, sizeof(tune));
+    shk_wire_fini(&self.wire);
+    return rc;
+}
+
+static void run_tune(size_t slow_above, uint64_t budget)
+{
+    struct shk_crew crew = {
+        .name = "test", .work = work_tune, .arg = &budget, .deadline_ms = 60000};
+    struct shk_crew_result result;
+    struct shk_error err = {{0}};
+    struct shk_job *job = NULL;
+
+    tuned.slow_above = slow_above;
+    world_make(3);
+    cr_assert_eq(shk_job_create(&job, 3, sizeof(struct shk_tune), &err), 0);
+    cr_assert_eq(shk_crew_run(&crew, job, &result, &err), 0, "%s", err.text);
+    cr_assert_eq(result.outcome, SHK_CREW_OK, "%s", result.reason.text);
+    tuned.tune = *(struct shk_tune *)shk_job_result(job, 0);
+    cr_expect_arr_eq(shk_job_result(job, 2), &tuned.tune, sizeof(tuned.tune),
+                     "ranks disagree on the choice");
+    shk_crew_result_clear(&result);
+    shk_job_destroy(job);
+    world_clear(3);
+}
+
+Test(tune, what_is_slow_is_not_chosen, .timeout = 120)
+{
+    struct shk_tune_choice choice;
+
+    run_tune(8192, UINT64_C(5000000000));
+    choice = shk_tune_choose(&tuned.tune, 3, 16384 / SHK_TYPE_BYTES);
+    cr_expect(choice.measured);
+    cr_expect(shk_algorithms[choice.algorithm]->pipelined,
+              "%s puts the whole vector, which takes 3 ms", shk_algorithms[choice.algorithm]->name);
+    cr_expect(!shk_algorithms[choice.algorithm]->gets, "the wire has no get");
+}
+
+Test(tune, budget_ends_it_and_the_default_is_used, .timeout = 120)
+{
+    struct shk_tune_choice choice;
+    unsigned k = 0;
+    unsigned measured = 0;
+
+    run_tune(0, 1);
+    for (k = 0; k < 64; k++) {
+        measured += tuned.tune.choice[k].measured;
+    }
+    cr_expect_eq(measured, 1, "%u sizes measured with no time to spend", measured);
+    choice = shk_tune_choose(NULL, 3, 1000000);
+    cr_expect(!choice.measured);
+    cr_expect_str_eq(shk_algorithms[choice.algorithm]->name, "ring");
+    choice = shk_tune_choose(&tuned.tune, 3, (size_t)64 << 20);
+    cr_expect(shk_algorithms[choice.algorithm]->fits(3, (size_t)64 << 20),
+              "the choice for 4 bytes must not be used where it does not fit");
 }
