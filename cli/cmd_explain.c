@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "config/config.h"
 #include "core/strbuf.h"
+#include "probes/probe.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -180,9 +181,67 @@ static bool explain_profile(const struct shk_config *config, const char *name, F
     return true;
 }
 
-static bool (*const explainers[])(const struct shk_config *, const char *, FILE *) = {
-    explain_setting, explain_check, explain_diagnosis, explain_profile};
+static bool explain_conflict(const struct shk_config *config, const char *name, FILE *out)
+{
+    size_t n;
+    const struct shk_conflict *all = shk_config_conflicts(config, &n), *c = NULL;
+    for (size_t i = 0; i < n && !c; i++)
+        if (strcmp(all[i].name, name) == 0)
+            c = &all[i];
+    if (!c)
+        return false;
+    explain_line(out, "Conflict", c->name);
+    for (size_t i = 0; i < c->when_count; i++) {
+        const struct shk_conflict_term *t = &c->when[i];
+        char *words = explain_words(t->is ? t->is : t->is_not);
+        char *text = shk_strf("%s %s%s", t->setting,
+                              t->is        ? "is "
+                              : t->is_not  ? "is none of "
+                              : t->matches ? "matches "
+                              : t->lacks   ? "does not match "
+                              : t->set     ? "is set"
+                                           : "is not set",
+                              t->matches ? t->matches
+                              : t->lacks ? t->lacks
+                              : words    ? words
+                                         : "");
+        explain_line(out, i ? "" : "When", text);
+        free(text);
+        free(words);
+    }
+    explain_line(out, "Where", c->condition);
+    explain_line(out, "Verdict", c->verdict);
+    explain_line(out, "Because", c->why);
+    explain_line(out, "Fix", c->fix);
+    explain_line(out, "Root cause", c->diagnosis);
+    explain_line(out, "Source", c->source);
+    return true;
+}
+
+static bool explain_probe(const struct shk_config *config, const char *name, FILE *out)
+{
+    size_t n;
+    const struct shk_probe *const *all = shk_probes(&n);
+    (void)config;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(all[i]->name, name) != 0)
+            continue;
+        explain_line(out, "Probe", all[i]->name);
+        explain_line(out, "Reads", all[i]->doc);
+        char *provides = explain_words(all[i]->provides);
+        explain_line(out, "Facts", provides);
+        free(provides);
+        return true;
+    }
+    return false;
+}
+
+static bool (*const explainers[])(const struct shk_config *, const char *,
+                                  FILE *) = {explain_setting, explain_check,    explain_diagnosis,
+                                             explain_profile, explain_conflict, explain_probe};
 enum { EXPLAINERS = sizeof explainers / sizeof *explainers };
+
+enum { EXPLAIN_PARTS = 8 }; /* names in one message */
 
 struct explain_names {
     const char **items;
@@ -195,14 +254,18 @@ static void explain_name(struct explain_names *names, const char *name)
         names->items[names->count++] = name;
 }
 
-static int explain_unknown(const struct shk_config *config, const char *name)
+/* Every name there is. NULL items when out of memory. */
+static struct explain_names explain_all(const struct shk_config *config)
 {
-    size_t settings, checks, diagnoses, profiles;
+    size_t settings, checks, diagnoses, profiles, conflicts, probes;
     const struct shk_setting *s = shk_config_settings(config, &settings);
     const struct shk_check *const *c = shk_checks(&checks);
     const struct shk_diagnosis *d = shk_config_diagnoses(config, &diagnoses);
     const struct shk_profile *p = shk_config_profiles(config, &profiles);
-    struct explain_names names = {.cap = settings + checks + diagnoses + profiles};
+    const struct shk_conflict *x = shk_config_conflicts(config, &conflicts);
+    const struct shk_probe *const *b = shk_probes(&probes);
+    struct explain_names names = {.cap = settings + checks + diagnoses + profiles + conflicts +
+                                         probes};
     names.items = calloc(names.cap + 1, sizeof *names.items);
     if (!names.items)
         names.cap = 0;
@@ -214,9 +277,38 @@ static int explain_unknown(const struct shk_config *config, const char *name)
         explain_name(&names, d[i].key);
     for (size_t i = 0; i < profiles; i++)
         explain_name(&names, p[i].name);
+    for (size_t i = 0; i < conflicts; i++)
+        explain_name(&names, x[i].name);
+    for (size_t i = 0; i < probes; i++)
+        explain_name(&names, b[i]->name);
+    return names;
+}
+
+/* Names that hold the word, in any case of letters: "NCCL_SOCKET_IFNAME, …". */
+static size_t explain_parts(struct shk_strbuf *out, const struct explain_names *names,
+                            const char *word)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < names->count; i++)
+        if (strcasestr(names->items[i], word) && found++ < EXPLAIN_PARTS)
+            shk_strbuf_printf(out, "%s%s", found > 1 ? ", " : "", names->items[i]);
+    if (found > EXPLAIN_PARTS)
+        shk_strbuf_printf(out, " and %zu more", found - EXPLAIN_PARTS);
+    return found;
+}
+
+static int explain_unknown(const struct shk_config *config, const char *name)
+{
+    struct explain_names names = explain_all(config);
+    struct shk_strbuf parts = SHK_STRBUF_INIT;
     const char *near = shk_nearest(name, names.items, names.count);
-    shk_say("explain: nothing is called '%s'%s%s%s", name, near ? "; did you mean " : "",
-            near ? near : "", near ? "?" : "");
+    if (!near && strlen(name) > 2 && explain_parts(&parts, &names, name))
+        shk_say("explain: nothing is called '%s'; there is %s", name, shk_strbuf_text(&parts));
+    else
+        shk_say("explain: nothing is called '%s'%s%s%s", name,
+                near ? "; did you mean " : " (see: shakedown list)", near ? near : "",
+                near ? "?" : "");
+    shk_strbuf_free(&parts);
     free(names.items);
     return SHK_EXIT_USAGE;
 }

@@ -69,6 +69,14 @@ static void list_diagnoses(const struct shk_config *config, FILE *out)
         list_row(out, all[i].key, all[i].who, all[i].title);
 }
 
+static void list_conflicts(const struct shk_config *config, FILE *out)
+{
+    size_t n;
+    const struct shk_conflict *all = shk_config_conflicts(config, &n);
+    for (size_t i = 0; i < n; i++)
+        list_row(out, all[i].name, all[i].verdict, all[i].why);
+}
+
 static void list_transports(const struct shk_config *config, FILE *out)
 {
     size_t n;
@@ -90,12 +98,25 @@ static void list_formats(const struct shk_config *config, FILE *out)
 static const struct {
     const char *name;
     void (*print)(const struct shk_config *config, FILE *out);
+    const char *doc;
 } lists[] = {
-    {"probes", list_probes},     {"checks", list_checks},       {"settings", list_settings},
-    {"profiles", list_profiles}, {"diagnoses", list_diagnoses}, {"transports", list_transports},
-    {"formats", list_formats},
+    {"probes", list_probes, "where facts come from, in order: name, phase, what"},
+    {"checks", list_checks, "what is judged: name, family, what"},
+    {"settings", list_settings, "variables and boot options: name, family, effect, source"},
+    {"conflicts", list_conflicts, "settings that work against each other: name, verdict, why"},
+    {"profiles", list_profiles, "what a system should look like: name, GPU, title"},
+    {"diagnoses", list_diagnoses, "root causes: key, who acts, title"},
+    {"transports", list_transports, "collectives that can be run"},
+    {"formats", list_formats, "of the report: name, extension, what"},
 };
 enum { LISTS = sizeof lists / sizeof *lists };
+
+/* Without an argument: what can be listed. */
+static void list_lists(FILE *out)
+{
+    for (size_t i = 0; i < LISTS; i++)
+        fprintf(out, "%-12s %s\n", lists[i].name, lists[i].doc);
+}
 
 static int list_unknown(const char *what)
 {
@@ -104,23 +125,20 @@ static int list_unknown(const char *what)
         names[i] = lists[i].name;
     const char *near = shk_nearest(what, names, LISTS);
     shk_say("list: there is no list '%s'%s%s%s", what,
-            near ? "; did you mean "
-                 : " (see: shakedown "
-                   "list --help)",
-            near ? near : "", near ? "?" : "");
+            near ? "; did you mean " : " (see: shakedown list)", near ? near : "", near ? "?" : "");
     return SHK_EXIT_USAGE;
 }
 
 int shk_cmd_list(const struct shk_options *options, int argc, char **argv)
 {
-    const char *what = options->arguments.items[0];
+    const char *what = options->arguments.count ? options->arguments.items[0] : NULL;
     struct shk_error err = {""};
     struct shk_config *config = NULL;
     struct shk_output out;
     size_t i = 0;
     (void)argc;
     (void)argv;
-    while (i < LISTS && strcmp(lists[i].name, what) != 0)
+    while (what && i < LISTS && strcmp(lists[i].name, what) != 0)
         i++;
     if (i == LISTS)
         return list_unknown(what);
@@ -130,7 +148,10 @@ int shk_cmd_list(const struct shk_options *options, int argc, char **argv)
     }
     int rc = shk_output_begin(&out, &err);
     if (!rc) {
-        lists[i].print(config, out.stream);
+        if (what)
+            lists[i].print(config, out.stream);
+        else
+            list_lists(out.stream);
         rc = shk_output_finish(&out, NULL, &err);
     }
     shk_config_free(config);

@@ -30,7 +30,7 @@ static const struct shk_command commands[] = {
      .options = "config",
      .min_args = 1,
      .max_args = 1,
-     .doc = "one setting, check, diagnosis or profile",
+     .doc = "one setting, conflict, check, probe, diagnosis or profile",
      .run = shk_cmd_explain},
     {.name = "env",
      .arguments = "",
@@ -50,11 +50,10 @@ static const struct shk_command commands[] = {
      .doc = "what differs between two nodes, or before and after: files or folders of facts",
      .run = shk_cmd_diff},
     {.name = "list",
-     .arguments = "WHAT",
+     .arguments = "[WHAT]",
      .options = "config",
-     .min_args = 1,
      .max_args = 1,
-     .doc = "probes, checks, settings, profiles, diagnoses, transports or formats",
+     .doc = "probes, checks, settings, conflicts, profiles, diagnoses, transports or formats",
      .run = shk_cmd_list},
 };
 

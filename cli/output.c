@@ -1,12 +1,14 @@
 #include "cli/output.h"
 
 #include "cli/progress.h"
+#include "core/strbuf.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void shk_say(const char *fmt, ...)
@@ -41,29 +43,71 @@ static int output_write(int fd, const char *text, size_t len)
     return 0;
 }
 
+static int output_close(int fd, int rc)
+{
+    /* close() is where network file systems report a full disk */
+    return close(fd) != 0 && !rc ? -errno : rc;
+}
+
+static int output_in_place(const struct shk_output *out, const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return fd < 0 ? -errno : output_close(fd, output_write(fd, out->text, out->len));
+}
+
+/* Mode of the file that is replaced, else what the umask says. */
+static mode_t output_mode(const struct stat *old)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    return old ? old->st_mode & 07777 : 0666 & ~mask;
+}
+
+/* A reader (node_exporter, a browser) sees the old file or the new one, never half of it. */
+static int output_replace(const struct shk_output *out, const char *path, const struct stat *old)
+{
+    char *temp = shk_strf("%s.XXXXXX", path);
+    int fd = temp ? mkostemp(temp, O_CLOEXEC) : -1, rc = 0;
+    if (fd < 0) {
+        free(temp);
+        return output_in_place(out, path);
+    }
+    if (fchmod(fd, output_mode(old)) != 0)
+        rc = -errno;
+    if (!rc)
+        rc = output_write(fd, out->text, out->len);
+    rc = output_close(fd, rc);
+    if (!rc && rename(temp, path) != 0)
+        rc = -errno;
+    if (rc)
+        unlink(temp);
+    free(temp);
+    return rc;
+}
+
+static int output_file(const struct shk_output *out, const char *path)
+{
+    struct stat st;
+    bool exists = lstat(path, &st) == 0;
+    if (!exists && errno != ENOENT)
+        return -errno;
+    if (!exists || (S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid()))
+        return output_replace(out, path, exists ? &st : NULL);
+    return output_in_place(out, path); /* a link, a device, somebody else's file */
+}
+
 int shk_output_finish(struct shk_output *out, const char *path, struct shk_error *err)
 {
     bool to_stdout = !path || strcmp(path, "-") == 0;
     const char *name = to_stdout ? "standard output" : path;
-    int fd = -1, rc = fclose(out->stream) ? -errno : 0;
+    int rc = fclose(out->stream) ? -errno : 0;
     out->stream = NULL;
     shk_progress_clear();
-    if (rc) {
-        shk_error_sys(err, -rc, "output");
-        goto out;
-    }
-    fd = to_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        rc = shk_error_sys(err, errno, "%s", name);
-        goto out;
-    }
-    rc = output_write(fd, out->text, out->len);
-    /* close() is where network file systems report a full disk */
-    if (!to_stdout && close(fd) != 0 && !rc)
-        rc = -errno;
     if (rc)
+        shk_error_sys(err, -rc, "output");
+    else if ((rc = to_stdout ? output_write(STDOUT_FILENO, out->text, out->len)
+                             : output_file(out, path)))
         shk_error_sys(err, -rc, "%s", name);
-out:
     shk_output_discard(out);
     return rc;
 }

@@ -1,5 +1,5 @@
 """Where output goes: machine output alone on stdout, several -o, full and closed streams."""
-import json, os, subprocess
+import fcntl, json, os, pty, re, struct, subprocess, termios
 from support import BASE_ENV, BINARY, CAPTURES, Case, main, run
 
 
@@ -27,6 +27,65 @@ class Output(Case):
         self.assertIn("summary", json.loads((d / "r.json").read_text()))
         self.assertIn("|", (d / "r.md").read_text())
         self.assertNotIn("\x1b", (d / "r.txt").read_text())
+
+    def test_a_file_is_replaced_as_a_whole(self):
+        d = self.scratch()
+        old, link = d / "r.json", d / "link.json"
+        old.write_text("x" * 1000000)
+        old.chmod(0o640)
+        link.symlink_to(d / "target.json")
+        p = run(*self.capture, "-o", old, "-o", link)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertIn("summary", json.loads(old.read_text()))
+        self.assertEqual(old.stat().st_mode & 0o777, 0o640)
+        self.assertTrue(link.is_symlink())
+        self.assertIn("summary", json.loads((d / "target.json").read_text()))
+        self.assertEqual(sorted(f.name for f in d.iterdir()), ["link.json", "r.json", "target.json"])
+
+    def on_terminal(self, *args, columns=80, env=None):
+        """Exit code and what a terminal of that width receives; stdout and stderr are it."""
+        parent, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        p = subprocess.Popen([str(BINARY), *map(str, args)], stdin=subprocess.DEVNULL, stdout=child,
+                             stderr=child, env={**BASE_ENV, "TERM": "xterm", "LANG": "C.UTF-8", **(env or {})})
+        os.close(child)
+        text = b""
+        try:
+            while part := os.read(parent, 65536):
+                text += part
+        except OSError:  # the other side is closed
+            pass
+        os.close(parent)
+        return p.wait(), text.decode()
+
+    def test_terminal(self):
+        code, text = self.on_terminal(*self.capture, columns=70)
+        self.assertEqual(code, 0)
+        progress, _, report = text.rpartition("\r\x1b[K")
+        self.assertIn("s  libfabric", progress)
+        self.assertIn("\x1b[", report)
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", report)
+        self.assertIn("\u2713 PASS", plain)
+        self.assertLessEqual(max(map(len, plain.split("\r\n"))), 70)
+
+    def test_terminal_without_colour_unicode_or_progress(self):
+        _, text = self.on_terminal(*self.capture, env={"NO_COLOR": "1", "LANG": "C"})
+        report = text.rpartition("\r\x1b[K")[2]
+        self.assertNotIn("\x1b", report)
+        self.assertTrue(report.isascii())
+        _, text = self.on_terminal(*self.capture, env={"TERM": "dumb"})
+        self.assertNotIn("\x1b", text)
+
+    def test_verbose_shows_passes_and_keeps_the_progress(self):
+        p = run(*self.capture, "-v")
+        self.assertIn("shakedown: libfabric\n", p.stderr)
+        self.assertGreater(len(p.stdout.splitlines()), len(run(*self.capture).stdout.splitlines()))
+
+    def test_anonymize(self):
+        for form in ("term", "md", "json", "html", "junit", "prom"):
+            p = run(*self.capture, "--anonymize", "--format", form)
+            self.assertEqual(p.returncode, 0, p.stderr)
+            self.assertNotIn("nid005012", p.stdout, form)
 
     def test_full_disk_and_unwritable(self):
         d = self.scratch()

@@ -19,6 +19,8 @@ class Usage(Case):
             (["--fail-on", "never"], "--fail-on: 'never'"),
             (["--profile", "lumi-q"], "there is no profile 'lumi-q'; did you mean lumi-g?"),
             (["--transport", "pigeon"], "there is no transport 'pigeon'"),
+            (["explain", "socket_ifn"], "there is RCCL_SOCKET_IFNAME, NCCL_SOCKET_IFNAMES, "),
+            (["explain", "xyzzy"], "nothing is called 'xyzzy' (see: shakedown list)"),
             (["check"], "check needs FACTS..."),
             (["list", "setting"], "there is no list 'setting'; did you mean settings?"),
             (["explain", "NCCL_SOKET_IFNAME"], "did you mean NCCL_SOCKET_IFNAME?"),
@@ -65,6 +67,19 @@ class Usage(Case):
         (d / ".shakedown").mkdir()
         (d / ".shakedown" / "hostcalls.json").write_text("{")
         self.one_line(run("--sysroot", d), 2, "hostcalls.json:1:")
+
+    def test_lists(self):
+        names = [line.split()[0] for line in run("list").stdout.splitlines()]
+        self.assertIn("settings", names)
+        for name in names:
+            p = run("list", name)
+            self.assertEqual((p.returncode, p.stderr), (0, ""))
+            self.assertTrue(p.stdout.strip(), name)
+            if name in ("probes", "checks", "conflicts", "profiles", "diagnoses"):
+                first = p.stdout.split()[0]
+                p = run("explain", first)
+                self.assertEqual((p.returncode, p.stderr), (0, ""), first)
+                self.assertIn(first, p.stdout.splitlines()[0])
 
     def test_help_and_version(self):
         for args in (["--help"], ["check", "--help"], ["--version"], ["-h"]):
