@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
-"""check_formats.py REPORT_SAMPLE: the JUnit, Prometheus and HTML reports of the unit tests, the
-hostile ones included, must be read by parsers that are not ours: Python's XML and HTML parsers, and
-a strict reader of the Prometheus text format (version 0.0.4)."""
+"""check_formats.py REPORT_SAMPLE SCHEMA_DIR: the JUnit, Prometheus and HTML reports of the unit
+tests, the hostile ones included, must be read by parsers that are not ours: Python's XML and HTML
+parsers, xmllint with an XSD, the Prometheus client library, and a stricter reader of the Prometheus
+text format (version 0.0.4).
+
+Needs xmllint and python3-prometheus-client; without them the test fails rather than passing unseen."""
 
 import html.parser
+import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ET
+
+from prometheus_client.parser import text_string_to_metric_families
 
 SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$')
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"(?:,|$)')
@@ -41,6 +48,12 @@ def check_junit(text):
 
 def check_prom(text):
     wrong, seen, types = [], set(), {}
+    families = list(text_string_to_metric_families(text))
+    samples = sum(len(family.samples) for family in families)
+    lines = sum(not line.startswith("#") for line in text.splitlines())
+    if samples != lines:
+        wrong.append(f"the client library sees {samples} samples in {lines} lines")
+    wrong += [f"{f.name} is {f.type}, without help" for f in families if not f.documentation]
     if not text.endswith("\n"):
         wrong.append("no newline at the end")
     for line in text.splitlines():
@@ -123,20 +136,57 @@ def check_html(text):
     return wrong
 
 
+# What CI servers choke on, and the schema must therefore refuse.
+BROKEN_JUNIT = (
+    ("a case without a name", "<testcase classname='a' time='0'/>"),
+    ("two outcomes", "<testcase classname='a' name='b' time='0'><skipped message=''/>"
+                     "<failure type='fail' message=''/></testcase>"),
+    ("unknown outcome", "<testcase classname='a' name='b' time='0'><warning/></testcase>"),
+    ("no number", "<testcase classname='a' name='b' time='soon'/>"),
+    ("text between cases", "here"),
+)
+
+
+def check_xsd(schema, reports):
+    """Every report against the XSD at once, and that the XSD refuses what is broken."""
+    frame = ("<testsuites name='x' time='0'><testsuite name='s' hostname='h' tests='1' failures='0' "
+             "errors='0' skipped='0' time='0'>{}</testsuite></testsuites>")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for i, text in enumerate(reports):
+            (folder / f"good{i}.xml").write_text(text, encoding="utf-8")
+        for i, (_, inside) in enumerate(BROKEN_JUNIT):
+            (folder / f"bad{i}.xml").write_text(frame.format(inside), encoding="utf-8")
+        lint = ["xmllint", "--noout", "--schema", str(schema)]
+        good = subprocess.run(lint + [str(f) for f in folder.glob("good*")], capture_output=True,
+                              text=True, timeout=120, check=False)
+        wrong = [] if good.returncode == 0 else [line for line in good.stderr.splitlines()
+                                                 if not line.endswith("validates")]
+        for i, (what, _) in enumerate(BROKEN_JUNIT):
+            bad = subprocess.run(lint + [str(folder / f"bad{i}.xml")], capture_output=True,
+                                 timeout=60, check=False)
+            if bad.returncode != 3:  # the document does not fit the schema
+                wrong.append(f"XSD accepts: {what}")
+    return wrong
+
+
 CHECKS = (("junit", check_junit), ("prom", check_prom), ("html", check_html))
 
 
 def main():
     tool = sys.argv[1]
     names = subprocess.run([tool, "list"], check=True, capture_output=True, text=True).stdout
-    wrong = []
+    wrong, junit = [], []
     for which in names.splitlines():
         for form, check in CHECKS:
             try:
-                found = check(render(tool, which, form))
+                text = render(tool, which, form)
+                found = check(text)
+                junit += [text] if form == "junit" else []
             except (ET.ParseError, ValueError) as error:
                 found = [str(error)]
             wrong += [f"{which} {form}: {line}" for line in found]
+    wrong += check_xsd(pathlib.Path(sys.argv[2]) / "junit.xsd", junit)
     print("\n".join(wrong) if wrong else f"{len(CHECKS) * len(names.splitlines())} reports are well formed")
     return 1 if wrong else 0
 
