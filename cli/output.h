@@ -10,7 +10,8 @@
 void shk_say(const char *fmt, ...) SHK_PRINTF(1, 2);
 
 /* Memory stream: FILE to write to; shk_output_finish() closes it and writes its content to `path`
- * (NULL or "-": stdout); a regular file is replaced as a whole. Returns 0 or a negative errno with text. */
+ * (NULL or "-": stdout); a regular file is replaced as a whole. Returns 0 or a negative errno with
+ * text. */
 struct shk_output {
     FILE *stream;
     char *text;
