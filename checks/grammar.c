@@ -190,7 +190,9 @@ static bool judge_int(const struct shk_grammar *g, const char *value, struct shk
                              : shk_strf("\"%.60s\" is not a number, and is read as 0", value));
     }
     if (errno == ERANGE)
-        return judge(judged, SHK_VALUE_WRONG, shk_strf("%.60s is too large a number", value));
+        return judge(judged, SHK_VALUE_WRONG,
+                     shk_strf("%.60s is too large a number%s", value,
+                              g->int_parser == SHK_INT_NCCL ? ", so the default stays" : ""));
     if (*end)
         return judge_tail(value, n, end, judged);
     if (!judge_range(g, n, judged))

@@ -16,8 +16,9 @@
 
 /* Which library reads a setting, and in which of its versions. */
 struct shk_reader {
-    const char *library; /* nccl rccl hsa hip miopen ofi-plugin libfabric efa cxi libcxi nvshmem
-                            neuron kernel cuda torch mpi slurm container shell */
+    const char *library; /* nccl rccl hsa hip miopen ofi-plugin libfabric efa cxi libcxi
+                            rdma-core nvshmem neuron kernel cuda torch openmp mpi ucx slurm
+                            container shell */
     const char *since;   /* first version that reads it; NULL = as far back as known */
     const char *until;   /* last version that reads it; NULL = still read */
     const char *file;    /* where in the library's source */
@@ -41,8 +42,10 @@ enum shk_value_type {
 };
 
 enum shk_int_parser {
-    SHK_INT_STRTOL0, /* strtoll base 0, rest ignored: "16k" is silently 16 (libfabric) */
-    SHK_INT_NCCL,    /* strtoll base 0, not the whole string: rejected, default used (NCCL) */
+    SHK_INT_STRTOL0, /* strtol base 0, rest ignored: "16k" is silently 16, a word 0 (libfabric
+                        src/var.c) */
+    SHK_INT_NCCL,    /* strtoll base 0, rest ignored as well; only out of range is an error, and
+                        the default is used (NCCL src/misc/param.cc) */
     SHK_INT_DECIMAL  /* plain decimal */
 };
 

@@ -13,9 +13,9 @@ static const char *const setting_families[] = {
 };
 
 static const char *const setting_libraries[] = {
-    "nccl",  "rccl", "hsa",    "hip",       "miopen", "ofi-plugin", "libfabric",
-    "efa",   "cxi",  "libcxi", "nvshmem",   "neuron", "kernel",     "cuda",
-    "torch", "mpi",  "slurm",  "container", "shell",
+    "nccl",   "rccl",   "hsa",       "hip",     "miopen",    "ofi-plugin", "libfabric", "efa",
+    "cxi",    "libcxi", "rdma-core", "nvshmem", "neuron",    "kernel",     "cuda",      "torch",
+    "openmp", "mpi",    "ucx",       "slurm",   "container", "shell",
 };
 
 static const struct shk_field reader_fields[] = {
@@ -96,8 +96,8 @@ static const struct shk_field grammar_fields[] = {
      SHK_AT(struct shk_grammar, int_parser),
      .kind = SHK_FIELD_ENUM,
      SHK_NAMES(shk_int_parser_names),
-     .doc = "`int`: `strtol0` reads `16k` as 16 (libfabric), `nccl` rejects it, `decimal` knows "
-            "no 0x"},
+     .doc = "`int`: `strtol0` (libfabric) and `nccl` know 0x and octal and read `16k` as 16, "
+            "`nccl` takes the default for a number that is out of range, `decimal` knows no 0x"},
     {.key = "separator",
      SHK_AT(struct shk_grammar, separator),
      .kind = SHK_FIELD_CHAR,

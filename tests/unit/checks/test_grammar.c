@@ -71,6 +71,8 @@ static const struct grammar_case {
     {"int overflow", &g_int, "99999999999999999999", SHK_VALUE_WRONG, "too large", NULL},
     {"nccl int minus 2", &g_nccl, "-2", SHK_VALUE_OK, NULL, NULL},
     {"nccl int with suffix", &g_nccl, "8M", SHK_VALUE_WRONG, "read as 8:", "8388608"},
+    {"nccl int out of range", &g_nccl, "99999999999999999999", SHK_VALUE_WRONG, "the default stays",
+     NULL},
     {"nccl int true", &g_nccl, "true", SHK_VALUE_WRONG, "read as 0", NULL},
     {"nccl int float", &g_nccl, "1.5", SHK_VALUE_WRONG, "read as 1:", NULL},
     {"distance by name", &g_named, "PHB", SHK_VALUE_OK, NULL, NULL},
