@@ -38,6 +38,9 @@ static const struct env_prefix {
     {"HIP_", "hip", NULL},
     {"ROCR_", "hsa", words_devices},
     {"ROCM_", "hip", NULL},
+    {"ROC_", "hip", NULL},
+    {"HSAKMT_", "hsa", NULL},
+    {"NPKIT_", "rccl", NULL},
     {"AMD_", "hip", NULL},
     {"GPU_", "hip", NULL},
     {"MIOPEN_", "miopen", words_any},
@@ -74,6 +77,7 @@ static const struct env_prefix {
     {"HOROVOD_", "torch", words_any},
     {"RDMAV_", "verbs", words_any},
     {"IBV_", "verbs", NULL},
+    {"VERBS_LOG_", "verbs", NULL},
     {"MLX4_", "verbs", NULL},
     {"MLX5_", "verbs", NULL},
     {"GDRCOPY_", "cuda", NULL},
@@ -102,6 +106,12 @@ static const struct env_name {
     {"LD_LIBRARY_PATH", "loader", true},
     {"LD_PRELOAD", "loader", true},
     {"LD_AUDIT", "loader", false},
+    {"LD_BIND_NOW", "loader", false},
+    {"LD_DEBUG", "loader", false},
+    {"TMPDIR", "shell", false},
+    {"MELLANOX_VISIBLE_DEVICES", "container", false},
+    {"APPTAINERENV_PREPEND_PATH", "container", false},
+    {"SINGULARITYENV_PREPEND_PATH", "container", false},
     {"LIBRARY_PATH", "build", false},
     {"CPATH", "build", false},
     {"PLUGIN_DIR", "folklore", false},
@@ -112,6 +122,8 @@ static const struct env_name {
     {"LOCAL_RANK", "torch", false},
     {"LOCAL_WORLD_SIZE", "torch", false},
     {"GROUP_RANK", "torch", false},
+    {"ROLE_RANK", "torch", false},
+    {"ROLE_WORLD_SIZE", "torch", false},
     {"NODE_RANK", "torch", false},
     {"TP_SOCKET_IFNAME", "torch", true},
     {"EP_DISABLE_GIN", "framework", false},
@@ -225,8 +237,10 @@ bool shk_env_classify(const char *name, struct shk_env_match *match_p)
 {
     /* Apptainer hands these on without the prefix: they count as what they become. */
     static const char *const wrappers[] = {"SINGULARITYENV_", "APPTAINERENV_"};
+    bool wrapped = false;
     for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
-        if (strncmp(name, wrappers[i], strlen(wrappers[i])) == 0)
-            return shk_env_classify(name + strlen(wrappers[i]), match_p);
+        wrapped |= strncmp(name, wrappers[i], strlen(wrappers[i])) == 0;
+    if (wrapped && !strstr(name, "ENV_PREPEND_PATH"))
+        return shk_env_classify(strchr(name, '_') + 1, match_p);
     return env_classify_exact(name, match_p) || env_classify_near(name, match_p);
 }

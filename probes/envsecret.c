@@ -8,10 +8,12 @@
 
 static const struct {
     const char *word;
-    bool number_is_fine; /* keys are also sizes and indices: NCCL_IB_PKEY, OFI_NCCL_MR_KEY_SIZE */
+    bool number_is_fine; /* keys are also sizes and indices: NCCL_IB_PKEY, OFI_NCCL_MR_KEY_SIZE;
+                            tokens are counted */
     const char *why;
 } secret_words[] = {
-    {"TOKEN", true, "its name contains TOKEN"},
+    {"TOKENS", true, "its name contains TOKENS"},
+    {"TOKEN", false, "its name contains TOKEN"},
     {"SECRET", false, "its name contains SECRET"},
     {"PASSWORD", false, "its name contains PASSWORD"},
     {"PASSWD", false, "its name contains PASSWD"},
@@ -47,9 +49,10 @@ static bool secret_is_number(const char *value)
 static bool secret_by_name(const char *name, const char *value, const char **why_p)
 {
     for (size_t i = 0; i < sizeof secret_words / sizeof *secret_words; i++) {
-        if (!strcasestr(name, secret_words[i].word) ||
-            (secret_words[i].number_is_fine && secret_is_number(value)))
+        if (!strcasestr(name, secret_words[i].word))
             continue;
+        if (!*value || (secret_words[i].number_is_fine && secret_is_number(value)))
+            return false;
         *why_p = secret_words[i].why;
         return true;
     }

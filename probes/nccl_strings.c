@@ -99,6 +99,27 @@ static json_t *names_take(struct names *names)
     return list;
 }
 
+/* Words of enumerations and macros that libraries print: log subsystems, levels, flags. */
+static bool strings_is_word(const char *text, size_t len)
+{
+    static const char *const words[] = {
+        "NCCL_ALL", "NCCL_ALLOC", "NCCL_BOOTSTRAP", "NCCL_CALL",    "NCCL_COLL",
+        "NCCL_ENV", "NCCL_GRAPH", "NCCL_INIT",      "NCCL_NVLS",    "NCCL_P2P",
+        "NCCL_RAS", "NCCL_PROXY", "NCCL_REG",       "NCCL_PROFILE", "NCCL_TUNING",
+        "NCCL_SHM", "NCCL_MSCCL", "NCCL_VERBS",     "NCCL_SPECIAL", "NVSHMEM_PROXY",
+    };
+    static const char *const starts[] = {"NCCL_ALGO_", "NCCL_GIN_CONNECTION_", "NCCL_LOG_",
+                                         "NCCL_PARAM_FLAG_", "NCCL_PROTO_"};
+    static const char end[] = "_INITIALIZER";
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == len && strncmp(text, words[i], len) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (strncmp(text, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return len > sizeof end && strcmp(text + len - (sizeof end - 1), end) == 0;
+}
+
 /* A whole string of capitals, digits and '_' with one of the prefixes and something after it. */
 static bool strings_is_env_name(const char *text, size_t len, const char *const *prefixes)
 {
@@ -106,7 +127,7 @@ static bool strings_is_env_name(const char *text, size_t len, const char *const 
         size_t n = strlen(*prefixes);
         if (len > n && strncmp(text, *prefixes, n) == 0 && text[len - 1] != '_' &&
             strspn(text + n, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len - n)
-            return true;
+            return !strings_is_word(text, len);
     }
     return false;
 }

@@ -8,17 +8,12 @@ const char shk_fake_version[] = "nothing to see";
 const char *const shk_fake_names[] = {"nothing"};
 #else
 const char shk_fake_version[] = "NCCL version 2.19.3+cuda12.2";
-const char *const shk_fake_names[] = {"ncclNetPlugin_v5",
-                                      "ncclNetPlugin_v6",
-                                      "ncclNetPlugin_v7",
-                                      "ncclCollNetPlugin_v7",
-                                      "ncclTunerPlugin_v1",
-                                      "libnccl-net",
-                                      "NCCL_NET_PLUGIN",
-                                      "NCCL_SOCKET_IFNAME",
-                                      "NCCL_SOCKET_IFNAME",
-                                      "NCCL version %d.%d.%d",
-                                      "Failed to find ncclNetPlugin_v9 symbol.",
-                                      "NCCL_",
-                                      "NCCL_lower"};
+const char *const shk_fake_names[] = {
+    "ncclNetPlugin_v5", "ncclNetPlugin_v6", "ncclNetPlugin_v7", "ncclCollNetPlugin_v7",
+    "ncclTunerPlugin_v1", "libnccl-net", "NCCL_NET_PLUGIN", "NCCL_SOCKET_IFNAME",
+    "NCCL_SOCKET_IFNAME", "NCCL version %d.%d.%d", "Failed to find ncclNetPlugin_v9 symbol.",
+    "NCCL_", "NCCL_lower",
+    /* words, no variables */
+    "NCCL_SHM", "NCCL_LOG_INFO", "NCCL_ALGO_TREE", "NCCL_GIN_CONNECTION_RAIL",
+    "NCCL_COMM_PROPERTIES_INITIALIZER"};
 #endif

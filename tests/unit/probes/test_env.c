@@ -137,6 +137,8 @@ Test(env, secrets)
         {"APPTAINER_DOCKER_PASSWORD", "hunter2"},
         {"NCCL_API_KEY", "abcdef"},
         {"NCCL_AUTH_TOKEN", "abc"},
+        {"FI_CXI_COLL_MCAST_TOKEN", "1234567"},
+        {"FI_CXI_COLL_FABRIC_MGR_TOKEN", "true"},
         {"OMPI_MCA_credential", "whatever"},
         {"NCCL_NOTE", "ghp_0123456789abcdefABCDEF0123456789abcd"},
         {"NCCL_NOTE", "x ghp_0123456789abcdefABCDEF0123456789abcd"},
@@ -170,6 +172,7 @@ Test(env, values_that_are_no_secrets)
         {"FI_CXI_PROV_KEY_CACHE", "on"},
         {"OFI_NCCL_MR_KEY_SIZE", "4"},
         {"FI_CXI_COLL_MCAST_TOKEN", ""},
+        {"NCCL_TEST_MAX_TOKENS", "4096"},
         {"NCCL_SOCKET_IFNAME", "^docker,lo,veth"},
         {"NCCL_SOCKET_IFNAME", "enp0s12,enp6s0,enp7s0,enp13s0,enp14s0,enp134s0,enp135s0,enp141s0"},
         {"CUDA_VISIBLE_DEVICES", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,GPU-aabbccdd-0011-2233-"
