@@ -21,6 +21,8 @@ struct env_case {
     bool decided; /* best holds an opinion */
 };
 
+static const char a_file[] = "a configuration file"; /* when the fact does not say which */
+
 /* Values of a debugging aid that cost nothing. */
 static const char *const quiet[] = {"0",       "off",   "no",      "false",  "none",     "warn",
                                     "warning", "error", "version", "normal", "disabled", "lazy"};
@@ -186,26 +188,6 @@ static void opinion_readers(struct env_case *c, const struct shk_read_answer *an
     offer(c, &row);
 }
 
-/* libfabric gives back the value under which it knows the variable. */
-static void opinion_param(struct env_case *c)
-{
-    size_t i;
-    json_t *param;
-    json_array_foreach(shk_facts_get_array(c->ctx->facts, "fabric.params"), i, param)
-    {
-        const char *name = shk_member_text(param, "name");
-        const char *value = shk_member_text(param, "value");
-        if (!name || !value || strcmp(name, c->name) != 0 || strcmp(value, c->value) != 0)
-            continue;
-        struct shk_row row = case_row(c);
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.why, "libfabric reports this value for it");
-        row.fact = "fabric.params";
-        offer(c, &row);
-        return;
-    }
-}
-
 static void opinion_unset(struct env_case *c)
 {
     const struct shk_setting *s = c->setting;
@@ -292,11 +274,10 @@ static void judge_known(struct env_case *c)
     if (sound) {
         opinion_profile(c);
         opinion_cost(c);
-        opinion_param(c);
     }
     if (!c->decided) { /* folklore that a library here reads all the same */
         struct shk_row row = case_row(c);
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
+        shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
         shk_row_text(&row.why, "read by %s; the value is not judged",
                      answer.text ? answer.text : "a library here");
         offer(c, &row);
@@ -316,7 +297,7 @@ static void judge_unknown(struct env_case *c)
     struct shk_row row = case_row(c);
     row.family = family ? family->family : "environment";
     if (answer.reads == SHK_READS_YES) {
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
+        shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
         shk_row_text(&row.why, "read by %s; the value is not judged", answer.text);
     } else if (family && shk_name_is_install(c->name)) {
         shk_row_verdict(&row, SHK_NA, SHK_NOT_COVERED);
@@ -354,22 +335,30 @@ static void judge_profiled(struct env_case *c)
     opinion_profile(c);
 }
 
-/* NCCL sets from its files only what the environment leaves unset. True when the value in the file
- * does not count, which deserves a row only when the two differ. */
+/* The same variable in the other place, the environment or a file, wins over this one. True when
+ * this value does not count, which deserves a row only when the two differ. */
 static bool judge_shadowed(struct env_case *c)
 {
-    char *key = shk_strf("env.%s", c->name);
-    const char *winner = key ? shk_facts_get_text(c->ctx->facts, key) : NULL;
-    free(key);
-    if (!winner)
+    bool from_env = strcmp(c->origin, "environment") == 0;
+    if (from_env != shk_env_file_wins(c->ctx->facts, c->name))
         return false;
-    if (strcmp(winner, c->value) == 0)
-        return true;
+    char *key = shk_strf(from_env ? "env.file.%s" : "env.%s", c->name);
+    struct shk_fact fact;
+    bool found = key && shk_facts_get(c->ctx->facts, key, &fact) &&
+                 fact.state == SHK_FACT_PRESENT && json_is_string(fact.value);
+    free(key);
+    const char *winner = found ? json_string_value(fact.value) : c->value;
+    if (!found || strcmp(winner, c->value) == 0)
+        return found;
     struct shk_row row = case_row(c);
     row.family = c->setting ? c->setting->family : row.family;
     shk_row_verdict(&row, SHK_WARN, SHK_DECLARED);
     shk_row_text(&row.expected, "%s", winner);
-    shk_row_text(&row.why, "the environment says %s, which wins over %s", winner, c->origin);
+    if (from_env)
+        shk_row_text(&row.why, "%s says %s, and NVSHMEM 3.6 and later take that",
+                     fact.source ? fact.source : a_file, winner);
+    else
+        shk_row_text(&row.why, "the environment says %s, which wins over %s", winner, c->origin);
     shk_row_text(&row.fix, "keep one of the two");
     row.diagnosis = "nccl-conf-file-override";
     offer(c, &row);
@@ -383,7 +372,7 @@ static void judge_case(struct env_case *c, struct shk_findings *findings)
         c->setting = NULL;
     c->holds = 1;
     c->line = shk_profile_line(c->ctx, c->name, &c->holds);
-    if (strcmp(c->origin, "environment") != 0 && judge_shadowed(c))
+    if (judge_shadowed(c))
         ;
     else if (c->setting)
         judge_known(c);
@@ -412,7 +401,9 @@ static int judge_fact(const struct shk_fact *fact, void *arg)
                          .name = name,
                          .value = json_string_value(fact->value),
                          .key = fact->key,
-                         .origin = file ? fact->source : "environment"};
+                         .origin = !file          ? "environment"
+                                   : fact->source ? fact->source
+                                                  : a_file};
     judge_case(&c, walk->findings);
     return 0;
 }
@@ -454,6 +445,7 @@ const struct shk_check shk_check_env_value = {
         "profile, cost in production. A wrong value is FAIL when the catalogue says that it costs "
         "most of the performance or more, else WARN. An unknown name of a known family is WARN "
         "when a library here was asked and does not know it, UNKNOWN when nobody could be asked.\n"
-        "A value that is as it should be is 'declared': it is set, and no more is known. It is "
-        "'effect' when the node or libfabric itself confirms it.",
+        "A value that is as it should be is 'declared': it is set and read, and no more is known. "
+        "It is 'effect' when what it names was found on the node (interfaces, devices, paths, a "
+        "provider that libfabric offers).",
 };

@@ -57,7 +57,8 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
         shk_row_text(&row.why, "their settings are judged below, with the file as origin");
         shk_row_end(findings, &row);
     } else {
-        shk_row_na(findings, &row, "none of nccl.conf, rccl.conf and libfabric.conf is there");
+        shk_row_na(findings, &row,
+                   "none of nccl.conf, rccl.conf, libfabric.conf and nvshmem.conf is there");
     }
     shk_strbuf_free(&read);
 }

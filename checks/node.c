@@ -21,12 +21,19 @@ static const struct {
     {"cxi", "cxi.devices"},
 };
 
+bool shk_env_file_wins(const struct shk_facts *facts, const char *name)
+{
+    const char *version = shk_facts_get_text(facts, "nvshmem.version");
+    return strncmp(name, "NVSHMEM_", 8) == 0 && (!version || shk_version_cmp(version, "3.6") >= 0);
+}
+
 const char *shk_env_get(const struct shk_facts *facts, const char *name)
 {
     char *key = shk_strf("env.%s", name), *file_key = shk_strf("env.file.%s", name);
+    const char *file = file_key ? shk_facts_get_text(facts, file_key) : NULL;
     const char *text = key ? shk_facts_get_text(facts, key) : NULL;
-    if (!text && file_key)
-        text = shk_facts_get_text(facts, file_key);
+    if (!text || (file && shk_env_file_wins(facts, name)))
+        text = file;
     free(key);
     free(file_key);
     return text;

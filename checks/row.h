@@ -70,6 +70,10 @@ char *shk_bytes_text(long long bytes);
  * neither sets it. */
 const char *shk_env_get(const struct shk_facts *facts, const char *name);
 
+/* Does a configuration file win over the environment for this variable? NVSHMEM's does from 3.6 on
+ * (assumed when the version is not known). */
+bool shk_env_file_wins(const struct shk_facts *facts, const char *name);
+
 /* Kinds of hardware that the facts show: -1 unknown, else the count. `kind` is the last part of
  * pci.count.<kind>; for GPUs the driver's own list counts when PCI was not read. */
 long long shk_device_count(const struct shk_facts *facts, const char *kind);

@@ -1,9 +1,12 @@
-/* Settings that libraries read from files: nccl.conf, rccl.conf, libfabric.conf.
+/* Settings that libraries read from files: nccl.conf, rccl.conf, libfabric.conf, nvshmem.conf.
  *
- * All three take a line apart at its first '=' and keep every blank and quote on both sides. Lines
- * without '=' are skipped; the first definition of a name wins, over later lines and later files,
- * and the environment wins over all files (unless FI_PREFER_SYSCONFIG is on). NVIDIA/nccl
- * src/misc/param.cc, ROCm/rccl src/misc/param.cc, ofiwg/libfabric src/var.c. */
+ * The first three take a line apart at its first '=' and keep every blank and quote on both sides.
+ * Lines without '=' are skipped; the first definition of a name wins, over later lines and later
+ * files, and the environment wins over all files (unless FI_PREFER_SYSCONFIG is on). NVIDIA/nccl
+ * src/misc/param.cc, ROCm/rccl src/misc/param.cc, ofiwg/libfabric src/var.c.
+ *
+ * NVSHMEM (3.6 and later) takes blanks off both sides and a comment off the end; the last
+ * definition wins, and the files win over the environment. NVIDIA/nvshmem README.md. */
 #include "core/strbuf.h"
 #include "probes/envnames.h"
 #include "probes/gather.h"
@@ -14,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum conffile_reader { CONFFILE_NCCL, CONFFILE_RCCL, CONFFILE_LIBFABRIC };
+enum conffile_reader { CONFFILE_NCCL, CONFFILE_RCCL, CONFFILE_LIBFABRIC, CONFFILE_NVSHMEM };
 
 static const struct {
     const char *name;
@@ -23,13 +26,14 @@ static const struct {
     [CONFFILE_NCCL] = {"nccl", 1023},
     [CONFFILE_RCCL] = {"rccl", 1023},
     [CONFFILE_LIBFABRIC] = {"libfabric", 2046},
+    [CONFFILE_NVSHMEM] = {"nvshmem", 65536}, /* it allocates what it needs */
 };
 
 struct conffile {
     struct shk_gather *g;
     json_t *files;    /* value of env.files */
     json_t *problems; /* value of env.file_problems */
-    json_t *seen[3];  /* per reader: name → "path:line" of the definition that wins */
+    json_t *seen[4];  /* per reader: name → "path:line" of the definition that wins */
 };
 
 static void conffile_problem(struct conffile *c, const char *path, int line, const char *fmt, ...)
@@ -114,8 +118,18 @@ static void conffile_entry(struct conffile *c, enum conffile_reader reader, json
                         shk_env_is_secret(name, value, &why) ? json_null() : shk_gather_str(value));
     json_object_set_new(entry, "line", json_integer(line));
     json_object_set_new(entry, "used", json_boolean(used));
-    json_array_append_new(entries, entry);
+    json_array_insert_new(entries, reader == CONFFILE_NVSHMEM ? 0 : json_array_size(entries),
+                          entry);
     free(place);
+}
+
+/* As NVSHMEM takes a key or value: no blanks around it, and none of a comment after a blank. */
+static char *conffile_trim(char *text)
+{
+    for (char *p = text; *p; p++)
+        if (*p == '#' && p > text && isspace((unsigned char)p[-1]))
+            *p-- = '\0';
+    return shk_trim(text);
 }
 
 static void conffile_line(struct conffile *c, enum conffile_reader reader, json_t *entries,
@@ -128,28 +142,46 @@ static void conffile_line(struct conffile *c, enum conffile_reader reader, json_
         conffile_problem(c, path, line, "no '=' in the line: skipped");
         return;
     }
-    *eq = '\0';
-    conffile_entry(c, reader, entries, path, line, text, eq + 1);
+    *eq++ = '\0';
+    if (reader == CONFFILE_NVSHMEM) {
+        text = conffile_trim(text);
+        eq = conffile_trim(eq);
+    }
+    conffile_entry(c, reader, entries, path, line, text, eq);
 }
 
+/* NVSHMEM's last definition wins: from the end, it is the first. */
 static void conffile_parse(struct conffile *c, enum conffile_reader reader, json_t *entries,
                            const char *path, char *text, size_t len)
 {
-    int line = 1;
-    for (char *p = text; p < text + len; line++) {
+    size_t count = 1, used = 0;
+    for (size_t i = 0; i < len; i++)
+        count += text[i] == '\n';
+    char **lines = calloc(count, sizeof *lines);
+    if (!lines) {
+        conffile_problem(c, path, 0, "out of memory");
+        return;
+    }
+    for (char *p = text; p < text + len;) {
         char *end = memchr(p, '\n', (size_t)(text + len - p));
         if (!end)
             end = text + len;
         *end = '\0';
         if (strlen(p) != (size_t)(end - p))
-            conffile_problem(c, path, line, "a NUL byte ends the line early");
-        conffile_line(c, reader, entries, path, line, p);
+            conffile_problem(c, path, (int)used + 1, "a NUL byte ends the line early");
+        lines[used++] = p;
         p = end + 1;
     }
+    for (size_t i = 0; i < used; i++) {
+        size_t at = reader == CONFFILE_NVSHMEM ? used - 1 - i : i;
+        conffile_line(c, reader, entries, path, (int)at + 1, lines[at]);
+    }
+    free(lines);
 }
 
+/* asked_for: the variable that names the file, NULL. */
 static void conffile_read(struct conffile *c, enum conffile_reader reader, const char *path,
-                          bool asked_for)
+                          const char *asked_for)
 {
     struct shk_error err;
     char *text = NULL;
@@ -165,7 +197,7 @@ static void conffile_read(struct conffile *c, enum conffile_reader reader, const
     else if (!absent)
         conffile_problem(c, path, 0, "%s", err.text);
     else if (asked_for)
-        conffile_problem(c, path, 0, "NCCL_CONF_FILE names it, but it does not exist");
+        conffile_problem(c, path, 0, "%s names it, but it does not exist", asked_for);
     json_object_set_new(file, "entries", entries);
     json_array_append_new(c->files, file);
     free(text);
@@ -206,7 +238,7 @@ static void conffile_read_home(struct conffile *c, enum conffile_reader reader, 
 {
     char *path = home ? shk_strf("%s/%s", home, name) : NULL;
     if (path)
-        conffile_read(c, reader, path, false);
+        conffile_read(c, reader, path, NULL);
     else
         conffile_problem(c, name, 0, "the home directory is not known");
     free(path);
@@ -224,16 +256,33 @@ static void conffile_libfabric(struct conffile *c)
     char **versions = NULL;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (i == 0 || shk_host_exists(c->g->host, "%s", paths[i]))
-            conffile_read(c, CONFFILE_LIBFABRIC, paths[i], false);
+            conffile_read(c, CONFFILE_LIBFABRIC, paths[i], NULL);
     if (shk_host_list(c->g->host, &versions, NULL, NULL, "/opt/cray/libfabric") != 0)
         return;
     for (char **v = versions; *v; v++) {
         char *path = shk_strf("/opt/cray/libfabric/%s/etc/libfabric.conf", *v);
         if (path && shk_host_exists(c->g->host, "%s", path))
-            conffile_read(c, CONFFILE_LIBFABRIC, path, false);
+            conffile_read(c, CONFFILE_LIBFABRIC, path, NULL);
         free(path);
     }
     shk_host_list_free(versions);
+}
+
+/* From the strongest: the file that is asked for, the user's, the system's. NVSHMEM has no rule for
+ * the password entry, it takes $HOME. */
+static void conffile_nvshmem(struct conffile *c)
+{
+    const char *asked = shk_host_getenv(c->g->host, "NVSHMEM_CONF_FILE");
+    const char *home = shk_host_getenv(c->g->host, "HOME");
+    if (asked && *asked == '/')
+        conffile_read(c, CONFFILE_NVSHMEM, asked, "NVSHMEM_CONF_FILE");
+    else if (asked && *asked)
+        conffile_problem(c, asked, 0,
+                         "NVSHMEM_CONF_FILE is relative: which file that is depends on the "
+                         "working directory");
+    if (home && *home == '/')
+        conffile_read_home(c, CONFFILE_NVSHMEM, home, ".nvshmem.conf");
+    conffile_read(c, CONFFILE_NVSHMEM, "/etc/nvshmem.conf", NULL);
 }
 
 static void conffile_all(struct conffile *c)
@@ -241,17 +290,18 @@ static void conffile_all(struct conffile *c)
     char *home = conffile_home(c->g->host);
     const char *asked = shk_host_getenv(c->g->host, "NCCL_CONF_FILE");
     if (asked && *asked == '/')
-        conffile_read(c, CONFFILE_NCCL, asked, true);
+        conffile_read(c, CONFFILE_NCCL, asked, "NCCL_CONF_FILE");
     else if (asked && *asked)
         conffile_problem(c, asked, 0,
                          "NCCL_CONF_FILE is relative: which file that is depends on "
                          "the working directory");
     else
         conffile_read_home(c, CONFFILE_NCCL, home, ".nccl.conf");
-    conffile_read(c, CONFFILE_NCCL, "/etc/nccl.conf", false);
+    conffile_read(c, CONFFILE_NCCL, "/etc/nccl.conf", NULL);
     conffile_read_home(c, CONFFILE_RCCL, home, ".rccl.conf");
-    conffile_read(c, CONFFILE_RCCL, "/etc/rccl.conf", false);
+    conffile_read(c, CONFFILE_RCCL, "/etc/rccl.conf", NULL);
     conffile_libfabric(c);
+    conffile_nvshmem(c);
     free(home);
 }
 
@@ -280,7 +330,7 @@ static const char *const conffile_provides[] = {"env.files", "env.file_problems"
 const struct shk_probe shk_probe_conffile = {
     .name = "conffile",
     .phase = SHK_PHASE_HOST,
-    .doc = "settings in nccl.conf, rccl.conf and libfabric.conf",
+    .doc = "settings in nccl.conf, rccl.conf, libfabric.conf and nvshmem.conf",
     .provides = conffile_provides,
     .deadline_ms = 5000,
     .run = conffile_run,

@@ -1,5 +1,7 @@
 #include "support.h"
 
+#include "core/strbuf.h"
+
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +68,7 @@ static const struct env_case {
      SHK_DECLARED, "no library reads this name", "the real control is NCCL_TESTLEVEL"},
     {"folklore that a library reads", "single-node", "NCCL_TESTFOLKLORE",
      NCCL_26 "'nccl.env_names': ['NCCL_TESTFOLKLORE'], 'env.NCCL_TESTFOLKLORE': '1'", SHK_PASS,
-     SHK_EFFECT, "read by NCCL", NULL},
+     SHK_DECLARED, "read by NCCL", NULL},
     {"folklore, library asked", "single-node", "NCCL_TESTFOLKLORE",
      NCCL_26 "'nccl.env_names': ['NCCL_DEBUG'], 'env.NCCL_TESTFOLKLORE': '1'", SHK_WARN, SHK_EFFECT,
      "no library reads", NULL},
@@ -81,7 +83,7 @@ static const struct env_case {
      "does not know the name", "env-variable-unknown-to-version"},
     {"unknown to us, known to the library", "single-node", "NCCL_ZZZ_QQQ_XXX",
      NCCL_26 "'nccl.env_names': ['NCCL_ZZZ_QQQ_XXX'], 'env.NCCL_ZZZ_QQQ_XXX': '1'", SHK_PASS,
-     SHK_EFFECT, "not judged", NULL},
+     SHK_DECLARED, "not judged", NULL},
     {"misspelled, from the catalogue", "single-node", "NCCL_TESTLEVL", "'env.NCCL_TESTLEVL': 'x'",
      SHK_WARN, SHK_DECLARED, "did you mean NCCL_TESTLEVEL?", "env-variable-misspelled"},
     {"misspelled, from the library", "single-node", "FI_TCP_IFACES",
@@ -98,10 +100,10 @@ static const struct env_case {
      SHK_WARN, SHK_DECLARED, "did you mean NCCL_TESTLEVEL?", NULL},
     {"installation directory", "single-node", "NCCL_HOME", "'env.NCCL_HOME': '/opt/nccl'", SHK_NA,
      SHK_NOT_COVERED, "installation", NULL},
-    {"libfabric reports the value", "single-node", "FI_CXI_TESTSIZE",
+    {"read and no more known", "single-node", "FI_CXI_TESTSIZE",
      "'fabric.version': '1.22.0', 'fabric.params': [{'name': 'FI_CXI_TESTSIZE', 'value': '64'}], "
      "'env.FI_CXI_TESTSIZE': '64'",
-     SHK_PASS, SHK_EFFECT, "libfabric reports", NULL},
+     SHK_PASS, SHK_DECLARED, "read by libfabric", NULL},
     {"provider without the parameter", "single-node", "FI_CXI_TESTSIZE",
      "'fabric.version': '1.22.0', 'fabric.path': '/usr/lib/libfabric.so.1', 'fabric.params': "
      "[{'name': 'FI_TCP_IFACE'}], 'env.FI_CXI_TESTSIZE': '64'",
@@ -270,6 +272,36 @@ Test(env, environment_wins_over_the_file)
     }
     cr_expect(shadowed);
     shk_findings_destroy(findings);
+}
+
+/* NVSHMEM 3.6 and later: the other way round. */
+Test(env, the_nvshmem_file_wins_over_the_environment)
+{
+    static const struct {
+        const char *version, *says; /* on which of the two values the row is that does not count */
+    } rows[] = {{"'nvshmem.version': '3.6.1', ", "/etc/nvshmem.conf:1 says MPI"},
+                {"", "/etc/nvshmem.conf:1 says MPI"},
+                {"'nvshmem.version': '3.4.5', ", "the environment says PMI, which wins"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *json = shk_strf("%s'env.NVSHMEM_BOOTSTRAP': 'PMI', 'env.file.NVSHMEM_BOOTSTRAP': "
+                              "{'state': 'present', 'value': 'MPI', 'source': "
+                              "'/etc/nvshmem.conf:1'}",
+                              rows[i].version);
+        struct shk_findings *findings = support_run(support_config(), "single-node", json);
+        size_t found = 0;
+        for (size_t k = 0; k < shk_findings_count(findings); k++) {
+            const struct shk_finding *f = shk_findings_at(findings, k);
+            if (strcmp(f->setting, "NVSHMEM_BOOTSTRAP") == 0 && f->why && strstr(f->why, "says")) {
+                cr_expect_eq(f->verdict, SHK_WARN);
+                cr_expect(strstr(f->why, rows[i].says), "%s", f->why);
+                cr_expect_str_eq(f->diagnosis, "nccl-conf-file-override");
+                found++;
+            }
+        }
+        cr_expect_eq(found, 1, "%s", json);
+        shk_findings_destroy(findings);
+        free(json);
+    }
 }
 
 Test(env, the_same_value_in_both_is_no_conflict)

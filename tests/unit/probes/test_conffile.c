@@ -84,6 +84,32 @@ Test(conffile, named_file_replaces_the_one_at_home)
     expect_text("env.file.NCCL_DEBUG", "WARN");
 }
 
+/* The last definition wins, blanks and comments go, and files count from the one that is named. */
+Test(conffile, nvshmem)
+{
+    user("{\"HOME\":\"/home/u\",\"NVSHMEM_CONF_FILE\":\"/opt/site.conf\"}");
+    tree_put("/etc/nvshmem.conf", "NVSHMEM_DEBUG=WARN\nNVSHMEM_SYMMETRIC_SIZE=1G\n");
+    tree_put("/home/u/.nvshmem.conf",
+             "NVSHMEM_DEBUG = INFO\nNVSHMEM_BOOTSTRAP=PMI\nNVSHMEM_BOOTSTRAP=MPI # last\n");
+    tree_put("/opt/site.conf", "# ours\nNVSHMEM_REMOTE_TRANSPORT=libfabric\n");
+    tree_run(&shk_probe_conffile);
+    expect_text("env.file.NVSHMEM_REMOTE_TRANSPORT", "libfabric");
+    expect_text("env.file.NVSHMEM_DEBUG", "INFO");
+    cr_expect_str_eq(tree_source("env.file.NVSHMEM_DEBUG"), "/home/u/.nvshmem.conf:1");
+    expect_text("env.file.NVSHMEM_BOOTSTRAP", "MPI");
+    cr_expect_str_eq(tree_source("env.file.NVSHMEM_BOOTSTRAP"), "/home/u/.nvshmem.conf:3");
+    expect_text("env.file.NVSHMEM_SYMMETRIC_SIZE", "1G");
+    cr_expect_not_null(strstr(problem_at("/home/u/.nvshmem.conf", 2), "already set in"));
+    cr_expect_not_null(strstr(problem_at("/etc/nvshmem.conf", 1), "already set in"));
+    json_t *file = tree_item("env.files", "path", "/home/u/.nvshmem.conf");
+    cr_expect_str_eq(tree_item_text(file, "reader"), "nvshmem");
+    json_t *first = json_array_get(json_object_get(file, "entries"), 0);
+    cr_expect_str_eq(tree_item_text(first, "name"), "NVSHMEM_DEBUG");
+    user("{\"HOME\":\"/home/u\",\"NVSHMEM_CONF_FILE\":\"/opt/gone.conf\"}");
+    tree_run(&shk_probe_conffile);
+    cr_expect_not_null(strstr(problem_at("/opt/gone.conf", 0), "NVSHMEM_CONF_FILE names it"));
+}
+
 /* NCCL keeps every byte on both sides of the '='. */
 Test(conffile, lines)
 {
