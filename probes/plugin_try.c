@@ -31,7 +31,7 @@ static json_t *try_log(const char *output)
 /* What every kind of try records: how it ended, and where when it did not end well. */
 static json_t *try_outcome(const struct shk_isolate_result *r)
 {
-    json_t *row = r->result && json_is_object(r->result) ? json_copy(r->result) : json_object();
+    json_t *row = json_is_object(r->result) ? json_copy(r->result) : json_object();
     json_object_set_new(row, "ok", json_boolean(r->outcome == SHK_CHILD_OK));
     json_object_set_new(row, "outcome", json_string(shk_isolate_outcome_name(r->outcome)));
     json_object_set_new(row, "wall_ms", json_real(r->ms));
