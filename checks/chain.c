@@ -157,18 +157,20 @@ static const struct {
 enum { CHAIN_RULES = sizeof(chain_rules) / sizeof(chain_rules[0]) };
 
 /* For links that mean no more than "the provider is not there". */
-static const char *chain_family(const char *provider, const char *step)
+static const char *chain_family(const char *provider, const struct shk_link *link)
 {
     static const char *const own[][2] = {{"efa", "efa-provider-absent"},
                                          {"cxi", "cxi-provider-absent"},
                                          {"verbs", "verbs-provider-absent"}};
     static const char *const none[] = {"link", "limits", "fork", NULL};
-    if (shk_list_has(none, step))
+    if (shk_list_has(none, link->step))
         return NULL;
+    if (strstr(link->what, " has no provider "))
+        return "provider-not-compiled";
     for (size_t i = 0; i < 3; i++)
         if (strncasecmp(provider, own[i][0], strlen(own[i][0])) == 0)
             return own[i][1];
-    return strcmp(step, "library") == 0 ? "provider-not-compiled" : NULL;
+    return NULL;
 }
 
 /* A library that could have the provider, but another copy is loaded; or one that lacks the runtime
@@ -206,7 +208,7 @@ void shk_chain_say(const struct shk_check_context *ctx, struct shk_row *row, con
         shk_member_int(link->row, "usable", 0) > 0)
         row->diagnosis = "rdma-device-partially-exposed";
     if (!row->diagnosis)
-        row->diagnosis = chain_family(provider, link->step);
+        row->diagnosis = chain_family(provider, link);
     shk_row_text(&row->observed, "first broken link: %s", link->step);
     struct shk_link also;
     bool more = shk_chain_software(shk_chain_of(ctx->facts, provider), &also);

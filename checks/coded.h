@@ -7,7 +7,8 @@
 
 extern const struct shk_check shk_check_probe_health;
 extern const struct shk_check shk_check_collective;
-extern const struct shk_check shk_check_plugin_file, shk_check_plugin_load, shk_check_plugin_abi;
+extern const struct shk_check shk_check_plugin_file, shk_check_plugin_load, shk_check_plugin_abi,
+    shk_check_plugin_use;
 extern const struct shk_check shk_check_memlock, shk_check_nofile, shk_check_stack, shk_check_shm;
 extern const struct shk_check shk_check_iommu, shk_check_modules, shk_check_peermem,
     shk_check_dmabuf, shk_check_numa_balancing;

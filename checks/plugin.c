@@ -119,57 +119,6 @@ const struct shk_check shk_check_plugin_file = {
            "as the profile says, WARN in a job of one node.",
 };
 
-static const char *load_diagnosis(const char *error)
-{
-    if (strstr(error, "FABRIC_"))
-        return "plugin-libfabric-version-mismatch";
-    return "plugin-dependency-missing";
-}
-
-static void eval_load(const struct shk_check_context *ctx, struct shk_findings *findings)
-{
-    struct shk_row row = shk_row_start(&shk_check_plugin_load, "net plugin load");
-    enum shk_look look;
-    const json_t *plugin = first_found(candidates(ctx->facts, &look));
-    row.fact = "plugin.candidates";
-    if (!plugin) {
-        shk_row_na(findings, &row, "no plugin file was found");
-        return;
-    }
-    const char *path = shk_member_text(plugin, "path");
-    const json_t *load = json_object_get(plugin, "load");
-    const json_t *ok = json_object_get(load, "ok");
-    if (!json_is_boolean(ok)) {
-        const char *reason = shk_member_text(load, "error");
-        shk_row_text(&row.why, "loading it was not tried%s%s", reason ? ": " : "",
-                     reason ? reason : "");
-        row.required = wanted(ctx->profile, "required");
-    } else if (json_is_true(ok)) {
-        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
-        shk_row_text(&row.observed, "%s loads", path ? path : "it");
-    } else {
-        const char *error = shk_member_text(load, "error");
-        shk_row_verdict(
-            &row, wanted(ctx->profile, "none") && !requested(ctx->facts) ? SHK_WARN : SHK_FAIL,
-            SHK_TESTED);
-        row.diagnosis = load_diagnosis(error ? error : "");
-        shk_row_text(&row.observed, "%s does not load", path ? path : "it");
-        shk_row_text(&row.why, "%s; NCCL goes on without it", error ? error : "no reason given");
-        shk_row_text(&row.fix, "make the library that the loader names available (ldd %s)",
-                     path ? path : "the plugin");
-    }
-    shk_row_end(findings, &row);
-}
-
-const struct shk_check shk_check_plugin_load = {
-    .id = "plugin.load",
-    .family = "net plugin",
-    .title = "The net plugin loads",
-    .eval = eval_load,
-    .doc = "Fact: plugin.candidates[].load, from dlopen(RTLD_NOW) in a child, as NCCL does it.\n"
-           "The loader's reason is given word for word.",
-};
-
 static void versions_text(struct shk_strbuf *sb, const json_t *list)
 {
     size_t i;

@@ -22,6 +22,7 @@ static const struct shk_check *const checks[] = {
     &shk_check_plugin_file,
     &shk_check_plugin_load,
     &shk_check_plugin_abi,
+    &shk_check_plugin_use,
     &shk_check_hostname,
     &shk_check_socket_choice,
     &shk_check_iommu,

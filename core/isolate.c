@@ -51,6 +51,14 @@ static unsigned isolate_deadline(const struct shk_isolate_job *job, double now)
     return left > 1 ? (unsigned)left : 1;
 }
 
+double shk_isolate_left_ms(void)
+{
+    if (isolate_until <= 0)
+        return -1;
+    double left = isolate_until - isolate_now_ms() - ISOLATE_MARGIN_MS;
+    return left > 0 ? left : 0;
+}
+
 static void isolate_close(int *fd)
 {
     if (*fd >= 0)

@@ -55,6 +55,10 @@ int shk_isolate_run(const struct shk_isolate_job *jobs, struct shk_isolate_resul
                     size_t n, unsigned parallel, struct shk_error *err) SHK_MUST_CHECK;
 void shk_isolate_result_clear(struct shk_isolate_result *result);
 
+/* In a child with a deadline: milliseconds that its own children may still use, 0 when there are
+ * none left. -1 where there is no deadline. For dividing the time among several steps. */
+double shk_isolate_left_ms(void);
+
 /* "timed out in libfabric.so.1: fi_getinfo after 5000 ms", for findings. */
 const char *shk_isolate_outcome_name(enum shk_isolate_outcome outcome);
 

@@ -19,8 +19,18 @@ static const struct {
     {.node = "FABRIC_1.6", .releases = "1.14 to 1.19"},
     {.node = "FABRIC_1.7", .releases = "1.20 to 1.22"},
     {.node = "FABRIC_1.8", .releases = "2.0 to 2.4"},
-    {.node = "FABRIC_1.9", .releases = "2.5"},
+    {.node = "FABRIC_1.9", .releases = "2.5 to 2.6"},
+    {.node = "FABRIC_1.10", .releases = "later than 2.6"},
 };
+
+const char *shk_libfabric_releases(const char *node)
+{
+    for (size_t i = 0; i < sizeof fabric_nodes / sizeof fabric_nodes[0]; i++) {
+        if (strcmp(fabric_nodes[i].node, node) == 0)
+            return fabric_nodes[i].releases;
+    }
+    return NULL;
+}
 
 /* A provider that is built in shows in the libraries that libfabric itself needs. Some providers
  * (efa, verbs) are not listed by a library that has them when the node has no such device. */
@@ -73,6 +83,14 @@ static int fabric_version_string(const char *text, size_t len, void *arg)
     return 0;
 }
 
+bool shk_libfabric_version(const struct shk_elf *elf, char *buf, size_t size)
+{
+    struct fabric_version_scan scan = {.several = false};
+    shk_elf_each_string(elf, 5, fabric_version_string, &scan);
+    snprintf(buf, size, "%s", scan.several ? "" : scan.text);
+    return *buf;
+}
+
 json_t *shk_libfabric_copy_json(const struct shk_libcopy *copy)
 {
     json_t *row =
@@ -83,16 +101,13 @@ json_t *shk_libfabric_copy_json(const struct shk_libcopy *copy)
     if (!copy->elf || !row)
         return row;
     json_object_set_new(row, "links", fabric_linked(copy->elf));
-    struct fabric_version_scan scan = {.several = false};
-    shk_elf_each_string(copy->elf, 5, fabric_version_string, &scan);
-    if (*scan.text && !scan.several)
-        json_object_set_new(row, "version", json_string(scan.text));
+    char version[32];
+    if (shk_libfabric_version(copy->elf, version, sizeof version))
+        json_object_set_new(row, "version", json_string(version));
     const char *node = shk_elf_highest_version(copy->elf, "FABRIC_1.0");
     if (node)
         json_object_set_new(row, "abi", shk_json_text(node, strlen(node)));
-    for (size_t i = 0; node && i < sizeof fabric_nodes / sizeof fabric_nodes[0]; i++) {
-        if (strcmp(fabric_nodes[i].node, node) == 0)
-            json_object_set_new(row, "releases", json_string(fabric_nodes[i].releases));
-    }
+    if (node && shk_libfabric_releases(node))
+        json_object_set_new(row, "releases", json_string(shk_libfabric_releases(node)));
     return row;
 }

@@ -4,6 +4,7 @@
 
 #include "core/hostcall.h"
 #include "core/strbuf.h"
+#include "probes/gather.h"
 #include "probes/libcopies.h"
 #include "probes/plugin_try.h"
 
@@ -197,17 +198,44 @@ static void plugin_extras(struct plugin_run *run)
     }
 }
 
-/* The net plugin that the library ends up with: of the candidates in order, the first that would
- * load and has a version in common. */
+/* Died or did not return: so would the rank, and no later plugin has its turn. */
+static bool plugin_fatal(const json_t *row)
+{
+    static const char *const steps[] = {"load", "init", "devices"};
+    static const char *const outcomes[] = {"crashed", "exited", "timeout", "memory"};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        const char *outcome = shk_gather_get(json_object_get(row, steps[i]), "outcome");
+        for (size_t k = 0; outcome && k < sizeof outcomes / sizeof outcomes[0]; k++) {
+            if (strcmp(outcome, outcomes[k]) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* NCCL takes a plugin that loads, starts and has a device; as far as that was tried. */
+static bool plugin_works(const json_t *row)
+{
+    const json_t *load = json_object_get(row, "load"), *init = json_object_get(row, "init");
+    const json_t *devices = json_object_get(row, "devices");
+    bool loads = load ? json_is_true(json_object_get(load, "ok"))
+                      : json_object_get(row, "problems") &&
+                            !json_array_size(json_object_get(row, "problems"));
+    return loads && (!init || json_is_true(json_object_get(init, "ok"))) &&
+           (!devices || json_integer_value(json_object_get(devices, "count")) > 0);
+}
+
+/* The net plugin that the library ends up with: of the candidates in order, the first that works
+ * and has a version in common. */
 static const struct shk_plugin *plugin_chosen(const struct plugin_run *run)
 {
     for (size_t i = 0; i < run->count; i++) {
         const struct shk_plugin *p = &run->list[i];
-        const json_t *load = json_object_get(p->row, "load");
-        bool loads = load ? json_is_true(json_object_get(load, "ok"))
-                          : json_object_get(p->row, "problems") &&
-                                !json_array_size(json_object_get(p->row, "problems"));
-        if (p->considered && p->kind == SHK_ABI_NET && p->usable && loads)
+        if (!p->considered || p->kind != SHK_ABI_NET)
+            continue;
+        if (plugin_fatal(p->row))
+            return NULL;
+        if (p->usable && plugin_works(p->row))
             return p;
     }
     return NULL;
@@ -267,7 +295,7 @@ static void plugin_write(struct plugin_run *run)
                                            "search order"));
     else
         plugin_note(run, shk_facts_absent(facts, "plugin.chosen", "search order",
-                                          "no candidate loads with a version in common"));
+                                          "no candidate works with a version in common"));
 }
 
 static void plugin_gather(struct plugin_run *run)

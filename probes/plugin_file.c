@@ -1,6 +1,7 @@
 #include "probes/plugin_file.h"
 
 #include "core/facts.h"
+#include "probes/libfabric_file.h"
 #include "probes/ncclnet.h"
 
 #include <errno.h>
@@ -87,6 +88,29 @@ static bool plugin_machine(struct shk_plugin *p, const struct shk_elf *elf,
     return false;
 }
 
+/* Symbol versions of libfabric say little to people: its releases do. */
+static void plugin_releases(json_t *problems, const struct shk_plugin_scene *scene)
+{
+    size_t i;
+    json_t *problem;
+    json_array_foreach(problems, i, problem)
+    {
+        const char *version = json_string_value(json_object_get(problem, "version"));
+        const char *path = json_string_value(json_object_get(problem, "path"));
+        const char *built_for = version ? shk_libfabric_releases(version) : NULL;
+        char is[32] = "";
+        struct shk_elf *elf = NULL;
+        if (!built_for || !path)
+            continue;
+        if (shk_elf_open(&elf, shk_ldsearch_host(scene->search), path, NULL) == 0)
+            shk_libfabric_version(elf, is, sizeof is);
+        shk_elf_close(elf);
+        json_object_set_new(problem, "releases",
+                            json_sprintf("built for libfabric %s, but %s is %s", built_for, path,
+                                         *is ? is : "of an unknown release"));
+    }
+}
+
 static int plugin_elf(struct shk_plugin *p, const struct shk_elf *elf, const char *path,
                       const struct shk_plugin_scene *scene, struct shk_error *err)
 {
@@ -104,6 +128,7 @@ static int plugin_elf(struct shk_plugin *p, const struct shk_elf *elf, const cha
     int rc = shk_elfdeps_walk(scene->search, elf, path, scene->loader, &needed, &problems, err);
     if (rc)
         return rc;
+    plugin_releases(problems, scene);
     json_object_set_new(p->row, "needed", needed);
     json_object_set_new(p->row, "problems", problems);
     return 0;

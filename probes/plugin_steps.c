@@ -37,6 +37,7 @@ static void steps_file(json_t *steps, const struct shk_plugin *p)
         shk_step_add(steps, "file", SHK_STEP_OK, places, "%s", over);
     else
         shk_step_add(steps, "file", SHK_STEP_BROKEN, places, "%s: no such file", p->name);
+    shk_step_where(steps, steps_text(p->row, p->found ? "path" : "passed_over"));
 }
 
 static bool steps_format(json_t *steps, const struct shk_plugin *p)
@@ -94,7 +95,9 @@ static void steps_problems(json_t *steps, const struct shk_plugin *p, const char
     {
         bool version = strcmp(steps_text(problem, "kind"), "version") == 0;
         if (version == versions) {
-            shk_step_add(steps, step, SHK_STEP_BROKEN, NULL, "%s", steps_text(problem, "text"));
+            shk_step_add(steps, step, SHK_STEP_BROKEN, steps_text(problem, "releases"), "%s",
+                         steps_text(problem, "text"));
+            shk_step_where(steps, steps_text(problem, "path"));
             return;
         }
     }
@@ -106,12 +109,13 @@ static void steps_tried(json_t *steps, const struct shk_plugin *p, const char *s
 {
     const json_t *row = json_object_get(p->row, step);
     if (!row)
-        shk_step_add(steps, step, SHK_STEP_UNKNOWN, NULL, "not tried");
+        shk_step_add(steps, step, SHK_STEP_UNKNOWN, steps_text(p->row, "untried"), "not tried");
     else if (json_is_true(json_object_get(row, "ok")))
         shk_step_add(steps, step, SHK_STEP_OK, NULL, "%s", fine);
     else
-        shk_step_add(steps, step, SHK_STEP_BROKEN, steps_text(row, "call"), "%s",
-                     steps_text(row, "error"));
+        shk_step_add(steps, step, SHK_STEP_BROKEN, NULL, "%s", steps_text(row, "error"));
+    shk_step_where(steps,
+                   *steps_text(row, "call") ? steps_text(row, "call") : steps_text(p->row, "path"));
 }
 
 static void steps_init(json_t *steps, const struct shk_plugin *p)
@@ -125,7 +129,7 @@ static void steps_init(json_t *steps, const struct shk_plugin *p)
         steps_tried(steps, p, "init", fine);
         return;
     }
-    const char *why = steps_text(row, "call"); /* the plugin's own first warning says more */
+    const char *why = NULL; /* the plugin's own first warning says more */
     json_array_foreach(json_object_get(row, "log"), i, line)
     {
         const char *text = json_string_value(line);
@@ -135,6 +139,7 @@ static void steps_init(json_t *steps, const struct shk_plugin *p)
         }
     }
     shk_step_add(steps, "init", SHK_STEP_BROKEN, why, "%s", steps_text(row, "error"));
+    shk_step_where(steps, steps_text(row, "call"));
 }
 
 static bool steps_died_in_properties(const json_t *devices)
@@ -165,8 +170,9 @@ static void steps_properties(json_t *steps, const struct shk_plugin *p)
     json_t *devices = json_object_get(p->row, "devices");
     json_t *device, *rows = json_object_get(devices, "rows");
     if (steps_died_in_properties(devices)) {
-        shk_step_add(steps, "properties", SHK_STEP_BROKEN, steps_text(devices, "call"), "%s",
+        shk_step_add(steps, "properties", SHK_STEP_BROKEN, NULL, "%s",
                      steps_text(devices, "error"));
+        shk_step_where(steps, steps_text(devices, "call"));
         return;
     }
     if (!json_array_size(rows)) {

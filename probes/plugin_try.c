@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lines of a plugin's log that are kept, and candidates that are put through init. */
-enum { TRY_MAX_LOG = 60, TRY_MAX = 64 };
+/* Lines of a plugin's log that are kept, candidates that are put through init, and how many at a
+ * time. Below TRY_LEAST_MS a deadline would say more about us than about the plugin. */
+enum { TRY_MAX_LOG = 60, TRY_MAX = 64, TRY_PARALLEL = 4, TRY_LEAST_MS = 250 };
 
 static json_t *try_text(const char *text)
 {
@@ -50,6 +51,7 @@ struct round {
     int (*fn)(void *arg, json_t **result_p, struct shk_error *err);
     const char *name;
     unsigned deadline_ms;
+    double share; /* of the time that is left, when that is short */
     bool (*wanted)(const struct shk_plugin *plugin);
     void (*store)(struct shk_plugin *plugin, const struct shk_isolate_result *result);
 };
@@ -64,8 +66,18 @@ static bool try_ok(const struct shk_plugin *plugin, const char *step)
     return json_is_true(json_object_get(json_object_get(plugin->row, step), "ok"));
 }
 
+/* Deadline of each of n jobs, so that all of them and the later rounds find time. */
+static unsigned try_deadline(const struct round *round, size_t n)
+{
+    double left = shk_isolate_left_ms();
+    if (left < 0)
+        return round->deadline_ms;
+    double each = left * round->share / (double)((n + TRY_PARALLEL - 1) / TRY_PARALLEL);
+    return each < round->deadline_ms ? (unsigned)each : round->deadline_ms;
+}
+
 static int try_round(const struct round *round, struct shk_plugin *plugins, size_t count,
-                     unsigned connect_ms, struct shk_error *err)
+                     struct shk_error *err)
 {
     struct shk_plugin_job args[TRY_MAX];
     struct shk_isolate_job jobs[TRY_MAX];
@@ -73,18 +85,26 @@ static int try_round(const struct round *round, struct shk_plugin *plugins, size
     for (size_t i = 0; i < count && n < TRY_MAX; i++) {
         if (!try_path(&plugins[i]) || !round->wanted(&plugins[i]))
             continue;
-        args[n] = (struct shk_plugin_job){
-            .path = try_path(&plugins[i]), .version = plugins[i].version, .connect_ms = connect_ms};
-        jobs[n] = (struct shk_isolate_job){.name = round->name,
-                                           .fn = round->fn,
-                                           .arg = &args[n],
-                                           .deadline_ms = round->deadline_ms};
+        args[n] =
+            (struct shk_plugin_job){.path = try_path(&plugins[i]), .version = plugins[i].version};
+        jobs[n] = (struct shk_isolate_job){.name = round->name, .fn = round->fn, .arg = &args[n]};
         index[n++] = i;
     }
-    struct shk_isolate_result *results = calloc(n ? n : 1, sizeof *results);
+    unsigned deadline_ms = n ? try_deadline(round, n) : 0;
+    for (size_t i = 0; i < n; i++) {
+        jobs[i].deadline_ms = deadline_ms;
+        /* pending connections are told apart from a call that does not return */
+        args[i].connect_ms = deadline_ms / 2;
+        if (deadline_ms < TRY_LEAST_MS)
+            json_object_set_new(plugins[index[i]].row, "untried",
+                                json_sprintf("%s: no time was left", round->name));
+    }
+    if (deadline_ms < TRY_LEAST_MS)
+        return 0;
+    struct shk_isolate_result *results = calloc(n, sizeof *results);
     if (!results)
         return shk_error_sys(err, ENOMEM, "%s", round->name);
-    int rc = n ? shk_isolate_run(jobs, results, n, 0, err) : 0;
+    int rc = shk_isolate_run(jobs, results, n, TRY_PARALLEL, err);
     for (size_t i = 0; i < n && !rc; i++) {
         round->store(&plugins[index[i]], &results[i]);
         shk_isolate_result_clear(&results[i]);
@@ -157,23 +177,25 @@ int shk_plugin_try(struct shk_plugin *plugins, size_t count,
         {.fn = shk_plugin_child_load,
          .name = "plugin load",
          .deadline_ms = deadlines->load_ms,
+         .share = 0.3,
          .wanted = try_wants_load,
          .store = try_store_load},
         {.fn = shk_plugin_child_init,
          .name = "plugin init",
          .deadline_ms = deadlines->init_ms,
+         .share = 0.5,
          .wanted = try_wants_init,
          .store = try_store_init},
         {.fn = shk_plugin_child_loopback,
          .name = "plugin loopback",
          .deadline_ms = deadlines->loopback_ms,
+         .share = 0.9,
          .wanted = try_wants_loopback,
          .store = try_store_loopback},
     };
     int rc = 0;
-    /* pending connections are told apart from a call that does not return: half the deadline */
     for (size_t i = 0; i < (quick ? 1 : 3) && !rc; i++)
-        rc = try_round(&rounds[i], plugins, count, deadlines->loopback_ms / 2, err);
+        rc = try_round(&rounds[i], plugins, count, err);
     for (size_t i = 0; i < count && !rc; i++)
         json_object_set_new(plugins[i].row, "steps", shk_plugin_steps(&plugins[i]));
     return rc;

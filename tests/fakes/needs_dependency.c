@@ -1,16 +1,10 @@
-/* A plugin that needs another library: one that is not installed, or one that is too old. */
-#ifdef FABRIC
-extern int fi_getinfo(void);
-#define NEEDED fi_getinfo
-#else
+/* A plugin that needs a library which is not installed. */
 extern int shk_fake_dependency(void);
-#define NEEDED shk_fake_dependency
-#endif
 
 static int plugin_init(void *log)
 {
     (void)log;
-    return NEEDED();
+    return shk_fake_dependency();
 }
 
 struct table {

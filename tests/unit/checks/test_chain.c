@@ -45,7 +45,7 @@ static const struct {
      "cxi-vni-missing", "srun"},
     {"test-fabric", "provider cxi",
      LIB JOB(1) CORE("efa") CHAIN("cxi", OK("pci") BAD("library", "it has no provider cxi")),
-     SHK_FAIL, "cxi-provider-absent", "LD_LIBRARY_PATH"}, /* software: also on one node */
+     SHK_FAIL, "provider-not-compiled", "LD_LIBRARY_PATH"}, /* software: also on one node */
     {"test-fabric", "provider cxi",
      LIB JOB(1) CORE("efa") "'why.cxi': [{'step': 'library', 'state': 'broken', 'what': 'not in "
                             "it', 'detail': '/opt/l.so (1.20) has it'}], ",
@@ -103,7 +103,8 @@ static const struct {
      LIB JOB(2) CORE("efa") "'env.FI_PROVIDER': 'efa', " CHAIN("efa", BAD("fork", "exclude")),
      SHK_FAIL, "efa-fork-hugepage-conflict", "FI_EFA_USE_HUGE_PAGE=0"},
     {"single-node", "provider psm9",
-     LIB CORE("efa") "'env.FI_PROVIDER': 'psm9', " CHAIN("psm9", BAD("library", "not in it")),
+     LIB CORE("efa") "'env.FI_PROVIDER': 'psm9', " CHAIN("psm9",
+                                                         BAD("library", "it has no provider psm9")),
      SHK_FAIL, "provider-not-compiled", NULL},
     {"single-node", "provider verbs;ofi_rxm",
      LIB JOB(2) CORE("x") "'env.FI_PROVIDER': 'verbs;ofi_rxm', " CHAIN("verbs_ofi_rxm",

@@ -31,8 +31,8 @@ Test(libfabric, providers_domains_and_parameters)
 {
     struct shk_facts *facts = ask("fabric_new", NULL);
     cr_expect(mentions(facts, "fabric.path", "/fabric_new/libfabric.so.1"));
-    cr_expect_str_eq(fact_text(facts, "fabric.version"), "\"2.6.0\"");
-    cr_expect_str_eq(fact_text(facts, "fabric.api"), "\"2.6\"");
+    cr_expect_str_eq(fact_text(facts, "fabric.version"), "\"2.7.0\"");
+    cr_expect_str_eq(fact_text(facts, "fabric.api"), "\"2.7\"");
     cr_expect_str_eq(fact_text(facts, "fabric.providers"), "[\"cxi\"]");
     cr_expect_str_eq(fact_text(facts, "fabric.core_providers"), "[\"cxi\"]");
     json_t *domain = json_array_get(shk_facts_get_array(facts, "fabric.domains"), 1);
@@ -139,7 +139,7 @@ Test(libfabric, copies_are_told_apart_by_file)
 {
     capture_environ("{\"LD_LIBRARY_PATH\": \"/mod\"}");
     capture_copy("mod/libfabric.so.1", FAKES "/fabric_old/libfabric.so.1");
-    capture_copy("opt/cray/libfabric/2.6/lib64/libfabric.so.1", FAKES "/fabric_new/libfabric.so.1");
+    capture_copy("opt/cray/libfabric/2.7/lib64/libfabric.so.1", FAKES "/fabric_new/libfabric.so.1");
     capture_text("mod/libfabric/libcxi-fi.so", "a provider");
     struct shk_facts *facts = probe_facts(&shk_probe_libfabric, capture_root, NULL, false, 0);
     cr_expect_str_eq(fact_text(facts, "fabric.path"), "\"/mod/libfabric.so.1\"");
@@ -148,8 +148,9 @@ Test(libfabric, copies_are_told_apart_by_file)
         "[{\"abi\":\"FABRIC_1.6\",\"links\":[],\"loader\":true,\"path\":\"/mod/"
         "libfabric.so.1\",\"releases\":\"1.14 to 1.19\",\"version\":\"1.17.0\",\"via\":"
         "\"LD_LIBRARY_PATH\"},{\"abi\":\"FABRIC_1.10\",\"links\":[],\"loader\":false,"
-        "\"path\":\"/opt/cray/libfabric/2.6/lib64/libfabric.so.1\",\"version\":"
-        "\"2.6.0\",\"via\":\"directory\"}]");
+        "\"path\":\"/opt/cray/libfabric/2.7/lib64/libfabric.so.1\",\"releases\":\"later than "
+        "2.6\",\"version\":"
+        "\"2.7.0\",\"via\":\"directory\"}]");
     cr_expect_str_eq(fact_text(facts, "fabric.dl_providers"),
                      "[{\"name\":\"cxi\",\"path\":\"/mod/libfabric/libcxi-fi.so\",\"problem\":"
                      "\"/mod/libfabric/libcxi-fi.so: text file (\\\"a provider\\\"), not a shared "

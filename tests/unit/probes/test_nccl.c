@@ -1,8 +1,10 @@
+#include "core/strbuf.h"
 #include "libs_support.h"
 #include "probes/nccl_search.h"
 #include "probes/registry.h"
 
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,44 @@ Test(nccl, version_and_interfaces_from_the_file)
     cr_expect_str_eq(fact_text(facts, "rccl.path"), "failed: the capture holds no such library");
     cr_expect_str_eq(fact_text(facts, "rccl.net_abi"), "failed: the capture holds no such library");
     cr_expect_str_eq(fact_text(facts, "rccl.copies"), "failed: the capture holds no such library");
+    shk_facts_destroy(facts);
+}
+
+static void expect_228(const struct shk_facts *facts)
+{
+    cr_expect_str_eq(fact_text(facts, "nccl.net_abi"), "[6,7,8,9,10,11]");
+    cr_expect_str_eq(fact_text(facts, "nccl.collnet_abi"), "[6,7,8,9,10,11]");
+    cr_expect_str_eq(fact_text(facts, "nccl.tuner_abi"), "[2,3,4,5]");
+    cr_expect_str_eq(fact_text(facts, "nccl.profiler_abi"), "[1,2,3,4,5]");
+    cr_expect_str_eq(fact_text(facts, "nccl.env_abi"), "[1]");
+    cr_expect_str_eq(fact_text(facts, "nccl.gin_abi"), "[11]");
+}
+
+Test(nccl, interfaces_of_228_from_a_stand_in)
+{
+    capture_environ("{\"LD_LIBRARY_PATH\": \"/l\"}");
+    capture_copy("l/libnccl.so.2", FAKES "/nccl_228/libnccl.so.2");
+    struct shk_facts *facts = probe_facts(&shk_probe_nccl, capture_root, NULL, false, 0);
+    cr_expect_str_eq(fact_text(facts, "nccl.version"), "\"2.28.9\"");
+    expect_228(facts);
+    shk_facts_destroy(facts);
+}
+
+/* The real library, where it is installed: what its file says against the table of releases
+ * (src/plugin/net.cc of each tag). Nothing of it is executed. */
+Test(nccl, interfaces_of_the_installed_library)
+{
+    struct shk_facts *facts = probe_facts(&shk_probe_nccl, NULL, NULL, false, 0);
+    const char *version = shk_facts_get_text(facts, "nccl.version");
+    if (!version) {
+        cr_skip_test("no NCCL is installed here: %s", fact_text(facts, "nccl.version"));
+    } else if (shk_version_cmp(version, "2.28.7") >= 0 && shk_version_cmp(version, "2.29") < 0) {
+        expect_228(facts);
+    } else {
+        cr_expect_gt(json_array_size(shk_facts_get_array(facts, "nccl.net_abi")), 0, "%s: %s",
+                     version, fact_text(facts, "nccl.net_abi"));
+    }
+    cr_expect_null(dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD), "it was loaded");
     shk_facts_destroy(facts);
 }
 
