@@ -192,6 +192,27 @@ Test(isolate, a_nested_child_ends_in_time_for_its_parent_to_tell, .timeout = 20)
     shk_isolate_result_clear(&r);
 }
 
+static int tells_its_time(void *arg, json_t **result_p, struct shk_error *err)
+{
+    (void)arg, (void)err;
+    usleep(300000);
+    *result_p = json_real(shk_isolate_left_ms());
+    return 0;
+}
+
+Test(isolate, a_child_knows_how_much_time_is_left, .timeout = 20)
+{
+    cr_expect_lt(shk_isolate_left_ms(), 0, "no deadline here");
+    struct shk_isolate_result r =
+        run_one((struct shk_isolate_job){.name = "t", .fn = tells_its_time, .deadline_ms = 3000});
+    double left = json_real_value(r.result);
+    cr_expect(left > 500 && left <= 2700, "%g", left);
+    shk_isolate_result_clear(&r);
+    r = run_one((struct shk_isolate_job){.name = "t", .fn = tells_its_time});
+    cr_expect_lt(json_real_value(r.result), 0);
+    shk_isolate_result_clear(&r);
+}
+
 static int floods(void *arg, json_t **result_p, struct shk_error *err)
 {
     (void)arg, (void)err;

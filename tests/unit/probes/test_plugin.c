@@ -1,3 +1,4 @@
+#include "core/isolate.h"
 #include "core/strbuf.h"
 #include "libs_support.h"
 #include "probes/ncclnet.h"
@@ -159,6 +160,41 @@ Test(plugin, hangs_end_at_their_deadline)
         cr_expect_lt(now_ms() - start, quickly.loopback_ms + 1000, "%s", slow[i]);
         json_decref(p.row);
     }
+}
+
+/* Under a short overall deadline a plugin that hangs must not eat the time of the others. */
+struct hurried {
+    struct shk_plugin list[3];
+};
+
+static int hurry(void *arg, json_t **result_p, struct shk_error *err)
+{
+    static const struct shk_plugin_deadlines normal = SHK_PLUGIN_DEADLINES;
+    struct hurried *h = arg;
+    int rc = shk_plugin_try(h->list, 3, &normal, false, err);
+    *result_p =
+        json_pack("[O, O, O]", steps_of(&h->list[0]), steps_of(&h->list[1]), steps_of(&h->list[2]));
+    return rc;
+}
+
+Test(plugin, time_is_shared_among_the_steps)
+{
+    struct hurried h;
+    struct shk_isolate_result r;
+    struct shk_isolate_job job = {.name = "hurry", .fn = hurry, .arg = &h, .deadline_ms = 6000};
+    inspect(&h.list[0], "hang_init", SHK_ABI_NET);
+    inspect(&h.list[1], "never_connects", SHK_ABI_NET);
+    inspect(&h.list[2], "good_v8", SHK_ABI_NET);
+    cr_assert_eq(shk_isolate_run(&job, &r, 1, 0, NULL), 0);
+    cr_assert_eq(r.outcome, SHK_CHILD_OK, "%s", r.error.text);
+    cr_expect_not_null(strstr(step_text(json_array_get(r.result, 0), "init"), "no answer after"));
+    cr_expect_not_null(
+        strstr(step_text(json_array_get(r.result, 1), "loopback"), "still pending after"));
+    cr_expect_eq(strncmp(step_text(json_array_get(r.result, 2), "loopback"), "ok: ", 4), 0, "%s",
+                 step_text(json_array_get(r.result, 2), "loopback"));
+    shk_isolate_result_clear(&r);
+    for (size_t i = 0; i < 3; i++)
+        json_decref(h.list[i].row);
 }
 
 Test(plugin, runaway_memory_ends_at_the_limit)
