@@ -16,6 +16,9 @@ extern const struct shk_check shk_check_acs, shk_check_pci_link, shk_check_pci_e
     shk_check_pci_numa, shk_check_gpu_bar;
 extern const struct shk_check shk_check_governor, shk_check_thp, shk_check_hugepages,
     shk_check_sysctl;
+extern const struct shk_check shk_check_gpu_library, shk_check_nvlink, shk_check_peer_access;
+extern const struct shk_check shk_check_nearest_nic, shk_check_topo_file, shk_check_levels,
+    shk_check_binding;
 extern const struct shk_check shk_check_fabric_manager, shk_check_imex, shk_check_gdrcopy;
 extern const struct shk_check shk_check_gpu_presence, shk_check_gpu_driver, shk_check_dev_access,
     shk_check_rocm, shk_check_gpu_masks;

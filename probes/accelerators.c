@@ -1,6 +1,7 @@
 /* GPUs and accelerators as their kernel drivers list them, without any vendor library. */
 #include "core/strbuf.h"
 #include "probes/gather.h"
+#include "probes/kfd.h"
 #include "probes/registry.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <string.h>
 
 #define NVIDIA_PROC  "/proc/driver/nvidia"
-#define KFD_NODES    "/sys/class/kfd/kfd/topology/nodes"
 #define NEURON_CLASS "/sys/class/neuron_device"
 
 /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  Release Build …": the first
@@ -106,27 +106,11 @@ static void accelerators_nvidia(struct shk_gather *g)
     json_decref(list);
 }
 
-/* "name value" lines of a kfd properties file. */
-static bool accelerators_property(const char *text, const char *name, unsigned long long *value_p)
-{
-    size_t n = strlen(name);
-    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, name, n) != 0 || line[n] != ' ')
-            continue;
-        char *end;
-        errno = 0;
-        *value_p = strtoull(line + n + 1, &end, 10);
-        return !errno && end != line + n + 1;
-    }
-    return false;
-}
-
 static void accelerators_set_property(json_t *gpu, const char *member, const char *text,
                                       const char *name)
 {
     unsigned long long value;
-    bool known = accelerators_property(text, name, &value);
+    bool known = shk_kfd_property(text, name, &value);
     json_object_set_new(gpu, member, known ? json_integer((json_int_t)value) : json_null());
 }
 
@@ -135,14 +119,14 @@ static json_t *accelerators_kfd_memory(const struct shk_host *host, const char *
 {
     char **banks = NULL, path[128];
     unsigned long long total = 0, heap, bytes;
-    if (shk_host_list(host, &banks, NULL, NULL, KFD_NODES "/%s/mem_banks", node) != 0)
+    if (shk_host_list(host, &banks, NULL, NULL, SHK_KFD_NODES "/%s/mem_banks", node) != 0)
         return json_null();
     for (char **b = banks; *b; b++) {
         char *text = NULL;
-        snprintf(path, sizeof path, KFD_NODES "/%s/mem_banks/%.16s/properties", node, *b);
+        snprintf(path, sizeof path, SHK_KFD_NODES "/%s/mem_banks/%.16s/properties", node, *b);
         if (shk_host_read(host, path, &text, NULL, NULL) == 0 &&
-            accelerators_property(text, "heap_type", &heap) && (heap == 1 || heap == 2) &&
-            accelerators_property(text, "size_in_bytes", &bytes))
+            shk_kfd_property(text, "heap_type", &heap) && (heap == 1 || heap == 2) &&
+            shk_kfd_property(text, "size_in_bytes", &bytes))
             total += bytes;
         free(text);
     }
@@ -155,23 +139,10 @@ static json_t *accelerators_gfx(const char *text)
 {
     char gfx[32];
     unsigned long long v;
-    if (!accelerators_property(text, "gfx_target_version", &v) || v == 0)
+    if (!shk_kfd_property(text, "gfx_target_version", &v) || v == 0)
         return json_null();
     snprintf(gfx, sizeof gfx, "gfx%llu%llx%llx", v / 10000, v / 100 % 100, v % 100);
     return json_string(gfx);
-}
-
-/* location_id is bus, device, function as in PCI: 8, 5 and 3 bits. */
-static json_t *accelerators_kfd_pci(const char *text)
-{
-    char addr[32];
-    unsigned long long domain = 0, location;
-    if (!accelerators_property(text, "location_id", &location))
-        return json_null();
-    accelerators_property(text, "domain", &domain);
-    snprintf(addr, sizeof addr, "%04llx:%02llx:%02llx.%llx", domain, location >> 8 & 0xff,
-             location >> 3 & 0x1f, location & 7);
-    return json_string(addr);
 }
 
 static json_t *accelerators_kfd_gpu(const struct shk_host *host, const char *node, long long gpu_id,
@@ -180,9 +151,9 @@ static json_t *accelerators_kfd_gpu(const struct shk_host *host, const char *nod
     json_t *gpu = json_object();
     json_object_set_new(gpu, "node", json_integer(strtol(node, NULL, 10)));
     json_object_set_new(gpu, "gpu_id", json_integer(gpu_id));
-    shk_gather_member_text(host, gpu, "name", KFD_NODES "/%s/name", node);
+    shk_gather_member_text(host, gpu, "name", SHK_KFD_NODES "/%s/name", node);
     json_object_set_new(gpu, "gfx", accelerators_gfx(text));
-    json_object_set_new(gpu, "pci", accelerators_kfd_pci(text));
+    json_object_set_new(gpu, "pci", shk_kfd_pci(text));
     accelerators_set_property(gpu, "render_minor", text, "drm_render_minor");
     accelerators_set_property(gpu, "simd_count", text, "simd_count");
     json_object_set_new(gpu, "memory", accelerators_kfd_memory(host, node));
@@ -202,8 +173,8 @@ static void accelerators_kfd_node(const struct shk_host *host, const char *node,
 {
     char path[96], *text = NULL;
     long long gpu_id = 0;
-    int rc = shk_host_i64(host, &gpu_id, &kfd->why, KFD_NODES "/%s/gpu_id", node);
-    snprintf(path, sizeof path, KFD_NODES "/%.32s/properties", node);
+    int rc = shk_host_i64(host, &gpu_id, &kfd->why, SHK_KFD_NODES "/%s/gpu_id", node);
+    snprintf(path, sizeof path, SHK_KFD_NODES "/%.32s/properties", node);
     if (!rc && gpu_id != 0)
         rc = shk_host_read(host, path, &text, NULL, &kfd->why);
     if (!rc && text && !*text)
@@ -221,9 +192,9 @@ static void accelerators_amd(struct shk_gather *g)
     struct accelerators_kfd kfd = {0};
     struct shk_error err;
     char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, KFD_NODES);
+    int rc = shk_host_list(g->host, &names, NULL, &err, SHK_KFD_NODES);
     if (rc) {
-        shk_gather_unread(g, key, KFD_NODES, "/sys/class", rc, &err);
+        shk_gather_unread(g, key, SHK_KFD_NODES, "/sys/class", rc, &err);
         return;
     }
     kfd.gpus = json_array();
@@ -234,15 +205,15 @@ static void accelerators_amd(struct shk_gather *g)
         shk_gather_present(
             g, "gpu.amd.hidden",
             json_pack("{s:i,s:o}", "nodes", kfd.hidden, "reason", shk_gather_str(kfd.why.text)),
-            NULL, KFD_NODES);
+            NULL, SHK_KFD_NODES);
     else
-        shk_gather_absent(g, "gpu.amd.hidden", KFD_NODES, "every node could be read");
+        shk_gather_absent(g, "gpu.amd.hidden", SHK_KFD_NODES, "every node could be read");
     if (json_array_size(kfd.gpus) > 0)
-        shk_gather_present(g, key, json_incref(kfd.gpus), NULL, KFD_NODES);
+        shk_gather_present(g, key, json_incref(kfd.gpus), NULL, SHK_KFD_NODES);
     else if (kfd.hidden)
-        shk_gather_failed(g, key, KFD_NODES, "%s", kfd.why.text);
+        shk_gather_failed(g, key, SHK_KFD_NODES, "%s", kfd.why.text);
     else
-        shk_gather_absent(g, key, KFD_NODES, "the driver is loaded, but has no GPU");
+        shk_gather_absent(g, key, SHK_KFD_NODES, "the driver is loaded, but has no GPU");
     json_decref(kfd.gpus);
 }
 

@@ -20,16 +20,21 @@ static const struct shk_probe *const probes[] = {
     &shk_probe_rdma,
     &shk_probe_devices,
     &shk_probe_accelerators,
+    &shk_probe_kfd,
+    &shk_probe_topofile,
     &shk_probe_launcher,
     /* library: hwloc is slow on large nodes and libfabric asks every provider, so both start
      * before the quick NCCL scan */
     &shk_probe_libfabric,
     &shk_probe_topology,
+    &shk_probe_nvml,
+    &shk_probe_cuda,
     &shk_probe_nvservices,
     &shk_probe_nccl,
     &shk_probe_verbs,
     /* derived: a plugin is judged against the NCCL that would load it */
     &shk_probe_plugin,
+    &shk_probe_peers,
     &shk_probe_why,
 };
 

@@ -55,6 +55,21 @@ static int topology_source(hwloc_topology_t topo, const struct shk_host *host, c
                          topology_xml);
 }
 
+/* hwloc loads XML of its own generation and older ones. */
+static int topology_refused(const char *xml, const char *source, struct shk_error *err)
+{
+    static const char mark[] = "<topology version=\"";
+    int errnum = errno ? errno : EINVAL;
+    unsigned version = hwloc_get_api_version();
+    const char *at = xml ? strstr(xml, mark) : NULL;
+    unsigned long format = at ? strtoul(at + strlen(mark), NULL, 10) : 0;
+    if (format > version >> 16)
+        return shk_error_set(err, errnum, "%s: XML of hwloc %lu, which hwloc %u.%u cannot load",
+                             source, format, version >> 16, version >> 8 & 0xff);
+    return shk_error_sys(err, errnum, "%s: hwloc %u.%u cannot load it", source, version >> 16,
+                         version >> 8 & 0xff);
+}
+
 static int topology_load(hwloc_topology_t *topo_p, const struct shk_host *host,
                          const char **source_p, struct shk_error *err)
 {
@@ -70,10 +85,8 @@ static int topology_load(hwloc_topology_t *topo_p, const struct shk_host *host,
         goto out;
     hwloc_topology_set_io_types_filter(topo, HWLOC_TYPE_FILTER_KEEP_ALL);
     hwloc_topology_set_icache_types_filter(topo, HWLOC_TYPE_FILTER_KEEP_NONE);
-    unsigned version = hwloc_get_api_version();
     if (hwloc_topology_load(topo) != 0)
-        rc = shk_error_sys(err, errno ? errno : EINVAL, "%s: hwloc %u.%u cannot load it", *source_p,
-                           version >> 16, version >> 8 & 0xff);
+        rc = topology_refused(xml, *source_p, err);
 out:
     free(xml);
     if (rc) {
@@ -140,8 +153,13 @@ static void topology_export(struct topology_writer *w, hwloc_topology_t topo)
 }
 
 static const char *const topology_provides[] = {
-    "topology.summary", "topology.devices", "topology.gpu_nic",
-    "topology.gpu_gpu", "topology.",        NULL,
+    "topology.summary",
+    "topology.devices",
+    "topology.gpu_nic",
+    "topology.gpu_gpu",
+    "topology.links",
+    "topology.",
+    NULL,
 };
 
 /* A capture that holds no topology is no fault of the probe: the facts say what is missing. */
@@ -171,6 +189,7 @@ static int topology_run(struct shk_probe_context *ctx, struct shk_error *err)
         topology_put(&w, "topology.devices", shk_places_devices(places));
         topology_put(&w, "topology.gpu_nic", shk_places_pairs(places, SHK_PLACE_NIC));
         topology_put(&w, "topology.gpu_gpu", shk_places_pairs(places, SHK_PLACE_GPU));
+        topology_put(&w, "topology.links", shk_places_links(places));
         topology_export(&w, topo);
         if (w.rc)
             rc = shk_error_sys(err, -w.rc, "facts of hwloc");

@@ -79,6 +79,11 @@ void shk_places_destroy(struct shk_places *places)
     free(places);
 }
 
+hwloc_topology_t shk_places_topology(const struct shk_places *places)
+{
+    return places->topo;
+}
+
 static json_t *place_address(hwloc_obj_t obj)
 {
     const struct hwloc_pcidev_attr_s *pci = &obj->attr->pcidev;
