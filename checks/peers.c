@@ -41,38 +41,48 @@ static void library_error(struct shk_row *row, const char *library, const json_t
     }
 }
 
+static void library_row(const struct shk_check_context *ctx, struct shk_findings *findings,
+                        const char *library, const char *key, const char *version_key)
+{
+    struct shk_row row = shk_row_start(&shk_check_gpu_library, library);
+    const json_t *error = shk_facts_get_object(ctx->facts, key);
+    const char *version = shk_facts_get_text(ctx->facts, version_key);
+    row.fact = key;
+    if (error) {
+        library_error(&row, library, error);
+    } else if (shk_look(ctx->facts, key, NULL) == SHK_LOOK_ABSENT) {
+        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+        shk_row_text(&row.observed, "%s", version ? version : "it answers");
+    } else {
+        shk_row_unread(findings, &row, ctx->facts, key);
+        return;
+    }
+    shk_row_end(findings, &row);
+}
+
+static void lost_row(struct shk_findings *findings, long long lost)
+{
+    struct shk_row row = shk_row_start(&shk_check_gpu_library, "lost GPUs");
+    row.fact = "nvml.lost";
+    shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
+    shk_row_text(&row.observed, "%lld do not answer", lost);
+    shk_row_text(&row.why, "the driver lists them, but they are lost or need a reset");
+    shk_row_text(&row.fix, "drain the node, look for Xid lines in dmesg, reset the GPUs");
+    shk_row_end(findings, &row);
+}
+
 static void eval_library(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    static const char *const keys[] = {"nvml.error", "cuda.error"};
-    struct shk_row row = shk_row_start(&shk_check_gpu_library, "NVIDIA libraries");
-    const char *nvml = shk_facts_get_text(ctx->facts, "nvml.driver");
-    const char *cuda = shk_facts_get_text(ctx->facts, "cuda.driver");
     long long lost = shk_facts_get_int(ctx->facts, "nvml.lost", 0);
-    row.fact = "nvml.error, nvml.lost, cuda.error";
     if (shk_device_count(ctx->facts, "gpu-nvidia") == 0) {
+        struct shk_row row = shk_row_start(&shk_check_gpu_library, "NVML");
         shk_row_na(findings, &row, "no NVIDIA GPU on this node");
         return;
     }
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const json_t *error = shk_facts_get_object(ctx->facts, keys[i]);
-        if (error && row.verdict != SHK_FAIL)
-            library_error(&row, i ? "CUDA" : "NVML", error);
-    }
-    if (row.verdict != SHK_FAIL && lost > 0) {
-        shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
-        shk_row_text(&row.observed, "%lld GPUs do not answer", lost);
-        shk_row_text(&row.why, "the driver lists them, but they are lost or need a reset");
-        shk_row_text(&row.fix, "drain the node, look for Xid lines in dmesg, reset the GPUs");
-    } else if (row.verdict != SHK_FAIL) {
-        if (shk_look(ctx->facts, "nvml.error", NULL) != SHK_LOOK_ABSENT) {
-            shk_row_unread(findings, &row, ctx->facts, "nvml.error");
-            return;
-        }
-        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
-        shk_row_text(&row.observed, "driver %s%s%s", nvml ? nvml : "of unknown version",
-                     cuda ? ", CUDA " : "", cuda ? cuda : "");
-    }
-    shk_row_end(findings, &row);
+    library_row(ctx, findings, "NVML", "nvml.error", "nvml.driver");
+    library_row(ctx, findings, "CUDA", "cuda.error", "cuda.driver");
+    if (lost > 0)
+        lost_row(findings, lost);
 }
 
 const struct shk_check shk_check_gpu_library = {
