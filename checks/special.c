@@ -1,4 +1,5 @@
 /* Values whose rules are their own. */
+#include "checks/fabric.h"
 #include "checks/grammar.h"
 #include "checks/resolve.h"
 
@@ -142,11 +143,60 @@ static bool efa_iface(const struct shk_check_context *ctx, const char *value, st
     return strcasecmp(value, "all") != 0 && device_names(ctx, "rdma.devices", value, row);
 }
 
-/* The monitor needs something of the kernel. */
+/* What the loaded libfabric says that FI_MR_CACHE_MONITOR may be: the sentence of its help text
+ * that begins with "Options are:". NULL when it could not be asked. */
+static char *monitors_offered(const struct shk_facts *facts)
+{
+    static const char start[] = "Options are:";
+    size_t i;
+    json_t *param;
+    json_array_foreach(shk_facts_get_array(facts, "fabric.params"), i, param)
+    {
+        const char *name = shk_member_text(param, "name"), *help = shk_member_text(param, "help");
+        const char *options =
+            name && help && strcmp(name, "FI_MR_CACHE_MONITOR") == 0 ? strstr(help, start) : NULL;
+        if (!options)
+            continue;
+        options += strlen(start);
+        return shk_strf("%.*s", (int)strcspn(options, "."), options + (*options == ' '));
+    }
+    return NULL;
+}
+
+static bool monitor_missing(const struct shk_check_context *ctx, const char *value,
+                            struct shk_row *row)
+{
+    char *offered = monitors_offered(ctx->facts);
+    const char *word = strcmp(value, "uffd") == 0 ? "userfaultfd" : value;
+    bool missing = offered && !strstr(offered, word);
+    if (missing) {
+        char *library = shk_fabric_text(ctx->facts);
+        bool uffd = strstr(offered, "userfaultfd") != NULL;
+        /* Vendors' builds had kdreg2 before the text did: with the module there, only a doubt. */
+        bool doubt = strcmp(value, "kdreg2") == 0 &&
+                     shk_look(ctx->facts, "dev.kdreg2", NULL) == SHK_LOOK_PRESENT;
+        shk_row_verdict(row, doubt ? SHK_WARN : SHK_FAIL, SHK_EFFECT);
+        row->fact = "fabric.params";
+        row->diagnosis = "mr-cache-monitor-unavailable";
+        shk_row_text(&row->why,
+                     "the loaded %s does not list the monitor %s; without it the registration "
+                     "cache stays off; it has: %s",
+                     library ? library : "libfabric", value, offered);
+        shk_row_text(&row->fix,
+                     uffd ? "export FI_MR_CACHE_MONITOR=userfaultfd" : "unset FI_MR_CACHE_MONITOR");
+        free(library);
+    }
+    free(offered);
+    return missing;
+}
+
+/* The monitor must be in the library, and needs something of the kernel. */
 static bool mr_monitor(const struct shk_check_context *ctx, const char *value, struct shk_row *row)
 {
     static const char key[] = "sysctl.vm.unprivileged_userfaultfd";
     bool uffd = strcmp(value, "userfaultfd") == 0 || strcmp(value, "uffd") == 0;
+    if (monitor_missing(ctx, value, row))
+        return true;
     bool root = shk_member_int(shk_facts_get_object(ctx->facts, "host.ids"), "euid", -1) == 0;
     if (uffd && !root && shk_facts_get_int(ctx->facts, key, -1) == 0 &&
         shk_look(ctx->facts, "dev.userfaultfd", NULL) != SHK_LOOK_PRESENT) {
