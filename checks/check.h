@@ -35,6 +35,14 @@ const struct shk_profile *shk_profile_detect(const struct shk_config *config,
 /* Does a profile line's condition hold here? 1 yes, 0 no, -1 cannot tell. */
 int shk_condition_holds(const char *condition, const struct shk_facts *facts);
 
+/* The same, with what logs show (log.* facts of the nodes, see probes/logscan.h), what rules of the
+ * catalogue conclude from lines, settings and facts together, and what the signatures speak
+ * against. A general consequence (a time-out, "remote process exited") never comes before a
+ * specific cause. */
+int shk_diagnose(const struct shk_config *config, const struct shk_findings *findings,
+                 const struct shk_facts *const *facts, size_t nodes,
+                 struct shk_diagnoses *diagnoses_p, struct shk_error *err) SHK_MUST_CHECK;
+
 /* Merges findings by diagnosis key, adds titles and fixes from config, ranks (fail before warn,
  * tested before declared, causes before symptoms). */
 int shk_diagnose_findings(const struct shk_config *config, const struct shk_findings *findings,

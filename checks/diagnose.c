@@ -1,5 +1,6 @@
 /* Findings that share a key become one root cause; causes are ranked before their effects. */
 #include "checks/check.h"
+#include "checks/clue.h"
 #include "core/strbuf.h"
 
 #include <errno.h>
@@ -12,7 +13,11 @@ enum { MAX_LINES = 8, MAX_FIXES = 4 };
 static const double verdict_score[] = {[SHK_FAIL] = 1000, [SHK_WARN] = 300};
 static const double evidence_score[] = {
     [SHK_TESTED] = 90, [SHK_LOG] = 80, [SHK_EFFECT] = 50, [SHK_DECLARED] = 10};
-static const double more_score = 5; /* each further finding with the key, up to four */
+static const double declared_fail_score = 700; /* nobody saw an effect of it */
+static const double more_score = 5;            /* each further finding with the key, up to four */
+/* A line that only one cause prints (weight 100) is worth a FAIL. */
+static const double clue_score = 10, more_clue_score = 2;
+static const double both_score = 0.3; /* of the weaker one of findings and clues */
 
 /* One key while it is being merged. */
 struct cause {
@@ -26,6 +31,10 @@ struct cause {
     enum shk_verdict verdict;
     enum shk_evidence evidence;
     double score;
+    int weight, against; /* of the strongest clue for it; sum of those against */
+    size_t clues;
+    bool specific;             /* more than a symptom or a guess among several causes */
+    const struct cause *above; /* explains this one; NULL */
 };
 
 static bool counts(const struct shk_finding *f)
@@ -92,17 +101,56 @@ static void merge(struct cause *cause, const struct shk_finding *f)
     add_fix(cause, f->fix);
 }
 
+static void add_text(struct cause *cause, const char *text)
+{
+    if (cause->line_count < MAX_LINES)
+        shk_strbuf_puts(&cause->lines[cause->line_count++], text);
+}
+
+/* The strongest clues come first, in front of what the findings say. */
+static void merge_clue(struct cause *cause, const struct shk_clue *clue)
+{
+    cause->clues++;
+    if (clue->weight < 0) {
+        cause->against += clue->weight;
+        return;
+    }
+    cause->specific |= clue->specific;
+    if (clue->weight > cause->weight)
+        cause->weight = clue->weight;
+    add_text(cause, clue->text);
+}
+
+static double findings_score(const struct cause *cause)
+{
+    if (!cause->count)
+        return 0;
+    size_t more = cause->count - 1 > 4 ? 4 : cause->count - 1;
+    bool declared = cause->verdict == SHK_FAIL && cause->evidence == SHK_DECLARED;
+    double s = declared ? declared_fail_score : verdict_score[cause->verdict];
+    s += more_score * (double)more;
+    return cause->evidence < SHK_NOT_COVERED ? s + evidence_score[cause->evidence] : s;
+}
+
+static double clues_score(const struct cause *cause)
+{
+    size_t more = cause->clues > 5 ? 4 : cause->clues ? cause->clues - 1 : 0;
+    return cause->weight ? clue_score * cause->weight + more_clue_score * (double)more : 0;
+}
+
 static void score(struct cause *cause)
 {
-    size_t more = cause->count - 1 > 4 ? 4 : cause->count - 1;
-    cause->score = verdict_score[cause->verdict] + more_score * (double)more;
-    if (cause->evidence < SHK_NOT_COVERED)
-        cause->score += evidence_score[cause->evidence];
+    double a = findings_score(cause), b = clues_score(cause);
+    cause->score = a > b ? a + both_score * b : b + both_score * a;
+    cause->score += clue_score * cause->against;
+    cause->specific |= cause->count && cause->verdict == SHK_FAIL;
+    if (!cause->count && cause->specific && cause->weight >= 70)
+        cause->verdict = SHK_FAIL;
 }
 
 static bool is_symptom(const struct cause *cause)
 {
-    return cause->entry && cause->entry->symptom;
+    return (cause->entry && cause->entry->symptom) || (!cause->specific && !cause->count);
 }
 
 static bool explains(const struct cause *cause, const char *key)
@@ -113,6 +161,13 @@ static bool explains(const struct cause *cause, const char *key)
     return false;
 }
 
+/* A symptom is below every cause that more than a guess speaks for. */
+static bool outranks(const struct cause *a, const struct cause *b)
+{
+    bool general = b->entry && b->entry->symptom;
+    return is_symptom(b) && !is_symptom(a) && (a->specific || (general && a->count));
+}
+
 /* Puts effects below their causes. Bounded: each pass can only lower, and chains are short. */
 static void lower_effects(struct cause *causes, size_t count)
 {
@@ -120,15 +175,32 @@ static void lower_effects(struct cause *causes, size_t count)
         for (size_t i = 0; i < count; i++)
             for (size_t j = 0; j < count; j++) {
                 struct cause *a = &causes[i], *b = &causes[j];
-                bool effect = (explains(a, b->key) && !explains(b, a->key)) ||
-                              (is_symptom(b) && !is_symptom(a));
-                if (i != j && effect && b->score >= a->score)
+                bool named = explains(a, b->key) && !explains(b, a->key);
+                bool effect = named || outranks(a, b);
+                if (i == j || !effect || a->score <= 0)
+                    continue;
+                if (b->score >= a->score)
                     b->score = a->score - 1;
+                if (named)
+                    b->above = a;
             }
+}
+
+/* Of clues alone, or where they agree with findings. */
+static const char *clue_confidence(const struct cause *cause)
+{
+    int net = cause->weight + cause->against;
+    if (cause->count && net >= 50)
+        return "confirmed";
+    if (net >= 85 && cause->clues > 1)
+        return "confirmed";
+    return cause->specific && net >= 50 ? "likely" : "possible";
 }
 
 static const char *confidence(const struct cause *cause)
 {
+    if (cause->weight && clues_score(cause) > findings_score(cause))
+        return clue_confidence(cause);
     bool seen = cause->evidence == SHK_TESTED || cause->evidence == SHK_LOG;
     if (cause->verdict == SHK_FAIL)
         return seen || (cause->evidence == SHK_EFFECT && cause->count > 1) ? "confirmed" : "likely";
@@ -155,8 +227,8 @@ static int fill_row(struct shk_diagnosis_row *row, struct cause *cause)
     const struct shk_diagnosis *entry = cause->entry;
     const struct shk_finding *first = cause->first;
     row->key = copy(cause->key);
-    row->title = copy(entry ? entry->title : first->setting);
-    row->explanation = copy(entry ? entry->explanation : first->why);
+    row->title = copy(entry ? entry->title : first ? first->setting : cause->key);
+    row->explanation = copy(entry ? entry->explanation : first ? first->why : NULL);
     row->fix = fix_text(cause);
     row->who = copy(entry ? entry->who : "user");
     row->confidence = copy(confidence(cause));
@@ -174,6 +246,24 @@ static int fill_row(struct shk_diagnosis_row *row, struct cause *cause)
     return 0;
 }
 
+/* "explains: …" under a cause, and what would decide under a guess. */
+static void add_notes(struct cause *causes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct cause *cause = &causes[i];
+        const char *confirm = cause->entry ? cause->entry->confirm : NULL;
+        for (size_t j = 0; j < count; j++)
+            if (causes[j].above == cause && cause->line_count < MAX_LINES)
+                shk_strbuf_printf(&cause->lines[cause->line_count++], "explains: %s",
+                                  causes[j].key);
+        if (!cause->clues || strcmp(confidence(cause), "possible") != 0 || !confirm ||
+            cause->line_count == MAX_LINES)
+            continue;
+        shk_strbuf_printf(&cause->lines[cause->line_count++],
+                          "the evidence is thin; this would decide it: %s", confirm);
+    }
+}
+
 static int by_score(const void *a, const void *b)
 {
     const struct cause *x = a, *y = b;
@@ -182,40 +272,95 @@ static int by_score(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-int shk_diagnose_findings(const struct shk_config *config, const struct shk_findings *findings,
-                          struct shk_diagnoses *diagnoses_p, struct shk_error *err)
+/* Strongest first: only so many lines of evidence are shown. */
+static int by_weight(const void *a, const void *b)
+{
+    const struct shk_clue *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? 1 : -1;
+    return strcmp(x->text, y->text);
+}
+
+/* Keeps what has more evidence for it than against it. */
+static size_t keep_causes(struct cause *causes, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (causes[i].score > 0 && (causes[i].count || causes[i].weight)) {
+            struct cause keep = causes[i];
+            causes[i] = causes[kept];
+            causes[kept++] = keep;
+        }
+    }
+    return kept;
+}
+
+static int rank(struct cause *causes, size_t count, struct shk_diagnoses *out)
+{
+    size_t kept;
+    for (size_t i = 0; i < count; i++)
+        score(&causes[i]);
+    kept = keep_causes(causes, count);
+    lower_effects(causes, kept);
+    add_notes(causes, kept);
+    qsort(causes, kept, sizeof(*causes), by_score);
+    out->rows = calloc(kept + 1, sizeof(*out->rows));
+    if (!out->rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < kept; i++) {
+        out->count = i + 1;
+        if (fill_row(&out->rows[i], &causes[i]) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int diagnose(const struct shk_config *config, const struct shk_findings *findings,
+                    const struct shk_clues *clues, struct shk_diagnoses *out)
 {
     size_t total = shk_findings_count(findings), count = 0;
-    struct shk_diagnoses out = {0};
-    struct cause *causes = calloc(total + 1, sizeof(*causes));
-    int rc = -ENOMEM;
+    struct cause *causes = calloc(total + clues->count + 1, sizeof(*causes));
     if (!causes)
-        goto out;
+        return -ENOMEM;
+    for (size_t i = 0; i < clues->count; i++)
+        merge_clue(cause_of(causes, &count, config, clues->items[i].key), &clues->items[i]);
     for (size_t i = 0; i < total; i++) {
         const struct shk_finding *f = shk_findings_at(findings, i);
         if (counts(f))
             merge(cause_of(causes, &count, config, f->diagnosis), f);
     }
-    for (size_t i = 0; i < count; i++)
-        score(&causes[i]);
-    lower_effects(causes, count);
-    qsort(causes, count, sizeof(*causes), by_score);
-    out.rows = calloc(count + 1, sizeof(*out.rows));
-    if (!out.rows)
-        goto out;
-    for (size_t i = 0; i < count; i++) {
-        out.count = i + 1;
-        if (fill_row(&out.rows[i], &causes[i]) < 0)
-            goto out;
-    }
-    *diagnoses_p = out;
-    out = (struct shk_diagnoses){0};
-    rc = 0;
-out:
+    int rc = rank(causes, count, out);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < MAX_LINES; j++)
             shk_strbuf_free(&causes[i].lines[j]);
     free(causes);
-    shk_diagnoses_free(&out);
-    return rc < 0 ? shk_error_set(err, -rc, "out of memory while ranking causes") : 0;
+    return rc;
+}
+
+int shk_diagnose(const struct shk_config *config, const struct shk_findings *findings,
+                 const struct shk_facts *const *facts, size_t nodes,
+                 struct shk_diagnoses *diagnoses_p, struct shk_error *err)
+{
+    struct shk_clues clues = {0};
+    struct shk_diagnoses out = {0};
+    if (nodes)
+        shk_clues_from_log(&clues, config, facts[0]);
+    shk_clues_from_rules(&clues, config, facts, nodes);
+    shk_clues_from_values(&clues, config, facts, nodes);
+    if (clues.count)
+        qsort(clues.items, clues.count, sizeof(*clues.items), by_weight);
+    int rc = clues.failed ? -ENOMEM : diagnose(config, findings, &clues, &out);
+    shk_clues_free(&clues);
+    if (rc < 0) {
+        shk_diagnoses_free(&out);
+        return shk_error_set(err, -rc, "out of memory while ranking causes");
+    }
+    *diagnoses_p = out;
+    return 0;
+}
+
+int shk_diagnose_findings(const struct shk_config *config, const struct shk_findings *findings,
+                          struct shk_diagnoses *diagnoses_p, struct shk_error *err)
+{
+    return shk_diagnose(config, findings, NULL, 0, diagnoses_p, err);
 }

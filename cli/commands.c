@@ -4,7 +4,7 @@ static const struct shk_command commands[] = {
     {.name = "run",
      .arguments = "",
      .options = "profile format output fail-on sysroot config timeout ranks transport provider "
-                "sizes quick anonymize verbose",
+                "sizes quick log anonymize verbose",
      .doc = "probe this node, run a real all-reduce, judge, report",
      .run = shk_cmd_run},
     {.name = "probe",
@@ -14,11 +14,17 @@ static const struct shk_command commands[] = {
      .run = shk_cmd_probe},
     {.name = "check",
      .arguments = "FACTS...",
-     .options = "profile format output fail-on config env anonymize verbose",
+     .options = "profile format output fail-on config env log anonymize verbose",
      .min_args = 1,
      .max_args = SHK_LIST_MAX,
      .doc = "judge saved facts of one or many nodes, offline",
      .run = shk_cmd_check},
+    {.name = "diagnose",
+     .arguments = "",
+     .options = "log env facts profile format output fail-on config anonymize "
+                "verbose",
+     .doc = "ranked root causes from logs, an environment, saved facts",
+     .run = shk_cmd_diagnose},
     {.name = "bench",
      .arguments = "",
      .options = "profile format output fail-on config timeout ranks transport provider sizes "

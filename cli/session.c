@@ -169,6 +169,17 @@ int shk_session_gather(struct shk_session *session)
     return SHK_EXIT_OK;
 }
 
+int shk_session_blank(struct shk_session *session)
+{
+    struct shk_error err = {""};
+    struct shk_facts *facts = shk_facts_create();
+    if (!facts)
+        shk_error_sys(&err, ENOMEM, "facts");
+    if (!facts || session_add(session, facts, &err))
+        return session_fail(&err, SHK_EXIT_INTERNAL);
+    return SHK_EXIT_OK;
+}
+
 int shk_session_empty(struct shk_session *session)
 {
     struct shk_error err = {""};
@@ -336,6 +347,51 @@ static int session_judge_node(struct shk_session *session, size_t i,
     return rc;
 }
 
+static bool session_is_known(const struct shk_finding *row)
+{
+    return row->verdict != SHK_UNKNOWN && row->verdict != SHK_NA;
+}
+
+/* For evidence that is only part of a picture: rows about the rest would hide it. */
+static int session_keep_known(struct shk_session *session)
+{
+    struct shk_findings *kept = shk_findings_create();
+    int rc = kept ? 0 : -ENOMEM;
+    for (size_t i = 0; !rc && i < shk_findings_count(session->findings); i++) {
+        const struct shk_finding *f = shk_findings_at(session->findings, i);
+        size_t nodes = 0;
+        if (!session_is_known(f))
+            continue;
+        const struct shk_finding_in in = {.id = f->id,
+                                          .family = f->family,
+                                          .setting = f->setting,
+                                          .verdict = f->verdict,
+                                          .evidence = f->evidence,
+                                          .observed = f->observed,
+                                          .expected = f->expected,
+                                          .why = f->why,
+                                          .fix = f->fix,
+                                          .diagnosis = f->diagnosis,
+                                          .source = f->source,
+                                          .fact = f->fact,
+                                          .required = f->required};
+        shk_findings_add(kept, &in);
+        while (f->nodes && f->nodes[nodes])
+            nodes++;
+        rc = shk_findings_status(kept);
+        if (!rc && nodes)
+            rc = shk_findings_set_nodes(kept, shk_findings_count(kept) - 1,
+                                        (const char *const *)f->nodes, nodes);
+    }
+    if (rc) {
+        shk_findings_destroy(kept);
+        return rc;
+    }
+    shk_findings_destroy(session->findings);
+    session->findings = kept;
+    return 0;
+}
+
 int shk_session_judge(struct shk_session *session)
 {
     struct shk_error err = {""};
@@ -355,7 +411,11 @@ int shk_session_judge(struct shk_session *session)
     if (!rc && (rc = shk_findings_status(session->findings)))
         shk_error_sys(&err, -rc, "findings");
     if (!rc)
-        rc = shk_diagnose_findings(session->config, session->findings, &session->diagnoses, &err);
+        rc = shk_diagnose(session->config, session->findings,
+                          (const struct shk_facts *const *)session->facts, session->nodes,
+                          &session->diagnoses, &err);
+    if (!rc && session->known_only && (rc = session_keep_known(session)))
+        shk_error_sys(&err, -rc, "findings");
     return rc ? session_fail(&err, SHK_EXIT_INTERNAL) : SHK_EXIT_OK;
 }
 

@@ -20,6 +20,7 @@ struct shk_session {
     struct shk_diagnoses diagnoses;
     bool live;
     bool collectives_only;
+    bool known_only; /* leave out the rows about what was not looked at */
 };
 
 /* Loads the catalogue. Prints the error. Returns an enum shk_exit; shk_session_end() in any case.
@@ -49,6 +50,16 @@ int shk_session_load(struct shk_session *session, const char *path);
 
 /* Adds NAME=VALUE lines of a file to every node as env.* facts. */
 int shk_session_load_env(struct shk_session *session, const char *path);
+
+/* Adds a node about which nothing is known yet. */
+int shk_session_blank(struct shk_session *session);
+
+/* Scans the files of --log and adds what they show to every node as log.* facts; take_env: also
+ * as env.* facts, where the environment is not known otherwise. Nothing without --log. */
+int shk_session_load_logs(struct shk_session *session, bool take_env);
+
+/* For shk_facts_each(): stops at the first fact. */
+int shk_session_any_fact(const struct shk_fact *fact, void *arg);
 
 /* Chooses the profile, runs every check on every node, merges and ranks. */
 int shk_session_judge(struct shk_session *session);

@@ -144,6 +144,20 @@ const struct shk_diff_rule *shk_config_diff(const struct shk_config *config, siz
     return (const struct shk_diff_rule *)(const void *)table->rows;
 }
 
+const struct shk_signature *shk_config_signatures(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_SIGNATURES];
+    *count_p = table->count;
+    return (const struct shk_signature *)(const void *)table->rows;
+}
+
+const struct shk_rule *shk_config_rules(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_RULES];
+    *count_p = table->count;
+    return (const struct shk_rule *)(const void *)table->rows;
+}
+
 static bool config_find(const struct shk_config *config, enum shk_section section, const char *name,
                         size_t *row_p)
 {
@@ -169,5 +183,13 @@ const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config
     size_t row, count;
     return config_find(config, SHK_SECTION_DIAGNOSES, key, &row)
                ? &shk_config_diagnoses(config, &count)[row]
+               : NULL;
+}
+
+const struct shk_signature *shk_config_signature(const struct shk_config *config, const char *id)
+{
+    size_t row, count;
+    return config_find(config, SHK_SECTION_SIGNATURES, id, &row)
+               ? &shk_config_signatures(config, &count)[row]
                : NULL;
 }

@@ -1,9 +1,10 @@
-/* The catalogue: settings, profiles, diagnoses, conflicts (and later log signatures) from YAML.
+/* The catalogue: settings, profiles, diagnoses, conflicts, log signatures and rules from YAML.
  *
  * Sources, later ones overlay earlier ones row by row (same name or key replaces the whole row):
- *   1. embedded in the binary (config/{settings,profiles,diagnoses,conflicts,diff,signatures}/
+ *   1. embedded in the binary
+ * (config/{settings,profiles,diagnoses,conflicts,diff,signatures,rules}/
  * *.yaml)
- *   2. /etc/shakedown/{settings,profiles,diagnoses,conflicts,diff,signatures}/ *.yaml
+ *   2. /etc/shakedown/{settings,profiles,diagnoses,conflicts,diff,signatures,rules}/ *.yaml
  *   3. DIR of --config, same sub-folders
  * Every schema error is one line: FILE:LINE: key: what is wrong (and "did you mean …?"). */
 #ifndef SHK_CONFIG_CONFIG_H
@@ -190,6 +191,57 @@ struct shk_conflict {
     const char *place;
 };
 
+enum shk_log_role {
+    SHK_LOG_CAUSE,   /* speaks for a diagnosis */
+    SHK_LOG_SYMPTOM, /* general consequence: never outranks a cause */
+    SHK_LOG_CONTEXT, /* only rules look at it */
+    SHK_LOG_PROOF,   /* shows what a setting did */
+    SHK_LOG_BENIGN   /* looks like an error and is none */
+};
+extern const char *const shk_log_role_names[];
+
+/* A line that a library prints. */
+struct shk_signature {
+    const char *id;
+    const char *library;
+    const char *pattern; /* part of one line, Vectorscan syntax */
+    const char *meaning;
+    enum shk_log_role role;
+    const char *diagnosis;       /* NULL: none */
+    const char *const *also;     /* other causes, likelier first; NULL */
+    int weight;                  /* 1 to 100: how surely it means the diagnosis */
+    const char *const *proves;   /* settings seen in effect; NULL */
+    const char *const *refutes;  /* settings seen without effect; NULL */
+    const char *const *excludes; /* causes that it speaks against; NULL */
+    const char *capture;         /* PCRE with named groups on the line; NULL */
+    const char *differs;         /* cause when captured values are not all the same; NULL */
+    const char *source;
+    const char *place;
+};
+
+/* One part of a rule, see config/rules.c for what goes with what. */
+struct shk_rule_term {
+    const char *log, *no_log; /* signature seen, not seen */
+    const char *setting, *fact;
+    const char *capture;         /* of log */
+    const char *matches, *lacks; /* extended regular expressions */
+    bool set, unset;
+};
+
+/* Evidence that no single line gives: lines, settings and facts together speak for or against a
+ * cause. */
+struct shk_rule {
+    const char *name;
+    const struct shk_rule_term *when;
+    size_t when_count;
+    const char *condition; /* NULL = everywhere */
+    const char *diagnosis;
+    int weight; /* below zero: against */
+    const char *why;
+    const char *source;
+    const char *place;
+};
+
 struct shk_config;
 
 /* config_dir may be NULL. etc_dir is "/etc/shakedown" for the live tool, NULL to skip; it need not
@@ -206,15 +258,18 @@ const struct shk_diagnosis *shk_config_diagnoses(const struct shk_config *config
 const struct shk_conflict *shk_config_conflicts(const struct shk_config *config, size_t *count_p);
 /* What `shakedown diff` sets aside (core/factdiff.h). */
 const struct shk_diff_rule *shk_config_diff(const struct shk_config *config, size_t *count_p);
+const struct shk_signature *shk_config_signatures(const struct shk_config *config, size_t *count_p);
+const struct shk_rule *shk_config_rules(const struct shk_config *config, size_t *count_p);
 
 /* NULL when there is none. Exact names. */
 const struct shk_setting *shk_config_setting(const struct shk_config *config, const char *name);
 const struct shk_profile *shk_config_profile(const struct shk_config *config, const char *name);
 const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config, const char *key);
+const struct shk_signature *shk_config_signature(const struct shk_config *config, const char *id);
 
 /* As shk_config_load(), with the YAML text in memory as the only overlay. `folder` says what is in
- * it ("settings", "profiles", "diagnoses", "conflicts" or "diff"), `name` stands for the file in
- * messages.
+ * it ("settings", "profiles", "diagnoses", "conflicts", "diff", "signatures" or "rules"), `name`
+ * stands for the file in messages.
  */
 int shk_config_load_buffer(struct shk_config **config_p, const char *folder, const char *name,
                            const void *data, size_t size, struct shk_error *err) SHK_MUST_CHECK;

@@ -150,8 +150,8 @@ static int files_add_folder(struct shk_config *config, enum shk_section section,
 }
 
 /* Folders that belong to the configuration: the sections and what other parts read. */
-static const char *const files_folders[] = {"settings",  "profiles", "diagnoses",
-                                            "conflicts", "diff",     "signatures"};
+static const char *const files_folders[] = {"settings", "profiles",   "diagnoses", "conflicts",
+                                            "diff",     "signatures", "rules"};
 
 static bool files_is_folder(const char *name)
 {
@@ -197,7 +197,7 @@ int shk_config_add_dir(struct shk_config *config, const char *dir, bool need_any
     if (!rc && need_any && !found)
         rc = shk_error_set(err, ENOENT,
                            "%s: has none of the folders settings, profiles, "
-                           "diagnoses, conflicts, diff, signatures",
+                           "diagnoses, conflicts, diff, signatures, rules",
                            dir);
     files_names_free(&list);
     return rc;

@@ -13,6 +13,8 @@ const struct shk_section_desc shk_sections[SHK_SECTION_COUNT] = {
     [SHK_SECTION_DIAGNOSES] = {.folder = "diagnoses", .record = &shk_record_diagnosis},
     [SHK_SECTION_CONFLICTS] = {.folder = "conflicts", .record = &shk_record_conflict},
     [SHK_SECTION_DIFF] = {.folder = "diff", .record = &shk_record_diff},
+    [SHK_SECTION_SIGNATURES] = {.folder = "signatures", .record = &shk_record_signature},
+    [SHK_SECTION_RULES] = {.folder = "rules", .record = &shk_record_rule},
 };
 
 int shk_section_find(const char *folder, enum shk_section *section_p)

@@ -100,6 +100,40 @@ bool shk_valid_regex(const char *text, struct shk_why *why)
     return true;
 }
 
+bool shk_valid_log_pattern(const char *text, struct shk_why *why)
+{
+    enum { PATTERN_MAX = 512, REPEAT_MAX = 1000 };
+    size_t len = strnlen(text, PATTERN_MAX + 1);
+    if (len > PATTERN_MAX || len < 4)
+        return valid_no(why, "a log pattern has 4 to %d bytes", PATTERN_MAX);
+    for (const char *p = strstr(text, "(?"); p; p = strstr(p + 2, "(?"))
+        if (!(p > text && p[-1] == '\\') && !(p == text && p[2] == 'i' && p[3] == ')'))
+            return valid_no(why, "of (?...) only a leading (?i) is allowed");
+    for (const char *p = strchr(text, '\\'); p; p = p[1] ? strchr(p + 2, '\\') : NULL)
+        if (!p[1] || strchr("sWDHVNnrRXCGAzZ123456789", p[1]))
+            return valid_no(why, "\\%c could leave the line or is not supported",
+                            p[1] ? p[1] : ' ');
+    if (strchr("+*", text[len - 1]) && text[len - 2] != '\\')
+        return valid_no(why, "ends in %c: the last character would match again and again",
+                        text[len - 1]);
+    if (valid_repetition(text) > REPEAT_MAX)
+        return valid_no(why, "the counts in {} are too large");
+    return true;
+}
+
+bool shk_valid_capture(const char *text, struct shk_why *why)
+{
+    static const char *const groups[] = {"(?<name>",    "(?<value>", "(?<iface>", "(?<address>",
+                                         "(?<version>", "(?<count>", "(?<rank>"};
+    if (strnlen(text, 513) > 512)
+        return valid_no(why, "regular expression longer than 512 bytes");
+    for (size_t i = 0; i < SHK_COUNT(groups); i++)
+        if (strstr(text, groups[i]))
+            return true;
+    return valid_no(why, "has no group (?<name>, (?<value>, (?<iface>, (?<address>, (?<version>, "
+                         "(?<count> or (?<rank>");
+}
+
 /* Names that checks/condition.c can look up, besides fact keys. */
 static const char *const valid_subjects[] = {
     "nodes",     "ranks",    "container", "inside_container",

@@ -23,6 +23,13 @@ shk_text_check_f shk_valid_fact;
  * without repetition counts that blow up in regcomp(). */
 shk_text_check_f shk_valid_regex;
 
+/* Log pattern of at most 512 bytes that stays within one line and ends at a fixed place: see the
+ * schema of signatures. Whether Vectorscan takes it is found out when the patterns are compiled. */
+shk_text_check_f shk_valid_log_pattern;
+
+/* PCRE with at least one named group of a known name. */
+shk_text_check_f shk_valid_capture;
+
 /* Condition of a profile line: terms joined by ',' or '&&', each "[!]NAME" or "NAME OP VALUE", OP
  * one of = == != < <= > >=; NAME is a known word or a fact key. */
 shk_text_check_f shk_valid_condition;

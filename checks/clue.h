@@ -1,0 +1,47 @@
+/* Evidence from logs and rules, for or against a cause, before it is merged and ranked. */
+#ifndef SHK_CHECKS_CLUE_H
+#define SHK_CHECKS_CLUE_H
+
+#include "checks/check.h"
+
+struct shk_clue {
+    const char *key; /* of the cause; borrowed from the catalogue */
+    int weight;      /* 1 to 100 for, below zero against */
+    bool specific;   /* not a mere symptom, and not one of several possible causes */
+    char *text;      /* for people; owned */
+    const char *fix; /* NULL: what the diagnosis says */
+};
+
+struct shk_clues {
+    struct shk_clue *items;
+    size_t count, cap;
+    bool failed; /* out of memory: some are missing */
+};
+
+/* Takes the text. Clues of no key and empty texts are dropped. */
+void shk_clue_add(struct shk_clues *clues, const char *key, int weight, bool specific, char *text);
+void shk_clues_free(struct shk_clues *clues);
+
+/* What the lines of the logs speak for and against; facts: of one node, with log.* facts. */
+void shk_clues_from_log(struct shk_clues *clues, const struct shk_config *config,
+                        const struct shk_facts *facts);
+
+/* What the rules conclude; each rule speaks once, for the first node where it holds. */
+void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *config,
+                          const struct shk_facts *const *facts, size_t nodes);
+
+/* What comparing values between ranks and with the interfaces of the nodes shows. */
+void shk_clues_from_values(struct shk_clues *clues, const struct shk_config *config,
+                           const struct shk_facts *const *facts, size_t nodes);
+
+/* "log.txt:12 (rank 3, node01): <line>" of a signature that was seen; new string, NULL when it was
+ * not. */
+char *shk_log_place(const struct shk_facts *facts, const char *id);
+
+/* The entry of a signature that was seen, else NULL. */
+json_t *shk_log_seen(const struct shk_facts *facts, const char *id);
+
+/* Are there logs at all? */
+bool shk_log_given(const struct shk_facts *facts);
+
+#endif

@@ -1,0 +1,159 @@
+#include "probes/logline.h"
+#include "probes/logscan.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *line, *node, *origin;
+} lines[] = {
+    {"node01:1958:1960 [3] NCCL INFO Bootstrap: Using eth0:10.0.0.1<0>", "node01",
+     "node01:1958 [3]"},
+    {"[2026-01-02 03:04:05] node01:19:20 [-1] init.cc:12 (f) NCCL WARN x", "node01",
+     "node01:19 [-1]"},
+    {"[rank8]: node02:5:6 [0] NCCL INFO x", "node02", "rank 8"},
+    {"[rank8] Gloo connectFullMesh failed", "", "rank 8"},
+    {"[1,12]<stderr>:node03:5:6 [0] NCCL INFO x", "node03", "rank 12"},
+    {"7: libfabric:12:99::efa:ep_ctrl:f():1<warn> x", "", "rank 7"},
+    {"libfabric:172083:1700000000::core:mr:f():205<warn> x", "", "process 172083"},
+    {"332066:332417 [18] bootstrap.cc:106 CCOM WARN x", "", "process 332066"},
+    {"srun: error: nid001234: task 37: Exited with exit code 1", "nid001234", "rank 37"},
+    {"[node01:13428] PMI_Get_clique_size [pmix_s1.c:281:s1_init]: Operation failed", "node01",
+     "node01:13428"},
+    {"Nov 28 06:00:00 gpu-7 kernel: NVRM: Xid (PCI:0000:3b:00): 79, x", "gpu-7", "gpu-7"},
+    {"2026-11-28T06:00:00.123 node9:1:2 [0] NCCL INFO x", "node9", "node9:1 [0]"},
+    {"\033[32m[rank3]:\033[0m W1128 x", "", "rank 3"},
+    {"RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:410", "", ""},
+    {"", "", ""},
+    {"::::", "", ""},
+};
+
+Test(logline, who_printed_it)
+{
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct shk_logline got;
+        shk_logline_parse(&got, lines[i].line, strlen(lines[i].line));
+        cr_expect_str_eq(got.node, lines[i].node, "%s: node %s", lines[i].line, got.node);
+        cr_expect_str_eq(got.origin, lines[i].origin, "%s: origin %s", lines[i].line, got.origin);
+    }
+}
+
+static const struct shk_log_pattern patterns[] = {
+    {.id = "closed", .pattern = "closed by remote peer", .origins = true},
+    {.id = "words", .pattern = "NCCL INFO [^x]*end$"},
+    {.id = "env",
+     .pattern = "set by environment to ",
+     .capture = "(?<name>[A-Z_]+) set by environment to (?<value>[^ ]*)"},
+    {.id = "rank", .pattern = "rank \\d+ nranks", .capture = "rank (?<rank>\\d+) nranks"},
+};
+enum { PATTERNS = sizeof patterns / sizeof *patterns };
+
+static struct shk_facts *scan(const char *text)
+{
+    struct shk_logscan *scan = NULL;
+    struct shk_error err = {""};
+    struct shk_facts *facts = shk_facts_create();
+    cr_assert_eq(shk_logscan_create(&scan, patterns, PATTERNS, NULL, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_text(scan, "a.log", text, strlen(text), &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_facts(scan, facts), 0);
+    shk_logscan_destroy(scan);
+    return facts;
+}
+
+static long long number(struct shk_facts *facts, const char *key, const char *member)
+{
+    return json_integer_value(json_object_get(shk_facts_get_object(facts, key), member));
+}
+
+static const char *text(struct shk_facts *facts, const char *key, const char *member)
+{
+    return json_string_value(json_object_get(shk_facts_get_object(facts, key), member));
+}
+
+Test(logscan, lines_are_folded_over_processes_and_the_first_is_kept)
+{
+    struct shk_facts *f =
+        scan("hello\r\n"
+             "n1:1:1 [0] NCCL INFO comm 0x1 rank 5 nranks 8\n"
+             "n1:1:1 [0] NCCL WARN closed by remote peer, closed by remote peer\r\n"
+             "n1:1:1 [0] NCCL WARN closed by remote peer\n"
+             "n2:7:7 [1] NCCL WARN closed by remote peer\n");
+    cr_expect_eq(number(f, "log.sig.closed", "lines"), 3);
+    cr_expect_eq(number(f, "log.sig.closed", "line"), 3);
+    cr_expect_eq(number(f, "log.sig.closed", "origin_count"), 2);
+    cr_expect_eq(number(f, "log.sig.closed", "node_count"), 2);
+    cr_expect_str_eq(text(f, "log.sig.closed", "text"),
+                     "n1:1:1 [0] NCCL WARN closed by remote peer, closed by remote peer");
+    json_t *origins = json_object_get(shk_facts_get_object(f, "log.sig.closed"), "origins");
+    cr_expect_str_eq(json_string_value(json_array_get(origins, 0)), "rank 5 (n1:1 [0])");
+    cr_expect_eq(shk_facts_get_int(f, "log.lines", -1), 5);
+    shk_facts_destroy(f);
+}
+
+Test(logscan, a_pattern_never_leaves_its_line)
+{
+    struct shk_facts *f = scan("NCCL INFO begin\nend\n");
+    cr_expect_null(shk_facts_get_object(f, "log.sig.words"));
+    shk_facts_destroy(f);
+    f = scan("NCCL INFO begin end\r\n");
+    cr_expect_eq(number(f, "log.sig.words", "lines"), 1);
+    shk_facts_destroy(f);
+}
+
+Test(logscan, captured_values_are_kept_once_each)
+{
+    struct shk_facts *f = scan("n1:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Ring\n"
+                               "n1:2:2 [1] NCCL INFO NCCL_ALGO set by environment to Ring\n"
+                               "n2:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Tree\n");
+    json_t *got = json_object_get(shk_facts_get_object(f, "log.sig.env"), "captures");
+    cr_assert_eq(json_array_size(got), 2);
+    json_t *first = json_array_get(got, 0), *second = json_array_get(got, 1);
+    cr_expect_str_eq(json_string_value(json_object_get(first, "name")), "NCCL_ALGO");
+    cr_expect_str_eq(json_string_value(json_object_get(first, "value")), "Ring");
+    cr_expect_eq(json_integer_value(json_object_get(first, "lines")), 2);
+    cr_expect_str_eq(json_string_value(json_object_get(second, "node")), "n2");
+    shk_facts_destroy(f);
+}
+
+Test(logscan, bytes_that_are_not_text_do_no_harm)
+{
+    struct shk_facts *f = scan("\xff\xfe\x01 closed by remote peer \xc3\x28\n");
+    cr_expect_eq(number(f, "log.sig.closed", "lines"), 1);
+    cr_expect_not_null(text(f, "log.sig.closed", "text"));
+    shk_facts_destroy(f);
+}
+
+Test(logscan, a_bad_pattern_is_named)
+{
+    static const struct shk_log_pattern bad[] = {
+        {.id = "fine", .pattern = "fine"},
+        {.id = "broken", .pattern = "bro(ken", .place = "x.yaml:3"}};
+    static const struct shk_log_pattern bad_capture[] = {
+        {.id = "c", .pattern = "fine", .capture = "(?<name>x"}};
+    struct shk_logscan *scan = NULL;
+    struct shk_error err = {""};
+    cr_expect_eq(shk_logscan_create(&scan, bad, 2, NULL, &err), -EINVAL);
+    cr_expect_not_null(strstr(err.text, "x.yaml:3: signature \"broken\""), "%s", err.text);
+    cr_expect_eq(shk_logscan_create(&scan, bad_capture, 1, NULL, &err), -EINVAL);
+    cr_expect_not_null(strstr(err.text, "\"c\""), "%s", err.text);
+}
+
+Test(logscan, a_database_of_other_patterns_is_not_used)
+{
+    struct shk_error err = {""};
+    struct shk_log_database ready = {.patterns = shk_logscan_digest(patterns, 1)};
+    char *data = NULL;
+    struct shk_logscan *scan = NULL;
+    struct shk_facts *facts = shk_facts_create();
+    cr_assert_eq(shk_logscan_compile(patterns, 1, &data, &ready.size, &err), 0, "%s", err.text);
+    ready.data = data;
+    cr_assert_eq(shk_logscan_create(&scan, patterns + 1, 1, &ready, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_text(scan, "a", "NCCL INFO end\n", 14, &err), 0);
+    cr_assert_eq(shk_logscan_facts(scan, facts), 0);
+    cr_expect_not_null(shk_facts_get_object(facts, "log.sig.words"));
+    shk_logscan_destroy(scan);
+    shk_facts_destroy(facts);
+    free(data);
+}
