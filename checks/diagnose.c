@@ -175,7 +175,8 @@ static void lower_effects(struct cause *causes, size_t count)
         for (size_t i = 0; i < count; i++)
             for (size_t j = 0; j < count; j++) {
                 struct cause *a = &causes[i], *b = &causes[j];
-                bool named = explains(a, b->key) && !explains(b, a->key);
+                bool known = a->specific || (a->count && !b->weight);
+                bool named = known && explains(a, b->key) && !explains(b, a->key);
                 bool effect = named || outranks(a, b);
                 if (i == j || !effect || a->score <= 0)
                     continue;
