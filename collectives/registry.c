@@ -1,8 +1,10 @@
 #include "collectives/collective.h"
 #include "collectives/fabric.h"
+#include "collectives/gpu.h"
 
 static const struct shk_transport *const registry[] = {
-    &shk_transport_fabric,
+    &shk_transport_fabric, &shk_transport_peer,        &shk_transport_lsa,
+    &shk_transport_nccl,   &shk_transport_nccl_window, &shk_transport_rccl,
 };
 
 const struct shk_transport *const *shk_transports(size_t *count_p)

@@ -1,0 +1,40 @@
+/* What NCCL's own log (NCCL_DEBUG=INFO) proves about the path that was taken. */
+#ifndef SHK_COLLECTIVES_NCCL_LOG_H
+#define SHK_COLLECTIVES_NCCL_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NCCL_LOG_CHOICES 48U
+
+/* One line of the TUNING subsystem: how an operation of that size was done. */
+struct nccl_log_choice {
+    uint64_t bytes;
+    bool symmetric;
+    char how[64]; /* kernel of a symmetric operation, else "algo RING proto LL" */
+};
+
+struct nccl_log {
+    unsigned p2p, shm, net; /* channel lines by kind */
+    unsigned gdr;           /* … of the network with GPU direct */
+    char via[48];           /* of a P2P channel: "P2P/CUMEM", "P2P/IPC" … */
+    char net_name[32];      /* of a network channel: "NET/Socket/0" … */
+    bool symmetric_va;      /* address space for symmetric windows was reserved */
+    bool symmetric_no;      /* … is not supported, says NCCL */
+    bool all_p2p;           /* every pair of GPUs can access each other */
+    bool nvls;              /* multicast is available */
+    unsigned registered;    /* lines that tell of registered buffers */
+    char warning[200];      /* first WARN line; "" none */
+    unsigned choices;
+    struct nccl_log_choice choice[NCCL_LOG_CHOICES];
+};
+
+/* Reads a log of any length, bad bytes included; lines that say nothing of the above are skipped.
+ */
+void nccl_log_parse(struct nccl_log *log, const char *text, size_t len);
+
+/* How an operation of `bytes` was done; NULL when the log does not say. */
+const struct nccl_log_choice *nccl_log_find(const struct nccl_log *log, uint64_t bytes);
+
+#endif
