@@ -5,7 +5,7 @@
  *   SHK_FAKE_GPUS     devices, 2 by default
  *   SHK_FAKE_DRIVER   version, 13000 by default
  *   SHK_FAKE_FAULT    init, no-device, peer, memory, illegal, image, hang, crash, corrupt, skip,
- *                     late: what goes wrong */
+ *                     overrun, input: what goes wrong */
 #include "tests/fakes/gpu_driver.h"
 #include "collectives/gpu_api.h"
 #include "collectives/gpu_data.h"
@@ -105,10 +105,15 @@ int CALL(cuDeviceGetName, hipDeviceGetName)(char *name, int len, int device)
 int CALL(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char *address, int len, int device)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    int bus = device;
 
-    /* Of one number only, which is how launchers give each rank its own. */
-    device += visible != NULL ? atoi(visible) : 0;
-    snprintf(address, (size_t)len, "0000:%02X:00.0", device + 1);
+    /* The variable lists which GPU each ordinal is. */
+    for (; visible != NULL && device > 0; device--) {
+        visible = strchr(visible, ',');
+        visible = visible != NULL ? visible + 1 : NULL;
+    }
+    bus = visible != NULL ? atoi(visible) : bus;
+    snprintf(address, (size_t)len, "0000:%02X:00.0", bus + 1);
     return SUCCESS;
 }
 
@@ -610,6 +615,9 @@ static void run_reduce(void *arg)
     }
     if (faulty("overrun")) {
         memset((void *)(uintptr_t)(args->base[args->rank] + args->out + args->count * bytes), 7, 4);
+    }
+    if (faulty("input") && args->in != args->out) {
+        *(unsigned char *)(uintptr_t)(args->base[args->rank] + args->in) ^= 1;
     }
     (void)barrier(args, epoch, 1);
 }

@@ -1,0 +1,372 @@
+/* GPU transports against stand-in drivers and NCCL that really move data between processes. */
+#include "collectives/gpu.h"
+#include "core/facts.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const cuda[] = {SHK_BUILD_DIR "/tests/fakes/gpu/libcuda.so.1", NULL};
+static const char *const hip[] = {SHK_BUILD_DIR "/tests/fakes/gpu/libamdhip64.so", NULL};
+static const char *const nccl[] = {SHK_BUILD_DIR "/tests/fakes/gpu/libnccl.so.2", NULL};
+static const char *const rccl[] = {SHK_BUILD_DIR "/tests/fakes/gpu/librccl.so.1", NULL};
+static const char *const missing[] = {"libshk-there-is-no-such-library.so.1", NULL};
+
+static const struct shk_collective_options small = {
+    .ranks = 2,
+    .min_bytes = 8,
+    .max_bytes = 1024,
+    .deadline_ms = 60000,
+};
+
+static const struct shk_gpu_tweaks fakes = {
+    .driver_names = cuda,
+    .nccl_names = nccl,
+    .image = "kernels",
+};
+
+static struct shk_facts *run_with(const char *transport,
+                                  const struct shk_collective_options *options,
+                                  const struct shk_gpu_tweaks *tweaks)
+{
+    struct shk_facts *facts = shk_facts_create();
+    struct shk_error err = {{0}};
+
+    cr_assert_not_null(facts);
+    cr_assert_eq(shk_gpu_run(transport, options, tweaks, facts, &err), 0, "%s", err.text);
+    return facts;
+}
+
+static const char *text(const struct shk_facts *facts, const char *transport, const char *member)
+{
+    char key[96];
+    const char *value = NULL;
+
+    snprintf(key, sizeof(key), "collective.%s.%s", transport, member);
+    value = shk_facts_get_text(facts, key);
+    return value != NULL ? value : "";
+}
+
+static json_t *sizes_of(const struct shk_facts *facts, const char *transport)
+{
+    char key[96];
+
+    snprintf(key, sizeof(key), "collective.%s.sizes", transport);
+    return shk_facts_get_array(facts, key);
+}
+
+static void expect_ok(const struct shk_facts *facts, const char *transport)
+{
+    json_t *row = NULL;
+    size_t i = 0;
+
+    cr_assert_str_eq(text(facts, transport, "status"), "ok", "%s: %s: %s", transport,
+                     text(facts, transport, "status"), text(facts, transport, "reason"));
+    cr_assert_gt(json_array_size(sizes_of(facts, transport)), 8);
+    json_array_foreach(sizes_of(facts, transport), i, row)
+    {
+        cr_expect_eq(json_integer_value(json_object_get(row, "wrong")), 0);
+        cr_expect_eq(json_integer_value(json_object_get(row, "in_place_wrong")), 0);
+        cr_expect_gt(json_real_value(json_object_get(row, "time_us")), 0.0);
+        cr_expect_gt(json_real_value(json_object_get(row, "graph_us")), 0.0);
+        cr_expect_gt(json_real_value(json_object_get(row, "p99_us")), 0.0);
+    }
+}
+
+static void healthy(const char *transport, unsigned ranks)
+{
+    struct shk_collective_options options = small;
+    struct shk_facts *facts = NULL;
+    char gpus[16];
+
+    snprintf(gpus, sizeof(gpus), "%u", ranks);
+    setenv("SHK_FAKE_GPUS", gpus, 1);
+    options.ranks = ranks;
+    facts = run_with(transport, &options, &fakes);
+    expect_ok(facts, transport);
+    shk_facts_destroy(facts);
+}
+
+Test(gpu, peer_one_to_four_ranks, .timeout = 240)
+{
+    unsigned ranks = 0;
+
+    for (ranks = 1; ranks <= 4; ranks++) {
+        healthy("peer", ranks);
+    }
+}
+
+Test(gpu, lsa_nccl_and_windows, .timeout = 240)
+{
+    healthy("lsa", 2);
+    healthy("nccl", 3);
+    healthy("nccl-window", 2);
+}
+
+Test(gpu, rccl_on_hip, .timeout = 120)
+{
+    struct shk_gpu_tweaks tweaks = fakes;
+    struct shk_facts *facts = NULL;
+
+    tweaks.driver_names = hip;
+    tweaks.nccl_names = rccl;
+    facts = run_with("rccl", &small, &tweaks);
+    expect_ok(facts, "rccl");
+    shk_facts_destroy(facts);
+}
+
+Test(gpu, unknown_transport)
+{
+    struct shk_facts *facts = shk_facts_create();
+    struct shk_error err = {{0}};
+
+    cr_expect_eq(shk_gpu_run("warp", &small, &fakes, facts, &err), -EINVAL);
+    cr_expect_not_null(strstr(err.text, "warp"));
+    shk_facts_destroy(facts);
+}
+
+Test(gpu, bad_sizes_are_refused)
+{
+    struct shk_collective_options options = small;
+    struct shk_facts *facts = NULL;
+
+    options.min_bytes = 4096;
+    facts = run_with("peer", &options, &fakes);
+    cr_expect_str_eq(text(facts, "peer", "status"), "failed");
+    cr_expect_not_null(strstr(text(facts, "peer", "reason"), "4096:1024"));
+    shk_facts_destroy(facts);
+}
+
+/* One fault each: what it must be called. */
+static const struct fault {
+    const char *transport;
+    const char *variable;
+    const char *value;
+    const char *status;
+    const char *cause;
+    const char *reason; /* part of it */
+} faults[] = {
+    {"peer", "SHK_FAKE_FAULT", "peer", "failed", "no-peer-access", "memory of rank"},
+    {"peer", "SHK_FAKE_FAULT", "memory", "failed", "out-of-memory", "out of memory"},
+    {"peer", "SHK_FAKE_FAULT", "illegal", "failed", "illegal-access", "illegal memory access"},
+    {"peer", "SHK_FAKE_FAULT", "image", "failed", "driver-old", "load of the kernels"},
+    {"peer", "SHK_FAKE_FAULT", "init", "failed", "driver", "error 803"},
+    {"peer", "SHK_FAKE_FAULT", "no-device", "na", "", "no GPU on this node"},
+    {"peer", "SHK_FAKE_FAULT", "corrupt", "wrong", "wrong-result", "instead of"},
+    {"peer", "SHK_FAKE_FAULT", "skip", "wrong", "wrong-result", "instead of"},
+    {"peer", "SHK_FAKE_FAULT", "overrun", "wrong", "wrong-result", "outside the result"},
+    {"peer", "SHK_FAKE_FAULT", "input", "wrong", "wrong-result", "input were changed"},
+    {"peer", "SHK_FAKE_FAULT", "crash", "crashed", "", "rank"},
+    {"peer", "SHK_FAKE_DRIVER", "10020", "failed", "driver-old", "CUDA 10.2"},
+    {"peer", "SHK_FAKE_GPUS", "1", "na", "", "1 GPU is visible"},
+    {"peer", "CUDA_VISIBLE_DEVICES", "", "failed", "visible-devices", "CUDA_VISIBLE_DEVICES="},
+    {"nccl", "SHK_FAKE_NCCL_FAULT", "init", "failed", "nccl-error", "no socket interface found"},
+    {"nccl", "SHK_FAKE_NCCL_FAULT", "corrupt", "wrong", "wrong-result", "rank 1: wrong result"},
+    {"nccl-window", "SHK_FAKE_NCCL_FAULT", "no-window", "failed", "no-symmetric-memory", "window"},
+    {"lsa", "SHK_FAKE_NCCL_FAULT", "no-window", "failed", "no-symmetric-memory", "window"},
+    {"lsa", "SHK_FAKE_NCCL_VERSION", "22705", "na", "", "NCCL 2.27.5"},
+};
+
+Test(gpu, every_fault_has_its_name, .timeout = 240)
+{
+    size_t i = 0;
+
+    for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        const struct fault *fault = &faults[i];
+        struct shk_facts *facts = NULL;
+
+        setenv(fault->variable, fault->value, 1);
+        facts = run_with(fault->transport, &small, &fakes);
+        cr_expect_str_eq(text(facts, fault->transport, "status"), fault->status, "%s=%s: %s, %s",
+                         fault->variable, fault->value, text(facts, fault->transport, "status"),
+                         text(facts, fault->transport, "reason"));
+        cr_expect_str_eq(text(facts, fault->transport, "cause"), fault->cause, "%s=%s",
+                         fault->variable, fault->value);
+        cr_expect_not_null(strstr(text(facts, fault->transport, "reason"), fault->reason),
+                           "%s=%s: %s", fault->variable, fault->value,
+                           text(facts, fault->transport, "reason"));
+        unsetenv(fault->variable);
+        shk_facts_destroy(facts);
+    }
+}
+
+Test(gpu, hang_ends_at_the_deadline, .timeout = 60)
+{
+    struct shk_collective_options options = small;
+    struct shk_facts *facts = NULL;
+
+    options.deadline_ms = 3000;
+    setenv("SHK_FAKE_FAULT", "hang", 1);
+    facts = run_with("peer", &options, &fakes);
+    cr_expect_str_eq(text(facts, "peer", "status"), "timeout");
+    shk_facts_destroy(facts);
+}
+
+Test(gpu, missing_libraries_do_not_apply, .timeout = 60)
+{
+    struct shk_gpu_tweaks tweaks = fakes;
+    struct shk_facts *facts = NULL;
+
+    tweaks.driver_names = missing;
+    facts = run_with("peer", &small, &tweaks);
+    cr_expect_str_eq(text(facts, "peer", "status"), "na");
+    cr_expect_not_null(strstr(text(facts, "peer", "reason"), missing[0]));
+    shk_facts_destroy(facts);
+
+    tweaks.driver_names = cuda;
+    tweaks.nccl_names = missing;
+    facts = run_with("nccl", &small, &tweaks);
+    cr_expect_str_eq(text(facts, "nccl", "status"), "na");
+    shk_facts_destroy(facts);
+}
+
+/* What only one rank has. */
+static void set_on_rank_1(struct shk_job *job, enum shk_phase phase, void *arg)
+{
+    const char *const *setting = arg;
+
+    if (phase == SHK_PHASE_START && shk_job_rank(job) == 1) {
+        setenv(setting[0], setting[1], 1);
+    }
+}
+
+static struct shk_facts *run_uneven(const char *transport, const char *name, const char *value)
+{
+    const char *setting[] = {name, value};
+    struct shk_gpu_tweaks tweaks = fakes;
+
+    tweaks.at_phase = set_on_rank_1;
+    tweaks.arg = setting;
+    return run_with(transport, &small, &tweaks);
+}
+
+Test(gpu, two_ranks_on_one_gpu, .timeout = 60)
+{
+    struct shk_facts *facts = run_uneven("peer", "CUDA_VISIBLE_DEVICES", "1,0");
+
+    cr_expect_str_eq(text(facts, "peer", "status"), "failed");
+    cr_expect_str_eq(text(facts, "peer", "cause"), "same-gpu");
+    cr_expect_not_null(strstr(text(facts, "peer", "reason"), "ranks 0 and 1 both use GPU 0000:01"),
+                       "%s", text(facts, "peer", "reason"));
+    shk_facts_destroy(facts);
+}
+
+Test(gpu, mixed_nccl_versions, .timeout = 60)
+{
+    struct shk_facts *facts = run_uneven("nccl", "SHK_FAKE_NCCL_VERSION", "22703");
+
+    cr_expect_str_eq(text(facts, "nccl", "status"), "failed");
+    cr_expect_str_eq(text(facts, "nccl", "cause"), "nccl-versions");
+    cr_expect_not_null(strstr(text(facts, "nccl", "reason"), "2.27.3"));
+    shk_facts_destroy(facts);
+}
+
+static void die_on_rank_1(struct shk_job *job, enum shk_phase phase, void *arg)
+{
+    (void)arg;
+    if (phase == SHK_PHASE_ALLREDUCE && shk_job_rank(job) == 1) {
+        raise(SIGKILL);
+    }
+}
+
+Test(gpu, killed_rank_is_named, .timeout = 60)
+{
+    struct shk_gpu_tweaks tweaks = fakes;
+    struct shk_facts *facts = NULL;
+
+    tweaks.at_phase = die_on_rank_1;
+    facts = run_with("peer", &small, &tweaks);
+    cr_expect_str_eq(text(facts, "peer", "status"), "crashed");
+    cr_expect_eq(shk_facts_get_int(facts, "collective.peer.rank", -1), 1);
+    shk_facts_destroy(facts);
+}
+
+static void flip(struct shk_job *job, void *at, size_t bytes, void *arg)
+{
+    (void)arg;
+    if (shk_job_rank(job) == 1 && bytes == 512) {
+        ((unsigned char *)at)[300] ^= 4;
+    }
+}
+
+Test(gpu, one_flipped_bit_is_found, .timeout = 60)
+{
+    struct shk_gpu_tweaks tweaks = fakes;
+    struct shk_facts *facts = NULL;
+
+    tweaks.tamper = flip;
+    facts = run_with("peer", &small, &tweaks);
+    cr_expect_str_eq(text(facts, "peer", "status"), "wrong");
+    cr_expect_eq(shk_facts_get_int(facts, "collective.peer.rank", -1), 1);
+    cr_expect_not_null(strstr(text(facts, "peer", "reason"), "element 75 is"), "%s",
+                       text(facts, "peer", "reason"));
+    cr_expect_not_null(strstr(text(facts, "peer", "reason"), "1 of 128 elements"), "%s",
+                       text(facts, "peer", "reason"));
+    shk_facts_destroy(facts);
+}
+
+static struct shk_facts *run_late(enum shk_gpu_arrival arrival, unsigned late_ms,
+                                  unsigned timeout_ms)
+{
+    struct shk_collective_options options = small;
+    struct shk_gpu_tweaks tweaks = fakes;
+
+    options.max_bytes = 16;
+    tweaks.arrival = arrival;
+    tweaks.late_rank = 1;
+    tweaks.late_ms = late_ms;
+    tweaks.kernel_timeout_ms = timeout_ms;
+    return run_with("peer", &options, &tweaks);
+}
+
+Test(gpu, a_late_rank_is_waited_for, .timeout = 120)
+{
+    struct shk_facts *facts = run_late(SHK_ARRIVE_DELAYED, 5, 30000);
+
+    cr_expect_str_eq(text(facts, "peer", "status"), "ok", "%s", text(facts, "peer", "reason"));
+    shk_facts_destroy(facts);
+    facts = run_late(SHK_ARRIVE_BLOCKED, 5, 30000);
+    cr_expect_str_eq(text(facts, "peer", "status"), "ok", "%s", text(facts, "peer", "reason"));
+    shk_facts_destroy(facts);
+}
+
+Test(gpu, a_rank_that_is_too_late_is_named, .timeout = 120)
+{
+    struct shk_facts *facts = run_late(SHK_ARRIVE_DELAYED, 3000, 300);
+
+    cr_expect_str_eq(text(facts, "peer", "status"), "failed");
+    cr_expect_str_eq(text(facts, "peer", "cause"), "late-peer");
+    cr_expect_not_null(strstr(text(facts, "peer", "reason"), "rank 1 did not start"), "%s",
+                       text(facts, "peer", "reason"));
+    shk_facts_destroy(facts);
+}
+
+Test(gpu, proof_tells_how_each_size_was_done, .timeout = 120)
+{
+    struct shk_facts *facts = run_with("nccl-window", &small, &fakes);
+    json_t *proof = shk_facts_get_object(facts, "collective.nccl-window.proof");
+    json_t *choice = NULL;
+    size_t symmetric = 0;
+    size_t i = 0;
+
+    cr_assert_not_null(proof);
+    cr_expect_str_eq(json_string_value(json_object_get(proof, "via")), "P2P/CUMEM");
+    cr_expect(json_is_true(json_object_get(proof, "symmetric_va")));
+    json_array_foreach(json_object_get(proof, "choices"), i, choice)
+    {
+        symmetric += (size_t)json_is_true(json_object_get(choice, "symmetric"));
+    }
+    cr_expect_gt(symmetric, 4);
+    shk_facts_destroy(facts);
+
+    setenv("SHK_FAKE_NCCL_FAULT", "net", 1);
+    facts = run_with("nccl", &small, &fakes);
+    proof = shk_facts_get_object(facts, "collective.nccl.proof");
+    cr_expect_eq(json_integer_value(json_object_get(proof, "net")), 1);
+    cr_expect_str_eq(json_string_value(json_object_get(proof, "net_name")), "NET/Socket/0");
+    shk_facts_destroy(facts);
+}
