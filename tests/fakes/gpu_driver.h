@@ -5,6 +5,29 @@
 #include "collectives/gpu_api.h"
 #include "collectives/kernels.h"
 
+#ifdef HIP
+#define CALL(cuda_, hip_) hip_
+#else
+#define CALL(cuda_, hip_) cuda_
+#endif
+
+enum { SUCCESS = 0, INVALID = 1, NO_MEMORY = 2 };
+
+int CALL(cuMemAlloc_v2, hipMalloc)(gpu_ptr *at, size_t bytes);
+int CALL(cuMemFree_v2, hipFree)(gpu_ptr at);
+int CALL(cuMemcpyHtoD_v2, hipMemcpyHtoD)(gpu_ptr to, const void *from, size_t bytes);
+int CALL(cuIpcGetMemHandle, hipIpcGetMemHandle)(struct gpu_ipc *ipc, gpu_ptr at);
+int CALL(cuIpcOpenMemHandle_v2, hipIpcOpenMemHandle)(gpu_ptr *at, struct gpu_ipc ipc,
+                                                     unsigned flags);
+
+/* SHK_FAKE_FAULT is this one. */
+int shk_fake_faulty(const char *fault);
+
+/* What every later call returns, as after an illegal access; 0: nothing happened. */
+extern int shk_fake_failed;
+
+uint64_t shk_fake_now_ns(void);
+
 /* Runs now, or collects for the graph that is being captured; arg is copied (1 KiB at most). */
 int shk_fake_enqueue(void (*run)(void *arg), const void *arg, size_t bytes);
 

@@ -16,18 +16,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifdef HIP
-#define CALL(cuda_, hip_) hip_
-#else
-#define CALL(cuda_, hip_) cuda_
-#endif
-
-int CALL(cuMemAlloc_v2, hipMalloc)(gpu_ptr *at, size_t bytes);
-int CALL(cuMemFree_v2, hipFree)(gpu_ptr at);
-int CALL(cuIpcGetMemHandle, hipIpcGetMemHandle)(struct gpu_ipc *ipc, gpu_ptr at);
-int CALL(cuIpcOpenMemHandle_v2, hipIpcOpenMemHandle)(gpu_ptr *at, struct gpu_ipc ipc,
-                                                     unsigned flags);
-
 #define RANKS      SHK_GPU_MAX_RANKS
 #define ROOM_BYTES ((size_t)16 << 20) /* of one rank; longer vectors take several turns */
 

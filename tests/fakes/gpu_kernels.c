@@ -1,0 +1,269 @@
+/* The kernels of collectives/kernels.cu in C, for the stand-in driver: found by their names, done
+ * by the launching thread. */
+#include "collectives/gpu_data.h"
+#include "tests/fakes/gpu_driver.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fake_headers = 22809;
+
+int CALL(cuModuleLoadData, hipModuleLoadData)(void **module, const void *image)
+{
+    *module = (void *)(uintptr_t)image;
+    return shk_fake_faulty("image") ? 222 : SUCCESS;
+}
+
+int CALL(cuModuleGetGlobal_v2, hipModuleGetGlobal)(gpu_ptr *at, size_t *bytes, void *module,
+                                                   const char *name)
+{
+    int rc = 0;
+
+    (void)module;
+    if (strcmp(name, "shk_nccl_headers") != 0) {
+        return 500;
+    }
+    rc = CALL(cuMemAlloc_v2, hipMalloc)(at, sizeof(fake_headers));
+    *bytes = sizeof(fake_headers);
+    return rc == SUCCESS ? CALL(cuMemcpyHtoD_v2, hipMemcpyHtoD)(*at, &fake_headers, *bytes) : rc;
+}
+
+/* Arguments of the test kernels, in the order of their parameters. */
+struct check_args {
+    uint32_t type;
+    gpu_ptr at;
+    uint64_t count;
+    struct shk_gpu_spec spec;
+    gpu_ptr result;
+};
+
+static struct shk_gpu_control *control_of(const struct shk_gpu_reduce *args, unsigned rank)
+{
+    return (struct shk_gpu_control *)(uintptr_t)(args->base[rank] + args->control);
+}
+
+static int wait_for(const struct shk_gpu_reduce *args, const uint32_t *flag, uint32_t epoch,
+                    uint32_t why, unsigned peer)
+{
+    uint64_t start = shk_fake_now_ns();
+
+    while ((int32_t)(__atomic_load_n(flag, __ATOMIC_ACQUIRE) - epoch) < 0) {
+        if (shk_fake_now_ns() - start > args->timeout_ns) {
+            control_of(args, args->rank)->error = why;
+            control_of(args, args->rank)->error_peer = peer;
+            return 0;
+        }
+        sched_yield();
+    }
+    return 1;
+}
+
+static int barrier(const struct shk_gpu_reduce *args, uint32_t epoch, int end)
+{
+    struct shk_gpu_control *mine = control_of(args, args->rank);
+    unsigned peer = 0;
+
+    for (peer = 0; peer < args->ranks; peer++) {
+        struct shk_gpu_control *theirs = control_of(args, peer);
+
+        __atomic_store_n(end ? &theirs->end[0][args->rank] : &theirs->start[0][args->rank], epoch,
+                         __ATOMIC_RELEASE);
+    }
+    for (peer = 0; peer < args->ranks; peer++) {
+        if (!wait_for(args, end ? &mine->end[0][peer] : &mine->start[0][peer], epoch,
+                      end ? SHK_GPU_LATE_END : SHK_GPU_LATE_START, peer)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void sum_element(const struct shk_gpu_reduce *args, uint32_t type, uint64_t i, void *to)
+{
+    size_t bytes = shk_gpu_type_bytes((enum shk_gpu_type)type);
+    double sum = 0;
+    float value = 0;
+    int32_t whole = 0;
+    uint16_t narrow = 0;
+    unsigned p = 0;
+
+    for (p = 0; p < args->ranks; p++) {
+        sum += shk_gpu_data_number((enum shk_gpu_type)type,
+                                   (const void *)(uintptr_t)(args->base[p] + args->in + i * bytes));
+    }
+    value = (float)sum;
+    whole = type == SHK_GPU_I32 ? (int32_t)sum : 0;
+    narrow = type == SHK_GPU_F16 ? shk_gpu_half_of(value) : shk_gpu_bfloat_of(value);
+    memcpy(to,
+           type == SHK_GPU_F32   ? (const void *)&value
+           : type == SHK_GPU_I32 ? (const void *)&whole
+                                 : (const void *)&narrow,
+           bytes);
+}
+
+struct reduce_args {
+    uint32_t type;
+    struct shk_gpu_reduce args;
+};
+
+static void reduce_fault(void)
+{
+    if (shk_fake_faulty("illegal")) {
+        shk_fake_failed = 700;
+    }
+    if (shk_fake_faulty("crash")) {
+        raise(SIGSEGV);
+    }
+    while (shk_fake_faulty("hang")) {
+        sleep(1);
+    }
+}
+
+/* Both algorithms: each rank does its part of the elements, everyone writes all the results. The
+ * data is read between the barriers, so one-shot in place needs a copy first. */
+static void run_reduce(void *arg)
+{
+    const struct reduce_args *reduce = arg;
+    const struct shk_gpu_reduce *args = &reduce->args;
+    struct shk_gpu_control *mine = control_of(args, args->rank);
+    size_t bytes = shk_gpu_type_bytes((enum shk_gpu_type)reduce->type);
+    uint32_t epoch = mine->epoch + 1;
+    uint64_t first = args->count * args->rank / args->ranks;
+    uint64_t last = args->count * (args->rank + 1) / args->ranks;
+    unsigned char element[8];
+    uint64_t i = 0;
+    unsigned p = 0;
+
+    reduce_fault();
+    if (mine->error != SHK_GPU_OK || shk_fake_failed != 0 || !barrier(args, epoch, 0)) {
+        return;
+    }
+    mine->epoch = epoch;
+    for (i = first; i < last; i++) {
+        sum_element(args, reduce->type, i, element);
+        if (shk_fake_faulty("corrupt") && i == last / 2) {
+            element[0] ^= 1;
+        }
+        for (p = 0; p < args->ranks && !(shk_fake_faulty("skip") && i == first); p++) {
+            memcpy((void *)(uintptr_t)(args->base[p] + args->out + i * bytes), element, bytes);
+        }
+    }
+    if (shk_fake_faulty("overrun")) {
+        memset((void *)(uintptr_t)(args->base[args->rank] + args->out + args->count * bytes), 7, 4);
+    }
+    if (shk_fake_faulty("input") && args->in != args->out) {
+        *(unsigned char *)(uintptr_t)(args->base[args->rank] + args->in) ^= 1;
+    }
+    (void)barrier(args, epoch, 1);
+}
+
+static void run_fill(void *arg)
+{
+    const struct check_args *fill = arg;
+
+    shk_gpu_data_fill(&fill->spec, (void *)(uintptr_t)fill->at, fill->count);
+}
+
+static void run_check(void *arg)
+{
+    const struct check_args *check = arg;
+    struct shk_gpu_check *result = (struct shk_gpu_check *)(uintptr_t)check->result;
+
+    shk_gpu_data_check(&check->spec, (const void *)(uintptr_t)check->at, check->count, result);
+}
+
+static void run_delay(void *arg)
+{
+    uint64_t ns = *(const uint64_t *)arg;
+
+    usleep((useconds_t)(ns / 1000));
+}
+
+struct pointers_args {
+    struct shk_fake_window *window;
+    int ranks;
+    gpu_ptr to;
+};
+
+static void run_pointers(void *arg)
+{
+    const struct pointers_args *args = arg;
+
+    memcpy((void *)(uintptr_t)args->to, args->window->base,
+           (size_t)args->ranks * sizeof(args->window->base[0]));
+}
+
+static const char *const kernel_names[] = {"shk_oneshot_", "shk_twoshot_", "shk_fill_",
+                                           "shk_check_",   "shk_delay",    "shk_lsa_pointers"};
+enum { ONESHOT, TWOSHOT, FILL, CHECK, DELAY, POINTERS, KERNELS };
+
+static struct function {
+    int kernel;
+    uint32_t type;
+} functions[64];
+
+int CALL(cuModuleGetFunction, hipModuleGetFunction)(void **function, void *module, const char *name)
+{
+    static unsigned used;
+    uint32_t type = 0;
+    int k = 0;
+
+    (void)module;
+    for (k = 0; k < KERNELS; k++) {
+        size_t len = strlen(kernel_names[k]);
+
+        if (strncmp(name, kernel_names[k], len) != 0 || used == 64) {
+            continue;
+        }
+        for (type = 0; k < DELAY && type + 1 < SHK_GPU_TYPE_COUNT; type++) {
+            const char *tag = shk_gpu_type_tag((enum shk_gpu_type)type);
+
+            if (strncmp(name + len, tag, strlen(tag)) == 0) {
+                break;
+            }
+        }
+        functions[used] = (struct function){k, type};
+        *function = &functions[used++];
+        return SUCCESS;
+    }
+    return 500;
+}
+
+int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, unsigned gy,
+                                                unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                                                unsigned shared, void *stream, void **params,
+                                                void **extra)
+{
+    const struct function *f = function;
+    struct check_args check = {.type = f->type};
+    struct reduce_args reduce = {.type = f->type};
+    struct pointers_args pointers;
+
+    (void)shared, (void)stream, (void)extra;
+    if (gx * gy * gz == 0 || bx * by * bz == 0 || bx * by * bz > 1024) {
+        return INVALID;
+    }
+    switch (f->kernel) {
+    case ONESHOT:
+    case TWOSHOT:
+        memcpy(&reduce.args, params[0], sizeof(reduce.args));
+        return shk_fake_enqueue(run_reduce, &reduce, sizeof(reduce));
+    case FILL:
+    case CHECK:
+        memcpy(&check.at, params[0], sizeof(check.at));
+        memcpy(&check.count, params[1], sizeof(check.count));
+        memcpy(&check.spec, params[2], sizeof(check.spec));
+        if (f->kernel == CHECK) {
+            memcpy(&check.result, params[3], sizeof(check.result));
+        }
+        return shk_fake_enqueue(f->kernel == FILL ? run_fill : run_check, &check, sizeof(check));
+    case DELAY: return shk_fake_enqueue(run_delay, params[0], sizeof(uint64_t));
+    default:
+        memcpy(&pointers.window, params[0], sizeof(pointers.window));
+        memcpy(&pointers.ranks, params[1], sizeof(pointers.ranks));
+        memcpy(&pointers.to, params[2], sizeof(pointers.to));
+        return shk_fake_enqueue(run_pointers, &pointers, sizeof(pointers));
+    }
+}
