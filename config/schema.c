@@ -304,7 +304,7 @@ static int schema_read_int(const struct shk_fill *fill, const struct shk_field *
                            const struct shk_yaml_node *node, void *member, void *extra)
 {
     (void)extra;
-    long long value;
+    long long value = 0;
     int rc = schema_integer(fill, field, node, &value);
     if (rc < 0)
         return rc;

@@ -142,7 +142,7 @@ static int yaml_add(struct yaml_reader *reader, const yaml_event_t *event, enum 
 
 static int yaml_open(struct yaml_reader *reader, const yaml_event_t *event, enum shk_yaml_kind kind)
 {
-    struct shk_yaml_node *node;
+    struct shk_yaml_node *node = NULL;
     if (reader->depth == SHK_YAML_MAX_DEPTH)
         return yaml_refuse(reader, event, EFBIG, "nested too deeply");
     int rc = yaml_add(reader, event, kind, &node);
@@ -156,7 +156,7 @@ static int yaml_text(struct yaml_reader *reader, const yaml_event_t *event)
 {
     const char *value = (const char *)event->data.scalar.value;
     size_t len = event->data.scalar.length;
-    struct shk_yaml_node *node;
+    struct shk_yaml_node *node = NULL;
     if (memchr(value, '\0', len))
         return yaml_refuse(reader, event, EINVAL, "a NUL character in a text");
     int rc = yaml_add(reader, event, SHK_YAML_TEXT, &node);
