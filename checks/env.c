@@ -356,7 +356,7 @@ static bool judge_shadowed(struct env_case *c)
     shk_row_text(&row.expected, "%s", winner);
     if (from_env)
         shk_row_text(&row.why, "%s says %s, and NVSHMEM 3.6 and later take that",
-                     fact.source ? fact.source : a_file, winner);
+                     *fact.source ? fact.source : a_file, winner);
     else
         shk_row_text(&row.why, "the environment says %s, which wins over %s", winner, c->origin);
     shk_row_text(&row.fix, "keep one of the two");
@@ -401,9 +401,9 @@ static int judge_fact(const struct shk_fact *fact, void *arg)
                          .name = name,
                          .value = json_string_value(fact->value),
                          .key = fact->key,
-                         .origin = !file          ? "environment"
-                                   : fact->source ? fact->source
-                                                  : a_file};
+                         .origin = !file           ? "environment"
+                                   : *fact->source ? fact->source
+                                                   : a_file};
     judge_case(&c, walk->findings);
     return 0;
 }
