@@ -1,10 +1,12 @@
 /* The chain of one plugin candidate, from its row: file, format, abi, dependencies, versions, load,
  * init, devices, properties, loopback. */
 #include "core/facts.h"
+#include "core/strbuf.h"
 #include "probes/plugin_try.h"
 #include "probes/step.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *steps_text(const json_t *row, const char *key)
@@ -118,28 +120,40 @@ static void steps_tried(json_t *steps, const struct shk_plugin *p, const char *s
                    *steps_text(row, "call") ? steps_text(row, "call") : steps_text(p->row, "path"));
 }
 
+/* The plugin's own first warning says more than its result code; where it only says that something
+ * failed, the line before it says what ("No eligible providers were found"). New text (free()). */
+static char *steps_warning(const json_t *log)
+{
+    static const char *const bad[] = {"No ", " not ", "ail", "rror"};
+    size_t i;
+    json_t *line;
+    const char *before = NULL;
+    json_array_foreach(log, i, line)
+    {
+        const char *text = json_string_value(line);
+        bool tells = false;
+        if (text && strncmp(text, "WARN ", 5) == 0)
+            return before ? shk_strf("%s; %s", before, text + 5) : shk_strf("%s", text + 5);
+        for (size_t k = 0; text && k < sizeof bad / sizeof bad[0]; k++)
+            tells = tells || strstr(text, bad[k]);
+        before = tells && strncmp(text, "INFO ", 5) == 0 ? text + 5 : NULL;
+    }
+    return NULL;
+}
+
 static void steps_init(json_t *steps, const struct shk_plugin *p)
 {
     const json_t *row = json_object_get(p->row, "init");
-    size_t i;
-    json_t *line;
     char fine[256];
     snprintf(fine, sizeof fine, "\"%s\" through version %d", steps_text(row, "name"), p->version);
     if (!row || json_is_true(json_object_get(row, "ok"))) {
         steps_tried(steps, p, "init", fine);
         return;
     }
-    const char *why = NULL; /* the plugin's own first warning says more */
-    json_array_foreach(json_object_get(row, "log"), i, line)
-    {
-        const char *text = json_string_value(line);
-        if (text && strncmp(text, "WARN ", 5) == 0) {
-            why = text + 5;
-            break;
-        }
-    }
+    char *why = steps_warning(json_object_get(row, "log"));
     shk_step_add(steps, "init", SHK_STEP_BROKEN, why, "%s", steps_text(row, "error"));
     shk_step_where(steps, steps_text(row, "call"));
+    free(why);
 }
 
 static bool steps_died_in_properties(const json_t *devices)

@@ -152,6 +152,7 @@ static int net_start(logger_fn log)
 #elif FAULT == FAULT_EXIT_INIT
     exit(7);
 #elif FAULT == FAULT_ERROR_INIT
+    LOG(LOG_INFO, "NET/FAKE : No NIC in slot %d", 7);
     LOG(LOG_WARN, "NET/FAKE : no eligible device, error %d", -61);
     return SYSTEM_ERROR;
 #elif FAULT == FAULT_MEMORY
