@@ -131,14 +131,15 @@ static int list_unknown(const char *what)
 
 int shk_cmd_list(const struct shk_options *options, int argc, char **argv)
 {
-    const char *what = options->arguments.count ? options->arguments.items[0] : NULL;
+    const char *what = options->arguments.count ? options->arguments.items[0] : "lists";
     struct shk_error err = {""};
     struct shk_config *config = NULL;
     struct shk_output out;
     size_t i = 0;
     (void)argc;
     (void)argv;
-    while (what && i < LISTS && strcmp(lists[i].name, what) != 0)
+    bool overview = strcmp(what, "lists") == 0;
+    while (!overview && i < LISTS && strcmp(lists[i].name, what) != 0)
         i++;
     if (i == LISTS)
         return list_unknown(what);
@@ -148,7 +149,7 @@ int shk_cmd_list(const struct shk_options *options, int argc, char **argv)
     }
     int rc = shk_output_begin(&out, &err);
     if (!rc) {
-        if (what)
+        if (!overview)
             lists[i].print(config, out.stream);
         else
             list_lists(out.stream);

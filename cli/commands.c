@@ -33,6 +33,7 @@ static const struct shk_command commands[] = {
      .run = shk_cmd_bench},
     {.name = "explain",
      .arguments = "NAME",
+     .list = "settings conflicts checks probes diagnoses profiles",
      .options = "config",
      .min_args = 1,
      .max_args = 1,
@@ -60,7 +61,15 @@ static const struct shk_command commands[] = {
      .options = "config",
      .max_args = 1,
      .doc = "probes, checks, settings, conflicts, profiles, diagnoses, transports or formats",
+     .list = "lists",
      .run = shk_cmd_list},
+    {.name = "completion",
+     .arguments = "bash|zsh|fish",
+     .options = "",
+     .min_args = 1,
+     .max_args = 1,
+     .doc = "completion of this command line for a shell",
+     .run = shk_cmd_completion},
 };
 
 const struct shk_command *shk_commands(size_t *count_p)

@@ -12,6 +12,7 @@ int shk_cmd_diagnose(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_bench(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_list(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_env(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_completion(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_selftest(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_explain(const struct shk_options *options, int argc, char **argv);
 

@@ -14,12 +14,14 @@ static const struct shk_option table[] = {
      .type = SHK_OPT_TEXT,
      .offset = AT(profile),
      .arg = "NAME|FILE|auto",
+     .list = "profiles",
      .initial = "auto",
      .doc = "what this system should look like (see: list profiles)"},
     {.name = "format",
      .type = SHK_OPT_TEXT,
      .offset = AT(format),
      .arg = "FORMAT",
+     .list = "formats",
      .doc = "format of the report (see: list formats)"},
     {.name = "output",
      .letter = 'o',
@@ -63,6 +65,7 @@ static const struct shk_option table[] = {
      .type = SHK_OPT_TEXT,
      .offset = AT(transport),
      .arg = "NAME",
+     .list = "transports",
      .initial = "auto",
      .doc = "collective to run (see: list transports), auto or none"},
     {.name = "provider",
@@ -155,7 +158,7 @@ static bool option_word(const char *words, const char *word)
     return false;
 }
 
-static bool option_applies(const struct shk_option *option, const struct shk_command *command)
+bool shk_option_applies(const struct shk_option *option, const struct shk_command *command)
 {
     return option_word("help version", option->name) || option_word(command->options, option->name);
 }
@@ -205,7 +208,7 @@ static int option_unknown(const char *word, const struct shk_command *command,
     const char *names[TABLE_COUNT], *near;
     size_t n = 0, len = strcspn(word, "=");
     for (size_t i = 0; i < TABLE_COUNT; i++)
-        if (option_applies(&table[i], command))
+        if (shk_option_applies(&table[i], command))
             names[n++] = table[i].name;
     char *name = strndup(word, len);
     near = name && len > 2 ? shk_nearest(name + 2, names, n) : NULL;
@@ -238,7 +241,7 @@ static int option_take(int argc, char **argv, int *i, struct shk_options *option
                 option_store(options, option, NULL, NULL);
         }
     }
-    if (!option || !option_applies(option, command))
+    if (!option || !shk_option_applies(option, command))
         return option_unknown(word, command, err);
     if (!option->arg && value)
         return shk_error_set(err, EINVAL, "--%s takes no value", option->name);
@@ -398,7 +401,7 @@ void shk_options_help(const struct shk_command *command, FILE *out)
                 command->arguments, command->doc);
     }
     for (size_t i = 0; i < TABLE_COUNT; i++)
-        if (option_applies(&table[i], command))
+        if (shk_option_applies(&table[i], command))
             help_option(&table[i], out);
     fputs("\nExit: 0 nothing failed, 1 something failed, 2 usage or configuration error,\n"
           "3 a required check is unknown (--fail-on unknown), 4 internal or output error.\n",

@@ -54,6 +54,7 @@ struct shk_option {
     enum shk_option_type type;
     size_t offset;
     const char *arg;     /* "DIR"; NULL for flags */
+    const char *list;    /* of `shakedown list`, whose names complete the value; NULL */
     const char *initial; /* default value as text; NULL: none */
     long min, max;       /* SHK_OPT_NUMBER */
     const char *doc;
@@ -63,6 +64,7 @@ struct shk_command {
     const char *name;
     const char *arguments; /* "FACTS...", "" when none */
     const char *options;   /* names of its options, space separated */
+    const char *list;      /* of `shakedown list`, space separated, that complete an argument */
     size_t min_args, max_args;
     const char *doc;
     int (*run)(const struct shk_options *options, int argc, char **argv); /* enum shk_exit */
@@ -77,6 +79,8 @@ const struct shk_option *shk_option_table(size_t *count_p);
 int shk_options_parse(int argc, char **argv, struct shk_options *options_p,
                       const struct shk_command **command_p, struct shk_error *err) SHK_MUST_CHECK;
 void shk_options_free(struct shk_options *options);
+
+bool shk_option_applies(const struct shk_option *option, const struct shk_command *command);
 
 /* Help of one command, or of the program when command is NULL. */
 void shk_options_help(const struct shk_command *command, FILE *out);

@@ -1,0 +1,76 @@
+"""Completion scripts and the manual page say what the program's own help says."""
+import re
+import shutil
+import subprocess
+
+from support import BASE_ENV, BINARY, Case, SOURCE, main, run
+
+
+def commands():
+    text = run("--help").stdout.split("Options of run")[0]
+    return re.findall(r"(?m)^  ([a-z]+) ", text)
+
+
+def options(command):
+    return set(re.findall(r"(?m)^  (?:-.,|   ) --([a-z-]+)", run(command, "--help").stdout))
+
+
+class Completion(Case):
+    def complete(self, *words):
+        """What bash offers for the last word."""
+        script = ('source <(shakedown completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+                  '_shakedown; printf "%s\\n" "${COMPREPLY[@]}"')
+        p = subprocess.run(["bash", "--norc", "-c", script, "x", "shakedown", *words],
+                           env={**BASE_ENV, "PATH": f"{BINARY.parent}:/usr/bin:/bin"},
+                           capture_output=True, text=True, timeout=60)
+        self.assertEqual(p.stderr, "")
+        return set(p.stdout.split())
+
+    def test_bash(self):
+        self.assertEqual(self.complete(""), set(commands()))
+        self.assertEqual(self.complete("di"), {"diff"})
+        for command in commands():
+            self.assertEqual(self.complete(command, "--"), {f"--{o}" for o in options(command)})
+        self.assertEqual(self.complete("--prof"), {"--profile"})
+        self.assertEqual(self.complete("--profile", "lumi"), {"lumi-g"})
+        self.assertEqual(self.complete("--format", "j"), {"json", "junit"})
+        self.assertEqual(self.complete("env", "--shell", ""), {"sh", "csh", "lua"})
+        self.assertEqual(self.complete("explain", "NCCL_SOCKET_FAM"), {"NCCL_SOCKET_FAMILY"})
+        self.assertEqual(self.complete("list", "diag"), {"diagnoses"})
+        self.assertEqual(self.complete("--ranks", ""), set())
+        self.assertIn(str(SOURCE / "tests") , self.complete("--sysroot", str(SOURCE / "test")))
+
+    def test_every_option_is_in_every_shell(self):
+        for shell, form in (("zsh", "--{}"), ("fish", "-l {}")):
+            text = run("completion", shell).stdout
+            for command in commands():
+                self.assertIn(command, text)
+                for option in options(command):
+                    self.assertIn(form.format(option), text)
+
+    def test_syntax(self):
+        for shell in ("bash", "zsh", "fish"):
+            if not shutil.which(shell):
+                print(f"not tested: {shell} is not installed")
+                continue
+            p = subprocess.run([shell, "-n"], input=run("completion", shell).stdout,
+                               capture_output=True, text=True, timeout=60)
+            self.assertEqual((p.returncode, p.stderr), (0, ""), shell)
+
+    def test_unknown_shell(self):
+        self.one_line(run("completion", "tcsh"), 2, "'tcsh' is not bash, zsh or fish")
+
+    def test_manual_page(self):
+        """Its tables are those of --help; tests/tools/manpage.py writes them."""
+        p = subprocess.run(["python3", str(SOURCE / "tests/tools/manpage.py"), str(BINARY),
+                            str(SOURCE / "docs/shakedown.1")], env=BASE_ENV, capture_output=True,
+                           text=True, timeout=60)
+        self.assertEqual(p.returncode, 0, p.stdout + p.stderr)
+        if shutil.which("man"):
+            p = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z",
+                                str(SOURCE / "docs/shakedown.1")], env=BASE_ENV, capture_output=True,
+                               text=True, timeout=60)
+            self.assertEqual((p.returncode, p.stderr), (0, ""))
+
+
+main()

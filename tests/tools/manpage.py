@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""manpage.py SHAKEDOWN PAGE [--write]: the parts of the manual page between ".\\" begin NAME" and
+".\\" end" come from the program's own help. Without --write the page is only compared."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def roff(text):
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"(?m)^([.'])", r"\\&\1", text)
+
+
+def help_of(tool, *words):
+    return subprocess.run([tool, *words, "--help"], check=True, capture_output=True, text=True,
+                          timeout=60).stdout
+
+
+def options(text):
+    """{long name: (letter or None, argument or None, description)}"""
+    found = {}
+    pattern = r"(?m)^  (?:-(.),|   ) --([a-z-]+)(?: (\S+))?  +(.*)$"
+    for letter, name, arg, doc in re.findall(pattern, text):
+        found[name] = (letter, arg, doc)
+    return found
+
+
+def commands(tool):
+    text = help_of(tool).split("Options of run")[0]
+    return re.findall(r"(?m)^  ([a-z]+) +(\S[^ ]*(?: [A-Z])?)?  +(\S.*)$", text)
+
+
+def part_commands(tool):
+    lines = []
+    for name, arguments, doc in commands(tool):
+        own = [o for o in options(help_of(tool, name)) if o not in ("help", "version")]
+        lines += [".TP", f".B {roff(name)}" if not arguments else f".BI {roff(name)} \" {roff(arguments)}\"",
+                  roff(doc[0].upper() + doc[1:]) + "."]
+        if own:
+            lines.append("Options: " + ", ".join(roff("--" + o) for o in own) + ".")
+    return lines
+
+
+def part_options(tool):
+    everything = {}
+    for name, _, _ in commands(tool):
+        everything.update(options(help_of(tool, name)))
+    lines = []
+    for name in sorted(everything):
+        letter, arg, doc = everything[name]
+        head = (f"\\-{letter}, " if letter else "") + roff("--" + name)
+        lines += [".TP", f".BI \"{head}\" \" {roff(arg)}\"" if arg else f".B \"{head}\"",
+                  roff(doc[0].upper() + doc[1:])]
+    return lines
+
+
+def part_exit(tool):
+    text = re.search(r"(?s)Exit: (.*)\.\n", help_of(tool)).group(1)
+    lines = []
+    for entry in re.split(r",\s+(?=\d )", text):
+        code, meaning = entry.split(" ", 1)
+        lines += [".TP", f".B {code}", roff(" ".join(meaning.split()))]
+    return lines
+
+
+PARTS = {"commands": part_commands, "options": part_options, "exit": part_exit}
+
+
+def main():
+    tool, page = sys.argv[1], pathlib.Path(sys.argv[2])
+    old = page.read_text(encoding="utf-8")
+    new = old
+    for name, part in PARTS.items():
+        body = "\n".join(part(tool))
+        new, n = re.subn(rf'(?s)(\.\\" begin {name}\n).*?(\.\\" end\n)',
+                         lambda m, body=body: m.group(1) + body + "\n" + m.group(2), new)
+        if n != 1:
+            print(f"{page}: the part {name} is there {n} times")
+            return 1
+    if "--write" in sys.argv:
+        page.write_text(new, encoding="utf-8")
+    elif new != old:
+        print(f"{page} differs from the program's help; write it anew: {sys.argv[0]} SHAKEDOWN {page} --write")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
