@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""manpage.py SHAKEDOWN PAGE [--write]: the parts of the manual page between ".\\" begin NAME" and
-".\\" end" come from the program's own help. Without --write the page is only compared."""
+"""manpage.py SHAKEDOWN TEMPLATE PAGE: the manual page, its tables from the program's own help."""
 
 import pathlib
 import re
@@ -69,21 +68,14 @@ PARTS = {"commands": part_commands, "options": part_options, "exit": part_exit}
 
 
 def main():
-    tool, page = sys.argv[1], pathlib.Path(sys.argv[2])
-    old = page.read_text(encoding="utf-8")
-    new = old
+    tool, template, page = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    text = template.read_text(encoding="utf-8")
     for name, part in PARTS.items():
-        body = "\n".join(part(tool))
-        new, n = re.subn(rf'(?s)(\.\\" begin {name}\n).*?(\.\\" end\n)',
-                         lambda m, body=body: m.group(1) + body + "\n" + m.group(2), new)
-        if n != 1:
-            print(f"{page}: the part {name} is there {n} times")
+        if text.count(f"@{name}@\n") != 1:
+            print(f"{template}: @{name}@ is there {text.count(name)} times")
             return 1
-    if "--write" in sys.argv:
-        page.write_text(new, encoding="utf-8")
-    elif new != old:
-        print(f"{page} differs from the program's help; write it anew: {sys.argv[0]} SHAKEDOWN {page} --write")
-        return 1
+        text = text.replace(f"@{name}@\n", "\n".join(part(tool)) + "\n")
+    page.write_text(text, encoding="utf-8")
     return 0
 
 
