@@ -110,7 +110,9 @@ static json_t *nvml_link(const struct nvml *n, nvmlDevice_t device, unsigned lin
         json_object_set_new(row, "remote", json_string(nvml_link_type(type)));
     else
         json_object_set_new(row, "remote", json_null());
-    if (n->ops.link_remote && n->ops.link_remote(device, link, &remote) == NVML_SUCCESS) {
+    /* in virtual machines the far end has no address: all bits set */
+    if (n->ops.link_remote && n->ops.link_remote(device, link, &remote) == NVML_SUCCESS &&
+        remote.domain <= 0xffff) {
         nvml_address(address, sizeof address, &remote);
         json_object_set_new(row, "pci", json_string(address));
     } else {

@@ -8,6 +8,7 @@
 #include "reports/model.h"
 #include "reports/nodefold.h"
 #include "reports/page.h"
+#include "reports/topo.h"
 #include "reports/utf8.h"
 
 #include <errno.h>
@@ -277,6 +278,7 @@ static int html_render(const struct shk_report *report, const struct shk_report_
     html_coverage(&h);
     shk_heatmap_html(&text, model);
     shk_html_runs(&text, model);
+    shk_topo_html(&text, model);
     html_matrix(&h);
     html_gaps(&h);
     html_environment(&h);

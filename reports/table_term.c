@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TERM_GAP = 2, TERM_LEAST = 8, TERM_COLUMNS = 16 };
+enum { TERM_GAP = 2, TERM_LEAST = 8, TERM_COLUMNS = 40 };
 
 struct term_layout {
     const struct shk_table *table;

@@ -141,8 +141,10 @@ static int term_render(const struct shk_report *report, const struct shk_report_
     shk_term_matrix(&t);
     shk_term_gaps(&t);
     shk_term_runs(&t);
-    if (t.verbose)
+    if (t.verbose) {
+        shk_term_topology(&t);
         shk_term_probes(&t);
+    }
     int rc = shk_format_write(&text, out);
     shk_strbuf_free(&text);
     shk_model_destroy(model);

@@ -30,5 +30,6 @@ void shk_term_matrix(const struct term *t);
 void shk_term_gaps(const struct term *t);
 void shk_term_runs(const struct term *t);
 void shk_term_probes(const struct term *t);
+void shk_term_topology(const struct term *t);
 
 #endif
