@@ -31,9 +31,10 @@ static const struct {
 
 struct conffile {
     struct shk_gather *g;
-    json_t *files;    /* value of env.files */
-    json_t *problems; /* value of env.file_problems */
-    json_t *seen[4];  /* per reader: name → "path:line" of the definition that wins */
+    json_t *files;     /* value of env.files */
+    json_t *problems;  /* value of env.file_problems */
+    json_t *seen[4];   /* per reader: name → "path:line" of the definition that wins */
+    json_t *values[4]; /* per reader: name → its value; never leaves the process */
 };
 
 static void conffile_problem(struct conffile *c, const char *path, int line, const char *fmt, ...)
@@ -76,6 +77,7 @@ static bool conffile_define(struct conffile *c, enum conffile_reader reader, con
     if (json_object_get(c->seen[reader], name))
         return false;
     json_object_set_new(c->seen[reader], name, shk_gather_str(place));
+    json_object_set_new(c->values[reader], name, shk_gather_str(value));
     /* Another library's file may define it, too: the first in the order of this probe stays. */
     if (!shk_gather_key(key, sizeof key, "env.file.", name) ||
         shk_facts_get(c->g->facts, key, &known))
@@ -109,7 +111,8 @@ static void conffile_entry(struct conffile *c, enum conffile_reader reader, json
                          conffile_readers[reader].name, limit);
     char *place = shk_strf("%s:%d", path, line);
     bool used = place && conffile_define(c, reader, place, name, value);
-    if (!used)
+    /* The same line twice, as images and sites both bring it, changes nothing. */
+    if (!used && strcmp(shk_gather_get(c->values[reader], name), value) != 0)
         conffile_problem(c, path, line, "%.60s is already set in %s: this line has no effect", name,
                          shk_gather_get(c->seen[reader], name));
     json_t *entry = json_object();
@@ -311,6 +314,8 @@ static int conffile_run(struct shk_probe_context *ctx, struct shk_error *err)
     struct conffile c = {.g = &g, .files = json_array(), .problems = json_array()};
     for (size_t i = 0; i < sizeof c.seen / sizeof *c.seen; i++)
         c.seen[i] = json_object();
+    for (size_t i = 0; i < sizeof c.values / sizeof *c.values; i++)
+        c.values[i] = json_object();
     conffile_all(&c);
     shk_gather_present(&g, "env.files", c.files, NULL, "configuration files");
     if (json_array_size(c.problems) > 0)
@@ -319,8 +324,10 @@ static int conffile_run(struct shk_probe_context *ctx, struct shk_error *err)
     else
         shk_gather_absent(&g, "env.file_problems", "configuration files", "nothing to object to");
     json_decref(c.problems);
-    for (size_t i = 0; i < sizeof c.seen / sizeof *c.seen; i++)
+    for (size_t i = 0; i < sizeof c.seen / sizeof *c.seen; i++) {
         json_decref(c.seen[i]);
+        json_decref(c.values[i]);
+    }
     return shk_gather_end(&g, err);
 }
 

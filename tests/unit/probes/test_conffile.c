@@ -47,6 +47,16 @@ Test(conffile, none)
     cr_expect_str_eq(state_of("/etc/libfabric.conf"), "absent");
 }
 
+Test(conffile, the_same_line_twice_is_no_problem)
+{
+    user("{}");
+    tree_put("/home/u/.nccl.conf", "NCCL_DEBUG=WARN\nNCCL_ALGO=Ring\n");
+    tree_put("/etc/nccl.conf", "NCCL_DEBUG=WARN\nNCCL_ALGO=Tree\n");
+    tree_run(&shk_probe_conffile);
+    cr_expect_str_eq(problem_at("/etc/nccl.conf", 1), "");
+    cr_expect_not_null(strstr(problem_at("/etc/nccl.conf", 2), "already set in"));
+}
+
 Test(conffile, first_definition_wins)
 {
     user("{}");
