@@ -276,7 +276,7 @@ int shk_session_load_env(struct shk_session *session, const char *path)
         shk_error_sys(&err, errno, "%s", path);
         return session_fail(&err, SHK_EXIT_USAGE);
     }
-    char *line = NULL, source[300], key[300];
+    char *line = NULL, source[300];
     size_t cap = 0;
     int rc = 0;
     for (int at = 1; !rc && getline(&line, &cap, in) >= 0; at++) {
@@ -291,9 +291,8 @@ int shk_session_load_env(struct shk_session *session, const char *path)
             break;
         }
         *eq = '\0';
-        snprintf(key, sizeof key, "env.%s", text);
         for (size_t i = 0; i < session->nodes && !rc; i++) {
-            rc = shk_facts_text(session->facts[i], key, eq + 1, source);
+            rc = shk_probe_env_fact(session->facts[i], text, eq + 1, source);
             if (rc)
                 shk_error_set(&err, -rc, "%s: '%.60s' is not a variable name", source, text);
         }

@@ -48,7 +48,8 @@ void shk_session_no_collective(struct shk_session *session, const char *why);
 /* Reads saved facts ("-" is stdin): adds nodes. */
 int shk_session_load(struct shk_session *session, const char *path);
 
-/* Adds NAME=VALUE lines of a file to every node as env.* facts. */
+/* Adds NAME=VALUE lines of a file to every node as env.* facts, as the probe would: known names
+ * only, secrets withheld. */
 int shk_session_load_env(struct shk_session *session, const char *path);
 
 /* Adds a node about which nothing is known yet. */

@@ -7,7 +7,10 @@
 struct shk_shell {
     const char *name; /* "sh", "csh", "lua" */
     const char *comment;
+    /* `$NAME` in the value is expanded by the shell, as profiles mean it; nothing else is. */
     void (*set)(FILE *out, const char *name, const char *value);
+    /* The value as it is. */
+    void (*set_literal)(FILE *out, const char *name, const char *value);
     void (*unset)(FILE *out, const char *name);
 };
 

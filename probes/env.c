@@ -3,6 +3,10 @@
 #include "probes/gather.h"
 #include "probes/registry.h"
 
+#include "core/strbuf.h"
+
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void env_problem(json_t *problems, const char *name, const char *text)
@@ -45,6 +49,25 @@ static void env_variable(struct shk_gather *g, const char *name, const char *val
         env_problem(problems, name, "the name is too long to be a setting");
     else
         env_write(g, name, value ? value : "", &match, names);
+}
+
+int shk_probe_env_fact(struct shk_facts *facts, const char *name, const char *value,
+                       const char *source)
+{
+    struct shk_env_match match;
+    const char *why = NULL;
+    if (!shk_env_name_ok(name))
+        return -EINVAL;
+    if (!shk_env_classify(name, &match))
+        return 0;
+    char *key = shk_strf("env.%s", name);
+    int rc = -ENOMEM;
+    if (key && shk_env_is_secret(name, value, &why))
+        rc = shk_facts_failed(facts, key, source, "redacted: %s", why);
+    else if (key)
+        rc = shk_facts_present(facts, key, shk_json_text(value, strlen(value)), NULL, source);
+    free(key);
+    return rc;
 }
 
 static int env_run(struct shk_probe_context *ctx, struct shk_error *err)

@@ -56,4 +56,10 @@ struct shk_probe_options {
 int shk_probes_run(const struct shk_host *host, const struct shk_probe_options *options,
                    struct shk_facts *facts, struct shk_error *err) SHK_MUST_CHECK;
 
+/* One variable from a file, written as the probe of the environment does it: a name that no library
+ * of its list reads is left out, a secret becomes a failed fact without its value. -EINVAL: not a
+ * name of a variable; else as the writers of core/facts.h. */
+int shk_probe_env_fact(struct shk_facts *facts, const char *name, const char *value,
+                       const char *source);
+
 #endif

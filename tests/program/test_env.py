@@ -1,5 +1,5 @@
 """The environment audit from the outside: captures, misspellings, and what to export instead."""
-import subprocess
+import re, subprocess
 from support import CAPTURES, Case, main, run
 
 SLINGSHOT = ("--sysroot", CAPTURES / "slingshot-amd")
@@ -34,16 +34,63 @@ class Env(Case):
         # libfabric is always there to build with, so it was asked itself
         self.assertEqual(self.finding(report, "FI_TCP_IFACES", "warn")["evidence"], "effect")
 
+    WRONG = {"NCCL_SOCKET_IFNAME": "eth0", "RCCL_ENABLE_OFI": "1", "NCCL_LAUNCH_MODES": "$(touch ran) 'x' \"y\"",
+             "NCCL_DEBUG": "WARNN", "FI_HMEM": "1", "NCCL_CROSS_NIC": "9", "FI_MR_CACHE_MONITOR": "memhooks"}
+    JOB = {"USER": "u", "SLURM_JOB_ID": "1"}
+
+    def commands(self, text):
+        return [line for line in text.splitlines() if line and not line.startswith(("#", "--"))]
+
     def test_env_lines_can_be_sourced(self):
-        env = {"NCCL_SOCKET_IFNAME": "eth0", "RCCL_ENABLE_OFI": "1"}
-        text = run("env", *SLINGSHOT, "--profile", "lumi-g", env=env).stdout
+        folder = self.scratch()
+        text = run("env", *SLINGSHOT, "--profile", "lumi-g", env=self.WRONG).stdout
         self.assertIn('export NCCL_SOCKET_IFNAME="hsn', text)
         self.assertIn("unset RCCL_ENABLE_OFI", text)
-        shell = subprocess.run(["sh", "-euc", text + '\nprintf %s "$NCCL_SOCKET_IFNAME:${RCCL_ENABLE_OFI-gone}"'],
-                               capture_output=True, text=True, env={**env, "USER": "u", "SLURM_JOB_ID": "1"})
-        self.assertTrue(shell.stdout.startswith("hsn") and shell.stdout.endswith(":gone"), shell.stderr)
-        self.assertIn("setenv NCCL_SOCKET_IFNAME", run("env", *SLINGSHOT, "--shell", "csh", env=env).stdout)
-        self.assertIn('setenv("NCCL_SOCKET_IFNAME"', run("env", *SLINGSHOT, "--shell", "lua", env=env).stdout)
+        self.assertIn("unset NCCL_LAUNCH_MODES", text)
+        self.assertIn("export NCCL_LAUNCH_MODE=", text)
+        self.assertIn('export FI_MR_CACHE_MONITOR="userfaultfd"', text)
+        shell = subprocess.run(["sh", "-euc", text + "\nenv -0"], capture_output=True, text=True, cwd=folder,
+                               env={**self.WRONG, **self.JOB, "PATH": "/usr/bin:/bin"})
+        self.assertEqual((shell.returncode, list(folder.iterdir())), (0, []), shell.stderr)
+        after = dict(entry.split("=", 1) for entry in shell.stdout.split("\0") if entry)
+        self.assertEqual(after["NCCL_LAUNCH_MODE"], self.WRONG["NCCL_LAUNCH_MODES"])
+        self.assertNotIn("RCCL_ENABLE_OFI", after)
+        # what it says is enough: nothing of the profile and of the names is left to do
+        again = run("env", *SLINGSHOT, "--profile", "lumi-g",
+                    env={k: v for k, v in after.items() if k != "NCCL_LAUNCH_MODE"}).stdout
+        self.assertEqual(self.commands(again), [], again)
+
+    def test_every_shell_has_the_same_lines(self):
+        names = {}
+        for shell, pattern in [("sh", r"(export|unset) (\w+)"), ("csh", r"(setenv|unsetenv) (\w+)"),
+                               ("lua", r'(setenv|unsetenv)\("(\w+)"')]:
+            text = run("env", *SLINGSHOT, "--profile", "lumi-g", "--shell", shell, env=self.WRONG).stdout
+            lines = self.commands(text)
+            for line in lines:
+                self.assertRegex(line, pattern)
+            names[shell] = [re.match(pattern, line)[2] for line in lines]
+        self.assertGreaterEqual(len(names["sh"]), 8)
+        self.assertEqual(names["csh"], names["sh"])
+        self.assertEqual(names["lua"], names["sh"])
+
+    def test_env_of_a_healthy_capture_changes_nothing(self):
+        self.assertEqual(self.commands(run("env", *SLINGSHOT).stdout), [])
+
+    def test_secrets_do_not_leave(self):
+        secret = {"SLURM_JWT": "eyJsecretvalue", "FI_CXI_COLL_MCAST_TOKEN": "987654321012", "NCCL_NOTE_PASSWORD": "pa55wordpa55",
+                  "GITHUB_TOKEN": "ghp_0123456789abcdefABCDEF0123456789abcd"}
+        folder = self.scratch()
+        (folder / "env").write_text("".join(f"{k}={v}\n" for k, v in secret.items()) + "NCCL_DEBUG=WARN\n")
+        facts = folder / "facts.json"
+        facts.write_text(run("probe", "--quick", env=secret).stdout)
+        outputs = [facts.read_text(), run("env", "--quick", env=secret).stdout]
+        outputs.append(run("--quick", "--format", "json", env=secret).stdout)
+        for form in ("term", "md", "json", "html", "junit", "prom"):
+            outputs.append(run("check", facts, "--env", folder / "env", "--format", form).stdout)
+        for text in outputs:
+            self.assertTrue(text)
+            for value in secret.values():
+                self.assertNotIn(value, text)
 
 
 main()
