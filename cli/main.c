@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "core/dynlib.h"
 
 #include <fcntl.h>
 #include <locale.h>
@@ -51,6 +52,7 @@ int main(int argc, char **argv)
         bool whole = argc > 1 && argv[1][0] == '-';
         rc = main_print(&options, whole ? NULL : command);
     } else {
+        shk_dynlib_guard(!options.trust_libraries);
         rc = command->run(&options, argc, argv);
     }
     shk_options_free(&options);

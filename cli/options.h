@@ -33,7 +33,7 @@ struct shk_options {
     const char *sizes;
     size_t min_bytes, max_bytes; /* from sizes */
     const char *shell;
-    bool quick, anonymize, all;
+    bool quick, anonymize, all, trust_libraries;
     long verbose;
     bool help, version;
     struct shk_texts env_files, log_files, facts_files;

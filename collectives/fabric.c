@@ -206,7 +206,7 @@ int shk_fabric_run(const struct shk_collective_options *options,
         fabric_explain(run.tweaks->library_names, options->provider, job, &result);
         rc = fabric_facts(facts, job, &result, err);
     } else {
-        rc = fabric_facts_not_run(facts, options->ranks, why.text, err);
+        rc = fabric_facts_not_run(facts, options->ranks, "failed", why.text, err);
     }
     shk_crew_result_clear(&result);
     shk_job_destroy(job);
@@ -216,6 +216,11 @@ int shk_fabric_run(const struct shk_collective_options *options,
 static int fabric_transport_run(const struct shk_collective_options *options,
                                 struct shk_facts *facts, struct shk_error *err)
 {
+    struct shk_error why = {{0}};
+
+    if (shk_dynlib_permitted("libfabric.so.1", &why) != 0) {
+        return fabric_facts_not_run(facts, options->ranks, "na", why.text, err);
+    }
     return shk_fabric_run(options, NULL, facts, err);
 }
 

@@ -220,12 +220,12 @@ int fabric_facts(struct shk_facts *facts, const struct shk_job *job,
     return facts_end(&out, err);
 }
 
-int fabric_facts_not_run(struct shk_facts *facts, unsigned ranks, const char *why,
-                         struct shk_error *err)
+int fabric_facts_not_run(struct shk_facts *facts, unsigned ranks, const char *status,
+                         const char *why, struct shk_error *err)
 {
     struct facts_out out = {.facts = facts};
 
-    facts_status(&out, "failed", why, -1, "start");
+    facts_status(&out, status, why, -1, "start");
     facts_note(&out, shk_facts_int(facts, FACTS_PREFIX "ranks", ranks, NULL, FACTS_SOURCE));
     return facts_end(&out, err);
 }

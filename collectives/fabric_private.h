@@ -77,8 +77,8 @@ void fabric_explain(const char *const *names, const char *provider, const struct
 /* fabric_facts.c: collective.fabric.* from what the crew and its ranks left. */
 int fabric_facts(struct shk_facts *facts, const struct shk_job *job,
                  const struct shk_crew_result *result, struct shk_error *err);
-int fabric_facts_not_run(struct shk_facts *facts, unsigned ranks, const char *why,
-                         struct shk_error *err);
+int fabric_facts_not_run(struct shk_facts *facts, unsigned ranks, const char *status,
+                         const char *why, struct shk_error *err);
 
 enum fabric_use {
     FABRIC_FREE,

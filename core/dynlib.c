@@ -2,13 +2,16 @@
 
 #include "core/isolate.h"
 #include "core/strbuf.h"
+#include "core/trust.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void shk_dynlib_search_text(char *buf, size_t size)
 {
@@ -31,6 +34,66 @@ bool shk_dynlib_path_of(const void *addr, char *buf, size_t size)
     return true;
 }
 
+static bool dynlib_guarded;
+
+void shk_dynlib_guard(bool on)
+{
+    dynlib_guarded = on;
+}
+
+/* In a user namespace (rootless containers) root is an ordinary user, and the host's root is
+ * somebody without a name. */
+static bool dynlib_is_host_root(void)
+{
+    unsigned inside = 1, outside = 1, count = 0;
+    FILE *f = geteuid() == 0 ? fopen("/proc/self/uid_map", "re") : NULL;
+    if (!f)
+        return geteuid() == 0;
+    bool read = fscanf(f, "%u %u %u", &inside, &outside, &count) == 3;
+    fclose(f);
+    return !read || (inside == 0 && outside == 0 && count == UINT_MAX);
+}
+
+/* Variables that lead the loader, or a library while it starts, to further code. */
+static const struct {
+    const char *variable, *separators;
+    const char *library; /* the libraries that read it, by the start of their names; NULL: any */
+    bool names;          /* items without a '/' are names, not paths */
+} dynlib_lists[] = {
+    {.variable = "LD_LIBRARY_PATH", .separators = ":;"},
+    {.variable = "FI_PROVIDER_PATH", .separators = ":", .library = "libfabric"},
+    {.variable = "RDMAV_DRIVERS", .separators = ":;", .names = true},
+    {.variable = "IBV_DRIVERS", .separators = ":;", .names = true},
+    {.variable = "CUDA_INJECTION64_PATH", .separators = "", .library = "libcuda"},
+    {.variable = "NCCL_NET_PLUGIN", .separators = ",", .library = "libnccl", .names = true},
+    {.variable = "NCCL_TUNER_PLUGIN", .separators = ",", .library = "libnccl", .names = true},
+    {.variable = "NCCL_PROFILER_PLUGIN", .separators = ",", .library = "libnccl", .names = true},
+    {.variable = "NCCL_ENV_PLUGIN", .separators = ",", .library = "libnccl", .names = true},
+    {.variable = "NCCL_GIN_PLUGIN", .separators = ",", .library = "libnccl", .names = true},
+};
+
+static const char dynlib_refusal[] = "root loads no library that others can change";
+
+int shk_dynlib_permitted(const char *name, struct shk_error *err)
+{
+    struct shk_error why;
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    if (!dynlib_guarded || !dynlib_is_host_root())
+        return 0;
+    if (slash && shk_trust_path(name, &why) != 0)
+        return shk_error_set(err, EPERM, "%s: %s; %s", name, why.text, dynlib_refusal);
+    for (size_t i = 0; i < sizeof dynlib_lists / sizeof dynlib_lists[0]; i++) {
+        const char *value = getenv(dynlib_lists[i].variable), *of = dynlib_lists[i].library;
+        if (!value || (of && strncmp(base, of, strlen(of)) != 0) ||
+            (dynlib_lists[i].names && !strchr(value, '/')))
+            continue;
+        if (shk_trust_list(value, dynlib_lists[i].separators, &why) != 0)
+            return shk_error_set(err, EPERM, "%s: %s; %s", dynlib_lists[i].variable, why.text,
+                                 dynlib_refusal);
+    }
+    return 0;
+}
+
 /* glibc says so, and only so, when the file itself was not found; any other text means that a file
  * was found but does not load, or that one of its own dependencies is missing. */
 static bool dynlib_not_found(const char *name, const char *reason)
@@ -47,8 +110,11 @@ static void *dynlib_try(const struct shk_library *desc, struct shk_error *err, i
     const char *const *names = forced && *forced ? only : desc->names;
     char where[256];
     shk_dynlib_search_text(where, sizeof where);
-    *rc_p = shk_error_set(err, ENOENT, "%s: not found in %s", names[0], where);
+    const char *first = names[0];
     for (; *names; names++) {
+        *rc_p = shk_dynlib_permitted(*names, err);
+        if (*rc_p)
+            return NULL;
         shk_crumb_library(*names);
         shk_crumb_call("dlopen");
         void *handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
@@ -62,6 +128,7 @@ static void *dynlib_try(const struct shk_library *desc, struct shk_error *err, i
             return NULL;
         }
     }
+    *rc_p = shk_error_set(err, ENOENT, "%s: not found in %s", first, where);
     return NULL;
 }
 

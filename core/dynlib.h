@@ -30,9 +30,21 @@ struct shk_dynlib {
     char path[512]; /* file that was really loaded (from the link map) */
 };
 
+/* For runs as root, in a prolog for example: from now on, and in all children, a process of root
+ * opens no library that others can change. Off until somebody turns it on. What LD_PRELOAD and
+ * LD_AUDIT name was run before main(): against that, only a clean environment helps. */
+void shk_dynlib_guard(bool on);
+
+/* With the guard on and as root (of the host, not of a user namespace): 0 when neither `name`, if
+ * it is a path, nor what a variable leads the loader or this library to (LD_LIBRARY_PATH,
+ * FI_PROVIDER_PATH, NCCL_NET_PLUGIN …) can be changed by others, see core/trust.h. Else -EPERM with
+ * a text that names the place. Otherwise 0. */
+int shk_dynlib_permitted(const char *name, struct shk_error *err) SHK_MUST_CHECK;
+
 /* Opens the first candidate that loads (RTLD_NOW | RTLD_LOCAL), resolves every symbol into *ops.
  * -ENOENT: no candidate found; -ENOSYS: a required symbol is missing; -ENOEXEC: found but does not
- * load (the loader's reason is in the text). Nothing stays open on failure. Sets the breadcrumb. */
+ * load (the loader's reason is in the text); -EPERM: see shk_dynlib_permitted(). Nothing stays open
+ * on failure. Sets the breadcrumb. */
 int shk_dynlib_open(struct shk_dynlib *lib, const struct shk_library *desc, void *ops,
                     struct shk_error *err) SHK_MUST_CHECK;
 

@@ -1,5 +1,6 @@
 #include "probes/plugin_try.h"
 
+#include "core/dynlib.h"
 #include "core/facts.h"
 #include "core/isolate.h"
 #include "probes/plugin_child.h"
@@ -113,10 +114,28 @@ static int try_round(const struct round *round, struct shk_plugin *plugins, size
     return rc;
 }
 
+/* As root: neither the plugin nor what it brings along may be changed by others. */
+static void try_permit(struct shk_plugin *plugin)
+{
+    struct shk_error why = {""};
+    json_t *needed = json_object_get(plugin->row, "needed"), *row;
+    size_t i;
+    int rc = try_path(plugin) ? shk_dynlib_permitted(try_path(plugin), &why) : 0;
+    json_array_foreach(needed, i, row)
+    {
+        const char *path = json_string_value(json_object_get(row, "path"));
+        if (!rc && path)
+            rc = shk_dynlib_permitted(path, &why);
+    }
+    if (rc)
+        json_object_set_new(plugin->row, "untried", try_text(why.text));
+}
+
 /* A file for another machine is not worth a try: the loader would say "No such file". */
 static bool try_wants_load(const struct shk_plugin *plugin)
 {
-    return plugin->found && json_object_get(plugin->row, "needed");
+    return plugin->found && json_object_get(plugin->row, "needed") &&
+           !json_object_get(plugin->row, "untried");
 }
 
 static void try_store_load(struct shk_plugin *plugin, const struct shk_isolate_result *result)
@@ -194,6 +213,8 @@ int shk_plugin_try(struct shk_plugin *plugins, size_t count,
          .store = try_store_loopback},
     };
     int rc = 0;
+    for (size_t i = 0; i < count; i++)
+        try_permit(&plugins[i]);
     for (size_t i = 0; i < (quick ? 1 : 3) && !rc; i++)
         rc = try_round(&rounds[i], plugins, count, err);
     for (size_t i = 0; i < count && !rc; i++)
