@@ -1,0 +1,40 @@
+"""cmake --install: a tree that can be moved, with completion, manual page, schemas, module file."""
+import shutil
+import subprocess
+
+from support import BASE_ENV, BINARY, Case, main
+
+
+class Install(Case):
+    def test_tree(self):
+        d = self.scratch()
+        p = subprocess.run(["cmake", "--install", str(BINARY.parent), "--prefix", str(d / "first")],
+                           capture_output=True, text=True, timeout=120)
+        self.assertEqual(p.returncode, 0, p.stdout + p.stderr)
+        (d / "first").rename(d / "moved")
+        root = d / "moved"
+        version = subprocess.run([root / "bin/shakedown", "--version"], env=BASE_ENV, check=True,
+                                 capture_output=True, text=True, timeout=60).stdout
+        self.assertRegex(version, r"^shakedown \d+\.\d+\.\d+\ncompiler +\S+ [0-9.]+, \S+\noptions +\S")
+        for library in ("hwloc", "jansson", "yaml", "libfabric"):
+            self.assertRegex(version, rf"(?m)^{library} +\d")
+        number = version.split()[1]
+        files = {str(f.relative_to(root)) for f in root.rglob("*") if f.is_file()}
+        for f in ("share/man/man1/shakedown.1", "share/bash-completion/completions/shakedown",
+                  "share/zsh/vendor-completions/_shakedown", "share/fish/vendor_completions.d/shakedown.fish",
+                  "share/shakedown/schema/report-1.schema.json", "share/shakedown/schema/junit.xsd",
+                  "share/pkgconfig/shakedown.pc", f"share/modulefiles/shakedown/{number}.lua",
+                  "share/doc/shakedown/README.md"):
+            self.assertIn(f, files)
+        text = (root / "share/bash-completion/completions/shakedown").read_text()
+        self.assertIn("complete -o filenames -F _shakedown shakedown", text)
+        for f in files:
+            if f != "bin/shakedown":
+                self.assertNotIn(str(BINARY.parent), (root / f).read_text(), f)
+        if shutil.which("pkg-config"):
+            p = subprocess.run(["pkg-config", "--modversion", "shakedown"], capture_output=True, text=True,
+                               env={**BASE_ENV, "PKG_CONFIG_PATH": str(root / "share/pkgconfig")}, timeout=60)
+            self.assertEqual(p.stdout.strip(), number, p.stderr)
+
+
+main()
