@@ -6,6 +6,10 @@
 #define ONESHOT_BYTES_2 ((size_t)16384)
 #define ONESHOT_BYTES   ((size_t)8192)
 
+/* Bytes on the way to a peer: several pieces, but no more than caches hold. Over tcp the rate
+ * halves when socket buffers outgrow them. */
+#define AHEAD_BYTES ((size_t)524288)
+
 /* Slots of many ranks would take more memory than they are worth. */
 #define SLOT_BYTES_FEW  ((size_t)65536)
 #define SLOT_BYTES_MANY ((size_t)8192)
@@ -61,6 +65,13 @@ struct shk_cut shk_cut(unsigned parts, size_t count, size_t piece_bytes)
     cut.piece = cut.piece > least ? cut.piece : least;
     cut.pieces = (cut.chunk + cut.piece - 1) / cut.piece;
     return cut;
+}
+
+size_t shk_cut_ahead(const struct shk_cut *cut)
+{
+    size_t ahead = AHEAD_BYTES / SHK_TYPE_BYTES / cut->piece;
+
+    return ahead > 2 ? ahead : 2;
 }
 
 void shk_cut_range(const struct shk_cut *cut, unsigned chunk, size_t piece, size_t *from_p,

@@ -56,11 +56,12 @@ static int ring_reduce_scatter(const struct ring *ring)
 {
     unsigned size = ring->wire->size;
     size_t steps = size - 1;
+    size_t ahead = shk_cut_ahead(&ring->cut);
     size_t s = 0;
     size_t p = 0;
     int rc = 0;
 
-    for (p = 0; p < ring->cut.pieces && rc == 0; p++) {
+    for (p = 0; p < ahead && p < ring->cut.pieces && rc == 0; p++) {
         rc = ring_put(ring, SHK_AREA_SEND, ring->parts, ring->wire->rank, p, 0);
     }
     for (s = 1; s <= steps; s++) {
@@ -72,6 +73,9 @@ static int ring_reduce_scatter(const struct ring *ring)
             if (rc == 0) {
                 ring_add(ring, chunk, p);
                 rc = ring_put(ring, SHK_AREA_RECV, target, chunk, p, s);
+            }
+            if (s == 1 && rc == 0 && p + ahead < ring->cut.pieces) {
+                rc = ring_put(ring, SHK_AREA_SEND, ring->parts, ring->wire->rank, p + ahead, 0);
             }
         }
     }

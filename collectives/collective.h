@@ -41,7 +41,10 @@ const struct shk_transport *const *shk_transports(size_t *count_p);
  *   collective.<t>.library     path of the library that did it, .version
  *   collective.<t>.algorithm   per size in sizes[]
  *   collective.<t>.sizes       [{bytes, count, type, redop, algorithm, iterations, time_us, algbw,
- *                              busbw, wrong}]; GB/s (10^9), busbw = algbw * 2(n-1)/n
+ *                              busbw, wrong, efficiency}]; GB/s (10^9), busbw = algbw * 2(n-1)/n;
+ *                              efficiency: busbw by the roofline, where there is one
+ *   collective.<t>.roofline    {latency_us, sizes: [{bytes, bandwidth}]} of plain puts between the
+ *                              same ranks (fabric only)
  *   collective.<t>.evidence    [text]: what proves the path
  *   collective.<t>.ranks_state [{rank, pid, host, phase, status}] */
 

@@ -44,22 +44,29 @@ static int run_publish(struct shk_job *job, const struct fabric_lib *lib,
     return rc;
 }
 
-/* Share of the time left that goes into choosing algorithms. */
+/* Share of the time left that goes into the roofline, and into choosing algorithms. */
 #define FABRIC_TUNE_SHARE 10U
 
-static int run_tune(const struct fabric_run *run, struct fabric *fabric, struct shk_tune *tune,
-                    struct shk_error *err)
+static uint64_t run_budget(const struct fabric_run *run, uint64_t want_ns)
 {
     uint64_t now = shk_job_now_ns();
     uint64_t left = run->deadline_ns > now ? run->deadline_ns - now : 0;
-    uint64_t budget = SHK_TUNE_BUDGET_NS;
-    int rc = 0;
 
-    if (run->deadline_ns != 0 && left / FABRIC_TUNE_SHARE < budget) {
-        budget = left / FABRIC_TUNE_SHARE;
+    return run->deadline_ns != 0 && left / FABRIC_TUNE_SHARE < want_ns ? left / FABRIC_TUNE_SHARE
+                                                                       : want_ns;
+}
+
+/* What the ranks can do with plain puts, and which algorithm makes the most of it. */
+static int run_tune(const struct fabric_run *run, struct fabric *fabric,
+                    struct shk_roofline *roofline, struct shk_tune *tune, struct shk_error *err)
+{
+    int rc = shk_roofline_run(&fabric->wire, run->options->max_bytes,
+                              run_budget(run, SHK_ROOFLINE_BUDGET_NS), roofline);
+
+    if (rc == 0) {
+        rc = shk_tune_run(&fabric->wire, run->options->min_bytes, run->options->max_bytes,
+                          run_budget(run, SHK_TUNE_BUDGET_NS), tune);
     }
-    rc =
-        shk_tune_run(&fabric->wire, run->options->min_bytes, run->options->max_bytes, budget, tune);
     if (rc < 0) {
         shk_job_fail(fabric->wire.job, -rc, fabric->wire.by_peer, fabric->wire.error.text);
         return shk_error_set(err, -rc, "%s", fabric->wire.error.text);
@@ -70,6 +77,7 @@ static int run_tune(const struct fabric_run *run, struct fabric *fabric, struct 
 static int run_measure(const struct fabric_run *run, struct fabric *fabric, struct shk_job *job,
                        struct shk_error *err)
 {
+    struct shk_sweep_result *result = shk_job_result(job, shk_job_rank(job));
     struct shk_tune tune = {0};
     struct shk_sweep_options options = {
         .min_bytes = run->options->min_bytes,
@@ -90,10 +98,10 @@ static int run_measure(const struct fabric_run *run, struct fabric *fabric, stru
         rc = shk_sweep_warmup(&fabric->wire, err);
     }
     if (rc == 0) {
-        rc = run_tune(run, fabric, &tune, err);
+        rc = run_tune(run, fabric, &result->roofline, &tune, err);
     }
     if (rc == 0) {
-        rc = shk_sweep_run(&fabric->wire, &options, shk_job_result(job, shk_job_rank(job)), err);
+        rc = shk_sweep_run(&fabric->wire, &options, result, err);
     }
     return rc;
 }

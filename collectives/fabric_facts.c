@@ -114,6 +114,31 @@ static void facts_add_identity(json_t *lines, const json_t *identity)
     facts_add_line(lines, line);
 }
 
+/* The highest of the roofline, as what the efficiency of the sizes is measured by. */
+static void facts_add_roofline(json_t *lines, const struct shk_job *job)
+{
+    json_t *roofline = shk_sweep_roofline_json(job);
+    json_t *row = NULL;
+    double best = 0;
+    char line[256];
+    size_t i = 0;
+
+    json_array_foreach(json_object_get(roofline, "sizes"), i, row)
+    {
+        double bandwidth = json_number_value(json_object_get(row, "bandwidth"));
+
+        best = bandwidth > best ? bandwidth : best;
+    }
+    if (best > 0) {
+        snprintf(line, sizeof(line),
+                 "plain puts between the same ranks: %.2f us one way, up to %.2f GB/s from every "
+                 "rank to the next at once",
+                 json_number_value(json_object_get(roofline, "latency_us")), best);
+        facts_add_line(lines, line);
+    }
+    json_decref(roofline);
+}
+
 static void facts_evidence(struct facts_out *out, const struct shk_job *job,
                            const struct shk_crew_result *result, const json_t *identity)
 {
@@ -133,6 +158,7 @@ static void facts_evidence(struct facts_out *out, const struct shk_job *job,
                  (unsigned long long)verified, shk_job_size(job));
         facts_add_line(lines, line);
     }
+    facts_add_roofline(lines, job);
     for (rank = 0; rank < shk_job_size(job); rank++) {
         if (result->ranks[rank].output[0] != '\0') {
             snprintf(line, sizeof(line), "output of rank %u: %s", rank, result->ranks[rank].output);
@@ -163,6 +189,18 @@ static void facts_ranks(struct facts_out *out, const struct shk_job *job,
         }
     }
     facts_json(out, FACTS_PREFIX "ranks_state", ranks);
+}
+
+static void facts_roofline(struct facts_out *out, const struct shk_job *job)
+{
+    json_t *roofline = shk_sweep_roofline_json(job);
+
+    if (json_is_null(roofline)) {
+        facts_note(out, shk_facts_absent(out->facts, FACTS_PREFIX "roofline", FACTS_SOURCE,
+                                         "plain puts were not measured"));
+    } else {
+        facts_json(out, FACTS_PREFIX "roofline", roofline);
+    }
 }
 
 static void facts_status(struct facts_out *out, const char *status, const char *reason, int rank,
@@ -214,6 +252,7 @@ int fabric_facts(struct shk_facts *facts, const struct shk_job *job,
                shk_facts_int(facts, FACTS_PREFIX "ranks", shk_job_size(job), NULL, FACTS_SOURCE));
     facts_chosen(&out, identity);
     facts_json(&out, FACTS_PREFIX "sizes", shk_sweep_json(job));
+    facts_roofline(&out, job);
     facts_evidence(&out, job, result, identity);
     facts_ranks(&out, job, result);
     json_decref(identity);

@@ -1,6 +1,7 @@
 #include "collectives/fabric_private.h"
 #include "core/isolate.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ struct peers_card {
     uint64_t base;
     uint64_t key;
     char provider[64];
+    char fabric[64];
     uint32_t addr_len;
     uint8_t addr[PEERS_ADDR_MAX];
 };
@@ -35,6 +37,9 @@ static int peers_publish(struct fabric *fabric, struct shk_error *err)
         return shk_error_set(err, FI_EOPNOTSUPP, "fi_mr_key: the provider has keys above 64 bits");
     }
     strncpy(card.provider, fabric->info->fabric_attr->prov_name, sizeof(card.provider) - 1);
+    if (fabric->info->fabric_attr->name != NULL) {
+        strncpy(card.fabric, fabric->info->fabric_attr->name, sizeof(card.fabric) - 1);
+    }
     shk_crumb_call("fi_getname");
     rc = fi_getname(&fabric->ep->fid, card.addr, &len);
     if (rc != 0 || len > sizeof(card.addr)) {
@@ -57,6 +62,7 @@ static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *c
         return shk_error_set(err, EPROTO, "rank %u published a malformed address", rank);
     }
     card->provider[sizeof(card->provider) - 1] = '\0';
+    card->fabric[sizeof(card->fabric) - 1] = '\0';
     if (strcmp(card->provider, fabric->info->fabric_attr->prov_name) != 0) {
         return shk_error_set(err, EPROTO, "rank %u uses provider %s, this rank %s", rank,
                              card->provider, fabric->info->fabric_attr->prov_name);
@@ -87,6 +93,12 @@ static int peers_insert(struct fabric *fabric, struct shk_error *err)
         if (rc < 0) {
             break;
         }
+        if (fabric->info->fabric_attr->name != NULL && fabric->unlike[0] == '\0' &&
+            strcmp(card.fabric, fabric->info->fabric_attr->name) != 0) {
+            snprintf(fabric->unlike, sizeof(fabric->unlike),
+                     " (rank %u is on fabric %s, this rank on %s)", rank, card.fabric,
+                     fabric->info->fabric_attr->name);
+        }
         peer->base = card.base;
         peer->key = card.key;
         shk_crumb_call("fi_av_insert of rank %u", rank);
@@ -107,12 +119,12 @@ static int peers_agree(struct fabric *fabric, enum shk_fabric_notify notify, str
         rc = fabric_probe(fabric);
         cannot = rc == -FI_ENOSYS || rc == -FI_EOPNOTSUPP;
         if (rc < 0 && cannot == 0) {
-            return shk_error_set(err, (int)-rc, "%s", fabric->wire.error.text);
+            return shk_error_set(err, (int)-rc, "%s%s", fabric->wire.error.text, fabric->unlike);
         }
     }
     rc = shk_job_barrier(fabric->wire.job, cannot, &cannot, shk_wire_poll, &fabric->wire);
     if (rc < 0) {
-        return shk_error_set(err, (int)-rc, "%s", fabric->wire.error.text);
+        return shk_error_set(err, (int)-rc, "%s%s", fabric->wire.error.text, fabric->unlike);
     }
     if (cannot == 0) {
         fabric->notify = SHK_NOTIFY_CQ_DATA;

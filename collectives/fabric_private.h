@@ -123,7 +123,8 @@ struct fabric {
     unsigned depth;           /* of ops for puts */
     enum shk_fabric_notify notify;
     size_t inject;
-    unsigned probes; /* probe notifications received */
+    char unlike[192]; /* first rank on another fabric, for errors: "" when none */
+    unsigned probes;  /* probe notifications received */
 };
 
 /* Small messages that the transport keeps ready to receive, and puts under way at most. */

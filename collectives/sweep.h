@@ -4,6 +4,7 @@
 
 #include "collectives/allreduce.h"
 #include "collectives/data.h"
+#include "collectives/roofline.h"
 #include "collectives/tune.h"
 #include "collectives/wire.h"
 #include "core/facts.h"
@@ -31,6 +32,7 @@ struct shk_sweep_row {
 };
 
 struct shk_sweep_result {
+    struct shk_roofline roofline; /* the same on every rank */
     uint32_t rows;
     struct shk_sweep_row row[SHK_SWEEP_MAX];
 };
@@ -61,6 +63,9 @@ int shk_sweep_run(struct shk_wire *wire, const struct shk_sweep_options *options
  * that not every rank completed are left out, unless one was found wrong. New JSON array of
  * collective.<t>.sizes; NULL when out of memory. */
 json_t *shk_sweep_json(const struct shk_job *job);
+
+/* {latency_us, sizes: [{bytes, bandwidth}]}; JSON null when none was measured. */
+json_t *shk_sweep_roofline_json(const struct shk_job *job);
 
 /* First wrong row, as one line naming rank, size and element; false when all is right. *rank_p is
  * the rank that saw it. */

@@ -44,17 +44,20 @@ static json_t *result_row_json(const struct shk_job *job, unsigned i, const stru
     const struct shk_sweep_row *row = &result_of(job, 0)->row[i];
     double ranks = shk_job_size(job);
     double algbw = sum->time_us > 0 ? (double)row->bytes / (sum->time_us * 1000.0) : 0;
+    double busbw = algbw * 2.0 * (ranks - 1.0) / ranks;
+    double roof = shk_roofline_bandwidth(&result_of(job, 0)->roofline, row->bytes);
     unsigned n = 0;
 
     while (n < row->algorithm && shk_algorithms[n + 1] != NULL) { /* the space is the ranks' */
         n++;
     }
-    return json_pack("{s:I, s:I, s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:I}", "bytes",
+    return json_pack("{s:I, s:I, s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:I, s:o*}", "bytes",
                      (json_int_t)row->bytes, "count", (json_int_t)(row->bytes / SHK_TYPE_BYTES),
                      "type", shk_type_name(row->type < SHK_TYPE_COUNT ? row->type : SHK_FLOAT32),
                      "redop", "sum", "algorithm", shk_algorithms[n]->name, "iterations",
-                     (int)row->iterations, "time_us", sum->time_us, "algbw", algbw, "busbw",
-                     algbw * 2.0 * (ranks - 1.0) / ranks, "wrong", (json_int_t)sum->wrong);
+                     (int)row->iterations, "time_us", sum->time_us, "algbw", algbw, "busbw", busbw,
+                     "wrong", (json_int_t)sum->wrong, "efficiency",
+                     roof > 0 ? json_real(busbw / roof) : NULL);
 }
 
 json_t *shk_sweep_json(const struct shk_job *job)
@@ -73,6 +76,24 @@ json_t *shk_sweep_json(const struct shk_job *job)
         }
     }
     return sizes;
+}
+
+json_t *shk_sweep_roofline_json(const struct shk_job *job)
+{
+    const struct shk_roofline *roof = &result_of(job, 0)->roofline;
+    json_t *sizes = NULL;
+    uint32_t i = 0;
+
+    if (roof->latency_us <= 0) {
+        return json_null();
+    }
+    sizes = json_array();
+    for (i = 0; i < roof->rows && i < SHK_ROOFLINE_ROWS; i++) {
+        (void)json_array_append_new(sizes,
+                                    json_pack("{s:I, s:f}", "bytes", (json_int_t)roof->row[i].bytes,
+                                              "bandwidth", roof->row[i].bandwidth));
+    }
+    return json_pack("{s:f, s:o}", "latency_us", roof->latency_us, "sizes", sizes);
 }
 
 static void result_describe(const struct shk_sweep_row *row, unsigned rank,

@@ -107,13 +107,26 @@ static const struct shk_column run_columns[] = {
     {.title = "algbw", .unit = "(GB/s)", .right = true},
     {.title = "busbw", .unit = "(GB/s)", .right = true},
     {.title = "#wrong", .right = true},
+    {.title = "of roof", .unit = "(%)", .right = true}, /* only where it is known */
 };
+
+static bool run_has_roof(const struct shk_run *run)
+{
+    bool found = false;
+    size_t i;
+    json_t *row;
+    json_array_foreach(shk_run_array(run, "sizes"), i, row) found =
+        found || json_object_get(row, "efficiency") != NULL;
+    return found;
+}
 
 struct shk_table *shk_run_table(const struct shk_run *run)
 {
     size_t i;
     json_t *row;
-    struct shk_table *t = shk_table_create(run_columns, sizeof run_columns / sizeof *run_columns);
+    bool roof = run_has_roof(run);
+    size_t columns = sizeof run_columns / sizeof *run_columns - (roof ? 0 : 1);
+    struct shk_table *t = shk_table_create(run_columns, columns);
     if (!t)
         return NULL;
     json_array_foreach(shk_run_array(run, "sizes"), i, row)
@@ -135,6 +148,8 @@ struct shk_table *shk_run_table(const struct shk_run *run)
         } else {
             shk_table_number(t, wrong, 0);
         }
+        if (roof)
+            shk_table_number(t, 100 * run_number(row, "efficiency"), 0);
     }
     return t;
 }

@@ -8,7 +8,7 @@ busy machine disturbs least; --json has every round.
   allreduce.py BUILD_DIR --transport tcp --hosts 2 --sizes 4:64M     two network namespaces joined by a
                                                               veth pair (root), removed at the end
 """
-import argparse, contextlib, json, os, pathlib, shutil, subprocess, sys, tempfile
+import argparse, contextlib, json, os, pathlib, shutil, subprocess, sys, tempfile, time
 
 SUBNET = "10.213.{rail}.{host}"
 
@@ -23,6 +23,16 @@ def size(text):
     return int(text[:-1]) << units[text[-1]] if text[-1] in units else int(text)
 
 
+def up(name, rails):
+    """Waits for the interfaces' carrier: until then libfabric leaves them out."""
+    for _ in range(200):
+        links = json.loads(subprocess.check_output(["ip", "-n", name, "-j", "link"]))
+        if sum(link["operstate"] == "UP" for link in links) == rails:
+            return
+        time.sleep(0.01)
+    sys.exit("allreduce.py: the interfaces do not come up")
+
+
 @contextlib.contextmanager
 def hosts(count, rails=1):
     """Names of network namespaces that stand for hosts; none for one host."""
@@ -31,6 +41,9 @@ def hosts(count, rails=1):
         for name in names:
             sh("ip", "netns", "add", name)
             sh("ip", "-n", name, "link", "set", "lo", "up")
+            # Whatever the host prefers: BBR paces, where there is nothing to pace. Namespaces may only have
+            # what is not restricted, which Reno always is.
+            sh("ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
         for rail in range(rails if names else 0):
             sh("ip", "link", "add", f"r{rail}", "netns", names[0], "type", "veth", "peer", "name",
                f"r{rail}", "netns", names[1])
@@ -38,6 +51,8 @@ def hosts(count, rails=1):
                 address = SUBNET.format(rail=rail, host=i + 1) + "/24"
                 sh("ip", "-n", name, "addr", "add", address, "dev", f"r{rail}")
                 sh("ip", "-n", name, "link", "set", f"r{rail}", "addrgenmode", "none", "up")
+        for name in names:
+            up(name, rails)
         yield names
     finally:
         for name in names:

@@ -480,7 +480,7 @@ static void tell_pid(const char *line, void *arg)
     if (sscanf(line, "fabric: rank 1 pid %d", &pid) == 1) {
         (void)!write(*(int *)arg, &pid, sizeof(pid));
     }
-    if (strstr(line, "fabric: allreduce") != NULL) {
+    if (strstr(line, "fabric: allreduce") != NULL || strstr(line, "fabric: verify") != NULL) {
         kill(getpid(), SIGKILL);
     }
 }
