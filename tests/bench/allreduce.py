@@ -136,14 +136,21 @@ def compare(ours, theirs):
     return rows
 
 
-def show(rows, roof):
-    print(f"{'bytes':>10} {'algorithm':<20} {'ours us':>11} {'MPI us':>11} {'ratio':>6} {'paired':>6}"
-          f" {'busbw':>7} {'of roof':>7}")
+def roof(ours, size):
+    """Highest bandwidth of plain puts in any round, for the nearest size at or below."""
+    found = [(row["bytes"], row["bandwidth"]) for m in ours for row in (m.get("roofline") or {}).get("sizes", [])
+             if row["bytes"] <= size]
+    nearest = max((b for b, _ in found), default=None)
+    return max((bandwidth for b, bandwidth in found if b == nearest), default=None)
+
+
+def show(rows):
+    print(f"{'bytes':>10} {'algorithm':<10} {'ours us':>10} {'MPI us':>10} {'ratio':>6} {'paired':>6}"
+          f" {'busbw':>6} {'roof':>6} {'of it':>6}")
     for r in rows:
-        r["busbw"] = r["bytes"] / r["ours_us"] / 1000 * 2 * (r["ranks"] - 1) / r["ranks"]
-        eff = f"{r['busbw'] / roof:7.2f}" if roof else f"{'':7}"
-        print(f"{r['bytes']:>10} {r['algorithm']:<20} {r['ours_us']:>11.2f} {r['theirs_us']:>11.2f} "
-              f"{r['ratio']:>6.2f} {r['paired']:>6.2f} {r['busbw']:>7.2f} {eff}")
+        top = f"{r['roof']:>6.2f} {r['busbw'] / r['roof']:>6.2f}" if r["roof"] else ""
+        print(f"{r['bytes']:>10} {r['algorithm']:<10} {r['ours_us']:>10.2f} {r['theirs_us']:>10.2f} "
+              f"{r['ratio']:>6.2f} {r['paired']:>6.2f} {r['busbw']:>6.2f} {top}")
 
 
 def one(options, build, ranks, scratch, spaces):
@@ -157,11 +164,13 @@ def one(options, build, ranks, scratch, spaces):
         other.append(theirs.once(*options.sizes))
     rows = compare(mine, other)
     for r in rows:
-        r["ranks"] = ranks
-    roof = max((m["roofline"]["bandwidth"] for m in mine if m.get("roofline")), default=None)
+        r["busbw"] = r["bytes"] / r["ours_us"] / 1000 * 2 * (ranks - 1) / ranks
+        r["roof"] = roof(mine, r["bytes"])
+    latency = min((m["roofline"]["latency_us"] for m in mine if m.get("roofline")), default=0)
     print(f"\n{ranks} ranks on {max(len(spaces), 1)} host(s): libfabric {mine[0]['version']} provider {mine[0]['provider']}"
-          f" beside {other[0]['library']} btl {options.transport}; least of {options.rounds} alternating rounds")
-    show(rows, roof)
+          f" beside {other[0]['library']} btl {options.transport}; least of {options.rounds} alternating rounds;"
+          f" put {latency:.2f} us one way")
+    show(rows)
     sys.stdout.flush()
     return {"ranks": ranks, "ours": mine, "theirs": other, "rows": rows}
 

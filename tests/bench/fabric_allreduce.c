@@ -56,6 +56,7 @@ static int bench_print(const struct shk_facts *facts)
     json_object_set_new(out, "version",
                         json_string(shk_facts_get_text(facts, "collective.fabric.version")));
     json_object_set(out, "sizes", shk_facts_get_array(facts, "collective.fabric.sizes"));
+    json_object_set(out, "roofline", shk_facts_get_object(facts, "collective.fabric.roofline"));
     json_dumpf(out, stdout, JSON_COMPACT);
     json_decref(out);
     putchar('\n');
