@@ -49,6 +49,25 @@ json_t *shk_log_seen(const struct shk_facts *facts, const char *id)
     return entry;
 }
 
+const char *shk_log_env(const struct shk_facts *facts, const char *name)
+{
+    const char *value = shk_env_get(facts, name);
+    json_t *tuple;
+    size_t i;
+    if (value)
+        return value;
+    json_array_foreach(json_object_get(shk_log_seen(facts, "nccl-env-read"), "captures"), i, tuple)
+    {
+        const char *read = shk_member_text(tuple, "name"), *here = shk_member_text(tuple, "value");
+        if (!read || !here || strcmp(read, name) != 0)
+            continue;
+        if (value && strcmp(value, here) != 0)
+            return NULL;
+        value = here;
+    }
+    return value;
+}
+
 /* Last part of a path: logs are named by their users. */
 static const char *base_name(const char *path)
 {

@@ -41,6 +41,10 @@ char *shk_log_place(const struct shk_facts *facts, const char *id);
 /* The entry of a signature that was seen, else NULL. */
 json_t *shk_log_seen(const struct shk_facts *facts, const char *id);
 
+/* Value of a variable: what the environment says, else what the processes of the log have printed
+ * that they read. NULL when neither does, or when the processes differ. */
+const char *shk_log_env(const struct shk_facts *facts, const char *name);
+
 /* Are there logs at all? */
 bool shk_log_given(const struct shk_facts *facts);
 

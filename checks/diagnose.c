@@ -35,6 +35,7 @@ struct cause {
     size_t clues;
     bool specific;             /* more than a symptom or a guess among several causes */
     const struct cause *above; /* explains this one; NULL */
+    bool named;                /* by the catalogue, not only as a symptom of any cause */
 };
 
 static bool counts(const struct shk_finding *f)
@@ -101,8 +102,12 @@ static void merge(struct cause *cause, const struct shk_finding *f)
     add_fix(cause, f->fix);
 }
 
+/* Two signatures may match one line. */
 static void add_text(struct cause *cause, const char *text)
 {
+    for (size_t i = 0; i < cause->line_count; i++)
+        if (strcmp(shk_strbuf_text(&cause->lines[i]), text) == 0)
+            return;
     if (cause->line_count < MAX_LINES)
         shk_strbuf_puts(&cause->lines[cause->line_count++], text);
 }
@@ -110,11 +115,11 @@ static void add_text(struct cause *cause, const char *text)
 /* The strongest clues come first, in front of what the findings say. */
 static void merge_clue(struct cause *cause, const struct shk_clue *clue)
 {
-    cause->clues++;
     if (clue->weight < 0) {
         cause->against += clue->weight;
         return;
     }
+    cause->clues++;
     cause->specific |= clue->specific;
     if (clue->weight > cause->weight)
         cause->weight = clue->weight;
@@ -178,12 +183,14 @@ static void lower_effects(struct cause *causes, size_t count)
                 bool known = a->specific || (a->count && !b->weight);
                 bool named = known && explains(a, b->key) && !explains(b, a->key);
                 bool effect = named || outranks(a, b);
-                if (i == j || !effect || a->score <= 0)
+                if (i == j || !effect)
                     continue;
                 if (b->score >= a->score)
                     b->score = a->score - 1;
-                if (named)
+                if (named || !b->above || (!b->named && a->score > b->above->score)) {
                     b->above = a;
+                    b->named = named;
+                }
             }
 }
 
@@ -287,7 +294,8 @@ static size_t keep_causes(struct cause *causes, size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (causes[i].score > 0 && (causes[i].count || causes[i].weight)) {
+        bool clues = causes[i].weight + causes[i].against > 0;
+        if (causes[i].score > 0 && (causes[i].count || clues)) {
             struct cause keep = causes[i];
             causes[i] = causes[kept];
             causes[kept++] = keep;

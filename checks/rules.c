@@ -29,7 +29,7 @@ static bool value_fits(const struct shk_rule_term *term, const char *value)
 
 static bool setting_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
 {
-    const char *value = shk_env_get(facts, term->setting);
+    const char *value = shk_log_env(facts, term->setting);
     if (!value)
         return term->unset && shk_env_known(facts);
     return !term->unset && value_fits(term, value);
@@ -93,7 +93,7 @@ static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rul
     for (size_t i = 0; i < rule->when_count; i++) {
         const struct shk_rule_term *term = &rule->when[i];
         char *place = term->log ? shk_log_place(facts, term->log) : NULL;
-        const char *value = term->setting ? shk_env_get(facts, term->setting) : NULL;
+        const char *value = term->setting ? shk_log_env(facts, term->setting) : NULL;
         if (place)
             shk_strbuf_printf(&sb, "%s%s", between, place);
         else if (term->setting)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Interfaces and NICs may well have other names on other nodes. */
+enum { SPECIFIC = 60 };
+
 /* What a variable that differs between ranks means. */
 static const char *variable_cause(const struct shk_config *config, const char *name, int *weight_p)
 {
@@ -13,8 +16,8 @@ static const char *variable_cause(const struct shk_config *config, const char *n
     if (!setting || strstr(name, "VISIBLE") || strstr(name, "HOSTID"))
         return NULL;
     switch (setting->grammar.type) {
-    case SHK_VALUE_INTERFACES: *weight_p = 55; return "socket-ifname-differs-across-nodes";
-    case SHK_VALUE_HCAS: *weight_p = 55; return "hca-differs-across-nodes";
+    case SHK_VALUE_INTERFACES: *weight_p = 45; return "socket-ifname-differs-across-nodes";
+    case SHK_VALUE_HCAS: *weight_p = 45; return "hca-differs-across-nodes";
     case SHK_VALUE_PATH:
     case SHK_VALUE_PATHS:
     case SHK_VALUE_HOST_PORT:
@@ -78,11 +81,11 @@ static void one_signature(struct shk_clues *clues, const struct shk_config *conf
         int weight = sig->weight;
         if (!b || named_before(tuples, i))
             continue;
-        if (name)
+        if (name && !key)
             key = variable_cause(config, name, &weight);
         if (!key || !value_of(a) || !value_of(b))
             continue;
-        shk_clue_add(clues, key, weight, true,
+        shk_clue_add(clues, key, weight, weight >= SPECIFIC,
                      shk_strf("%s is \"%s\" on %s and \"%s\" on %s", name ? name : sig->meaning,
                               value_of(a), who(a), value_of(b), who(b)));
     }

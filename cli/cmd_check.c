@@ -11,7 +11,7 @@ int shk_cmd_check(const struct shk_options *options, int argc, char **argv)
     for (size_t i = 0; rc == SHK_EXIT_OK && i < options->env_files.count; i++)
         rc = shk_session_load_env(&session, options->env_files.items[i]);
     if (rc == SHK_EXIT_OK)
-        rc = shk_session_load_logs(&session, false);
+        rc = shk_session_load_logs(&session);
     if (rc == SHK_EXIT_OK)
         rc = shk_session_judge(&session);
     if (rc == SHK_EXIT_OK)

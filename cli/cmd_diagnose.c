@@ -19,7 +19,7 @@ int shk_cmd_diagnose(const struct shk_options *options, int argc, char **argv)
     for (size_t i = 0; rc == SHK_EXIT_OK && i < options->env_files.count; i++)
         rc = shk_session_load_env(&session, options->env_files.items[i]);
     if (rc == SHK_EXIT_OK)
-        rc = shk_session_load_logs(&session, true);
+        rc = shk_session_load_logs(&session);
     session.known_only = !options->verbose;
     if (rc == SHK_EXIT_OK)
         rc = shk_session_judge(&session);

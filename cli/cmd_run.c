@@ -11,7 +11,7 @@ int shk_cmd_run(const struct shk_options *options, int argc, char **argv)
     if (rc == SHK_EXIT_OK)
         rc = shk_session_measure(&session);
     if (rc == SHK_EXIT_OK)
-        rc = shk_session_load_logs(&session, false);
+        rc = shk_session_load_logs(&session);
     if (rc == SHK_EXIT_OK)
         rc = shk_session_judge(&session);
     if (rc == SHK_EXIT_OK)

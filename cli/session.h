@@ -55,12 +55,9 @@ int shk_session_load_env(struct shk_session *session, const char *path);
 /* Adds a node about which nothing is known yet. */
 int shk_session_blank(struct shk_session *session);
 
-/* Scans the files of --log and adds what they show to every node as log.* facts; take_env: also
- * as env.* facts, where the environment is not known otherwise. Nothing without --log. */
-int shk_session_load_logs(struct shk_session *session, bool take_env);
-
-/* For shk_facts_each(): stops at the first fact. */
-int shk_session_any_fact(const struct shk_fact *fact, void *arg);
+/* Scans the files of --log and adds what they show to every node as log.* facts. Nothing without
+ * --log. */
+int shk_session_load_logs(struct shk_session *session);
 
 /* Chooses the profile, runs every check on every node, merges and ranks. */
 int shk_session_judge(struct shk_session *session);

@@ -1,0 +1,125 @@
+"""shakedown diagnose: healthy logs give nothing, known messages give their cause, one bad rank among many comes first."""
+import gzip, json, subprocess, unittest
+from support import Case, SOURCE, main, run
+
+LOGS = SOURCE / "tests" / "logs"
+# Real runs with one thing broken on purpose (NCCL 2.28 on two GPUs).
+FAULTS = {"bad-dup": "duplicate-gpu", "bad-gpu": "visible-devices-mismatch", "bad-ifname": "socket-ifname-missing",
+          "bad-net": "net-plugin-missing", "bad-plugin": "net-plugin-name-wrong", "bad-algo": "algo-proto-excludes-all",
+          "bad-topo": "topo-file-mismatch"}
+
+
+class Diagnose(Case):
+    def causes(self, *args, **kw):
+        process = run("diagnose", "--format", "json", *args, **kw)
+        self.assertIn(process.returncode, (0, 1), process.stderr)
+        return self.json_of(process)["diagnoses"]
+
+    def keys(self, *args, **kw):
+        return [d["key"] for d in self.causes(*args, **kw)]
+
+    def write(self, name, text):
+        path = self.scratch() / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def test_healthy_logs_give_no_diagnosis(self):
+        logs = sorted((LOGS / "healthy").glob("*.log"))
+        self.assertGreaterEqual(len(logs), 20)
+        for log in logs:
+            with self.subTest(log=log.name):
+                process = run("diagnose", "--format", "json", "--log", log)
+                self.assertEqual(process.returncode, 0, process.stdout[:2000])
+                self.assertEqual(self.json_of(process)["diagnoses"], [])
+
+    def test_healthy_logs_together_give_no_diagnosis_of_their_lines(self):
+        logs = sorted((LOGS / "healthy").glob("slurm-*.log")) + sorted((LOGS / "healthy").glob("libfabric-*.log"))
+        self.assertEqual(self.keys(*[a for log in logs for a in ("--log", log)]), [])
+
+    def test_real_faults(self):
+        for name, want in FAULTS.items():
+            with self.subTest(log=name):
+                self.assertEqual(self.keys("--log", LOGS / "faults" / f"{name}.log")[:1], [want])
+
+    def test_a_fault_in_a_healthy_log_is_found(self):
+        text = (LOGS / "healthy" / "nccl-2.28-trace.log").read_text()
+        text += "node01:1:1 [0] misc/ibvwrap.cc:1 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n"
+        self.assertEqual(self.keys("--log", self.write("l", text))[:1], ["memlock-too-low"])
+
+    def test_messages(self):
+        for case in json.loads((LOGS / "cases.json").read_text()):
+            args = []
+            if "log" in case:
+                args += ["--log", self.write("log", "\n".join(case["log"]) + "\n")]
+            if "env" in case:
+                args += ["--env", self.write("env", "".join(f"{k}={v}\n" for k, v in case["env"].items()))]
+            with self.subTest(want=case["want"], log=case.get("log"), env=case.get("env")):
+                got = self.keys(*args)
+                self.assertEqual(got[:1], [case["want"]] if case["want"] else [], got)
+
+    def test_one_bad_rank_among_a_thousand_comes_first(self):
+        lines = []
+        for rank in range(1000):
+            who = f"node{rank // 8:03}:{5000 + rank % 8}:{6000 + rank} [{rank % 8}]"
+            lines.append(f"{who} NCCL INFO ncclCommInitRank comm 0x1 rank {rank} nranks 1000 cudaDev {rank % 8} busId 1000 - Init START")
+            lines.append(f"{who} NCCL INFO Bootstrap: Using hsn0:10.0.{rank // 250}.{rank % 250}<0>")
+            if rank == 613:
+                lines.append(f"{who} misc/ibvwrap.cc:213 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory")
+        for rank in range(1000):
+            who = f"node{rank // 8:03}:{5000 + rank % 8}:{6000 + rank} [{rank % 8}]"
+            lines.append(f"{who} misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer node076<41000>")
+            lines.append(f"{who} NCCL INFO misc/socket.cc:57 -> 6")
+            lines.append(f"[rank{rank}]: torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error")
+        causes = self.causes("--log", self.write("l", "\n".join(lines) + "\n"))
+        self.assertEqual(causes[0]["key"], "memlock-too-low")
+        self.assertIn("rank 613", causes[0]["evidence"][0])
+        self.assertIn("node076:5005", causes[0]["evidence"][0])
+        self.assertIn("ibv_create_cq", causes[0]["evidence"][0])
+        self.assertIn("explains: peer-rank-died", causes[0]["evidence"])
+        died = [c for c in causes if c["key"] == "peer-rank-died"][0]
+        self.assertIn("1000", " ".join(died["evidence"]))
+
+    def test_a_symptom_alone_says_that_it_is_thin(self):
+        causes = self.causes("--log", self.write("l", "RuntimeError: NCCL error: unhandled system error, NCCL version 2.4.8\n"))
+        self.assertTrue(causes)
+        for cause in causes:
+            self.assertEqual(cause["confidence"], "possible")
+            self.assertTrue(any(e.startswith("the evidence is thin") for e in cause["evidence"]), cause["evidence"])
+
+    def test_packed_logs_and_stdin(self):
+        text = b"x NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 2000\n" * 3
+        gz = self.write("a.gz", gzip.compress(text))
+        zst = self.write("a.zst", subprocess.run(["zstd", "-qc"], input=text, capture_output=True).stdout) if self.has_zstd() else gz
+        for path in (gz, zst):
+            self.assertEqual(self.keys("--log", path), ["duplicate-gpu"])
+        process = subprocess.run([run.__globals__["BINARY"], "diagnose", "--format", "json", "--log", "-"], input=text, capture_output=True)
+        self.assertEqual([d["key"] for d in json.loads(process.stdout)["diagnoses"]], ["duplicate-gpu"])
+
+    def has_zstd(self):
+        return subprocess.run(["sh", "-c", "command -v zstd"], capture_output=True).returncode == 0
+
+    def test_bad_input(self):
+        self.one_line(run("diagnose"), 2, "nothing to look at")
+        self.one_line(run("diagnose", "--log", "/nonexistent"), 2, "/nonexistent")
+        half = self.write("half.gz", gzip.compress(b"line\n" * 1000)[:-9])
+        self.one_line(run("diagnose", "--log", half), 2, "half.gz")
+        self.assertEqual(self.keys("--log", self.write("bytes", bytes(range(256)) * 500)), [])
+        self.assertEqual(self.keys("--log", self.write("empty", b"")), [])
+
+    def test_site_signatures_are_used(self):
+        folder = self.scratch()
+        (folder / "signatures").mkdir()
+        (folder / "signatures" / "site.yaml").write_text(
+            '- id: site-quota\n  library: system\n  pattern: "scratch quota of \\\\S+ exceeded"\n  meaning: quota\n'
+            "  role: cause\n  diagnosis: shm-too-small\n  weight: 90\n  source: site handbook\n")
+        log = self.write("l", "job: scratch quota of user7 exceeded\n")
+        self.assertEqual(self.keys("--log", log), [])
+        self.assertEqual(self.keys("--config", folder, "--log", log), ["shm-too-small"])
+        (folder / "signatures" / "bad.yaml").write_text(
+            '- id: site-bad\n  library: system\n  pattern: "quota (of"\n  meaning: quota\n'
+            "  role: context\n  source: site handbook\n")
+        self.one_line(run("diagnose", "--config", folder, "--log", log), 2, "bad.yaml:1", "site-bad")
+
+
+if __name__ == "__main__":
+    main()
