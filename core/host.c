@@ -88,6 +88,8 @@ int shk_host_openat(const struct shk_host *host, const char *path, int flags)
     do
         fd = (int)syscall(SYS_openat2, host->fd, path, &how, sizeof how);
     while (fd < 0 && errno == EAGAIN && --tries);
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+        fd = shk_host_walk(host->fd, path, flags);
     return fd;
 }
 

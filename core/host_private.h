@@ -15,6 +15,10 @@ struct shk_host {
 /* open() below the root; returns the descriptor or -1 with errno. */
 int shk_host_openat(const struct shk_host *host, const char *path, int flags);
 
+/* The same below the descriptor of a folder, without openat2(): links never lead out of it. -1 with
+ * errno (ELOOP after 40 links, ENAMETOOLONG beyond 64 levels). */
+int shk_host_walk(int root, const char *path, int flags);
+
 /* Reads .shakedown/hostcalls.json. A capture without one is legal; one that does not parse is not.
  */
 int shk_host_load_calls(struct shk_host *host, struct shk_error *err);
