@@ -313,9 +313,28 @@ static int explain_unknown(const struct shk_config *config, const char *name)
     return SHK_EXIT_USAGE;
 }
 
+/* Several names: a blank line between them. False at the first that nothing is called, *unknown_p.
+ */
+static bool explain_names_given(const struct shk_config *config, const struct shk_texts *names,
+                                FILE *out, const char **unknown_p)
+{
+    for (size_t n = 0; n < names->count; n++) {
+        bool found = false;
+        if (n)
+            fputc('\n', out);
+        for (size_t i = 0; !found && i < EXPLAINERS; i++)
+            found = explainers[i](config, names->items[n], out);
+        if (!found) {
+            *unknown_p = names->items[n];
+            return false;
+        }
+    }
+    return true;
+}
+
 int shk_cmd_explain(const struct shk_options *options, int argc, char **argv)
 {
-    const char *name = options->arguments.items[0];
+    const char *unknown = NULL;
     struct shk_error err = {""};
     struct shk_config *config = NULL;
     struct shk_output out;
@@ -326,12 +345,9 @@ int shk_cmd_explain(const struct shk_options *options, int argc, char **argv)
         return SHK_EXIT_USAGE;
     }
     int code = SHK_EXIT_INTERNAL, rc = shk_output_begin(&out, &err);
-    bool found = false;
-    for (size_t i = 0; !rc && !found && i < EXPLAINERS; i++)
-        found = explainers[i](config, name, out.stream);
-    if (!rc && !found) {
+    if (!rc && !explain_names_given(config, &options->arguments, out.stream, &unknown)) {
         shk_output_discard(&out);
-        code = explain_unknown(config, name);
+        code = explain_unknown(config, unknown);
     } else if (!rc && !(rc = shk_output_finish(&out, NULL, &err))) {
         code = SHK_EXIT_OK;
     }

@@ -81,6 +81,23 @@ class Usage(Case):
                 self.assertEqual((p.returncode, p.stderr), (0, ""), first)
                 self.assertIn(first, p.stdout.splitlines()[0])
 
+    def test_every_name_of_the_catalogue_is_explained(self):
+        for what in ("settings", "diagnoses", "profiles", "conflicts", "checks", "probes"):
+            names = [line.split()[0] for line in run("list", what).stdout.splitlines()]
+            if what == "settings":
+                self.assertGreaterEqual(len(names), 250)
+            for at in range(0, len(names), 1000):
+                part = names[at:at + 1000]
+                p = run("explain", *part)
+                self.assertEqual((p.returncode, p.stderr), (0, ""), what)
+                texts = p.stdout.split("\n\n")
+                self.assertEqual(len(texts), len(part), what)
+                for name, text in zip(part, texts):
+                    self.assertIn(name, text.splitlines()[0])
+                    if what not in ("checks", "probes"):
+                        self.assertRegex(text, r"(?m)^Source +\S", name)
+        self.one_line(run("explain", "NCCL_DEBUG", "xyzzy"), 2, "nothing is called 'xyzzy'")
+
     def test_help_and_version(self):
         for args in (["--help"], ["check", "--help"], ["--version"], ["-h"]):
             p = run(*args)
