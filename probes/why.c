@@ -39,7 +39,8 @@ static const struct shk_why_kind why_kinds[] = {
      .every_link = true,
      .service = true},
     {.name = "verbs",
-     .adapter = "RDMA adapter: no ConnectX (PCI vendor 15b3), and nothing in /sys/class/infiniband",
+     .adapter = "RDMA adapter: neither a ConnectX (PCI 15b3) nor any device but EFA in "
+                "/sys/class/infiniband",
      .count_key = "pci.count.mlx5",
      .pci_kind = "mlx5",
      .modules = verbs_modules,
