@@ -103,9 +103,10 @@ static void runs_one(struct shk_strbuf *out, const struct shk_run *run)
     shk_strbuf_puts(out, "</h3>\n");
     if (!shk_run_ok(run)) {
         shk_strbuf_printf(out, "<p class=\"%s\">", strcmp(run->status, "na") == 0 ? "na" : "fail");
-        runs_text(out, run->status);
-        shk_strbuf_puts(out, reason ? ": " : "");
-        runs_text(out, reason);
+        bool said = reason && strcmp(run->status, "na") == 0;
+        runs_text(out, said ? reason : run->status);
+        shk_strbuf_puts(out, reason && !said ? ": " : "");
+        runs_text(out, said ? "" : reason);
         shk_strbuf_puts(out, "</p>\n");
     }
     if (library) {
