@@ -6,10 +6,15 @@
 #include "core/facts.h"
 #include "core/finding.h"
 
+/* Some checks judge the job as a whole: where the facts of several nodes came together, rank 0's
+ * node holds them. */
+enum shk_check_part { SHK_CHECK_ALL, SHK_CHECK_NODE, SHK_CHECK_JOB };
+
 struct shk_check_context {
     const struct shk_facts *facts; /* frozen; of one node */
     const struct shk_config *config;
     const struct shk_profile *profile; /* never NULL: at least "single-node" */
+    enum shk_check_part part;          /* which checks to run */
 };
 
 struct shk_check {
@@ -18,12 +23,13 @@ struct shk_check {
     const char *title; /* one line for `shakedown list checks` */
     void (*eval)(const struct shk_check_context *ctx, struct shk_findings *findings);
     const char *doc; /* for explain: what is judged, from which facts, with which thresholds */
+    bool of_job;     /* judges the job, not a node */
 };
 
 /* The ordered list. */
 const struct shk_check *const *shk_checks(size_t *count_p);
 
-/* Runs every check on one node's facts. */
+/* Runs every check of ctx->part on one node's facts. */
 int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *findings,
                    struct shk_error *err) SHK_MUST_CHECK;
 

@@ -136,6 +136,10 @@ static int one_result(const struct shk_fact *fact, void *arg)
         shk_row_text(&row.why, "unknown status \"%s\"", status);
     }
     shk_row_end(r->findings, &row);
+    bool there;
+    struct shk_fact nodes = member(r, t, len, "nodes", &there);
+    if (there)
+        shk_row_nodes(r->findings, nodes.value, NULL);
     free(setting);
     return 0;
 }
@@ -156,6 +160,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 const struct shk_check shk_check_collective = {
     .id = "collective.allreduce",
     .family = "collectives",
+    .of_job = true,
     .title = "A real all-reduce gives the right result",
     .eval = eval,
     .doc = "Facts: collective.<transport>.{status, reason, rank, phase, ranks, provider, sizes}.\n"

@@ -177,3 +177,19 @@ char *shk_bytes_text(long long bytes)
     bool whole = value == (double)(long long)value;
     return shk_strf(whole ? "%.0f %s" : "%.1f %s", value, units[unit]);
 }
+
+void shk_row_nodes(struct shk_findings *findings, const json_t *list, const char *member)
+{
+    size_t n = json_array_size(list), i, count = 0;
+    const char **names = calloc(n + 1, sizeof *names);
+    json_t *item;
+    json_array_foreach(list, i, item)
+    {
+        const char *name = member ? shk_member_text(item, member) : json_string_value(item);
+        if (names && name && *name && !shk_list_has(names, name))
+            names[count++] = name;
+    }
+    if (names && count)
+        (void)!shk_findings_set_nodes(findings, shk_findings_count(findings) - 1, names, count);
+    free(names);
+}

@@ -28,6 +28,10 @@ void shk_row_verdict(struct shk_row *row, enum shk_verdict verdict, enum shk_evi
 /* Adds the row to findings and frees its texts. */
 void shk_row_end(struct shk_findings *findings, struct shk_row *row);
 
+/* Names the nodes of the row that was added last: the strings of `list`, or that member of its
+ * objects, each once. None: the row is about every node. */
+void shk_row_nodes(struct shk_findings *findings, const json_t *list, const char *member);
+
 enum shk_look {
     SHK_LOOK_PRESENT,
     SHK_LOOK_ABSENT, /* looked, there is none */

@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "collectives/collective.h"
+#include "collectives/world.h"
 #include "core/host.h"
 #include "core/strbuf.h"
 #include "probes/probe.h"
@@ -143,10 +144,10 @@ static void session_progress(const char *text, void *arg)
     shk_progress(text, session->options->verbose > 0);
 }
 
-int shk_session_gather(struct shk_session *session)
+static int session_probe(void *arg, struct shk_facts **facts_p, struct shk_error *err)
 {
+    struct shk_session *session = arg;
     const struct shk_options *o = session->options;
-    struct shk_error err = {""};
     struct shk_host *host = NULL;
     struct shk_probe_options how = {
         .quick = o->quick,
@@ -154,19 +155,18 @@ int shk_session_gather(struct shk_session *session)
         .progress = session_progress,
         .progress_arg = session,
     };
-    if (shk_host_open(&host, o->sysroot, &err))
-        return session_fail(&err, SHK_EXIT_USAGE);
+    int rc = shk_host_open(&host, o->sysroot, err);
+    if (rc)
+        return rc;
     session->live = shk_host_is_live(host);
     struct shk_facts *facts = shk_facts_create();
-    int rc = facts ? shk_probes_run(host, &how, facts, &err) : shk_error_sys(&err, ENOMEM, "facts");
+    rc = facts ? shk_probes_run(host, &how, facts, err) : shk_error_sys(err, ENOMEM, "facts");
     shk_host_close(host);
-    if (rc) {
+    if (rc)
         shk_facts_destroy(facts);
-        return session_fail(&err, session->live ? SHK_EXIT_INTERNAL : SHK_EXIT_USAGE);
-    }
-    if (session_add(session, facts, &err))
-        return session_fail(&err, SHK_EXIT_INTERNAL);
-    return SHK_EXIT_OK;
+    else
+        *facts_p = facts;
+    return rc;
 }
 
 int shk_session_blank(struct shk_session *session)
@@ -180,16 +180,67 @@ int shk_session_blank(struct shk_session *session)
     return SHK_EXIT_OK;
 }
 
-int shk_session_empty(struct shk_session *session)
+static struct shk_world_options session_world_options(struct shk_session *session)
+{
+    return (struct shk_world_options){
+        .version = SHK_VERSION,
+        .deadline_ms = (unsigned)session->options->timeout_s * 1000u,
+        .probe = session->collectives_only ? NULL : session_probe,
+        .probe_arg = session,
+        .progress = session_progress,
+        .progress_arg = session,
+    };
+}
+
+int shk_session_join(struct shk_session *session, bool *done_p)
 {
     struct shk_error err = {""};
-    struct shk_facts *facts = shk_facts_create();
-    session->live = true;
-    session->collectives_only = true;
-    if (!facts)
-        shk_error_sys(&err, ENOMEM, "facts");
-    if (!facts || session_add(session, facts, &err))
+    *done_p = false;
+    if (session->options->sysroot)
+        return SHK_EXIT_OK;
+    session->world_options = session_world_options(session);
+    if (shk_world_open(&session->world, &session->world_options, &err))
         return session_fail(&err, SHK_EXIT_INTERNAL);
+    enum shk_world_role role = shk_world_role(session->world);
+    *done_p = role == SHK_WORLD_MEMBER || role == SHK_WORLD_SILENT;
+    if (role != SHK_WORLD_MEMBER)
+        return SHK_EXIT_OK;
+    int code = shk_world_serve(session->world, &err);
+    return code < 0 ? session_fail(&err, SHK_EXIT_FAIL) : code;
+}
+
+/* Every node that answered; the first is rank 0's. */
+static int session_gather_world(struct shk_session *session, struct shk_error *err)
+{
+    int rc = shk_world_gather(session->world, err);
+    session->live = true;
+    for (size_t i = 0; !rc && i < shk_world_nodes(session->world); i++) {
+        struct shk_facts *facts = shk_world_take_facts(session->world, i);
+        if (facts)
+            rc = session_add(session, facts, err);
+    }
+    if (!rc && !session->nodes)
+        rc = shk_error_set(err, EIO, "no node could be probed");
+    return rc;
+}
+
+static int session_gather_here(struct shk_session *session, struct shk_error *err)
+{
+    struct shk_facts *facts = NULL;
+    session->live = session->live || session->collectives_only;
+    int rc = session->collectives_only ? 0 : session_probe(session, &facts, err);
+    if (!rc && !facts && !(facts = shk_facts_create()))
+        rc = shk_error_sys(err, ENOMEM, "facts");
+    return rc ? rc : session_add(session, facts, err);
+}
+
+int shk_session_gather(struct shk_session *session)
+{
+    struct shk_error err = {""};
+    bool root = session->world && shk_world_role(session->world) == SHK_WORLD_ROOT;
+    int rc = root ? session_gather_world(session, &err) : session_gather_here(session, &err);
+    if (rc)
+        return session_fail(&err, session->options->sysroot ? SHK_EXIT_USAGE : SHK_EXIT_INTERNAL);
     return SHK_EXIT_OK;
 }
 
@@ -205,7 +256,7 @@ static const struct shk_transport *session_transport(const char *name)
 
 void shk_session_no_collective(struct shk_session *session, const char *why)
 {
-    struct shk_facts *facts = session->facts[session->nodes - 1];
+    struct shk_facts *facts = session->facts[0];
     shk_facts_text(facts, "collective.fabric.status", "na", "shakedown");
     shk_facts_text(facts, "collective.fabric.reason", why, "shakedown");
 }
@@ -219,10 +270,29 @@ static const char *session_no_collective(const struct shk_session *session)
     return session->live ? NULL : "not run: this is a capture";
 }
 
+static int session_run_transport(struct shk_session *session, const struct shk_transport *transport,
+                                 struct shk_facts *facts, struct shk_error *err)
+{
+    const struct shk_options *o = session->options;
+    unsigned tasks = session->world ? shk_world_local_tasks(session->world) : 0;
+    struct shk_collective_options how = {
+        .ranks = tasks > 1 ? tasks : (unsigned)o->ranks,
+        .min_bytes = o->min_bytes,
+        .max_bytes = o->max_bytes,
+        .deadline_ms = (unsigned)o->timeout_s * 1000u,
+        .provider = o->provider,
+        .progress = session_progress,
+        .progress_arg = session,
+    };
+    if (session->world && shk_world_role(session->world) == SHK_WORLD_ROOT && transport->work)
+        return shk_world_measure(session->world, transport, &how, facts, err);
+    return transport->run(&how, facts, err);
+}
+
 int shk_session_measure(struct shk_session *session)
 {
     const struct shk_options *o = session->options;
-    struct shk_facts *facts = session->facts[session->nodes - 1];
+    struct shk_facts *facts = session->facts[0];
     const char *why_not = session_no_collective(session);
     struct shk_error err = {""};
     if (strcmp(o->transport, "none") != 0 && !session_transport(o->transport)) {
@@ -232,21 +302,18 @@ int shk_session_measure(struct shk_session *session)
                       o->transport);
         return session_fail(&err, SHK_EXIT_USAGE);
     }
+    if (session->world && shk_world_facts(session->world, facts))
+        return SHK_EXIT_INTERNAL;
     if (why_not) {
         shk_session_no_collective(session, why_not);
         return SHK_EXIT_OK;
     }
-    struct shk_collective_options how = {
-        .ranks = (unsigned)o->ranks,
-        .min_bytes = o->min_bytes,
-        .max_bytes = o->max_bytes,
-        .deadline_ms = (unsigned)o->timeout_s * 1000u,
-        .provider = o->provider,
-        .progress = session_progress,
-        .progress_arg = session,
-    };
-    if (session_transport(o->transport)->run(&how, facts, &err))
+    if (session_run_transport(session, session_transport(o->transport), facts, &err))
         return session_fail(&err, SHK_EXIT_INTERNAL);
+    if (session->world && shk_world_facts(session->world, facts)) {
+        shk_error_sys(&err, ENOMEM, "facts");
+        return session_fail(&err, SHK_EXIT_INTERNAL);
+    }
     return SHK_EXIT_OK;
 }
 
@@ -302,124 +369,15 @@ int shk_session_load_env(struct shk_session *session, const char *path)
     return rc ? session_fail(&err, SHK_EXIT_USAGE) : SHK_EXIT_OK;
 }
 
-static const char *session_node_name(const struct shk_facts *facts, size_t i, char *buf,
-                                     size_t size)
+void shk_session_leave(struct shk_session *session, int code)
 {
-    const char *name = shk_facts_get_text(facts, "host.name");
-    if (name)
-        return name;
-    snprintf(buf, size, "node %zu", i + 1);
-    return buf;
-}
-
-/* bench: only what the collectives themselves say. */
-static int session_check_collectives(const struct shk_check_context *ctx,
-                                     struct shk_findings *findings)
-{
-    size_t n;
-    const struct shk_check *const *checks = shk_checks(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(checks[i]->family, "collectives") == 0)
-            checks[i]->eval(ctx, findings);
-    return shk_findings_status(findings);
-}
-
-static int session_judge_node(struct shk_session *session, size_t i,
-                              struct shk_findings_fold **fold, struct shk_error *err)
-{
-    struct shk_check_context ctx = {
-        .facts = session->facts[i], .config = session->config, .profile = session->profile};
-    if (session->collectives_only)
-        return session_check_collectives(&ctx, session->findings);
-    if (session->nodes == 1)
-        return shk_checks_run(&ctx, session->findings, err);
-    struct shk_findings *mine = shk_findings_create();
-    int rc = mine ? shk_checks_run(&ctx, mine, err) : shk_error_sys(err, ENOMEM, "findings");
-    char buf[32];
-    if (!rc) {
-        rc = shk_findings_fold(session->findings, fold, mine,
-                               session_node_name(session->facts[i], i, buf, sizeof buf));
-        if (rc)
-            shk_error_sys(err, -rc, "findings");
-    }
-    shk_findings_destroy(mine);
-    return rc;
-}
-
-static bool session_is_known(const struct shk_finding *row)
-{
-    return row->verdict != SHK_UNKNOWN && row->verdict != SHK_NA;
-}
-
-/* For evidence that is only part of a picture: rows about the rest would hide it. */
-static int session_keep_known(struct shk_session *session)
-{
-    struct shk_findings *kept = shk_findings_create();
-    int rc = kept ? 0 : -ENOMEM;
-    for (size_t i = 0; !rc && i < shk_findings_count(session->findings); i++) {
-        const struct shk_finding *f = shk_findings_at(session->findings, i);
-        size_t nodes = 0;
-        if (!session_is_known(f))
-            continue;
-        const struct shk_finding_in in = {.id = f->id,
-                                          .family = f->family,
-                                          .setting = f->setting,
-                                          .verdict = f->verdict,
-                                          .evidence = f->evidence,
-                                          .observed = f->observed,
-                                          .expected = f->expected,
-                                          .why = f->why,
-                                          .fix = f->fix,
-                                          .diagnosis = f->diagnosis,
-                                          .source = f->source,
-                                          .fact = f->fact,
-                                          .required = f->required};
-        shk_findings_add(kept, &in);
-        while (f->nodes && f->nodes[nodes])
-            nodes++;
-        rc = shk_findings_status(kept);
-        if (!rc && nodes)
-            rc = shk_findings_set_nodes(kept, shk_findings_count(kept) - 1,
-                                        (const char *const *)f->nodes, nodes);
-    }
-    if (rc) {
-        shk_findings_destroy(kept);
-        return rc;
-    }
-    shk_findings_destroy(session->findings);
-    session->findings = kept;
-    return 0;
-}
-
-int shk_session_judge(struct shk_session *session)
-{
-    struct shk_error err = {""};
-    struct shk_findings_fold *fold = NULL;
-    int rc = 0;
-    for (size_t i = 0; i < session->nodes; i++)
-        shk_facts_freeze(session->facts[i]);
-    if (!session->profile)
-        session->profile =
-            shk_profile_detect(session->config, session->facts[0], &session->profile_why);
-    if (!session->profile)
-        rc = shk_error_set(&err, EINVAL, "no profile fits, and the catalogue has no single-node");
-    for (size_t i = 0; i < session->nodes && !rc; i++)
-        rc = session_judge_node(session, i, &fold, &err);
-    shk_findings_fold_free(fold);
-    shk_findings_sort(session->findings);
-    if (!rc && (rc = shk_findings_status(session->findings)))
-        shk_error_sys(&err, -rc, "findings");
-    if (!rc)
-        rc = shk_diagnose(session->config, session->findings,
-                          (const struct shk_facts *const *)session->facts, session->nodes,
-                          &session->diagnoses, &err);
-    if (!rc && session->known_only && (rc = session_keep_known(session)))
-        shk_error_sys(&err, -rc, "findings");
-    return rc ? session_fail(&err, SHK_EXIT_INTERNAL) : SHK_EXIT_OK;
+    shk_world_close(session->world, code);
+    session->world = NULL;
 }
 
 void shk_session_end(struct shk_session *session)
 {
+    shk_world_close(session->world, SHK_EXIT_INTERNAL);
     for (size_t i = 0; i < session->nodes; i++)
         shk_facts_destroy(session->facts[i]);
     free(session->facts);

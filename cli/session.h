@@ -3,6 +3,7 @@
 #define SHK_CLI_SESSION_H
 
 #include "cli/options.h"
+#include "collectives/world.h"
 #include "config/config.h"
 #include "core/facts.h"
 #include "core/finding.h"
@@ -18,9 +19,11 @@ struct shk_session {
     char *profile_why;
     struct shk_findings *findings;
     struct shk_diagnoses diagnoses;
+    struct shk_world_options world_options;
+    struct shk_world *world; /* ranks of one launcher; NULL: this process alone */
     bool live;
-    bool collectives_only;
-    bool known_only; /* leave out the rows about what was not looked at */
+    bool collectives_only; /* bench: no probes, and only the collectives are judged */
+    bool known_only;       /* leave out the rows about what was not looked at */
 };
 
 /* Loads the catalogue. Prints the error. Returns an enum shk_exit; shk_session_end() in any case.
@@ -32,12 +35,14 @@ int shk_session_open(struct shk_session *session, const struct shk_options *opti
 int shk_session_begin(struct shk_session *session, const struct shk_options *options, int argc,
                       char **argv);
 
-/* Probes this host, or the capture of --sysroot: adds one node. */
-int shk_session_gather(struct shk_session *session);
+/* Joins the other processes of the launcher, unless a capture is read. When this process has
+ * nothing to report (any rank but the first), serves rank 0 to its end and sets *done_p: the return
+ * value is then the exit code. */
+int shk_session_join(struct shk_session *session, bool *done_p);
 
-/* Adds a live node without facts, for a collective alone; judge then runs only the checks of the
- * "collectives" family. */
-int shk_session_empty(struct shk_session *session);
+/* Probes this host, or the capture of --sysroot: adds one node; in a job of several nodes, every
+ * node. */
+int shk_session_gather(struct shk_session *session);
 
 /* Runs the collective that the options ask for and adds its facts to the only node. */
 int shk_session_measure(struct shk_session *session);
@@ -64,6 +69,9 @@ int shk_session_judge(struct shk_session *session);
 
 /* Renders to every -o, or to stdout. Returns the exit code of the whole run. */
 int shk_session_report(struct shk_session *session);
+
+/* The other ranks of the launcher end, with this exit code. */
+void shk_session_leave(struct shk_session *session, int code);
 
 void shk_session_end(struct shk_session *session);
 

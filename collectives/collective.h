@@ -19,6 +19,9 @@ struct shk_collective_options {
     void *progress_arg;
 };
 
+struct shk_job;
+struct shk_crew_result;
+
 struct shk_transport {
     const char *name; /* "fabric", "nccl", "peer", "lsa", "multimem" */
     const char *doc;
@@ -26,6 +29,16 @@ struct shk_transport {
      */
     int (*run)(const struct shk_collective_options *options, struct shk_facts *facts,
                struct shk_error *err);
+
+    /* The same in parts, for ranks on many hosts (world.h). NULL: local ranks only.
+     * work: one rank of the job, in a process of its own. result_bytes: what it leaves in
+     * shk_job_result(). facts: collective.<name>.* of all ranks. */
+    int (*work)(struct shk_job *job, const struct shk_collective_options *options,
+                struct shk_error *err);
+    size_t result_bytes;
+    int (*facts)(const struct shk_job *job, struct shk_crew_result *result,
+                 const struct shk_collective_options *options, struct shk_facts *facts,
+                 struct shk_error *err);
 };
 
 const struct shk_transport *const *shk_transports(size_t *count_p);

@@ -195,7 +195,7 @@ static unsigned crew_reap(struct crew_run *run)
     unsigned alive = 0;
     unsigned i = 0;
 
-    for (i = 0; i < run->job->ranks; i++) {
+    for (i = run->first; i < run->last; i++) {
         crew_check(run, i);
         alive += run->watch[i].alive;
     }
@@ -209,12 +209,12 @@ static void crew_kill(struct crew_run *run)
     unsigned waited = 0;
     unsigned i = 0;
 
-    for (i = 0; i < run->job->ranks; i++) {
+    for (i = run->first; i < run->last; i++) {
         if (run->watch[i].alive) {
             shk_debris_note(run->debris, run->result->ranks[i].pid);
         }
     }
-    for (i = 0; i < run->job->ranks; i++) {
+    for (i = run->first; i < run->last; i++) {
         struct crew_watch *watch = &run->watch[i];
         pid_t pid = run->result->ranks[i].pid;
 
@@ -228,8 +228,7 @@ static void crew_kill(struct crew_run *run)
     }
 }
 
-/* Reports the phase of the rank that is furthest behind, and remembers when anything last moved. */
-static void crew_follow(struct crew_run *run)
+void shk_crew_follow(struct crew_run *run)
 {
     uint64_t sum = 0;
     uint64_t bytes = 0;
@@ -259,22 +258,29 @@ static void crew_follow(struct crew_run *run)
     }
 }
 
-static void crew_wait_tick(struct crew_run *run, struct pollfd *fds)
+void shk_crew_turn(struct crew_run *run, struct pollfd *extra, unsigned count)
 {
+    struct pollfd *fds = run->fds;
+    unsigned own = run->last - run->first;
     unsigned i = 0;
 
-    for (i = 0; i < run->job->ranks; i++) {
-        fds[i] = (struct pollfd){.fd = run->watch[i].fd, .events = POLLIN};
+    for (i = 0; i < own; i++) {
+        fds[i] = (struct pollfd){.fd = run->watch[run->first + i].fd, .events = POLLIN};
     }
-    (void)poll(fds, run->job->ranks, CREW_TICK_MS);
-    for (i = 0; i < run->job->ranks; i++) {
+    for (i = 0; i < count && i < CREW_EXTRA; i++) {
+        fds[own + i] = extra[i];
+    }
+    (void)poll(fds, own + count, CREW_TICK_MS);
+    for (i = 0; i < count && i < CREW_EXTRA; i++) {
+        extra[i].revents = fds[own + i].revents;
+    }
+    for (i = run->first; i < run->last; i++) {
         crew_drain(run, i);
         crew_check(run, i);
     }
 }
 
-/* True when there is nothing more to wait for. */
-static bool crew_over(struct crew_run *run, bool *expired_p)
+bool shk_crew_over(struct crew_run *run, uint64_t grace_ns, bool *expired_p)
 {
     uint64_t now = shk_job_now_ns();
     unsigned alive = 0;
@@ -293,25 +299,27 @@ static bool crew_over(struct crew_run *run, bool *expired_p)
         }
     }
     *expired_p = alive > 0 && run->deadline_ns != 0 && now >= run->deadline_ns;
-    return alive == 0 || *expired_p ||
-           (run->trouble_ns != 0 && now - run->trouble_ns > SHK_CREW_GRACE_MS * 1000000ULL);
+    return alive == 0 || *expired_p || (run->trouble_ns != 0 && now - run->trouble_ns > grace_ns);
 }
 
-static int crew_prepare(struct crew_run *run, struct pollfd **fds_p, struct shk_error *err)
+static int crew_prepare(struct crew_run *run, struct shk_error *err)
 {
     unsigned ranks = run->job->ranks;
+    unsigned own = run->last - run->first;
     unsigned i = 0;
 
     run->watch = calloc(ranks, sizeof(*run->watch));
     run->result->ranks = calloc(ranks, sizeof(*run->result->ranks));
-    *fds_p = calloc(ranks, sizeof(**fds_p));
-    if (run->watch == NULL || run->result->ranks == NULL || *fds_p == NULL) {
+    run->fds = calloc(own + CREW_EXTRA, sizeof(*run->fds));
+    if (run->watch == NULL || run->result->ranks == NULL || run->fds == NULL) {
         return shk_error_set(err, ENOMEM, "out of memory");
     }
     for (i = 0; i < ranks; i++) {
         run->watch[i].fd = -1;
+        run->result->ranks[i].id = i;
     }
-    run->cpus = calloc(ranks, sizeof(*run->cpus));
+    /* Ranks that a launcher started are placed by it. */
+    run->cpus = own == ranks ? calloc(ranks, sizeof(*run->cpus)) : NULL;
     if (run->cpus != NULL && !shk_place_cpus(ranks, run->cpus)) {
         free(run->cpus);
         run->cpus = NULL;
@@ -325,60 +333,77 @@ static int crew_prepare(struct crew_run *run, struct pollfd **fds_p, struct shk_
     return 0;
 }
 
-static void crew_finish(struct crew_run *run)
+int shk_crew_begin(struct crew_run *run, struct shk_error *err)
+{
+    unsigned i = 0;
+    int rc = crew_prepare(run, err);
+
+    if (rc == 0 && run->last > run->first) {
+        shk_janitor_start(&run->janitor, run->job, run->debris);
+    }
+    for (i = run->first; i < run->last && rc == 0; i++) {
+        rc = crew_start(run, i, err);
+    }
+    return rc;
+}
+
+static void crew_clean(struct crew_run *run)
 {
     pid_t *pids = calloc(run->job->ranks, sizeof(*pids));
+    unsigned own = 0;
     unsigned i = 0;
 
-    for (i = 0; i < run->job->ranks; i++) {
+    for (i = run->first; i < run->last; i++) {
         crew_drain(run, i);
         if (run->watch[i].fd >= 0) {
             close(run->watch[i].fd);
         }
         if (pids != NULL) {
-            pids[i] = run->result->ranks[i].pid;
+            pids[own++] = run->result->ranks[i].pid;
         }
     }
     if (pids != NULL) {
-        (void)shk_debris_sweep(run->debris, pids, run->job->ranks);
+        (void)shk_debris_sweep(run->debris, pids, own);
     }
     free(pids);
+}
+
+void shk_crew_end(struct crew_run *run)
+{
+    if (run->watch != NULL && run->result->ranks != NULL) {
+        crew_kill(run);
+        crew_clean(run);
+        shk_janitor_dismiss(&run->janitor);
+    }
+    shk_debris_destroy(run->debris);
+    free(run->watch);
+    free(run->cpus);
+    free(run->fds);
+    run->debris = NULL;
+    run->watch = NULL;
+    run->cpus = NULL;
+    run->fds = NULL;
 }
 
 int shk_crew_run(const struct shk_crew *crew, struct shk_job *job, struct shk_crew_result *result,
                  struct shk_error *err)
 {
-    struct crew_run run = {.crew = crew, .job = job, .result = result};
-    struct pollfd *fds = NULL;
+    struct crew_run run = {.crew = crew, .job = job, .result = result, .last = job->ranks};
     bool expired = false;
-    unsigned i = 0;
     int rc = 0;
 
     memset(result, 0, sizeof(*result));
     result->rank = -1;
-    rc = crew_prepare(&run, &fds, err);
-    if (rc < 0) {
-        goto out;
-    }
-    shk_janitor_start(&run.janitor, job, run.debris);
-    for (i = 0; i < job->ranks && rc == 0; i++) {
-        rc = crew_start(&run, i, err);
-    }
-    while (rc == 0 && !crew_over(&run, &expired)) {
-        crew_wait_tick(&run, fds);
-        crew_follow(&run);
+    run.janitor.fd = -1;
+    rc = shk_crew_begin(&run, err);
+    while (rc == 0 && !shk_crew_over(&run, SHK_CREW_GRACE_MS * 1000000ULL, &expired)) {
+        shk_crew_turn(&run, NULL, 0);
+        shk_crew_follow(&run);
     }
     if (rc == 0) {
         shk_crew_blame(&run, expired);
     }
-    crew_kill(&run);
-    crew_finish(&run);
-    shk_janitor_dismiss(&run.janitor);
-out:
-    shk_debris_destroy(run.debris);
-    free(run.watch);
-    free(run.cpus);
-    free(fds);
+    shk_crew_end(&run);
     if (rc < 0) {
         shk_crew_result_clear(result);
     }

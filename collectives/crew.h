@@ -40,12 +40,15 @@ enum shk_rank_status {
     SHK_RANK_STOPPED,
     SHK_RANK_HUNG,    /* the others waited for it at the deadline */
     SHK_RANK_ABORTED, /* ended by us because of another rank or the deadline */
+    SHK_RANK_LOST,    /* its supervisor fell silent or is gone: the node, its network, a kill */
 };
 
 const char *shk_rank_status_name(enum shk_rank_status status);
 
 struct shk_crew_rank {
     pid_t pid;
+    unsigned id; /* rank in the whole job: differs from the index when only some ranks take part */
+    char host[64]; /* "": this one */
     enum shk_rank_status status;
     char phase[64];
     char output[SHK_CREW_OUTPUT]; /* "" when it wrote nothing */

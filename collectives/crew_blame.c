@@ -28,6 +28,7 @@ static const char *const status_names[] = {
     [SHK_RANK_STOPPED] = "stopped",
     [SHK_RANK_HUNG] = "hung",
     [SHK_RANK_ABORTED] = "aborted",
+    [SHK_RANK_LOST] = "lost",
 };
 
 const char *shk_rank_status_name(enum shk_rank_status status)
@@ -46,7 +47,9 @@ static void blame_states(struct crew_run *run)
         enum shk_phase phase = (enum shk_phase)atomic_load(&slot->phase);
 
         shk_job_phase_text(phase, atomic_load(&slot->bytes), rank->phase, sizeof(rank->phase));
-        if (watch->alive && atomic_load(&slot->failed) != 0) {
+        if (watch->lost) {
+            rank->status = SHK_RANK_LOST;
+        } else if (watch->alive && atomic_load(&slot->failed) != 0) {
             rank->status = SHK_RANK_FAILED; /* and did not get to its end */
         } else if (watch->alive) {
             rank->status = watch->stopped_ns != 0 ? SHK_RANK_STOPPED : SHK_RANK_ABORTED;
@@ -66,6 +69,7 @@ static enum blame_class blame_class(const struct crew_run *run, unsigned i, uint
     const struct shk_job_slot *slot = &run->job->slots[i];
 
     switch (run->result->ranks[i].status) {
+    case SHK_RANK_LOST:
     case SHK_RANK_CRASHED: *when_p = watch->ended_ns - BLAME_TICK_NS; return BLAME_CAUSE;
     case SHK_RANK_STOPPED: *when_p = watch->stopped_ns; return BLAME_CAUSE;
     case SHK_RANK_FAILED:
@@ -139,6 +143,16 @@ static int blame_hung(const struct crew_run *run)
     return culprits == run->job->ranks && culprits > 1 ? -1 : best;
 }
 
+/* "rank 3 (pid 1234)", or "rank 3 (node2, pid 1234)" when it runs elsewhere. */
+static const char *blame_name(const struct crew_run *run, int rank, char *buf, size_t size)
+{
+    const struct shk_crew_rank *state = &run->result->ranks[rank];
+
+    snprintf(buf, size, "rank %u (%s%spid %d)", state->id, state->host,
+             state->host[0] != '\0' ? ", " : "", (int)state->pid);
+    return buf;
+}
+
 static void blame_where(const struct crew_run *run, int rank, char *buf, size_t size)
 {
     const struct shk_job_slot *slot = &run->job->slots[rank];
@@ -184,7 +198,7 @@ static void blame_crashed(struct crew_run *run, int rank)
 {
     const struct crew_watch *watch = &run->watch[rank];
     struct shk_error *reason = &run->result->reason;
-    int pid = (int)run->result->ranks[rank].pid;
+    char who[128];
     char where[384];
     char words[160];
     char name[32];
@@ -192,12 +206,12 @@ static void blame_crashed(struct crew_run *run, int rank)
     blame_where(run, rank, where, sizeof(where));
     blame_words(run, rank, words, sizeof(words));
     run->result->outcome = SHK_CREW_CRASHED;
+    (void)blame_name(run, rank, who, sizeof(who));
     if (watch->code == CLD_EXITED) {
-        (void)shk_error_set(reason, ECHILD,
-                            "rank %d (pid %d) exited by itself with status %d in %s%s", rank, pid,
+        (void)shk_error_set(reason, ECHILD, "%s exited by itself with status %d in %s%s", who,
                             watch->status, where, words);
     } else {
-        (void)shk_error_set(reason, ECHILD, "rank %d (pid %d) was killed by %s in %s%s", rank, pid,
+        (void)shk_error_set(reason, ECHILD, "%s was killed by %s in %s%s", who,
                             blame_signal(watch->status, name, sizeof(name)), where, words);
     }
 }
@@ -206,25 +220,43 @@ static void blame_stopped(struct crew_run *run, int rank, bool expired)
 {
     const struct crew_watch *watch = &run->watch[rank];
     uint64_t ms = (shk_job_now_ns() - watch->stopped_ns) / 1000000U;
+    char who[128];
     char where[384];
     char name[32];
 
     blame_where(run, rank, where, sizeof(where));
     run->result->outcome = SHK_CREW_TIMEOUT;
     (void)shk_error_set(&run->result->reason, ETIMEDOUT,
-                        "rank %d (pid %d) was stopped by %s in %s and did not continue within "
-                        "%llu ms%s",
-                        rank, (int)run->result->ranks[rank].pid,
+                        "%s was stopped by %s in %s and did not continue within %llu ms%s",
+                        blame_name(run, rank, who, sizeof(who)),
                         blame_signal(watch->stopsig, name, sizeof(name)), where,
                         (unsigned long long)ms, expired ? " (deadline)" : "");
 }
 
 static void blame_failed(struct crew_run *run, int rank)
 {
+    const struct shk_crew_rank *state = &run->result->ranks[rank];
+
     run->result->outcome = SHK_CREW_FAILED;
     (void)shk_error_set(&run->result->reason, run->job->slots[rank].fail_errnum,
-                        "rank %d, phase %s: %s", rank, run->result->ranks[rank].phase,
+                        "rank %u%s%s, phase %s: %s", state->id,
+                        state->host[0] != '\0' ? " on " : "", state->host, state->phase,
                         run->job->slots[rank].fail.text);
+}
+
+static void blame_lost(struct crew_run *run, int rank)
+{
+    uint64_t ms = (shk_job_now_ns() - run->watch[rank].ended_ns) / 1000000U;
+    char who[128];
+    char where[384];
+
+    blame_where(run, rank, where, sizeof(where));
+    run->result->outcome = SHK_CREW_CRASHED;
+    (void)shk_error_set(
+        &run->result->reason, EHOSTDOWN,
+        "%s: no word from it for %llu ms, last seen in %s: its process, its node or "
+        "the way to it is gone",
+        blame_name(run, rank, who, sizeof(who)), (unsigned long long)ms, where);
 }
 
 static int blame_least(const struct crew_run *run)
@@ -247,6 +279,7 @@ static void blame_expired(struct crew_run *run)
     int rank = moving ? -1 : blame_hung(run);
     int least = rank >= 0 ? rank : blame_least(run);
     unsigned ms = run->crew->deadline_ms;
+    char who[128];
     char where[384];
 
     blame_where(run, least, where, sizeof(where));
@@ -259,9 +292,8 @@ static void blame_expired(struct crew_run *run)
                             result->phase);
     } else if (rank >= 0) {
         result->ranks[rank].status = SHK_RANK_HUNG;
-        (void)shk_error_set(&result->reason, ETIMEDOUT,
-                            "rank %d (pid %d) hangs in %s; given up after %u ms", rank,
-                            (int)result->ranks[rank].pid, where, ms);
+        (void)shk_error_set(&result->reason, ETIMEDOUT, "%s hangs in %s; given up after %u ms",
+                            blame_name(run, rank, who, sizeof(who)), where, ms);
     } else {
         (void)shk_error_set(&result->reason, ETIMEDOUT,
                             "all ranks hang, none ahead of the others, in %s; given up after %u ms",
@@ -306,6 +338,7 @@ void shk_crew_blame(struct crew_run *run, bool expired)
     switch (result->ranks[rank].status) {
     case SHK_RANK_CRASHED: blame_crashed(run, rank); break;
     case SHK_RANK_STOPPED: blame_stopped(run, rank, expired); break;
+    case SHK_RANK_LOST: blame_lost(run, rank); break;
     default: blame_failed(run, rank); break;
     }
     blame_all(run);

@@ -7,6 +7,7 @@
 #include "collectives/debris.h"
 #include "collectives/janitor.h"
 #include "collectives/job_private.h"
+#include <poll.h>
 
 /* After the first sign of trouble, how long to collect what else went wrong: the rank that died
  * may be seen after the ones whose connections it broke. */
@@ -15,6 +16,7 @@
 struct crew_watch {
     int fd; /* read end of its output, -1 when closed */
     bool alive;
+    bool lost;           /* no word from its supervisor since ended_ns */
     uint64_t stopped_ns; /* 0: running */
     uint64_t ended_ns;
     int code;   /* CLD_EXITED, CLD_KILLED, CLD_DUMPED */
@@ -28,6 +30,8 @@ struct crew_run {
     struct shk_job *job;
     struct shk_crew_result *result;
     struct crew_watch *watch;
+    unsigned first, last; /* ranks that run as our children: [first, last) */
+    struct pollfd *fds;   /* last - first, then CREW_EXTRA */
     struct shk_debris *debris;
     struct shk_janitor janitor;
     int *cpus; /* one per rank; NULL: not bound */
@@ -38,6 +42,24 @@ struct crew_run {
     uint64_t moved_ns;    /* when any rank last began a phase or an operation */
     uint64_t moved_sum;
 };
+
+/* Descriptors that the caller of shk_crew_turn() may wait for as well. */
+#define CREW_EXTRA 2U
+
+/* Starts the ranks [first, last). Also after an error, end with shk_crew_end(). */
+int shk_crew_begin(struct crew_run *run, struct shk_error *err) SHK_MUST_CHECK;
+
+/* Waits a tick for output, an end or one of the `extra` descriptors, and notes what happened. */
+void shk_crew_turn(struct crew_run *run, struct pollfd *extra, unsigned count);
+
+/* Reports the phase of the rank that is furthest behind, and remembers when anything last moved. */
+void shk_crew_follow(struct crew_run *run);
+
+/* True when there is nothing more to wait for. `grace_ns`: see SHK_CREW_GRACE_MS. */
+bool shk_crew_over(struct crew_run *run, uint64_t grace_ns, bool *expired_p);
+
+/* Ends what still runs and frees what shk_crew_begin() made; result stays. */
+void shk_crew_end(struct crew_run *run);
 
 /* Fills result from what was seen; called when every rank has ended or is about to be ended.
  * `expired`: the deadline has passed. */

@@ -232,8 +232,37 @@ static int fabric_transport_run(const struct shk_collective_options *options,
     return shk_fabric_run(options, NULL, facts, err);
 }
 
+static int fabric_transport_work(struct shk_job *job, const struct shk_collective_options *options,
+                                 struct shk_error *err)
+{
+    static const struct shk_fabric_tweaks none = {0};
+    struct fabric_run run = {
+        .options = options,
+        .tweaks = &none,
+        .deadline_ns = options->deadline_ms != 0
+                           ? shk_job_now_ns() + options->deadline_ms * UINT64_C(1000000)
+                           : 0,
+    };
+    int rc = run_check(options, err);
+
+    return rc == 0 ? run_worker(job, &run, err) : rc;
+}
+
+static int fabric_transport_facts(const struct shk_job *job, struct shk_crew_result *result,
+                                  const struct shk_collective_options *options,
+                                  struct shk_facts *facts, struct shk_error *err)
+{
+    if (result->rank < 0) {
+        fabric_explain(NULL, options->provider, job, result);
+    }
+    return fabric_facts(facts, job, result, err);
+}
+
 const struct shk_transport shk_transport_fabric = {
     .name = "fabric",
     .doc = "verified all-reduce on host memory over libfabric (one-sided writes between processes)",
     .run = fabric_transport_run,
+    .work = fabric_transport_work,
+    .result_bytes = sizeof(struct shk_sweep_result),
+    .facts = fabric_transport_facts,
 };

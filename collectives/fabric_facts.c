@@ -179,9 +179,11 @@ static void facts_ranks(struct facts_out *out, const struct shk_job *job,
     (void)gethostname(host, sizeof(host) - 1);
     for (rank = 0; rank < shk_job_size(job) && ranks != NULL; rank++) {
         const struct shk_crew_rank *state = &result->ranks[rank];
-        json_t *row = json_pack("{s:i, s:i, s:o, s:s, s:s}", "rank", (int)rank, "pid",
-                                (int)state->pid, "host", shk_json_text(host, strlen(host)), "phase",
-                                state->phase, "status", shk_rank_status_name(state->status));
+        const char *where = state->host[0] != '\0' ? state->host : host;
+        json_t *row =
+            json_pack("{s:i, s:i, s:o, s:s, s:s}", "rank", (int)state->id, "pid", (int)state->pid,
+                      "host", shk_json_text(where, strlen(where)), "phase", state->phase, "status",
+                      shk_rank_status_name(state->status));
 
         if (json_array_append_new(ranks, row) != 0) {
             json_decref(ranks);
@@ -232,7 +234,8 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
     if (result->outcome == SHK_CREW_OK && shk_sweep_wrong(job, &rank, &wrong)) {
         facts_status(out, "wrong", wrong.text, rank, "verify");
     } else {
-        facts_status(out, names[result->outcome], result->reason.text, result->rank, result->phase);
+        rank = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;
+        facts_status(out, names[result->outcome], result->reason.text, rank, result->phase);
     }
 }
 

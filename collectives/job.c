@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,6 +71,7 @@ int shk_job_create(struct shk_job **job_p, unsigned ranks, size_t result_bytes,
     }
     job->ranks = ranks;
     job->rank = UINT_MAX;
+    job->wake_fd = -1;
     job->crowded = job_crowded(ranks);
     job->result_bytes = (result_bytes + SHK_JOB_LINE - 1) / SHK_JOB_LINE * SHK_JOB_LINE;
     job->map_bytes = ranks * (sizeof(struct shk_job_slot) + job->result_bytes);
@@ -97,8 +99,30 @@ void shk_job_destroy(struct shk_job *job)
     if (job->rank != UINT_MAX) {
         shk_crumb_attach(NULL, NULL);
     }
+    if (job->wake_fd >= 0) {
+        close(job->wake_fd);
+    }
     munmap(job->slots, job->map_bytes);
     free(job);
+}
+
+int shk_job_make_remote(struct shk_job *job, unsigned local, struct shk_error *err)
+{
+    job->crowded = job_crowded(local);
+    job->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return job->wake_fd >= 0 ? 0 : shk_error_sys(err, errno, "eventfd");
+}
+
+void shk_job_release(struct shk_job *job, unsigned self, uint64_t epoch, uint64_t max)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < job->ranks; i++) {
+        if (i != self) {
+            job->slots[i].value[epoch & 1] = max;
+            atomic_store_explicit(&job->slots[i].epoch, epoch, memory_order_release);
+        }
+    }
 }
 
 void shk_job_join(struct shk_job *job, unsigned rank)
@@ -200,6 +224,11 @@ static void job_enter(struct shk_job *job, uint64_t value)
     job->epoch++;
     mine->value[job->epoch & 1] = value;
     atomic_store_explicit(&mine->epoch, job->epoch, memory_order_release);
+    if (job->wake_fd >= 0) {
+        uint64_t one = 1;
+
+        (void)!write(job->wake_fd, &one, sizeof(one));
+    }
 }
 
 static bool job_arrived(const struct shk_job *job, unsigned rank)

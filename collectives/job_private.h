@@ -36,6 +36,7 @@ struct shk_job {
     unsigned ranks;
     unsigned rank; /* UINT_MAX in the supervisor */
     bool crowded;
+    int wake_fd;    /* eventfd that tells the supervisor of a new epoch; -1: all ranks are local */
     uint64_t epoch; /* of this process */
     size_t result_bytes;
     size_t map_bytes;
@@ -44,5 +45,14 @@ struct shk_job {
 };
 
 uint64_t shk_job_now_ns(void); /* CLOCK_MONOTONIC */
+
+/* Supervisor of one rank of a job whose other ranks are elsewhere: entering a barrier makes wake_fd
+ * readable, and the others' arrival is written into their slots with shk_job_release(). `local`:
+ * ranks of the job on this host. */
+int shk_job_make_remote(struct shk_job *job, unsigned local, struct shk_error *err) SHK_MUST_CHECK;
+
+/* All ranks have entered barrier `epoch`; `max` is the largest value. Not the slot of `self`, which
+ * its worker writes. */
+void shk_job_release(struct shk_job *job, unsigned self, uint64_t epoch, uint64_t max);
 
 #endif

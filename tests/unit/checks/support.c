@@ -53,7 +53,8 @@ struct shk_findings *support_run(const struct shk_config *config, const char *pr
 {
     struct shk_facts *facts = support_facts(members);
     struct shk_findings *findings = shk_findings_create();
-    struct shk_check_context ctx = {facts, config, shk_config_profile(config, profile)};
+    struct shk_check_context ctx = {
+        .facts = facts, .config = config, .profile = shk_config_profile(config, profile)};
     struct shk_error err = {""};
     cr_assert_not_null(ctx.profile, "no profile %s", profile);
     cr_assert_eq(shk_checks_run(&ctx, findings, &err), 0, "%s", err.text);

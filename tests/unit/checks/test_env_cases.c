@@ -77,8 +77,11 @@ static struct shk_findings *judge(const json_t *nodes, const json_t *item)
     const char *profile = json_string_value(json_object_get(node, "profile"));
     struct shk_findings *findings = shk_findings_create();
     struct shk_error err = {""};
-    struct shk_check_context ctx = {facts, support_config(),
-                                    shk_config_profile(support_config(), profile)};
+    struct shk_check_context ctx = {
+        .facts = facts,
+        .config = support_config(),
+        .profile = shk_config_profile(support_config(), profile),
+    };
     cr_assert_not_null(ctx.profile, "no profile %s", profile);
     cr_assert_eq(shk_checks_run(&ctx, findings, &err), 0, "%s", err.text);
     shk_facts_destroy(facts);

@@ -1,0 +1,143 @@
+#include "checks/check.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char *judge_node_name(const struct shk_facts *facts, size_t i, char *buf, size_t size)
+{
+    const char *name = shk_facts_get_text(facts, "host.name");
+    if (name)
+        return name;
+    snprintf(buf, size, "node %zu", i + 1);
+    return buf;
+}
+
+/* bench: only what the collectives themselves say. */
+static int judge_collectives(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    size_t n;
+    const struct shk_check *const *checks = shk_checks(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(checks[i]->family, "collectives") == 0)
+            checks[i]->eval(ctx, findings);
+    return shk_findings_status(findings);
+}
+
+/* Several nodes: rows that say the same are joined and name their nodes. */
+static int judge_folded(struct shk_session *session, struct shk_check_context *ctx, size_t i,
+                        struct shk_findings_fold **fold, struct shk_error *err)
+{
+    struct shk_findings *mine = shk_findings_create();
+    int rc = mine ? shk_checks_run(ctx, mine, err) : shk_error_sys(err, ENOMEM, "findings");
+    char buf[32];
+    if (!rc) {
+        rc = shk_findings_fold(session->findings, fold, mine,
+                               judge_node_name(ctx->facts, i, buf, sizeof buf));
+        if (rc)
+            shk_error_sys(err, -rc, "findings");
+    }
+    shk_findings_destroy(mine);
+    return rc;
+}
+
+static bool judge_is_root(const struct shk_session *session)
+{
+    return session->world && shk_world_role(session->world) == SHK_WORLD_ROOT;
+}
+
+static int judge_all(struct shk_session *session, struct shk_error *err)
+{
+    struct shk_findings_fold *fold = NULL;
+    struct shk_check_context ctx = {
+        .facts = session->facts[0], .config = session->config, .profile = session->profile};
+    int rc = 0;
+    if (session->collectives_only)
+        return judge_collectives(&ctx, session->findings);
+    if (judge_is_root(session)) {
+        ctx.part = SHK_CHECK_JOB;
+        rc = shk_checks_run(&ctx, session->findings, err);
+        ctx.part = SHK_CHECK_NODE;
+    }
+    if (!rc && session->nodes == 1)
+        return shk_checks_run(&ctx, session->findings, err);
+    for (size_t i = 0; i < session->nodes && !rc; i++) {
+        ctx.facts = session->facts[i];
+        rc = judge_folded(session, &ctx, i, &fold, err);
+    }
+    shk_findings_fold_free(fold);
+    return rc;
+}
+
+static bool judge_is_known(const struct shk_finding *row)
+{
+    return row->verdict != SHK_UNKNOWN && row->verdict != SHK_NA;
+}
+
+/* For evidence that is only part of a picture: rows about the rest would hide it. */
+static int judge_keep_known(struct shk_session *session)
+{
+    struct shk_findings *kept = shk_findings_create();
+    int rc = kept ? 0 : -ENOMEM;
+    for (size_t i = 0; !rc && i < shk_findings_count(session->findings); i++) {
+        const struct shk_finding *f = shk_findings_at(session->findings, i);
+        size_t nodes = 0;
+        if (!judge_is_known(f))
+            continue;
+        const struct shk_finding_in in = {.id = f->id,
+                                          .family = f->family,
+                                          .setting = f->setting,
+                                          .verdict = f->verdict,
+                                          .evidence = f->evidence,
+                                          .observed = f->observed,
+                                          .expected = f->expected,
+                                          .why = f->why,
+                                          .fix = f->fix,
+                                          .diagnosis = f->diagnosis,
+                                          .source = f->source,
+                                          .fact = f->fact,
+                                          .required = f->required};
+        shk_findings_add(kept, &in);
+        while (f->nodes && f->nodes[nodes])
+            nodes++;
+        rc = shk_findings_status(kept);
+        if (!rc && nodes)
+            rc = shk_findings_set_nodes(kept, shk_findings_count(kept) - 1,
+                                        (const char *const *)f->nodes, nodes);
+    }
+    if (rc) {
+        shk_findings_destroy(kept);
+        return rc;
+    }
+    shk_findings_destroy(session->findings);
+    session->findings = kept;
+    return 0;
+}
+
+int shk_session_judge(struct shk_session *session)
+{
+    struct shk_error err = {""};
+    int rc = 0;
+    for (size_t i = 0; i < session->nodes; i++)
+        shk_facts_freeze(session->facts[i]);
+    if (!session->profile)
+        session->profile =
+            shk_profile_detect(session->config, session->facts[0], &session->profile_why);
+    if (!session->profile)
+        rc = shk_error_set(&err, EINVAL, "no profile fits, and the catalogue has no single-node");
+    rc = rc ? rc : judge_all(session, &err);
+    shk_findings_sort(session->findings);
+    if (!rc && (rc = shk_findings_status(session->findings)))
+        shk_error_sys(&err, -rc, "findings");
+    if (!rc)
+        rc = shk_diagnose(session->config, session->findings,
+                          (const struct shk_facts *const *)session->facts, session->nodes,
+                          &session->diagnoses, &err);
+    if (!rc && session->known_only && (rc = judge_keep_known(session)))
+        shk_error_sys(&err, -rc, "findings");
+    if (rc)
+        shk_say("%s", err.text);
+    return rc ? SHK_EXIT_INTERNAL : SHK_EXIT_OK;
+}

@@ -1,0 +1,450 @@
+#include "collectives/world_private.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* After trouble: how long to collect what else went wrong. Deaths and errors of other nodes come
+ * within a round trip; when all that came is errors that another rank's end would explain, that
+ * rank is waited for until its silence counts. */
+#define RUN_GRACE_NS      300000000ULL
+#define RUN_ECHO_GRACE_NS (WORLD_SILENT_NS + 1000000000ULL)
+
+/* Time to answer an order to stop. */
+#define RUN_STOP_NS 1500000000ULL
+
+static struct shk_job_slot *run_slot(const struct hub_member *member)
+{
+    return &member->group->job->slots[member->index];
+}
+
+/* What the ranks published since the last time goes to all of them. */
+static void run_spread(struct hub_group *group)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    unsigned i = 0;
+
+    shk_strbuf_add(&sb, &group->run, sizeof(group->run));
+    for (i = 0; i < group->size; i++) {
+        const struct shk_job_slot *slot = &group->job->slots[i];
+        uint32_t head[2] = {i, atomic_load(&slot->used) - group->spread[i]};
+
+        if (head[1] > 0) {
+            shk_strbuf_add(&sb, head, sizeof(head));
+            shk_strbuf_add(&sb, slot->space + group->spread[i], head[1]);
+            group->spread[i] += head[1];
+        }
+    }
+    for (i = 0; i < group->size && !sb.failed && sb.len > sizeof(group->run); i++) {
+        (void)shk_link_send(&group->members[i]->link, SHK_FRAME_PUTS, sb.data, sb.len);
+    }
+    shk_strbuf_free(&sb);
+}
+
+static void run_release(struct hub_group *group)
+{
+    struct world_release_frame release = {.run = group->run, .epoch = group->released + 1};
+    unsigned i = 0;
+
+    for (i = 0; i < group->size; i++) {
+        uint64_t value = group->job->slots[i].value[release.epoch & 1];
+
+        release.max = value > release.max ? value : release.max;
+    }
+    run_spread(group);
+    group->released = release.epoch;
+    group->arrived = 0;
+    for (i = 0; i < group->size; i++) {
+        (void)shk_link_send(&group->members[i]->link, SHK_FRAME_RELEASE, &release, sizeof(release));
+    }
+}
+
+static void run_state(struct hub_member *member, const struct shk_frame *frame)
+{
+    struct hub_group *group = member->group;
+    struct shk_job_slot *slot = run_slot(member);
+    struct crew_watch *watch = &group->crew.watch[member->index];
+    struct world_state_frame state;
+    uint64_t before = atomic_load(&slot->epoch);
+
+    if (frame->len != sizeof(state)) {
+        return;
+    }
+    memcpy(&state, frame->data, sizeof(state));
+    if (state.run != group->run) {
+        return;
+    }
+    slot->value[state.epoch & 1] = state.value;
+    atomic_store(&slot->epoch, state.epoch);
+    atomic_store(&slot->bytes, state.bytes);
+    atomic_store(&slot->phase, state.phase);
+    atomic_store(&slot->op, state.op);
+    atomic_store(&slot->waiting, state.waiting);
+    group->result.ranks[member->index].pid = state.pid;
+    watch->stopsig = state.stopsig;
+    watch->stopped_ns =
+        state.stopped_ms < 0 ? 0 : shk_job_now_ns() - (uint64_t)state.stopped_ms * 1000000U;
+    if (before <= group->released && state.epoch > group->released) {
+        group->arrived++;
+    }
+    if (group->arrived == group->size) {
+        run_release(group);
+    }
+}
+
+static void run_put(struct hub_member *member, const struct shk_frame *frame)
+{
+    struct shk_job_slot *slot = run_slot(member);
+    uint32_t used = atomic_load(&slot->used);
+    uint32_t run = 0;
+
+    memcpy(&run, frame->data, frame->len >= 4 ? 4 : 0);
+    if (run == member->group->run && frame->len >= 4 && frame->len - 4 <= SHK_JOB_SPACE - used) {
+        memcpy(slot->space + used, frame->data + 4, frame->len - 4);
+        atomic_store(&slot->used, used + frame->len - 4);
+    }
+}
+
+static void run_result(struct hub_member *member, const struct shk_frame *frame)
+{
+    uint32_t run = 0;
+
+    memcpy(&run, frame->data, frame->len >= 4 ? 4 : 0);
+    if (run == member->group->run && frame->len >= 4 &&
+        frame->len - 4 <= member->group->job->result_bytes) {
+        memcpy(shk_job_result(member->group->job, member->index), frame->data + 4, frame->len - 4);
+    }
+}
+
+static void run_text(const json_t *doc, const char *name, char *buf, size_t size)
+{
+    const char *text = json_string_value(json_object_get(doc, name));
+
+    snprintf(buf, size, "%s", text != NULL ? text : "");
+}
+
+static uint64_t run_ago(const json_t *doc, const char *name)
+{
+    json_int_t ms = json_integer_value(json_object_get(doc, name));
+
+    return shk_job_now_ns() - (ms > 0 ? (uint64_t)ms * 1000000U : 0);
+}
+
+static void run_ended(struct hub_member *member, const struct shk_frame *frame)
+{
+    struct hub_group *group = member->group;
+    struct shk_job_slot *slot = run_slot(member);
+    struct crew_watch *watch = &group->crew.watch[member->index];
+    json_t *doc = json_loadb((const char *)frame->data, frame->len, 0, NULL);
+    json_t *errnum = json_object_get(doc, "errnum");
+
+    if (json_integer_value(json_object_get(doc, "run")) != (json_int_t)group->run) {
+        json_decref(doc);
+        return;
+    }
+    run_text(doc, "library", slot->library, sizeof(slot->library));
+    run_text(doc, "call", slot->call, sizeof(slot->call));
+    run_text(doc, "output", group->result.ranks[member->index].output, SHK_CREW_OUTPUT);
+    if (errnum != NULL) {
+        slot->fail_errnum = (int)json_integer_value(errnum);
+        slot->fail_by_peer = json_is_true(json_object_get(doc, "by_peer"));
+        slot->fail_ns = run_ago(doc, "fail_ago_ms");
+        run_text(doc, "fail", slot->fail.text, sizeof(slot->fail.text));
+        atomic_store(&slot->failed, 1);
+    }
+    watch->alive = json_is_true(json_object_get(doc, "alive"));
+    watch->code = (int)json_integer_value(json_object_get(doc, "code"));
+    watch->status = (int)json_integer_value(json_object_get(doc, "status"));
+    watch->ended_ns = run_ago(doc, "ago_ms");
+    member->state = MEMBER_IDLE;
+    member->group = NULL;
+    json_decref(doc);
+}
+
+void hub_run_frame(struct shk_world *world, struct hub_member *member,
+                   const struct shk_frame *frame)
+{
+    (void)world;
+    if (member->state != MEMBER_RUNNING) {
+        return;
+    }
+    switch (frame->type) {
+    case SHK_FRAME_STATE: run_state(member, frame); break;
+    case SHK_FRAME_PUT: run_put(member, frame); break;
+    case SHK_FRAME_RESULT: run_result(member, frame); break;
+    case SHK_FRAME_ENDED: run_ended(member, frame); break;
+    default: break;
+    }
+}
+
+void hub_run_lost(struct hub_member *member)
+{
+    struct crew_watch *watch = &member->group->crew.watch[member->index];
+
+    watch->lost = true;
+    watch->alive = false;
+    watch->ended_ns = member->link.heard_ns;
+    member->group = NULL;
+}
+
+static unsigned run_local(struct hub_member *const *members, unsigned count, const char *host)
+{
+    unsigned local = 0;
+    unsigned i = 0;
+
+    for (i = 0; i < count; i++) {
+        local += strcmp(members[i]->host, host) == 0;
+    }
+    return local;
+}
+
+static void run_order(const struct hub_group *group, const struct shk_transport *transport,
+                      const struct shk_collective_options *options, unsigned i)
+{
+    struct hub_member *member = group->members[i];
+    json_t *doc = json_pack("{s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:I, s:I}", "run", (int)group->run,
+                            "index", (int)i, "size", (int)group->size, "local",
+                            (int)run_local(group->members, group->size, member->host),
+                            "deadline_ms", (int)options->deadline_ms, "transport", transport->name,
+                            "provider", options->provider != NULL ? options->provider : "", "min",
+                            (json_int_t)options->min_bytes, "max", (json_int_t)options->max_bytes);
+    char *text = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
+
+    if (text != NULL) {
+        (void)shk_link_send(&member->link, SHK_FRAME_RUN, text, strlen(text));
+    }
+    free(text);
+    json_decref(doc);
+}
+
+static int run_prepare(struct hub_group *group, const struct shk_transport *transport,
+                       struct shk_error *err)
+{
+    int rc = shk_job_create(&group->job, group->size, transport->result_bytes, err);
+
+    if (rc == 0) {
+        group->crew.job = group->job;
+        rc = shk_crew_begin(&group->crew, err);
+    }
+    group->spread = calloc(group->size, sizeof(*group->spread));
+    if (rc == 0 && group->spread == NULL) {
+        rc = shk_error_set(err, ENOMEM, "out of memory");
+    }
+    return rc;
+}
+
+struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **members,
+                                  unsigned count, const struct shk_transport *transport,
+                                  const struct shk_collective_options *options,
+                                  struct shk_error *err)
+{
+    struct hub_group *group = calloc(1, sizeof(*group));
+    unsigned i = 0;
+
+    if (group == NULL) {
+        (void)shk_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    group->run = ++world->runs;
+    group->size = count;
+    group->members = calloc(count, sizeof(*group->members));
+    group->how = (struct shk_crew){
+        .name = transport->name,
+        .deadline_ms = options->deadline_ms,
+        .progress = options->progress,
+        .progress_arg = options->progress_arg,
+    };
+    group->result.rank = -1;
+    group->crew =
+        (struct crew_run){.crew = &group->how, .result = &group->result, .janitor = {.fd = -1}};
+    if (group->members == NULL || run_prepare(group, transport, err) < 0) {
+        hub_group_free(group);
+        return NULL;
+    }
+    memcpy(group->members, members, count * sizeof(*members));
+    for (i = 0; i < count; i++) {
+        struct shk_crew_rank *rank = &group->result.ranks[i];
+
+        members[i]->state = MEMBER_RUNNING;
+        members[i]->group = group;
+        members[i]->index = i;
+        members[i]->link.heard_ns = shk_job_now_ns();
+        rank->id = members[i]->rank;
+        rank->status = SHK_RANK_RUNNING;
+        snprintf(rank->host, sizeof(rank->host), "%s", members[i]->host);
+        group->crew.watch[i].alive = true;
+        run_order(group, transport, options, i);
+    }
+    return group;
+}
+
+/* Has any rank met trouble of its own, rather than noticed another's? */
+static bool run_has_cause(const struct hub_group *group)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < group->size; i++) {
+        const struct crew_watch *watch = &group->crew.watch[i];
+        const struct shk_job_slot *slot = &group->job->slots[i];
+        bool failed = atomic_load(&slot->failed) != 0;
+
+        if (watch->lost || watch->stopped_ns != 0 || (failed && !slot->fail_by_peer) ||
+            (!watch->alive && !failed && watch->status != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A rank that has entered the barrier waits for the first that has not. */
+static void run_barrier_waits(struct hub_group *group)
+{
+    unsigned missing = 0;
+    unsigned i = 0;
+
+    while (missing < group->size &&
+           atomic_load(&group->job->slots[missing].epoch) > group->released) {
+        missing++;
+    }
+    for (i = 0; i < group->size && missing < group->size; i++) {
+        if (atomic_load(&group->job->slots[i].epoch) > group->released) {
+            atomic_store(&group->job->slots[i].waiting, (int)missing);
+        }
+    }
+}
+
+static void run_stop(struct hub_group *group)
+{
+    unsigned i = 0;
+
+    group->over = true;
+    group->over_ns = shk_job_now_ns();
+    for (i = 0; i < group->size; i++) {
+        if (group->members[i]->group == group) {
+            (void)shk_link_send(&group->members[i]->link, SHK_FRAME_STOP, &group->run,
+                                sizeof(group->run));
+        }
+    }
+}
+
+static bool run_anyone_left(const struct hub_group *group)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < group->size; i++) {
+        if (group->members[i]->group == group) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True when the group has its result. */
+static bool run_group_turn(struct shk_world *world, struct hub_group *group)
+{
+    uint64_t grace = run_has_cause(group) ? RUN_GRACE_NS : RUN_ECHO_GRACE_NS;
+    unsigned i = 0;
+
+    if (group->done) {
+        return true;
+    }
+    shk_crew_follow(&group->crew);
+    if (!group->over && shk_crew_over(&group->crew, grace, &group->expired)) {
+        run_stop(group);
+    }
+    if (!group->over ||
+        (run_anyone_left(group) && shk_job_now_ns() - group->over_ns < RUN_STOP_NS)) {
+        return false;
+    }
+    for (i = 0; i < group->size; i++) {
+        if (group->members[i]->group == group) {
+            hub_lose(world, group->members[i], "it does not answer");
+        }
+    }
+    run_barrier_waits(group);
+    shk_crew_blame(&group->crew, group->expired);
+    group->done = true;
+    return true;
+}
+
+void hub_groups_finish(struct shk_world *world, struct hub_group **groups, size_t count)
+{
+    bool done = false;
+    size_t i = 0;
+
+    while (!done) {
+        hub_turn(world, 20);
+        done = true;
+        for (i = 0; i < count; i++) {
+            if (groups[i] != NULL && !run_group_turn(world, groups[i])) {
+                done = false;
+            }
+        }
+    }
+}
+
+void hub_group_free(struct hub_group *group)
+{
+    if (group == NULL) {
+        return;
+    }
+    shk_crew_end(&group->crew);
+    shk_crew_result_clear(&group->result);
+    shk_job_destroy(group->job);
+    free(group->members);
+    free(group->spread);
+    free(group);
+}
+
+/* collective.<t>.nodes: host of the rank to blame. */
+static int run_name_nodes(const struct hub_group *group, const struct shk_transport *transport,
+                          struct shk_facts *facts, struct shk_error *err)
+{
+    char *key = NULL;
+    json_t *nodes = NULL;
+    int rc = 0;
+
+    if (group->result.rank < 0) {
+        return 0;
+    }
+    key = shk_strf("collective.%s.nodes", transport->name);
+    nodes = json_pack("[s]", group->result.ranks[group->result.rank].host);
+    rc = key != NULL ? shk_facts_present(facts, key, nodes, NULL, "ranks") : -ENOMEM;
+    free(key);
+    return rc < 0 ? shk_error_sys(err, -rc, "facts of the all-reduce") : 0;
+}
+
+int shk_world_measure(struct shk_world *world, const struct shk_transport *transport,
+                      const struct shk_collective_options *options, struct shk_facts *facts,
+                      struct shk_error *err)
+{
+    struct hub_member **members = calloc(world->size, sizeof(*members));
+    struct hub_group *group = NULL;
+    unsigned count = 0;
+    unsigned i = 0;
+    int rc = 0;
+
+    for (i = 0; members != NULL && i < world->size; i++) {
+        if (world->members[i].state == MEMBER_IDLE) {
+            members[count++] = &world->members[i];
+        }
+    }
+    if (members == NULL || count == 0) {
+        free(members);
+        return shk_error_set(err, members == NULL ? ENOMEM : ESRCH, "no rank is there");
+    }
+    group = hub_group_start(world, members, count, transport, options, err);
+    free(members);
+    if (group == NULL) {
+        return -ENOMEM;
+    }
+    hub_groups_finish(world, &group, 1);
+    rc = transport->facts(group->job, &group->result, options, facts, err);
+    if (rc == 0) {
+        rc = run_name_nodes(group, transport, facts, err);
+    }
+    hub_group_free(group);
+    return rc;
+}

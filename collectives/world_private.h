@@ -1,0 +1,127 @@
+/* Inside of the world: world.c (joining), agent.c (a rank), hub.c and hub_run.c (rank 0). */
+#ifndef SHK_COLLECTIVES_WORLD_PRIVATE_H
+#define SHK_COLLECTIVES_WORLD_PRIVATE_H
+
+#include "collectives/crew_private.h"
+#include "collectives/link.h"
+#include "collectives/pmix.h"
+#include "collectives/world.h"
+#include <jansson.h>
+
+/* A rank tells where it is at least this often; one that is silent for SILENT is lost. Its
+ * supervisor only waits and copies, so even a crowded machine lets it speak. */
+#define WORLD_BEAT_NS   500000000ULL
+#define WORLD_SILENT_NS 5000000000ULL
+
+/* Hexadecimal digits of the secret that rank 0 publishes: 128 random bits. */
+#define WORLD_TOKEN 32U
+
+struct world_state_frame {
+    uint32_t run;
+    int32_t phase;
+    uint64_t epoch, value, bytes, op;
+    int32_t waiting, pid;
+    int32_t stopped_ms; /* since when it is stopped; -1: it runs */
+    int32_t stopsig;
+};
+
+struct world_release_frame {
+    uint32_t run;
+    uint32_t zero;
+    uint64_t epoch, max;
+};
+
+enum member_state {
+    MEMBER_ABSENT,  /* never said hello */
+    MEMBER_IDLE,    /* there */
+    MEMBER_RUNNING, /* has a worker */
+    MEMBER_LOST,    /* was there */
+};
+
+struct hub_group;
+
+/* One rank, as rank 0 sees it. */
+struct hub_member {
+    unsigned rank, local_rank;
+    int pid;
+    char host[64];
+    enum member_state state;
+    struct shk_link link;
+    struct hub_group *group; /* that its worker is part of */
+    unsigned index;          /* in the group */
+};
+
+/* One node: the ranks that gave the same host name. */
+struct hub_node {
+    char name[64];
+    unsigned leader; /* rank */
+    struct shk_facts *facts;
+    bool asked; /* its first rank has sent facts, or why it has none */
+    struct shk_error why;
+};
+
+struct shk_world {
+    const struct shk_world_options *options;
+    enum shk_world_role role;
+    struct shk_pmix pmix;
+    const char *launcher;  /* without PMIx: what started several tasks, NULL: nothing did */
+    unsigned tasks, local; /* of that launcher, local on this node */
+    struct shk_error problem;
+    uint64_t start_ns;
+
+    int listen_fd; /* root */
+    char token[WORLD_TOKEN + 1];
+    pid_t agent; /* root's own rank */
+    struct hub_member *members;
+    unsigned size;
+    struct shk_link *strangers; /* connected, not yet introduced */
+    size_t strangers_count;
+    struct hub_node *nodes;
+    size_t nodes_count;
+    uint32_t runs;
+    bool leaving; /* goodbye was said */
+};
+
+/* One all-reduce under way, over some of the ranks. */
+struct hub_group {
+    uint32_t run;
+    struct shk_job *job; /* mirror of the ranks' slots */
+    struct shk_crew how;
+    struct crew_run crew;
+    struct shk_crew_result result;
+    struct hub_member **members;
+    unsigned size;
+    unsigned arrived;   /* ranks in the barrier after `released` */
+    uint64_t released;  /* epoch */
+    uint32_t *spread;   /* bytes of each slot's space that went out */
+    bool over, expired; /* they were told to stop */
+    bool done;          /* result is complete */
+    uint64_t over_ns;
+};
+
+void world_say(const struct shk_world *world, const char *fmt, ...) SHK_PRINTF(2, 3);
+void world_host_name(char *buf, size_t size);
+
+/* agent.c: serves rank 0 over fd, as `rank`. */
+int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned local_rank,
+                struct shk_error *err) SHK_MUST_CHECK;
+
+/* hub.c: one round of waiting (at most ms) and handling. */
+void hub_turn(struct shk_world *world, int ms);
+void hub_lose(struct shk_world *world, struct hub_member *member, const char *why);
+
+/* hub_run.c */
+void hub_run_frame(struct shk_world *world, struct hub_member *member,
+                   const struct shk_frame *frame);
+void hub_run_lost(struct hub_member *member);
+
+/* Starts an all-reduce over `count` idle members; free with hub_group_free(). */
+struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **members,
+                                  unsigned count, const struct shk_transport *transport,
+                                  const struct shk_collective_options *options,
+                                  struct shk_error *err);
+/* Goes on until every group has a result. */
+void hub_groups_finish(struct shk_world *world, struct hub_group **groups, size_t count);
+void hub_group_free(struct hub_group *group);
+
+#endif
