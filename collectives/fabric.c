@@ -32,6 +32,7 @@ static int run_publish(struct shk_job *job, const struct fabric_lib *lib,
 {
     json_t *identity = fabric_identity(lib, info);
     char *text = identity != NULL ? json_dumps(identity, JSON_COMPACT) : NULL;
+    char hmem[256];
     int rc = 0;
 
     if (text == NULL) {
@@ -41,6 +42,10 @@ static int run_publish(struct shk_job *job, const struct fabric_lib *lib,
     }
     free(text);
     json_decref(identity);
+    if (rc == 0 && shk_job_rank(job) == 0) {
+        fabric_hmem_text(lib, info, hmem, sizeof(hmem));
+        rc = shk_job_put(job, FABRIC_HMEM, hmem, strlen(hmem), err);
+    }
     return rc;
 }
 

@@ -114,6 +114,17 @@ static void facts_add_identity(json_t *lines, const json_t *identity)
     facts_add_line(lines, line);
 }
 
+/* The all-reduce on device memory, which does not apply: with the reason. */
+static void facts_hmem(struct facts_out *out, const struct shk_job *job)
+{
+    char *why = facts_published(job, FABRIC_HMEM);
+
+    facts_text(out, FACTS_PREFIX "hmem.status", "na");
+    facts_text(out, FACTS_PREFIX "hmem.reason",
+               why != NULL ? why : "no rank got as far as opening a provider");
+    free(why);
+}
+
 /* The highest of the roofline, as what the efficiency of the sizes is measured by. */
 static void facts_add_roofline(json_t *lines, const struct shk_job *job)
 {
@@ -256,6 +267,7 @@ int fabric_facts(struct shk_facts *facts, const struct shk_job *job,
     facts_chosen(&out, identity);
     facts_json(&out, FACTS_PREFIX "sizes", shk_sweep_json(job));
     facts_roofline(&out, job);
+    facts_hmem(&out, job);
     facts_evidence(&out, job, result, identity);
     facts_ranks(&out, job, result);
     json_decref(identity);

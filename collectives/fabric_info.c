@@ -117,6 +117,30 @@ bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *inf
     return found != NULL;
 }
 
+void fabric_hmem_text(const struct fabric_lib *lib, const struct fi_info *info, char *buf,
+                      size_t size)
+{
+    struct fi_info *hints = fabric_hints(lib, info->fabric_attr->prov_name);
+    struct fi_info *list = NULL;
+    int rc = -FI_ENOMEM;
+
+    if (hints != NULL) {
+        hints->caps |= FI_HMEM;
+        hints->domain_attr->mr_mode |= FI_MR_HMEM;
+        shk_crumb_call("fi_getinfo");
+        rc = lib->api.getinfo(lib->version, NULL, NULL, 0, hints, &list);
+        lib->api.freeinfo(hints);
+    }
+    if (rc == 0 && list != NULL) {
+        snprintf(buf, size, "provider %s offers FI_HMEM, but only host memory is measured here",
+                 info->fabric_attr->prov_name);
+        lib->api.freeinfo(list);
+    } else {
+        snprintf(buf, size, "provider %s of libfabric %s offers no FI_HMEM: %s",
+                 info->fabric_attr->prov_name, lib->text, lib->api.strerror(-rc));
+    }
+}
+
 int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_info **info_p,
                   struct shk_error *err)
 {

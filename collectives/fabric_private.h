@@ -54,6 +54,10 @@ int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_
 /* Does the chosen provider offer FI_DELIVERY_COMPLETE? */
 bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *info);
 
+/* One line: why device memory is not what the all-reduce works on. */
+void fabric_hmem_text(const struct fabric_lib *lib, const struct fi_info *info, char *buf,
+                      size_t size);
+
 /* {provider, fabric, domain, endpoint, protocol, library, version, …} of what was chosen. */
 json_t *fabric_identity(const struct fabric_lib *lib, const struct fi_info *info);
 
@@ -73,6 +77,7 @@ void fabric_explain(const char *const *names, const char *provider, const struct
 /* Values that ranks publish for the supervisor. */
 #define FABRIC_IDENTITY "fabric.identity"
 #define FABRIC_NOTIFY   "fabric.notify"
+#define FABRIC_HMEM     "fabric.hmem"
 
 /* fabric_facts.c: collective.fabric.* from what the crew and its ranks left. */
 int fabric_facts(struct shk_facts *facts, const struct shk_job *job,

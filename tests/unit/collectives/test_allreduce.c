@@ -357,9 +357,54 @@ static int slow_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to
     return shared_put(wire, peer, from, to, bytes, index);
 }
 
+static const struct shk_wire_ops slow_ops = {.put = slow_put, .progress = shared_progress};
+
+static int work_roofline(struct shk_job *job, void *arg, struct shk_error *err)
+{
+    struct shk_heap heap = world.heap;
+    struct shared_wire self = {.region = world.region, .flags = world.flags};
+    int rc = 0;
+
+    (void)arg;
+    heap.base = world.region + shk_job_rank(job) * heap.bytes;
+    rc = shk_wire_init(&self.wire, &slow_ops, job, &heap, world.layout.indices, err);
+    if (rc == 0) {
+        rc = shk_roofline_run(&self.wire, (size_t)1 << 20, UINT64_C(5000000000),
+                              shk_job_result(job, shk_job_rank(job)));
+    }
+    shk_wire_fini(&self.wire);
+    return rc;
+}
+
+Test(roofline, slow_puts_show, .timeout = 120)
+{
+    struct shk_crew crew = {.name = "test", .work = work_roofline, .deadline_ms = 60000};
+    struct shk_crew_result result;
+    struct shk_roofline *roof = NULL;
+    struct shk_error err = {{0}};
+    struct shk_job *job = NULL;
+
+    tuned.slow_above = 65536;
+    world_make(3);
+    cr_assert_eq(shk_job_create(&job, 3, sizeof(*roof), &err), 0);
+    cr_assert_eq(shk_crew_run(&crew, job, &result, &err), 0, "%s", err.text);
+    cr_assert_eq(result.outcome, SHK_CREW_OK, "%s", result.reason.text);
+    roof = shk_job_result(job, 1);
+    cr_assert_eq(roof->rows, 3, "64 KiB, 256 KiB, 1 MiB");
+    cr_expect_gt(roof->latency_us, 0.0);
+    cr_expect_gt(shk_roofline_bandwidth(roof, 65536), 0.0);
+    /* Two puts of 3 ms each, at best. */
+    cr_expect_lt(shk_roofline_bandwidth(roof, 262144), 262144 / 3e6);
+    cr_expect_eq(shk_roofline_bandwidth(roof, 200000), roof->row[0].bandwidth);
+    cr_expect_eq(shk_roofline_bandwidth(roof, 65535), 0.0);
+    cr_expect_arr_eq(roof, shk_job_result(job, 2), sizeof(*roof), "ranks disagree");
+    shk_crew_result_clear(&result);
+    shk_job_destroy(job);
+    world_clear(3);
+}
+
 static int work_tune(struct shk_job *job, void *arg, struct shk_error *err)
 {
-    static const struct shk_wire_ops ops = {.put = slow_put, .progress = shared_progress};
     struct shk_heap heap = world.heap;
     struct shared_wire self = {.region = world.region, .flags = world.flags};
     struct shk_tune tune = {0};
@@ -367,7 +412,7 @@ static int work_tune(struct shk_job *job, void *arg, struct shk_error *err)
     int rc = 0;
 
     heap.base = world.region + shk_job_rank(job) * heap.bytes;
-    rc = shk_wire_init(&self.wire, &ops, job, &heap, world.layout.indices, err);
+    rc = shk_wire_init(&self.wire, &slow_ops, job, &heap, world.layout.indices, err);
     if (rc == 0) {
         rc = shk_tune_run(&self.wire, 4, 65536, *budget, &tune);
     }

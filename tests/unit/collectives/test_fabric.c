@@ -57,6 +57,32 @@ static long long wrong_elements(const struct shk_facts *facts)
     return wrong;
 }
 
+/* From 64 KiB, in steps of four; an efficiency where there is a bandwidth to compare with. */
+static void expect_roofline(const struct shk_facts *facts, unsigned ranks)
+{
+    json_t *roof = shk_facts_get_object(facts, "collective.fabric.roofline");
+    json_t *sizes = json_object_get(roof, "sizes");
+    json_t *row = NULL;
+    size_t i = 0;
+
+    if (ranks == 1) {
+        cr_expect_null(roof, "nobody to put to");
+        return;
+    }
+    cr_assert_not_null(roof);
+    cr_expect_gt(json_real_value(json_object_get(roof, "latency_us")), 0.0);
+    cr_expect_eq(json_array_size(sizes), 1);
+    row = json_array_get(sizes, 0);
+    cr_expect_eq(json_integer_value(json_object_get(row, "bytes")), 65536);
+    cr_expect_gt(json_real_value(json_object_get(row, "bandwidth")), 0.0);
+    json_array_foreach(shk_facts_get_array(facts, "collective.fabric.sizes"), i, row)
+    {
+        bool large = json_integer_value(json_object_get(row, "bytes")) >= 65536;
+
+        cr_expect_eq(json_object_get(row, "efficiency") != NULL, large);
+    }
+}
+
 static void expect_ok(const struct shk_facts *facts, unsigned ranks, const char *what)
 {
     struct shk_sweep_row rows[SHK_SWEEP_MAX];
@@ -80,6 +106,9 @@ static void expect_ok(const struct shk_facts *facts, unsigned ranks, const char 
     cr_expect_str_neq(text(facts, "collective.fabric.version"), "");
     cr_expect_str_neq(text(facts, "collective.fabric.domain"), "");
     cr_expect_str_neq(text(facts, "collective.fabric.protocol"), "");
+    cr_expect_str_eq(text(facts, "collective.fabric.hmem.status"), "na");
+    cr_expect_not_null(strstr(text(facts, "collective.fabric.hmem.reason"), "FI_HMEM"));
+    expect_roofline(facts, ranks);
 }
 
 static const struct combination {
