@@ -2,7 +2,7 @@
 that did not pass while the file was whole."""
 import collections, os, pathlib, re, shutil, subprocess, time
 from concurrent.futures import ThreadPoolExecutor
-from support import CAPTURES, Case, main, run
+from support import CAPTURES, FAKES, Case, main, run
 
 CAPTURE = "slingshot-amd"
 SLOW_S = 20  # a loaded machine; a hang would be the probes' deadline of 5 s and more
@@ -121,6 +121,31 @@ class Files(Case):
     def died(self, process, key):
         row = [f for f in self.json_of(process)["findings"] if (f["id"], f["setting"]) == key][0]
         return row.get("observed") in ("crashed", "timeout", "memory", "exited")
+
+    def refused(self, part, fault):
+        """The healthy capture, in which reads of these files fail."""
+        env = {"LD_PRELOAD": str(FAKES / "files" / "libshk-files.so"), "FAKE_FILES_PATH": part,
+               "FAKE_FILES_FAULT": fault,
+               "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        start = time.monotonic()
+        p = run("--sysroot", self.tree, "--transport", "none", "--timeout", "3", "--format", "json", env=env)
+        return p, time.monotonic() - start
+
+    def test_reads_that_fail_or_never_return(self):
+        healthy = rows(self.json_of(self.judge(self.tree)))
+        for part in ("proc/sys/kernel/numa_balancing", "proc/self/mountinfo", "sys/devices/pci", "sys/devices/virtual/kfd",
+                     "proc/cmdline", "os-release"):
+            for fault in ("EIO", "EACCES", "hang"):
+                with self.subTest(f"{fault} {part}"):
+                    p, took = self.refused(part, fault)
+                    self.assertIn(p.returncode, (0, 1), p.stderr[:300])
+                    self.assertLess(took, SLOW_S)
+                    now = rows(self.json_of(p))
+                    worse = [k for k, v in now.items() if v == {"pass"} and k in healthy and "pass" not in healthy[k]]
+                    self.assertEqual(worse, [])
+                    if fault == "hang":
+                        died = [f for f in self.json_of(p)["findings"] if f.get("observed") == "timeout"]
+                        self.assertTrue(died, "no row says that a probe hung")
 
     def test_damaged_files(self):
         scratch = self.scratch()
