@@ -36,12 +36,11 @@ static double runs_number(const json_t *row, const char *member)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Points (bytes, member) of a run; rows of a second data type, which start again at small sizes,
+/* Points (bytes, member) of rows; those of a second data type, which start again at small sizes,
  * are left to the table. */
-static struct shk_plot_point *runs_points(const struct shk_run *run, const char *member,
-                                          size_t *count_p)
+static struct shk_plot_point *runs_points(json_t *sizes, const char *member, size_t *count_p)
 {
-    json_t *sizes = shk_run_array(run, "sizes"), *row;
+    json_t *row;
     struct shk_plot_point *points = calloc(json_array_size(sizes) + 1, sizeof *points);
     size_t i, n = 0;
     json_array_foreach(sizes, i, row)
@@ -55,36 +54,51 @@ static struct shk_plot_point *runs_points(const struct shk_run *run, const char 
     return points;
 }
 
+struct runs_lines {
+    struct shk_plot_line line[RUNS_LINES];
+    char *labels[RUNS_LINES];
+    size_t count;
+};
+
+static void runs_line(struct runs_lines *lines, struct shk_strbuf *out, json_t *sizes,
+                      const char *member, char *label)
+{
+    size_t n = 0;
+    struct shk_plot_point *points = runs_points(sizes, member, &n);
+    out->failed |= !points || !label;
+    if (!points || !label || !n || lines->count == RUNS_LINES) {
+        free(points);
+        free(label);
+        return;
+    }
+    lines->labels[lines->count] = label;
+    lines->line[lines->count++] = (struct shk_plot_line){
+        .label = label, .points = points, .count = n, .expected = strcmp(member, "bandwidth") == 0};
+}
+
 static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, const char *title,
                       const char *member, const char *unit)
 {
-    struct shk_plot_line lines[RUNS_LINES];
-    char *labels[RUNS_LINES];
-    size_t count = 0;
-    for (size_t i = 0; i < model->runs_count && count < RUNS_LINES; i++) {
+    struct runs_lines lines = {.count = 0};
+    for (size_t i = 0; i < model->runs_count && lines.count < RUNS_LINES; i++) {
         const struct shk_run *run = &model->runs[i];
-        size_t n = 0;
-        struct shk_plot_point *points = runs_points(run, member, &n);
-        labels[count] = shk_strf("%s on %s", run->transport, run->node);
-        out->failed |= !points || !labels[count];
-        lines[count] = (struct shk_plot_line){
-            .label = labels[count] ? labels[count] : "", .points = points, .count = n};
-        count += points && n;
-        if (!(points && n)) {
-            free(points);
-            free(labels[count]);
-        }
+        json_t *roof = json_object_get(shk_run_object(run, "roofline"), "sizes");
+        runs_line(&lines, out, shk_run_array(run, "sizes"), member,
+                  shk_strf("%s on %s", run->transport, run->node));
+        if (roof && strcmp(member, "busbw") == 0)
+            runs_line(&lines, out, roof, "bandwidth",
+                      shk_strf("expected: plain puts, %s on %s", run->transport, run->node));
     }
     struct shk_plot plot = {.title = title,
                             .x_label = "message size",
                             .y_label = unit,
                             .x_text = runs_bytes,
-                            .lines = lines,
-                            .count = count};
+                            .lines = lines.line,
+                            .count = lines.count};
     shk_plot_svg(out, &plot);
-    for (size_t i = 0; i < count; i++) {
-        free((void *)lines[i].points);
-        free(labels[i]);
+    for (size_t i = 0; i < lines.count; i++) {
+        free((void *)lines.line[i].points);
+        free(lines.labels[i]);
     }
 }
 

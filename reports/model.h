@@ -69,7 +69,8 @@ size_t shk_model_cause(const struct shk_report *report, const struct shk_finding
 /* Members of a run; text NULL and int -1 when absent. */
 const char *shk_run_text(const struct shk_run *run, const char *member);
 long long shk_run_int(const struct shk_run *run, const char *member);
-json_t *shk_run_array(const struct shk_run *run, const char *member); /* borrowed or NULL */
+json_t *shk_run_object(const struct shk_run *run, const char *member); /* borrowed or NULL */
+json_t *shk_run_array(const struct shk_run *run, const char *member);  /* borrowed or NULL */
 bool shk_run_ok(const struct shk_run *run);
 
 /* "all-reduce over fabric, 2 ranks, provider tcp;ofi_rxm, domain eth0, libfabric 1.17.0". */

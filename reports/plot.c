@@ -95,7 +95,8 @@ static void plot_axes(struct shk_strbuf *out, const struct shk_plot *plot,
 static void plot_line(struct shk_strbuf *out, const struct shk_plot_line *line,
                       const struct plot_frame *f, unsigned color)
 {
-    shk_strbuf_printf(out, "<g class=\"line%u\"><title>", color);
+    shk_strbuf_printf(out, "<g class=\"line%u%s\"><title>", color,
+                      line->expected ? " expected" : "");
     shk_escape_html(out, line->label);
     shk_strbuf_puts(out, "</title><polyline points=\"");
     for (size_t i = 0; i < line->count; i++)
@@ -103,7 +104,7 @@ static void plot_line(struct shk_strbuf *out, const struct shk_plot_line *line,
             shk_strbuf_printf(out, "%.1f,%.1f ", plot_x(f, line->points[i].x),
                               plot_y(f, line->points[i].y));
     shk_strbuf_puts(out, "\"/>");
-    for (size_t i = 0; i < line->count; i++)
+    for (size_t i = 0; i < line->count && !line->expected; i++)
         if (plot_is_drawable(&line->points[i]))
             shk_strbuf_printf(
                 out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"><title>%g</title></circle>",

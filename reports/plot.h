@@ -3,6 +3,7 @@
 #define SHK_REPORTS_PLOT_H
 
 #include "core/strbuf.h"
+#include <stdbool.h>
 
 struct shk_plot_point {
     double x, y; /* points with x or y not above 0 are left out */
@@ -12,6 +13,7 @@ struct shk_plot_line {
     const char *label; /* raw text */
     const struct shk_plot_point *points;
     size_t count;
+    bool expected; /* dashed, without points */
 };
 
 struct shk_plot {

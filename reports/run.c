@@ -26,6 +26,14 @@ long long shk_run_int(const struct shk_run *run, const char *member)
     return value;
 }
 
+json_t *shk_run_object(const struct shk_run *run, const char *member)
+{
+    char *key = run_key(run, member);
+    json_t *object = key ? shk_facts_get_object(run->facts, key) : NULL;
+    free(key);
+    return object;
+}
+
 json_t *shk_run_array(const struct shk_run *run, const char *member)
 {
     char *key = run_key(run, member);

@@ -130,8 +130,8 @@ static const char *html_tick(double x, char *buf, size_t size)
 Test(html, plot_leaves_out_what_has_no_logarithm)
 {
     static const struct shk_plot_point points[] = {{4, 0}, {8, 1}, {16, -3}, {0, 5}, {32, 10}};
-    static const struct shk_plot_line line = {"a<b", points, 5};
-    static const struct shk_plot_line none = {"none", points, 1};
+    static const struct shk_plot_line line = {"a<b", points, 5, false};
+    static const struct shk_plot_line none = {"none", points, 1, false};
     struct shk_plot plot = {"t", "x", "y", html_tick, &line, 1};
     struct shk_strbuf out = SHK_STRBUF_INIT;
     shk_plot_svg(&out, &plot);
@@ -142,4 +142,23 @@ Test(html, plot_leaves_out_what_has_no_logarithm)
     shk_plot_svg(&out, &plot);
     cr_expect_eq(out.len, 0, "nothing to draw, nothing drawn");
     shk_strbuf_free(&out);
+}
+
+Test(html, expected_bandwidth_is_a_dashed_line)
+{
+    struct sample s;
+    sample_failing(&s);
+    char *text = sample_render(&s, "html");
+    cr_expect_null(strstr(text, "line1 expected"), "nothing is expected");
+    free(text);
+    shk_facts_present(s.facts[0], "collective.fabric.roofline",
+                      json_loads("{\"latency_us\": 1, \"sizes\": [{\"bytes\": 4096, "
+                                 "\"bandwidth\": 5.5}, {\"bytes\": 65536, \"bandwidth\": 11}]}",
+                                 0, NULL),
+                      NULL, "test");
+    text = sample_render(&s, "html");
+    cr_expect_eq(html_count(text, "<g class=\"line1 expected\">"), 1, "bandwidth only");
+    cr_expect_not_null(strstr(text, "expected: plain puts, fabric on nid001234"));
+    free(text);
+    sample_free(&s);
 }
