@@ -211,11 +211,11 @@ static void svg_one(const struct topo *topo, const char *node, size_t nodes, voi
     shk_escape_html(page->out, node);
     if (nodes > 1)
         shk_strbuf_printf(page->out, " and %zu more like it", nodes - 1);
-    shk_strbuf_printf(
-        page->out,
-        "</p>\n<svg class=\"topology\" role=\"img\" aria-label=\"Topology of %zu GPUs "
-        "and %zu NICs\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\">\n",
-        topo->gpu_count, topo->nic_count, s.width, s.height, s.width);
+    shk_strbuf_printf(page->out,
+                      "</p>\n<div class=\"scroll\"><svg class=\"topology\" role=\"img\" "
+                      "aria-label=\"Topology of %zu GPUs "
+                      "and %zu NICs\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\">\n",
+                      topo->gpu_count, topo->nic_count, s.width, s.height, s.width);
     svg_nodes(&s);
     svg_rails(&s);
     svg_links(&s);
@@ -223,7 +223,7 @@ static void svg_one(const struct topo *topo, const char *node, size_t nodes, voi
         svg_box(&s, s.gpu_x[i], s.gpu_y, "gpu", &topo->gpus[i]);
     for (size_t i = 0; i < topo->nic_count; i++)
         svg_box(&s, s.nic_x[i], s.nic_y, "nic", &topo->nics[i]);
-    shk_strbuf_puts(page->out, "</svg>\n");
+    shk_strbuf_puts(page->out, "</svg></div>\n");
 }
 
 void shk_topo_html(struct shk_strbuf *out, const struct shk_model *model)
