@@ -10,6 +10,7 @@ struct library {
     const char *version, *path, *names, *params;
     const char *provider; /* libfabric provider that this reader stands for */
     bool plugin;
+    bool partial; /* not every name is among the strings: compilers put short ones into code */
 };
 
 static const struct library libraries[] = {
@@ -55,22 +56,26 @@ static const struct library libraries[] = {
      .title = "Neuron runtime",
      .version = "neuron.version",
      .path = "neuron.path",
-     .names = "neuron.env_names"},
+     .names = "neuron.env_names",
+     .partial = true},
     {.name = "hsa",
      .title = "HSA runtime",
      .version = "hsa.version",
      .path = "hsa.path",
-     .names = "hsa.env_names"},
+     .names = "hsa.env_names",
+     .partial = true},
     {.name = "hip",
      .title = "HIP runtime",
      .version = "hip.version",
      .path = "hip.path",
-     .names = "hip.env_names"},
+     .names = "hip.env_names",
+     .partial = true},
     {.name = "miopen",
      .title = "MIOpen",
      .version = "miopen.version",
      .path = "miopen.path",
-     .names = "miopen.env_names"},
+     .names = "miopen.env_names",
+     .partial = true},
 };
 
 static const struct shk_name_family families[] = {
@@ -198,7 +203,8 @@ static enum shk_reads library_reads(const struct shk_facts *facts, const struct 
         if (lib->params ? param_listed(list, name) : shk_array_has(list, name, false))
             return SHK_READS_YES;
         /* Not every variable of the core goes through its parameter list: trust the row there. */
-        if (!lib->params || lib->provider || !reader)
+        bool complete = lib->params ? lib->provider || !reader : !lib->partial;
+        if (complete)
             return SHK_READS_NO;
         *asked_p = false;
     }

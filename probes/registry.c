@@ -31,6 +31,7 @@ static const struct shk_probe *const probes[] = {
     &shk_probe_cuda,
     &shk_probe_nvservices,
     &shk_probe_nccl,
+    &shk_probe_runtimes,
     &shk_probe_verbs,
     /* derived: a plugin is judged against the NCCL that would load it */
     &shk_probe_plugin,

@@ -24,6 +24,7 @@ extern const struct shk_probe shk_probe_kfd;
 extern const struct shk_probe shk_probe_launcher;
 extern const struct shk_probe shk_probe_libfabric;
 extern const struct shk_probe shk_probe_nccl;
+extern const struct shk_probe shk_probe_runtimes;
 extern const struct shk_probe shk_probe_nvml;
 extern const struct shk_probe shk_probe_cuda;
 extern const struct shk_probe shk_probe_nvservices;

@@ -20,12 +20,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum part { CATALOGUE, ENVIRONMENT, NCCL, LIBFABRIC, CHECKS, DIAGNOSIS, PARTS };
+enum part { CATALOGUE, ENVIRONMENT, LIBRARIES, LIBFABRIC, CHECKS, DIAGNOSIS, PARTS };
 
 static const char *const titles[PARTS] = {
-    [CATALOGUE] = "catalogue",   [ENVIRONMENT] = "environment, files, paths",
-    [NCCL] = "names in libnccl", [LIBFABRIC] = "start of libfabric itself",
-    [CHECKS] = "all checks",     [DIAGNOSIS] = "diagnosis",
+    [CATALOGUE] = "catalogue",
+    [ENVIRONMENT] = "environment, files, paths",
+    [LIBRARIES] = "names in the libraries",
+    [LIBFABRIC] = "start of libfabric itself",
+    [CHECKS] = "all checks",
+    [DIAGNOSIS] = "diagnosis",
 };
 
 struct result {
@@ -144,7 +147,8 @@ static void audit(const json_t *doc, struct result *result)
     run_probe("paths", host, facts);
     at[ENVIRONMENT + 1] = cpu_ms();
     run_probe("nccl", host, facts);
-    at[NCCL + 1] = cpu_ms();
+    run_probe("runtimes", host, facts);
+    at[LIBRARIES + 1] = cpu_ms();
     run_probe("libfabric", host, facts);
     at[LIBFABRIC + 1] = cpu_ms();
     shk_facts_freeze(facts);

@@ -274,6 +274,35 @@ Test(env, environment_wins_over_the_file)
     shk_findings_destroy(findings);
 }
 
+/* The strings of some libraries do not hold every name that they read. */
+Test(env, a_name_that_is_not_listed)
+{
+    static const struct {
+        const char *facts, *name;
+        enum shk_verdict verdict;
+    } rows[] = {
+        {"'nvshmem.path': '/x', 'nvshmem.version': '3.8.0', 'nvshmem.env_names': "
+         "['NVSHMEM_DEBUG'], ",
+         "NVSHMEM_QP_DEPTH", SHK_WARN},
+        {"'nvshmem.path': '/x', 'nvshmem.version': '3.8.0', 'nvshmem.env_names': "
+         "['NVSHMEM_QP_DEPTH'], ",
+         "NVSHMEM_QP_DEPTH", SHK_PASS},
+        {"'hsa.path': '/x', 'hsa.env_names': ['HSA_XNACK'], 'hsa.version': {'state': 'failed', "
+         "'reason': 'x'}, ",
+         "HSA_ENABLE_SDMA", SHK_PASS},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *json = shk_strf("%s'env.%s': '1'", rows[i].facts, rows[i].name);
+        struct shk_findings *findings = support_run(support_config(), "single-node", json);
+        const struct shk_finding *f = support_find(findings, "env.value", rows[i].name);
+        char *text = f ? support_text(f) : NULL;
+        cr_expect(f && f->verdict == rows[i].verdict, "%s", text ? text : rows[i].name);
+        free(text);
+        free(json);
+        shk_findings_destroy(findings);
+    }
+}
+
 /* NVSHMEM 3.6 and later: the other way round. */
 Test(env, the_nvshmem_file_wins_over_the_environment)
 {
