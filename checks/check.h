@@ -33,6 +33,12 @@ const struct shk_check *const *shk_checks(size_t *count_p);
 int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *findings,
                    struct shk_error *err) SHK_MUST_CHECK;
 
+/* Compares the nodes of a job: what must agree and does not is a row of family "nodes" that names
+ * the nodes outside the majority. What may differ is config/diff/. */
+int shk_checks_compare(const struct shk_config *config, const struct shk_facts *const *facts,
+                       size_t nodes, struct shk_findings *findings,
+                       struct shk_error *err) SHK_MUST_CHECK;
+
 /* Chooses the profile whose signals weigh most in the facts (at least 2); "single-node" when none
  * does. *why_p: one line that says which signals hit (free()). */
 const struct shk_profile *shk_profile_detect(const struct shk_config *config,

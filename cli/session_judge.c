@@ -67,6 +67,9 @@ static int judge_all(struct shk_session *session, struct shk_error *err)
         ctx.facts = session->facts[i];
         rc = judge_folded(session, &ctx, i, &fold, err);
     }
+    if (!rc)
+        rc = shk_checks_compare(session->config, (const struct shk_facts *const *)session->facts,
+                                session->nodes, session->findings, err);
     shk_findings_fold_free(fold);
     return rc;
 }

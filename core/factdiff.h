@@ -21,7 +21,8 @@ enum shk_diff_class {
 struct shk_diff_rule {
     const char *path;
     enum shk_diff_class differs;
-    int percent; /* SHK_DIFF_NOISE */
+    int percent;     /* SHK_DIFF_NOISE */
+    bool fails_jobs; /* nodes of one job that differ here cannot work together */
     const char *why;
     const char *place;
 };

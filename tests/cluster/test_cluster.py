@@ -1,0 +1,173 @@
+"""One run over three hosts of a real Slurm: healthy, and with one fault planted at a time. The right host
+must be named, within the deadline, with exit code 1. Usage: test_cluster.py BINARY"""
+import json, os, pathlib, re, shutil, signal, subprocess, sys, tempfile, time, unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+BINARY = pathlib.Path(sys.argv.pop(1)).resolve()
+DEADLINE = 24
+SKIP = 77
+
+
+def missing():
+    """Why the hosts cannot be made here; None when they can."""
+    if os.geteuid() != 0:
+        return "not root"
+    for tool in ("ip", "srun", "slurmctld", "slurmd", "munged", "unshare", "nsenter"):
+        if not shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
+            return f"no {tool}"
+    probe = subprocess.run(["unshare", "--net", "--uts", "--mount", "true"], capture_output=True, text=True)
+    return f"no namespaces: {probe.stderr.strip()}" if probe.returncode else None
+
+
+class Cluster(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="shkc-", dir="/tmp"))
+        cls.state = cls.dir / "slurm"
+        subprocess.run([HERE / "hosts.sh", "up", cls.state, "3"], check=True, timeout=90)
+
+    @classmethod
+    def tearDownClass(cls):
+        subprocess.run([HERE / "hosts.sh", "down", cls.state], timeout=60)
+        shutil.rmtree(cls.dir, ignore_errors=True)
+
+    def start(self, *args, sizes="4:64K", wrap=None):
+        """srun of two ranks on each host; wrap: shell lines that run before it on every host."""
+        self.out, self.err = self.dir / "report.json", self.dir / "err"
+        self.out.unlink(missing_ok=True)
+        command = [str(BINARY), "run", "-v", "--timeout", str(DEADLINE), "--sizes", sizes, "--format", "json",
+                   "-o", str(self.out), *args]
+        if wrap:
+            command = ["sh", "-c", wrap + '\nexec "$@"', "sh", *command]
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "FI_", "NCCL", "PMI"))}
+        with open(self.err, "w") as err:
+            self.began = time.monotonic()
+            self.process = subprocess.Popen(
+                [HERE / "hosts.sh", "run", self.state, "srun", "--mpi=pmix", "-N3", "--ntasks-per-node=2", *command],
+                stdout=subprocess.DEVNULL, stderr=err, env=env)
+        self.addCleanup(self.process.kill)
+
+    def wait_for(self, text):
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit and self.process.poll() is None:
+            if text in self.err.read_text():
+                return
+            time.sleep(0.02)
+        self.fail(f"never came to {text!r}: " + self.err.read_text()[-2000:])
+
+    def finish(self, code):
+        self.process.wait(timeout=2 * DEADLINE + 30)
+        took = time.monotonic() - self.began
+        self.assertTrue(self.out.exists(), self.err.read_text()[-2000:])
+        report = json.loads(self.out.read_text())
+        if code is not None:
+            self.assertEqual(self.process.returncode, code, self.err.read_text()[-2000:])
+        self.assertLess(took, DEADLINE + 30, "ended long after its deadline")
+        return report
+
+    def row(self, report, setting, verdict):
+        rows = [f for f in report["findings"] if f["setting"] == setting]
+        self.assertTrue(rows, f"no row {setting}")
+        found = [f for f in rows if f["verdict"] == verdict]
+        self.assertTrue(found, f"{setting}: " + json.dumps(rows)[:1500])
+        return found[0]
+
+    def ranks_of(self, host):
+        """Process ids of shakedown on a host, oldest first: supervisors, then workers."""
+        pids = subprocess.run(["ip", "netns", "pids", host], capture_output=True, text=True).stdout.split()
+        mine = [p for p in pids if self.name_of(p) == BINARY.name[:15]]
+        return [int(p) for p in sorted(mine, key=int)]
+
+    @staticmethod
+    def name_of(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+        except OSError:
+            return ""
+
+    def test_healthy(self):
+        self.start()
+        report = self.finish(0)
+        row = self.row(report, "all-reduce (fabric)", "pass")
+        self.assertIn("6 ranks over tcp", row["observed"])
+        self.row(report, "ranks", "pass")
+        self.row(report, "facts", "pass")
+        bad = [f for f in report["findings"] if f["verdict"] in ("warn", "fail") and f["family"] == "nodes"]
+        self.assertEqual(bad, [])
+
+    def test_killed_rank(self):
+        self.start(sizes="4:64M")
+        self.wait_for("fabric: allreduce 64 B")
+        os.kill(self.ranks_of("shk2")[-1], signal.SIGKILL)
+        row = self.row(self.finish(1), "all-reduce (fabric)", "fail")
+        self.assertEqual(row["nodes"], ["shk2"])
+        self.assertIn("SIGKILL", row["why"])
+
+    def test_killed_supervisor(self):
+        self.start(sizes="4:64M")
+        self.wait_for("fabric: allreduce 64 B")
+        os.kill(self.ranks_of("shk3")[0], signal.SIGKILL)
+        report = self.finish(None)
+        self.assertNotEqual(self.process.returncode, 0)
+        self.assertEqual(self.row(report, "all-reduce (fabric)", "fail")["nodes"], ["shk3"])
+        self.assertEqual(self.row(report, "ranks", "fail")["nodes"], ["shk3"])
+
+    def test_unreachable_host(self):
+        self.start(sizes="4:64M")
+        self.wait_for("fabric: allreduce 64 B")
+        for link in ("mgt0-2", "hsn0-2"):
+            subprocess.run(["ip", "link", "set", link, "down"], check=True)
+        try:
+            limit = time.monotonic() + DEADLINE + 10
+            while not self.out.exists() and time.monotonic() < limit:
+                time.sleep(0.1)
+        finally:
+            for link in ("mgt0-2", "hsn0-2"):
+                subprocess.run(["ip", "link", "set", link, "up"], check=True)
+        report = self.finish(None)
+        self.assertNotEqual(self.process.returncode, 0)
+        self.assertEqual(self.row(report, "all-reduce (fabric)", "fail")["nodes"], ["shk2"])
+        self.assertEqual(self.row(report, "ranks", "fail")["nodes"], ["shk2"])
+
+    def test_rank_that_never_starts(self):
+        self.start(wrap='[ "$SLURM_PROCID" != 5 ] || exec sleep 15')
+        report = self.finish(None)
+        self.assertNotEqual(self.process.returncode, 0)
+        row = self.row(report, "ranks", "fail")
+        self.assertEqual(row["nodes"], ["shk3"])
+        self.assertIn("rank 5 on shk3: it never came", row["observed"])
+
+    def test_fabric_link_down(self):
+        subprocess.run(["ip", "link", "set", "hsn0-2", "down"], check=True)
+        try:
+            self.start(wrap="export FI_TCP_IFACE=hsn0")
+            report = self.finish(1)
+        finally:
+            subprocess.run(["ip", "link", "set", "hsn0-2", "up"], check=True)
+        self.row(report, "all-reduce (fabric)", "fail")
+        rows = [f for f in report["findings"] if f["setting"].startswith("net.ifaces[hsn0]")]
+        self.assertTrue(rows)
+        self.assertEqual({tuple(f["nodes"]) for f in rows}, {("shk2",)})
+
+    def test_wrong_interface_on_one_host(self):
+        self.start(wrap='[ "$(hostname)" != shk3 ] || export FI_TCP_IFACE=lo FI_SOCKETS_IFACE=lo')
+        report = self.finish(1)
+        self.assertEqual(self.row(report, "env.FI_TCP_IFACE", "fail")["nodes"], ["shk3"])
+
+    def test_another_libfabric_on_one_host(self):
+        found = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True).stdout
+        path = re.search(r"libfabric\.so\.1 .*=> (\S+)", found).group(1)
+        (self.dir / "lib").mkdir(exist_ok=True)
+        shutil.copy(path, self.dir / "lib" / "libfabric.so.1")
+        self.start(wrap=f'[ "$(hostname)" != shk1 ] || export LD_LIBRARY_PATH={self.dir}/lib')
+        report = self.finish(1)
+        self.assertEqual(self.row(report, "fabric.path", "fail")["nodes"], ["shk1"])
+
+
+if __name__ == "__main__":
+    why = missing()
+    if why:
+        print(f"skipped: hosts cannot be made here: {why}")
+        sys.exit(SKIP)
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
+    unittest.main()
