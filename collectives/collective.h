@@ -58,9 +58,8 @@ const struct shk_transport *const *shk_transports(size_t *count_p);
  *                              efficiency: busbw by the roofline, where there is one
  *   collective.<t>.roofline    {latency_us, sizes: [{bytes, bandwidth}]} of plain puts between the
  *                              same ranks (fabric only)
- *   collective.<t>.hmem.status "na": device memory was not what the ranks added up; .reason (fabric
- *                              only)
- *   collective.<t>.evidence    [text]: what proves the path
+ *   collective.<t>.hmem        {status: "na", reason}: device memory was not what the ranks added
+ * up (fabric only) collective.<t>.evidence    [text]: what proves the path
  *   collective.<t>.ranks_state [{rank, pid, host, phase, status}] */
 
 #endif

@@ -119,9 +119,9 @@ static void facts_hmem(struct facts_out *out, const struct shk_job *job)
 {
     char *why = facts_published(job, FABRIC_HMEM);
 
-    facts_text(out, FACTS_PREFIX "hmem.status", "na");
-    facts_text(out, FACTS_PREFIX "hmem.reason",
-               why != NULL ? why : "no rank got as far as opening a provider");
+    facts_json(out, FACTS_PREFIX "hmem",
+               json_pack("{s:s, s:s}", "status", "na", "reason",
+                         why != NULL ? why : "no rank got as far as opening a provider"));
     free(why);
 }
 

@@ -76,7 +76,8 @@ class Theirs:
         btl = {"shm": "self,vader", "tcp": "self,tcp"}[transport]
         run = ["mpirun", "-np", ranks, "--mca", "pml", "ob1", "--mca", "btl", btl]
         run += ["--bind-to", "core"] if ranks <= os.cpu_count() and not spaces else ["--bind-to", "none"]
-        run += ["--oversubscribe"] if ranks > os.cpu_count() else []
+        if ranks > os.cpu_count():  # of two hosts that share one machine, MPI would not notice
+            run += ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
         if spaces:
             agent = scratch / "agent"
             agent.write_text(AGENT.format(name=spaces[1]))

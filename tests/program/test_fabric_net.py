@@ -127,21 +127,21 @@ class FabricNet(unittest.TestCase):
         self.assertEqual(max(row["bytes"] for row in result["sizes"]), most)
 
     def test_one_to_sixteen_ranks(self):
-        for ranks in (1, 3, 6, 11, 16):
+        for ranks in (1, 3, 6, 16):
             with self.subTest(ranks=ranks):
-                self.allreduce(ranks, "shm", 32768)
+                self.allreduce(ranks, "shm", 8192)
 
     @unittest.skipUnless(HOSTS, "needs root and network namespaces")
     def test_uneven_ranks_per_host(self):
         with hosts() as (spaces, _):
             for deal in ("001", "01111"):
                 with self.subTest(deal=deal):
-                    self.allreduce(len(deal), "tcp", 262144, *[spaces[int(i)] for i in deal])
+                    self.allreduce(len(deal), "tcp", 65536, *[spaces[int(i)] for i in deal])
 
     @unittest.skipUnless(HOSTS and os.path.exists("/dev/net/tun"), "needs root, namespaces and tun")
     def test_loss_and_delay(self):
         with hosts(delay=0.002, loss=0.01) as (spaces, relay):
-            self.allreduce(2, "tcp", 65536, *spaces)
+            self.allreduce(2, "tcp", 16384, *spaces)
             self.assertGreater(relay.dropped, 0, f"nothing was lost of {relay.carried} packets")
 
     def test_rank_stopped_for_two_seconds(self):
