@@ -26,6 +26,8 @@ struct shk_options {
     enum shk_fail_on fail_on;
     const char *sysroot;
     const char *config_dir;
+    const char *capture_dir;
+    bool verbatim;
     long timeout_s; /* of one probe, and of the whole collective */
     long ranks;
     const char *transport;

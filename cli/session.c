@@ -7,6 +7,7 @@
 #include "collectives/collective.h"
 #include "collectives/world.h"
 #include "core/host.h"
+#include "core/record.h"
 #include "core/strbuf.h"
 #include "probes/probe.h"
 #include "reports/report.h"
@@ -144,6 +145,15 @@ static void session_progress(const char *text, void *arg)
     shk_progress(text, session->options->verbose > 0);
 }
 
+static int session_capture(struct shk_host *host, const struct shk_options *o,
+                           const struct shk_facts *facts, struct shk_error *err)
+{
+    int rc = shk_record_finish(host, facts, shk_probes_is_library_fact, err);
+    if (!rc && !o->verbatim)
+        rc = shk_record_scrub(o->capture_dir, err);
+    return rc;
+}
+
 static int session_probe(void *arg, struct shk_facts **facts_p, struct shk_error *err)
 {
     struct shk_session *session = arg;
@@ -159,8 +169,14 @@ static int session_probe(void *arg, struct shk_facts **facts_p, struct shk_error
     if (rc)
         return rc;
     session->live = shk_host_is_live(host);
+    if (o->capture_dir && (rc = shk_record_begin(host, o->capture_dir, err))) {
+        shk_host_close(host);
+        return rc;
+    }
     struct shk_facts *facts = shk_facts_create();
     rc = facts ? shk_probes_run(host, &how, facts, err) : shk_error_sys(err, ENOMEM, "facts");
+    if (!rc && o->capture_dir)
+        rc = session_capture(host, o, facts, err);
     shk_host_close(host);
     if (rc)
         shk_facts_destroy(facts);
@@ -240,7 +256,9 @@ int shk_session_gather(struct shk_session *session)
     bool root = session->world && shk_world_role(session->world) == SHK_WORLD_ROOT;
     int rc = root ? session_gather_world(session, &err) : session_gather_here(session, &err);
     if (rc)
-        return session_fail(&err, session->options->sysroot ? SHK_EXIT_USAGE : SHK_EXIT_INTERNAL);
+        return session_fail(&err, session->options->sysroot || session->options->capture_dir
+                                      ? SHK_EXIT_USAGE
+                                      : SHK_EXIT_INTERNAL);
     return SHK_EXIT_OK;
 }
 

@@ -55,6 +55,7 @@ void shk_host_close(struct shk_host *host)
     if (host->fd >= 0)
         close(host->fd);
     json_decref(host->calls);
+    shk_record_close(host->record);
     free(host->root);
     free(host);
     errno = saved;
@@ -109,10 +110,20 @@ int shk_host_open_file(const struct shk_host *host, const char *path, int *fd_p,
     return 0;
 }
 
-int shk_host_read(const struct shk_host *host, const char *path, char **data_p, size_t *len_p,
-                  struct shk_error *err)
+/* What a captured host answered in place of a content: a failure that a tree cannot hold. */
+static int host_captured_error(const struct shk_host *host, const char *path)
 {
-    int fd, rc = shk_host_open_file(host, path, &fd, err);
+    json_t *errors = json_object_get(host->calls, "errors");
+    return (int)json_integer_value(json_object_get(errors, path));
+}
+
+static int host_read(const struct shk_host *host, const char *path, char **data_p, size_t *len_p,
+                     struct shk_error *err)
+{
+    int fd, rc = host_captured_error(host, path);
+    if (rc > 0)
+        return shk_error_sys(err, rc, "%s", path);
+    rc = shk_host_open_file(host, path, &fd, err);
     if (rc)
         return rc;
     struct shk_strbuf sb = SHK_STRBUF_INIT;
@@ -143,9 +154,22 @@ int shk_host_read(const struct shk_host *host, const char *path, char **data_p, 
     if (rc)
         return rc;
     *data_p = data;
-    if (len_p)
-        *len_p = len;
+    *len_p = len;
     return 0;
+}
+
+int shk_host_read(const struct shk_host *host, const char *path, char **data_p, size_t *len_p,
+                  struct shk_error *err)
+{
+    size_t len = 0;
+    int rc = host_read(host, path, data_p, &len, err);
+    if (rc)
+        shk_record_error(host, path, -rc);
+    else
+        shk_record_file(host, path, *data_p, len);
+    if (!rc && len_p)
+        *len_p = len;
+    return rc;
 }
 
 /* Formats a path; NULL when out of memory. */
@@ -278,10 +302,10 @@ int shk_host_list(const struct shk_host *host, char ***names_p, size_t *count_p,
     HOST_PATH(path, pathf);
     if (!path)
         return shk_error_sys(err, ENOMEM, "%s", pathf);
-    int rc = 0;
-    int fd = shk_host_openat(host, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+    int rc = host_captured_error(host, path);
+    int fd = rc ? -1 : shk_host_openat(host, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
     if (fd < 0) {
-        rc = shk_error_sys(err, errno, "%s", path);
+        rc = shk_error_sys(err, rc ? rc : errno, "%s", path);
     } else {
         DIR *dir = fdopendir(fd);
         if (!dir) {
@@ -294,6 +318,10 @@ int shk_host_list(const struct shk_host *host, char ***names_p, size_t *count_p,
             closedir(dir);
         }
     }
+    if (rc)
+        shk_record_error(host, path, -rc);
+    else
+        shk_record_list(host, path, *names_p);
     free(path);
     return rc;
 }
@@ -321,6 +349,7 @@ int shk_host_readlink(const struct shk_host *host, char **target_p, struct shk_e
         rc = shk_error_sys(err, e, "%s", path);
     } else {
         buf[n] = '\0';
+        shk_record_link(host, path);
         char *target = strdup(buf);
         if (target)
             *target_p = target;
@@ -355,6 +384,8 @@ int shk_host_stat(const struct shk_host *host, const char *path, struct stat *st
     close(fd);
     if (!rc && !host->live)
         host_apply_node(host, path, st);
+    if (!rc)
+        shk_record_stat(host, path, st);
     return rc;
 }
 

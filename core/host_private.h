@@ -10,7 +10,17 @@ struct shk_host {
     int fd; /* O_PATH of the root */
     bool live;
     json_t *calls; /* .shakedown/hostcalls.json of a capture; NULL when live or missing */
+    struct shk_record *record; /* where reads are written down; NULL: nowhere */
 };
+
+/* core/record.c: notes of what was read; nothing happens without a record. */
+void shk_record_file(const struct shk_host *host, const char *path, const char *data, size_t len);
+void shk_record_list(const struct shk_host *host, const char *path, char *const *names);
+void shk_record_link(const struct shk_host *host, const char *path);
+void shk_record_stat(const struct shk_host *host, const char *path, const struct stat *st);
+void shk_record_error(const struct shk_host *host, const char *path, int errnum);
+void shk_record_asked(const struct shk_host *host, const char *variable);
+void shk_record_close(struct shk_record *record);
 
 /* open() below the root; returns the descriptor or -1 with errno. */
 int shk_host_openat(const struct shk_host *host, const char *path, int flags);

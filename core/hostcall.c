@@ -269,6 +269,7 @@ int shk_host_load_calls(struct shk_host *host, struct shk_error *err)
 const char *shk_host_getenv(const struct shk_host *host, const char *name)
 {
     const char *value = host->live || !hostcall_is_own(name) ? getenv(name) : NULL;
+    shk_record_asked(host, name);
     if (!value && !host->live)
         value = json_string_value(json_object_get(json_object_get(host->calls, "environ"), name));
     return value;

@@ -39,6 +39,9 @@ struct shk_probe {
 /* The ordered list; *count_p entries. */
 const struct shk_probe *const *shk_probes(size_t *count_p);
 
+/* Is this a fact of a library, which a replay of a capture cannot ask? */
+bool shk_probes_is_library_fact(const char *key);
+
 struct shk_probe_options {
     bool quick;
     unsigned deadline_ms;                           /* caps each probe's own; 0: none */

@@ -72,8 +72,9 @@ static void run_mark_missing(struct shk_facts *facts, const struct shk_probe *pr
             shk_facts_failed(facts, *key, "shakedown", "%s", reason);
 }
 
-/* What a captured library answered stands against "this is a capture, I could not ask". */
-static void run_keep_known(const struct shk_facts *facts, json_t *doc)
+/* What a captured library answered stands against "this is a capture, I could not ask"; in a tree
+ * that was recorded, which has no libraries, against everything. */
+static void run_keep_known(const struct shk_facts *facts, json_t *doc, bool recorded)
 {
     json_t *table = json_object_get(doc, "facts"), *entry;
     const char *key;
@@ -82,18 +83,22 @@ static void run_keep_known(const struct shk_facts *facts, json_t *doc)
     json_object_foreach_safe(table, tmp, key, entry)
     {
         const char *state = json_string_value(json_object_get(entry, "state"));
-        if (state && strcmp(state, "failed") == 0 && shk_facts_get(facts, key, &known) &&
-            known.state != SHK_FACT_FAILED)
+        bool library = recorded && shk_probes_is_library_fact(key);
+        if (((state && strcmp(state, "failed") == 0) || library) &&
+            shk_facts_get(facts, key, &known) && (library || known.state != SHK_FACT_FAILED))
             json_object_del(table, key);
     }
 }
 
-static int run_absorb(struct shk_facts *facts, const struct shk_probe *probe,
+static int run_absorb(struct shk_facts *facts, const struct run_unit *unit,
                       struct shk_isolate_result *result)
 {
+    const struct shk_probe *probe = unit->probe;
     struct shk_facts *mine = NULL;
     struct shk_error why = {""};
-    run_keep_known(facts, result->result);
+    bool recorded =
+        !shk_host_is_live(unit->host) && shk_host_exists(unit->host, "/.shakedown/recorded");
+    run_keep_known(facts, result->result, recorded);
     int rc = result->result ? shk_facts_from_json(&mine, result->result, &why) : 0;
     if (rc) {
         result->outcome = SHK_CHILD_FAILED;
@@ -186,7 +191,7 @@ static int run_phase(enum shk_phase phase, const struct shk_host *host,
     if (!rc)
         rc = shk_isolate_run(jobs, results, n, 0, err);
     for (size_t i = 0; i < n && !rc; i++) {
-        rc = run_absorb(facts, units[i].probe, &results[i]);
+        rc = run_absorb(facts, &units[i], &results[i]);
         if (rc)
             shk_error_sys(err, -rc, "%s", units[i].probe->name);
     }
