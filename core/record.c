@@ -147,7 +147,7 @@ static bool record_walk(const struct shk_host *host, const char *path, bool nofo
         if (got < 0)
             continue;
         target[got] = '\0';
-        if (++links > RECORD_LINKS)
+        if (++links > RECORD_LINKS || record_is_private(real))
             return false;
         record_folders(host->record, real);
         if (symlinkat(target, host->record->fd, real) != 0 && errno != EEXIST)
@@ -180,14 +180,23 @@ int shk_record_put(const struct shk_record *record, const char *name, const char
     return rc ? shk_error_sys(err, -rc, "capture %s/%s", record->dir, name) : 0;
 }
 
+/* The daemons that the replay has to find again. */
+static bool record_is_daemon(const char *comm)
+{
+    static const char *const names[] = {"nv-fabricmanage", "nvidia-imex", "nvidia-persiste"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(comm, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 void shk_record_file(const struct shk_host *host, const char *path, const char *data, size_t len)
 {
-    static const char daemon_mark[] = "nv"; /* nv-fabricmanager, nvidia-imex, … */
     char real[PATH_MAX];
     if (!host->record)
         return;
     if (!record_walk(host, path, false, real) &&
-        !(record_is_private(real) && strncmp(data, daemon_mark, sizeof daemon_mark - 1) == 0))
+        !(record_is_private(real) && record_is_daemon(data)))
         return;
     if (shk_record_put(host->record, real, data, len, NULL) != 0)
         record_log(host->record, "E %d %s", EIO, path);
