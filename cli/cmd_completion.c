@@ -59,7 +59,7 @@ static void bash_reply(FILE *out, struct completion_value v)
         fputs("\" -- \"$cur\"))", out);
     }
     if (v.kind == COMPLETION_FILE)
-        fputs("; COMPREPLY+=($(compgen -f -- \"$cur\"))" + (v.words || v.list ? 0 : 2), out);
+        fprintf(out, "%sCOMPREPLY+=($(compgen -f -- \"$cur\"))", v.words || v.list ? "; " : "");
     else if (v.kind == COMPLETION_DIR)
         fputs("COMPREPLY=($(compgen -d -- \"$cur\"))", out);
     else if (v.kind == COMPLETION_NOTHING)

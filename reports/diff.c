@@ -8,6 +8,7 @@
 #include "reports/utf8.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@
 
 /* Characters of one side. */
 enum { DIFF_CLIP = 200, DIFF_MD_CLIP = 600, DIFF_WIDTH = 100 };
+/* What a GitHub comment holds, with room for a greeting; as reports/md.c. */
+enum { DIFF_MD_LIMIT = 65000 };
 
 static void diff_fold(struct shk_strbuf *out, const json_t *names)
 {
@@ -119,8 +122,9 @@ static void diff_table_row(struct shk_table *table, const json_t *row, bool node
     shk_strbuf_free(&path);
 }
 
-/* NULL: out of memory. */
-static struct shk_table *diff_table(const struct shk_diff *diff, struct shk_strbuf *status)
+/* The first `most` rows; *left_p are left out. NULL: out of memory. */
+static struct shk_table *diff_table(const struct shk_diff *diff, size_t most, size_t *left_p,
+                                    struct shk_strbuf *status)
 {
     struct shk_table *table =
         shk_table_create(diff_columns, sizeof diff_columns / sizeof *diff_columns);
@@ -131,9 +135,12 @@ static struct shk_table *diff_table(const struct shk_diff *diff, struct shk_strb
         shk_table_destroy(table);
         return NULL;
     }
+    size_t all = json_array_size(rows);
+    *left_p = all > most ? all - most : 0;
     json_array_foreach(rows, i, row)
     {
-        diff_table_row(table, row, shk_diff_pairs(diff) > 1, status);
+        if (i < most)
+            diff_table_row(table, row, shk_diff_pairs(diff) > 1, status);
     }
     json_decref(rows);
     if (shk_table_status(table))
@@ -145,6 +152,7 @@ static int diff_term(const struct shk_diff_input *input, const struct shk_diff *
                      const struct shk_report_options *options, FILE *out)
 {
     struct shk_strbuf text = SHK_STRBUF_INIT, raw = SHK_STRBUF_INIT;
+    size_t left;
     struct shk_table_view view = {
         .style = {.color = options->color, .unicode = options->unicode},
         .width = options->width ? options->width : DIFF_WIDTH,
@@ -159,7 +167,7 @@ static int diff_term(const struct shk_diff_input *input, const struct shk_diff *
     diff_alone(&raw, input, diff);
     shk_text_clean(&text, shk_strbuf_text(&raw), raw.len,
                    SHK_CLEAN_LINES | (options->unicode ? 0 : SHK_CLEAN_ASCII));
-    struct shk_table *table = diff_table(diff, &text);
+    struct shk_table *table = diff_table(diff, SIZE_MAX, &left, &text);
     if (!table || raw.failed)
         text.failed = true;
     if (table && shk_table_rows(table)) {
@@ -182,27 +190,46 @@ static void diff_md_line(struct shk_strbuf *text, struct shk_strbuf *raw, const 
     shk_strbuf_free(raw);
 }
 
+static void diff_md_text(struct shk_strbuf *text, const struct shk_diff_input *input,
+                         const struct shk_diff *diff, size_t most)
+{
+    struct shk_strbuf raw = SHK_STRBUF_INIT;
+    size_t left = 0;
+    diff_summary(&raw, diff);
+    diff_md_line(text, &raw, "**");
+    shk_strbuf_puts(&raw, "A and B are ");
+    diff_sides(&raw, input);
+    diff_md_line(text, &raw, "");
+    diff_alone(&raw, input, diff);
+    if (raw.len)
+        diff_md_line(text, &raw, "");
+    struct shk_table *table = diff_table(diff, most, &left, text);
+    if (!table)
+        text->failed = true;
+    else if (shk_table_rows(table))
+        shk_table_md(table, DIFF_MD_CLIP, text);
+    shk_table_destroy(table);
+    if (left)
+        shk_strbuf_printf(text,
+                          "\n%zu more rows are left out; attach all of them with `-o "
+                          "diff.json`.\n",
+                          left);
+    shk_strbuf_puts(text, "\n");
+    shk_escape_md_block(text, "sh", input->command);
+}
+
+/* As many rows as fit into a comment. */
 static int diff_md(const struct shk_diff_input *input, const struct shk_diff *diff,
                    const struct shk_report_options *options, FILE *out)
 {
-    struct shk_strbuf text = SHK_STRBUF_INIT, raw = SHK_STRBUF_INIT;
-    (void)options;
-    diff_summary(&raw, diff);
-    diff_md_line(&text, &raw, "**");
-    shk_strbuf_puts(&raw, "A and B are ");
-    diff_sides(&raw, input);
-    diff_md_line(&text, &raw, "");
-    diff_alone(&raw, input, diff);
-    if (raw.len)
-        diff_md_line(&text, &raw, "");
-    struct shk_table *table = diff_table(diff, &text);
-    if (!table)
-        text.failed = true;
-    else if (shk_table_rows(table))
-        shk_table_md(table, DIFF_MD_CLIP, &text);
-    shk_table_destroy(table);
-    shk_strbuf_puts(&text, "\n");
-    shk_escape_md_block(&text, "sh", input->command);
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    size_t limit = options->limit ? options->limit : DIFF_MD_LIMIT;
+    for (size_t most = 4096;; most /= 2) {
+        diff_md_text(&text, input, diff, most);
+        if (text.failed || text.len <= limit || most <= 1)
+            break;
+        shk_strbuf_free(&text);
+    }
     int rc = shk_format_write(&text, out);
     shk_strbuf_free(&text);
     return rc;

@@ -88,6 +88,27 @@ Test(diff, formats_say_the_same)
     shk_facts_destroy(b);
 }
 
+Test(diff, markdown_fits_a_comment)
+{
+    struct shk_facts *a = diff_facts("x"), *b = diff_facts("x");
+    char key[32], value[300];
+    for (int i = 0; i < 2000; i++) {
+        snprintf(key, sizeof key, "env.A%c%c%c", 'A' + i % 26, 'A' + i / 26 % 26, 'A' + i / 676);
+        memset(value, 'a' + i % 26, sizeof value - 1);
+        value[sizeof value - 1] = '\0';
+        shk_facts_text(a, key, value, "");
+        shk_facts_int(b, key, i, NULL, "");
+    }
+    char *text = diff_render("md", a, b, false);
+    cr_expect_lt(strlen(text), 65001);
+    cr_expect_gt(strlen(text), 20000);
+    cr_expect_eq(strncmp(text, "**2000 differences**", 20), 0);
+    cr_expect_not_null(strstr(text, " more rows are left out"));
+    free(text);
+    shk_facts_destroy(a);
+    shk_facts_destroy(b);
+}
+
 static const struct {
     const char *row, *a, *b;
 } diff_cases[] = {
