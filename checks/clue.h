@@ -3,6 +3,7 @@
 #define SHK_CHECKS_CLUE_H
 
 #include "checks/check.h"
+#include "checks/row.h"
 
 struct shk_clue {
     const char *key; /* of the cause; borrowed from the catalogue */
@@ -47,5 +48,10 @@ const char *shk_log_env(const struct shk_facts *facts, const char *name);
 
 /* Are there logs at all? */
 bool shk_log_given(const struct shk_facts *facts);
+
+/* Sets verdict, evidence and reason of a row about a variable from what the logs show; false when
+ * they show nothing, the row is then unchanged. */
+bool shk_log_judge(const struct shk_check_context *ctx, const char *name, const char *value,
+                   struct shk_row *row);
 
 #endif

@@ -1,6 +1,7 @@
 /* Every variable that is set: is it read, is its value right, does it fit node and profile? One row
  * per variable; the worst opinion wins. */
 #include "checks/env.h"
+#include "checks/clue.h"
 #include "checks/grammar.h"
 #include "checks/readers.h"
 #include "checks/resolve.h"
@@ -380,6 +381,8 @@ static void judge_case(struct env_case *c, struct shk_findings *findings)
         judge_profiled(c);
     else
         judge_unknown(c);
+    if (c->decided && c->best.verdict == SHK_PASS)
+        shk_log_judge(c->ctx, c->name, c->value, &c->best);
     if (c->decided)
         shk_row_end(findings, &c->best);
 }

@@ -65,6 +65,7 @@ static const struct shk_check *const checks[] = {
     &shk_check_env_value,
     &shk_check_env_profile,
     &shk_check_env_audit,
+    &shk_check_log_setting,
 };
 
 const struct shk_check *const *shk_checks(size_t *count_p)

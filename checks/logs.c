@@ -1,0 +1,106 @@
+/* What logs prove or refute about settings: the evidence "log" of the matrix. */
+#include "checks/clue.h"
+#include "checks/coded.h"
+#include "checks/env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The first signature that was seen and has `name` in its list; *place_p: where (free()). */
+static const struct shk_signature *seen_for(const struct shk_check_context *ctx, const char *name,
+                                            bool refutes, char **place_p)
+{
+    size_t count;
+    const struct shk_signature *sigs = shk_config_signatures(ctx->config, &count);
+    for (size_t i = 0; i < count; i++) {
+        const char *const *list = refutes ? sigs[i].refutes : sigs[i].proves;
+        if (!list || !shk_list_has(list, name))
+            continue;
+        *place_p = shk_log_place(ctx->facts, sigs[i].id);
+        if (*place_p)
+            return &sigs[i];
+    }
+    return NULL;
+}
+
+/* Does a process of the log say that it has read the variable with this value? */
+static bool was_read(const struct shk_facts *facts, const char *name, const char *value)
+{
+    json_t *tuple;
+    size_t i;
+    json_array_foreach(json_object_get(shk_log_seen(facts, "nccl-env-read"), "captures"), i, tuple)
+    {
+        const char *read = shk_member_text(tuple, "name"), *got = shk_member_text(tuple, "value");
+        if (read && got && strcmp(read, name) == 0 && strcmp(got, value) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A refutation counts more than a proof: a fallback is printed after the attempt. */
+bool shk_log_judge(const struct shk_check_context *ctx, const char *name, const char *value,
+                   struct shk_row *row)
+{
+    char *place = NULL;
+    if (!shk_log_given(ctx->facts))
+        return false;
+    const struct shk_signature *sig = seen_for(ctx, name, true, &place);
+    if (sig) {
+        shk_row_verdict(row, SHK_WARN, SHK_LOG);
+        shk_row_text(&row->why, "set, and a log shows it without effect: %s (%s)", sig->meaning,
+                     place ? place : "");
+    } else if ((sig = seen_for(ctx, name, false, &place))) {
+        shk_row_verdict(row, SHK_PASS, SHK_LOG);
+        shk_row_text(&row->why, "seen in a log: %s (%s)", sig->meaning, place ? place : "");
+    } else if (was_read(ctx->facts, name, value)) {
+        shk_row_verdict(row, SHK_PASS, SHK_LOG);
+        shk_row_text(&row->why, "a log says that the library has read this value");
+    }
+    free(place);
+    return row->evidence == SHK_LOG;
+}
+
+static void judge_read(const struct shk_check_context *ctx, struct shk_findings *findings,
+                       const char *name)
+{
+    const struct shk_setting *setting = shk_config_setting(ctx->config, name);
+    const char *value = shk_log_env(ctx->facts, name);
+    if (!setting || !value || shk_env_get(ctx->facts, name))
+        return; /* with a fact of its own, env.value has the row */
+    struct shk_row row = shk_row_start(&shk_check_log_setting, name);
+    row.family = setting->family;
+    row.source = setting->source;
+    row.fact = "log.sig.nccl-env-read";
+    shk_row_text(&row.observed, "%s (from a log)", value);
+    shk_log_judge(ctx, name, value, &row);
+    shk_row_end(findings, &row);
+}
+
+static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    json_t *tuples = json_object_get(shk_log_seen(ctx->facts, "nccl-env-read"), "captures");
+    for (size_t i = 0; i < json_array_size(tuples); i++) {
+        const char *name = shk_member_text(json_array_get(tuples, i), "name");
+        bool again = false;
+        for (size_t j = 0; name && j < i && !again; j++) {
+            const char *before = shk_member_text(json_array_get(tuples, j), "name");
+            again = before && strcmp(before, name) == 0;
+        }
+        if (name && !again)
+            judge_read(ctx, findings, name);
+    }
+}
+
+const struct shk_check shk_check_log_setting = {
+    .id = "log.setting",
+    .family = "environment",
+    .title = "Settings that a log shows: read, in effect, or without effect",
+    .eval = eval,
+    .doc =
+        "Facts: log.sig.*, env.*.\n"
+        "Of the variables that the processes of a log say they have read, those that the "
+        "environment does not tell get a row here; the rows of the others (env.value) take their "
+        "evidence from the log. PASS when a line shows the setting read or in effect, WARN when "
+        "a line shows that it had none; which lines do is data (config/signatures: proves, "
+        "refutes).",
+};
