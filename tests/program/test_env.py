@@ -1,5 +1,5 @@
 """The environment audit from the outside: captures, misspellings, and what to export instead."""
-import re, subprocess
+import json, re, subprocess
 from support import CAPTURES, Case, main, run
 
 SLINGSHOT = ("--sysroot", CAPTURES / "slingshot-amd")
@@ -75,6 +75,17 @@ class Env(Case):
 
     def test_env_of_a_healthy_capture_changes_nothing(self):
         self.assertEqual(self.commands(run("env", *SLINGSHOT).stdout), [])
+
+    def test_every_variable_of_the_catalogue_is_captured(self):
+        names = [line.split()[0] for line in run("list", "settings").stdout.splitlines()]
+        names = [n for n in names if re.fullmatch(r"[A-Z][A-Z0-9_]+", n) and not n.startswith(("CONFIG_", "RLIMIT_", "LD_"))]
+        names += ["SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION", "LMOD_SYSTEM_NAME", "NERSC_HOST", "CLUSTER_NAME", "PBS_O_HOST"]
+        self.assertGreater(len(names), 1000)
+        capture = self.scratch()
+        (capture / ".shakedown").mkdir()
+        (capture / ".shakedown" / "hostcalls.json").write_text(json.dumps({"environ": {n: "1" for n in names}}))
+        facts = json.loads(run("probe", "--sysroot", capture, "--quick").stdout)["facts"]
+        self.assertEqual([n for n in names if "env." + n not in facts], [])
 
     def test_secrets_do_not_leave(self):
         secret = {"SLURM_JWT": "eyJsecretvalue", "FI_CXI_COLL_MCAST_TOKEN": "987654321012", "NCCL_NOTE_PASSWORD": "pa55wordpa55",
