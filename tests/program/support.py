@@ -1,5 +1,5 @@
 """Shared by the test_*.py files here: run the program, keep its output, check what it says."""
-import json, os, pathlib, shutil, subprocess, sys, tempfile, unittest
+import json, os, pathlib, shutil, subprocess, sys, tempfile, time, unittest
 
 BINARY = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
@@ -31,8 +31,17 @@ def run(*args, env=None, stdin=subprocess.DEVNULL, **kw):
 
 
 def own_shm():
-    """Names in /dev/shm but for those of other tests that run beside this one (Criterion's, Open MPI's)."""
-    return {n for n in os.listdir("/dev/shm") if not n.startswith(("bxfi_", "vader_segment", "sm_segment", "shk-fuzz"))}
+    """Names in /dev/shm but for those of Criterion's tests, which run beside this one."""
+    return {n for n in os.listdir("/dev/shm") if not n.startswith(("bxfi_", "shk-fuzz"))}
+
+
+def left_behind(before):
+    """Names in /dev/shm that were not there before and that stay; those of programs beside us go with them."""
+    left, until = own_shm() - before, time.monotonic() + 15
+    while left and time.monotonic() < until:
+        time.sleep(0.1)
+        left &= own_shm()
+    return left
 
 
 class Case(unittest.TestCase):

@@ -1,6 +1,6 @@
 """The all-reduce itself, and ranks that die, stop or find no provider."""
 import os, re, signal, subprocess, time
-from support import BASE_ENV, BINARY, Case, main, own_shm, run
+from support import BASE_ENV, BINARY, Case, left_behind, main, own_shm, run
 
 
 class Ranks(Case):
@@ -67,7 +67,7 @@ class Ranks(Case):
         before = own_shm()
         self.hurt(signal.SIGKILL, 40)
         time.sleep(0.5)
-        self.assertEqual(own_shm() - before, set())
+        self.assertEqual(left_behind(before), set())
         left = subprocess.run(["pgrep", "-f", f"{BINARY} bench"], capture_output=True, text=True).stdout
         self.assertEqual(left, "")
 
