@@ -4,6 +4,8 @@ static const struct shk_command commands[] = {
     {.name = "run",
      .arguments = "",
      .options = "profile format output fail-on sysroot config timeout ranks transport provider "
+                "healthy-nodes "
+                "bad-nodes "
                 "sizes quick trust-libraries log anonymize verbose",
      .doc = "probe this node, run a real all-reduce, judge, report",
      .run = shk_cmd_run},
@@ -14,7 +16,8 @@ static const struct shk_command commands[] = {
      .run = shk_cmd_probe},
     {.name = "check",
      .arguments = "FACTS...",
-     .options = "profile format output fail-on config env log anonymize verbose",
+     .options =
+         "profile format output fail-on config env log anonymize healthy-nodes bad-nodes verbose",
      .min_args = 1,
      .max_args = SHK_LIST_MAX,
      .doc = "judge saved facts of one or many nodes, offline",

@@ -35,6 +35,7 @@ struct shk_options {
     const char *sizes;
     size_t min_bytes, max_bytes; /* from sizes */
     const char *shell;
+    const char *healthy_nodes, *bad_nodes; /* files to write */
     bool quick, anonymize, all, trust_libraries;
     long verbose;
     bool help, version;

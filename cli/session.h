@@ -70,6 +70,9 @@ int shk_session_judge(struct shk_session *session);
 /* Renders to every -o, or to stdout. Returns the exit code of the whole run. */
 int shk_session_report(struct shk_session *session);
 
+/* Writes the lists of --healthy-nodes and --bad-nodes. Returns an enum shk_exit. */
+int shk_session_node_files(const struct shk_session *session);
+
 /* The other ranks of the launcher end, with this exit code. */
 void shk_session_leave(struct shk_session *session, int code);
 

@@ -78,5 +78,7 @@ int shk_session_report(struct shk_session *session)
     }
     if (!outputs->count)
         worst = report_one(session, &report, NULL);
+    int rc = shk_session_node_files(session);
+    worst = rc > worst ? rc : worst;
     return worst ? worst : report_exit(session->options, &report.coverage);
 }

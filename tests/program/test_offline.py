@@ -1,5 +1,5 @@
 """Saved facts give the same matrix as the live run, and are judged without touching the host."""
-import shutil, subprocess
+import json, shutil, subprocess
 from support import BASE_ENV, BINARY, CAPTURES, Case, main, run
 
 
@@ -55,6 +55,30 @@ class Offline(Case):
         report = self.json_of(run("check", *(d / f"{i}.json" for i in range(3)), "--format", "json"))
         nodes = {n for f in report["findings"] for n in f.get("nodes") or []}
         self.assertEqual(nodes, {"nid005010", "nid005011", "nid005012"})
+
+
+class NodeFiles(Case):
+    """--healthy-nodes and --bad-nodes in Slurm's notation."""
+
+    def check(self, facts):
+        d = self.scratch()
+        paths = []
+        for name, memlock in facts.items():
+            path = d / f"{name}.json"
+            path.write_text(json.dumps({"schema": "shakedown.facts/1", "facts": {
+                "host.name": name, "limits.memlock": {"soft": memlock, "hard": memlock}}}))
+            paths.append(str(path))
+        p = run("check", *paths, "--profile", "generic-ib", "--healthy-nodes", str(d / "good"), "--bad-nodes",
+                str(d / "bad"))
+        return p.returncode, (d / "good").read_text(), (d / "bad").read_text()
+
+    def test_odd_node(self):
+        facts = {f"nid{i:03}": -1 for i in range(1, 8)}
+        facts["nid004"] = 65536
+        self.assertEqual(self.check(facts), (1, "nid[001-003,005-007]\n", "nid004\n"))
+
+    def test_all_good(self):
+        self.assertEqual(self.check({"a1": -1, "a2": -1}), (0, "a[1-2]\n", ""))
 
 
 main()
