@@ -2,6 +2,35 @@
 
 #include <string.h>
 
+/* Device nodes of hardware that is on the bus and was not passed into the container. */
+static const struct {
+    const char *kind, *fact, *node;
+    bool nic;
+} container_nodes[] = {
+    {"gpu-nvidia", "dev.nvidia0", "/dev/nvidia*", false},
+    {"gpu-amd", "dev.kfd", "/dev/kfd", false},
+    {"neuron", "dev.neuron0", "/dev/neuron*", false},
+    {"mlx5", "dev.infiniband/uverbs0", "/dev/infiniband", true},
+    {"efa", "dev.infiniband/uverbs0", "/dev/infiniband", true},
+    {"cxi", "dev.cxi0", "/dev/cxi*", true},
+};
+
+/* Names of the nodes that are hidden; true when a NIC's is among them. */
+static bool hidden_nodes(const struct shk_facts *facts, struct shk_strbuf *names)
+{
+    bool nic = false;
+    for (size_t i = 0; i < sizeof container_nodes / sizeof *container_nodes; i++) {
+        char *key = shk_strf("pci.count.%s", container_nodes[i].kind);
+        bool there = key && shk_facts_get_int(facts, key, 0) > 0;
+        free(key);
+        if (!there || shk_look(facts, container_nodes[i].fact, NULL) != SHK_LOOK_ABSENT)
+            continue;
+        shk_strbuf_printf(names, "%s%s", names->len ? ", " : "", container_nodes[i].node);
+        nic |= container_nodes[i].nic;
+    }
+    return nic;
+}
+
 static void eval_container(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_start(&shk_check_container, "container");
@@ -19,10 +48,20 @@ static void eval_container(const struct shk_check_context *ctx, struct shk_findi
         shk_row_na(findings, &row, "not in a container");
         return;
     }
-    shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-    shk_row_text(&row.observed, "%s", kind);
-    shk_row_text(&row.why, "limits, /dev/shm, devices and libraries below are those of the "
-                           "container, not of the host");
+    struct shk_strbuf names = SHK_STRBUF_INIT;
+    bool nic = hidden_nodes(ctx->facts, &names);
+    shk_row_verdict(&row, nic ? SHK_WARN : SHK_PASS, SHK_EFFECT);
+    shk_row_text(&row.observed, names.len ? "%s, without %s" : "%s", kind, shk_strbuf_text(&names));
+    shk_row_text(&row.why, nic ? "the NICs are on the bus, but the container has no device to use "
+                                 "them: traffic goes over TCP"
+                               : "limits, /dev/shm, devices and libraries below are those of the "
+                                 "container, not of the host");
+    if (nic) {
+        row.diagnosis = "rdma-device-not-in-container";
+        shk_row_text(&row.expected, "the device nodes of the NICs");
+        shk_row_text(&row.fix, "--device=/dev/infiniband or /dev/cxi*, with --ulimit memlock=-1");
+    }
+    shk_strbuf_free(&names);
     shk_row_end(findings, &row);
 }
 
@@ -31,8 +70,9 @@ const struct shk_check shk_check_container = {
     .family = "container",
     .title = "Whether this is a container, and of which kind",
     .eval = eval_container,
-    .doc = "Fact: host.container.\nWhat a container hides is judged where it matters: devices, "
-           "limits, /dev/shm, providers.",
+    .doc = "Facts: host.container, pci.count.*, dev.<node>.\nNICs on the bus without their device "
+           "nodes in the container are WARN. Whatever else a container hides is judged where it "
+           "matters: accelerators, limits, /dev/shm, providers.",
 };
 
 /* "4(x2),3" -> does it name different counts? */

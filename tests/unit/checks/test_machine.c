@@ -241,6 +241,20 @@ static const struct machine_case {
     {"huge pages not asked for", "kernel.hugepages", "vm.nr_hugepages",
      "'hugepages.2048': {'total': 0, 'free': 0}", SHK_NA, NULL},
 
+    {"container with its NICs", "container.kind", "container",
+     "'host.container': 'docker', 'pci.count.mlx5': 8, 'dev.infiniband/uverbs0': {'rw': true}",
+     SHK_PASS, "docker"},
+    {"container that hides its NICs", "container.kind", "container",
+     "'host.container': 'docker', 'pci.count.mlx5': 8, 'dev.infiniband/uverbs0': {'state': "
+     "'absent'}",
+     SHK_WARN, "docker, without /dev/infiniband"},
+    {"container that hides its GPUs, which is judged elsewhere", "container.kind", "container",
+     "'host.container': 'docker', 'pci.count.gpu-amd': 8, 'dev.kfd': {'state': 'absent'}", SHK_PASS,
+     "docker, without /dev/kfd"},
+    {"container whose devices were not looked at", "container.kind", "container",
+     "'host.container': 'docker', 'pci.count.mlx5': 8, 'dev.infiniband/uverbs0': {'state': "
+     "'failed', 'reason': 'denied'}",
+     SHK_PASS, "docker"},
     {"sysctls", "kernel.sysctl", "sysctls",
      NVIDIA TWO_IFACES "'job.ranks': 64, " SYSCTLS("2", "4096", "0", "65530", "0"), SHK_PASS,
      "5 looked at"},
