@@ -206,8 +206,8 @@ static void conffile_read(struct conffile *c, enum conffile_reader reader, const
     free(text);
 }
 
-/* The home directory as NCCL finds it: the password entry of the user, not $HOME. Users of a
- * directory service have no line in /etc/passwd; for them $HOME is the best guess. */
+/* The home directory as NCCL finds it up to 2.29: the password entry of the user, not $HOME. Users
+ * of a directory service have no line in /etc/passwd; for them $HOME is the best guess. */
 static char *conffile_home(const struct shk_host *host)
 {
     char *text = NULL, *save, *home = NULL;
@@ -244,6 +244,20 @@ static void conffile_read_home(struct conffile *c, enum conffile_reader reader, 
         conffile_read(c, reader, path, NULL);
     else
         conffile_problem(c, name, 0, "the home directory is not known");
+    free(path);
+}
+
+/* From 2.30 on NCCL takes $HOME. Where the two differ, the version decides which file counts. */
+static void conffile_other_home(struct conffile *c, const char *home)
+{
+    const char *other = shk_host_getenv(c->g->host, "HOME");
+    if (!home || !other || *other != '/' || strcmp(home, other) == 0 ||
+        !shk_host_exists(c->g->host, "%s/.nccl.conf", other))
+        return;
+    char *path = shk_strf("%s/.nccl.conf", other);
+    if (path)
+        conffile_problem(c, path, 0, "NCCL 2.30 and later read this file ($HOME), older ones %s/%s",
+                         home, ".nccl.conf");
     free(path);
 }
 
@@ -298,8 +312,10 @@ static void conffile_all(struct conffile *c)
         conffile_problem(c, asked, 0,
                          "NCCL_CONF_FILE is relative: which file that is depends on "
                          "the working directory");
-    else
+    else {
         conffile_read_home(c, CONFFILE_NCCL, home, ".nccl.conf");
+        conffile_other_home(c, home);
+    }
     conffile_read(c, CONFFILE_NCCL, "/etc/nccl.conf", NULL);
     conffile_read_home(c, CONFFILE_RCCL, home, ".rccl.conf");
     conffile_read(c, CONFFILE_RCCL, "/etc/rccl.conf", NULL);

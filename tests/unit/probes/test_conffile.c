@@ -94,6 +94,18 @@ Test(conffile, named_file_replaces_the_one_at_home)
     expect_text("env.file.NCCL_DEBUG", "WARN");
 }
 
+Test(conffile, two_homes)
+{
+    user("{\"HOME\":\"/scratch/u\"}");
+    tree_put("/home/u/.nccl.conf", "NCCL_DEBUG=WARN\n");
+    tree_run(&shk_probe_conffile);
+    expect_absent("env.file_problems");
+    tree_put("/scratch/u/.nccl.conf", "NCCL_DEBUG=INFO\n");
+    tree_run(&shk_probe_conffile);
+    expect_text("env.file.NCCL_DEBUG", "WARN");
+    cr_expect_not_null(strstr(problem_at("/scratch/u/.nccl.conf", 0), "NCCL 2.30"));
+}
+
 /* The last definition wins, blanks and comments go, and files count from the one that is named. */
 Test(conffile, nvshmem)
 {
