@@ -30,11 +30,12 @@ enum gpu_status {
 };
 
 /* CUDA 8 and later, HIP likewise. */
-#define GPU_IPC_BYTES      64
-#define GPU_IPC_LAZY_PEER  1U  /* cuIpcOpenMemHandle: enable access between the GPUs when needed */
-#define GPU_STREAM_FREE    1U  /* does not wait for the default stream */
-#define GPU_CAPTURE_THREAD 1   /* other threads may do as they like meanwhile */
-#define GPU_ATTR_MULTICAST 132 /* CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED */
+#define GPU_IPC_BYTES       64
+#define GPU_IPC_LAZY_PEER   1U  /* cuIpcOpenMemHandle: enable access between the GPUs when needed */
+#define GPU_STREAM_FREE     1U  /* does not wait for the default stream */
+#define GPU_CAPTURE_THREAD  1   /* other threads may do as they like meanwhile */
+#define GPU_ATTR_PROCESSORS 16  /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
+#define GPU_ATTR_MULTICAST  132 /* CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED */
 
 struct gpu_ipc {
     unsigned char bytes[GPU_IPC_BYTES];

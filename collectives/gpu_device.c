@@ -40,6 +40,7 @@ struct device_identity {
     char name[96];
     int32_t ordinal;
     int32_t driver;
+    int32_t processors;
 };
 
 int gpu_fail(struct gpu_rank *g, enum gpu_cause cause, int rc)
@@ -179,6 +180,7 @@ static void device_describe(struct gpu_rank *g, struct device_identity *identity
     snprintf(identity->name, sizeof(identity->name), "%.95s", g->name);
     identity->ordinal = g->ordinal;
     identity->driver = g->driver;
+    identity->processors = g->processors;
 }
 
 static int device_compare(struct gpu_rank *g, const struct device_identity *mine,
@@ -191,6 +193,9 @@ static int device_compare(struct gpu_rank *g, const struct device_identity *mine
 
     for (peer = 0; peer < g->ranks && rc == 0; peer++) {
         rc = shk_job_get(g->job, peer, GPU_KEY_IDENTITY, &theirs, sizeof(theirs), &len, err);
+        if (rc == 0 && theirs.processors < g->processors) {
+            g->processors = theirs.processors;
+        }
         if (rc == 0 && peer != g->rank && strcmp(theirs.host, mine->host) == 0 &&
             strcmp(theirs.pci, mine->pci) == 0) {
             rc = gpu_fail(g, GPU_CAUSE_SAME_GPU,
@@ -263,6 +268,10 @@ static int device_start(struct gpu_rank *g, struct shk_error *err)
     if (rc == 0) {
         rc = gpu_ok(g, api->device_pci(g->pci, (int)sizeof(g->pci), g->device), err,
                     "PCI address of GPU %d", g->ordinal);
+    }
+    if (rc == 0 && g->gpu.vendor == GPU_CUDA &&
+        api->device_attribute(&g->processors, GPU_ATTR_PROCESSORS, g->device) != GPU_SUCCESS) {
+        g->processors = 0;
     }
     return rc;
 }

@@ -12,7 +12,8 @@ static size_t heap_up(size_t value, size_t to)
     return (value + to - 1) / to * to;
 }
 
-void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes, bool slots)
+void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes,
+                     const struct gpu_room *room)
 {
     size_t at = 0;
 
@@ -25,17 +26,22 @@ void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes, bo
     heap->recv = at;
     at += heap->area_bytes + GPU_GUARD_BYTES;
     heap->slots = at;
-    if (slots) {
+    if (room->slots) {
         heap->slot_bytes = 2 * (max_bytes < SHK_GPU_ONESHOT_MAX
                                     ? heap_up(max_bytes + GPU_AREA_SLACK, GPU_GUARD_BYTES)
                                     : SHK_GPU_ONESHOT_MAX);
         at += 2 * ranks * heap->slot_bytes;
     }
+    heap->scratch = at;
+    if (room->push_from != 0 && max_bytes >= room->push_from) {
+        heap->scratch_bytes = heap_up(max_bytes / ranks + 16, GPU_GUARD_BYTES);
+        at += (ranks - 1) * heap->scratch_bytes;
+    }
     at += GPU_GUARD_BYTES;
     heap->bytes = heap_up(at, HEAP_ROUND);
 }
 
-int gpu_heap_agree(struct gpu_rank *g, struct shk_error *err)
+static int heap_agree(struct gpu_rank *g, struct shk_error *err)
 {
     uint64_t mine = g->heap.bytes;
     uint64_t theirs = 0;
@@ -60,11 +66,46 @@ int gpu_heap_agree(struct gpu_rank *g, struct shk_error *err)
     return rc;
 }
 
+/* Least free memory of any rank's GPU. */
+static int heap_free(struct gpu_rank *g, uint64_t *bytes_p, struct shk_error *err)
+{
+    size_t free_bytes = 0;
+    size_t total = 0;
+    int rc =
+        gpu_ok(g, g->gpu.api.memory_info(&free_bytes, &total), err, "memory of GPU %d", g->ordinal);
+
+    *bytes_p = UINT64_MAX - free_bytes;
+    if (rc == 0) {
+        rc = shk_job_barrier(g->job, *bytes_p, bytes_p, NULL, NULL);
+        rc = rc == 0 ? 0 : shk_error_sys(err, -rc, "barrier");
+    }
+    *bytes_p = UINT64_MAX - *bytes_p;
+    return rc;
+}
+
+int gpu_heap_plan(struct gpu_rank *g, bool own, struct shk_error *err)
+{
+    struct gpu_room room = {.slots = own, .push_from = own ? gpu_push_from(g) : 0};
+    size_t max_bytes = g->run->options->max_bytes;
+    uint64_t free_bytes = 0;
+    int rc = 0;
+
+    gpu_heap_layout(&g->heap, g->ranks, max_bytes, &room);
+    if (g->heap.scratch_bytes > 0) {
+        rc = heap_free(g, &free_bytes, err);
+        if (rc == 0 && free_bytes - free_bytes / 8 < g->heap.bytes) {
+            room.push_from = 0;
+            gpu_heap_layout(&g->heap, g->ranks, max_bytes, &room);
+        }
+    }
+    return rc == 0 ? heap_agree(g, err) : rc;
+}
+
 /* Where the guards are, and what they stand behind. */
 static size_t heap_guard(const struct gpu_heap *heap, unsigned i, const char **behind_p)
 {
     static const char *const names[HEAP_GUARDS] = {"control block", "send area", "receive area",
-                                                   "slots", "heap"};
+                                                   "slots and scratch", "heap"};
     size_t at[HEAP_GUARDS];
 
     at[0] = heap->send - GPU_GUARD_BYTES;

@@ -10,18 +10,29 @@
  * peer: below this many bytes times peers one-shot is faster. */
 #define LAUNCH_CROSSOVER ((size_t)512 << 10)
 
-/* One-shot: more blocks only add launch time. Two-shot: fewer leave links idle. */
+/* Push waits for every tile but only ever writes to others, which links do faster than reads: above
+ * this it is ahead. Two H200 over 18 links of NVLink 4, busbw of two-shot and push in GB/s: 276 and
+ * 273 at 8 MiB, 303 and 298 at 16, 332 and 355 at 64, 339 and 361 at 256, 343 and 364 at 1024. */
+#define LAUNCH_PUSH_FROM ((size_t)24 << 20)
+
+/* One-shot: more blocks only add launch time. The others: fewer leave links idle, and all should
+ * run at once, which 132 processors allow. */
 #define LAUNCH_ONESHOT_BLOCKS 64U
-#define LAUNCH_TWOSHOT_BLOCKS 96U
+#define LAUNCH_TWOSHOT_BLOCKS 132U
+#define LAUNCH_PUSH_BLOCKS    132U
 
 static unsigned launch_variant(unsigned ranks)
 {
     return ranks == 2 || ranks == 4 || ranks == 8 ? ranks : 0;
 }
 
-static unsigned launch_unroll(unsigned ranks)
+static unsigned launch_unroll(unsigned ranks, enum gpu_algorithm algorithm)
 {
-    switch (launch_variant(ranks)) {
+    if (algorithm == GPU_PUSH) {
+        return ranks == 2 ? 4 : 2;
+    }
+    switch (algorithm == GPU_ONESHOT ? 1 : launch_variant(ranks)) {
+    case 1: return 1;
     case 2: return 8;
     case 8: return 2;
     default: return 4;
@@ -55,6 +66,11 @@ static int launch_functions(struct gpu_rank *g, struct shk_error *err)
         snprintf(name, sizeof(name), "shk_twoshot_%s_", tag);
         if (rc == 0) {
             rc = launch_function(g, &g->reduce[GPU_TWOSHOT][type], err, name, variant);
+        }
+        snprintf(name, sizeof(name), "shk_push_%s_", tag);
+        if (rc == 0) {
+            rc = launch_function(g, &g->reduce[GPU_PUSH][type], err, name,
+                                 g->ranks == 2 ? "2" : "n");
         }
         if (rc == 0) {
             rc = launch_function(g, &g->fill[type], err, "shk_fill_", tag);
@@ -102,30 +118,56 @@ int gpu_launch(struct gpu_rank *g, void *function, unsigned blocks, unsigned thr
         err, "launch of %s", what);
 }
 
+size_t gpu_push_from(const struct gpu_rank *g)
+{
+    size_t forced = g->run->tweaks->push_from;
+
+    return g->ranks < 2 ? 0 : forced != 0 ? forced : g->ranks == 2 ? LAUNCH_PUSH_FROM : 0;
+}
+
 enum gpu_algorithm gpu_kernel_algorithm(const struct gpu_rank *g, const struct gpu_op *op)
 {
     size_t bytes = op->count * shk_gpu_type_bytes(op->type);
     size_t peers = g->ranks > 1 ? g->ranks - 1 : 1;
 
+    if (g->heap.scratch_bytes > 0 && bytes >= gpu_push_from(g) && ((op->in | op->out) & 15) == 0) {
+        return GPU_PUSH;
+    }
     return bytes * 2 <= g->heap.slot_bytes && bytes * peers <= LAUNCH_CROSSOVER ? GPU_ONESHOT
                                                                                 : GPU_TWOSHOT;
 }
 
-/* The same on every rank: it follows from what all agree on. */
+/* Blocks for so many items, the same on every rank: it follows from what all agree on. */
+static unsigned launch_blocks(const struct gpu_rank *g, size_t items, size_t per_block,
+                              unsigned most, unsigned threads)
+{
+    size_t blocks = (items + per_block - 1) / per_block;
+    size_t at_once =
+        (size_t)g->processors * (2048 / 2 / threads); /* of 2048 threads, 64 registers */
+
+    most = at_once > 0 && at_once < most ? (unsigned)at_once : most;
+    return blocks < 1 ? 1 : blocks > most ? most : (unsigned)blocks;
+}
+
 static void launch_grid(const struct gpu_rank *g, const struct gpu_op *op,
                         enum gpu_algorithm algorithm, unsigned *blocks_p, unsigned *threads_p)
 {
     size_t bytes = op->count * shk_gpu_type_bytes(op->type);
     size_t items = algorithm == GPU_ONESHOT ? (bytes + 7) / 8 : (bytes / 16 + g->ranks) / g->ranks;
-    size_t per = algorithm == GPU_ONESHOT ? 1 : launch_unroll(g->ranks);
+    size_t per = launch_unroll(g->ranks, algorithm);
     unsigned most = algorithm == GPU_ONESHOT ? LAUNCH_ONESHOT_BLOCKS : LAUNCH_TWOSHOT_BLOCKS;
-    size_t blocks = (items + LAUNCH_THREADS * per - 1) / (LAUNCH_THREADS * per);
+    unsigned threads = LAUNCH_THREADS;
 
-    *threads_p = LAUNCH_THREADS;
-    if (algorithm == GPU_ONESHOT && items < LAUNCH_THREADS) {
-        *threads_p = (unsigned)(items + 31) / 32 * 32;
+    if (algorithm == GPU_PUSH) {
+        threads = SHK_GPU_PUSH_THREADS;
+        most = LAUNCH_PUSH_BLOCKS;
+    } else if (algorithm == GPU_ONESHOT && items < LAUNCH_THREADS) {
+        threads = (unsigned)(items + 31) / 32 * 32;
+    } else if (algorithm == GPU_TWOSHOT && items <= most * LAUNCH_THREADS * per) {
+        threads = LAUNCH_THREADS / 2; /* more processors at work */
     }
-    *blocks_p = blocks < 1 ? 1 : blocks > most ? most : (unsigned)blocks;
+    *threads_p = threads;
+    *blocks_p = launch_blocks(g, items, threads * per, most, threads);
 }
 
 int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err)
@@ -137,6 +179,8 @@ int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_er
         .control = g->heap.control,
         .slots = g->heap.slots,
         .slot_bytes = g->heap.slot_bytes,
+        .scratch = g->heap.scratch,
+        .scratch_bytes = g->heap.scratch_bytes,
         .count = op->count,
         .timeout_ns = g->kernel_timeout_ns,
         .rank = g->rank,

@@ -54,10 +54,8 @@ static int peer_exchange(struct gpu_rank *g, struct shk_error *err)
 
 static int peer_memory(struct gpu_rank *g, struct shk_error *err)
 {
-    int rc = 0;
+    int rc = gpu_heap_plan(g, true, err);
 
-    gpu_heap_layout(&g->heap, g->ranks, g->run->options->max_bytes, true);
-    rc = gpu_heap_agree(g, err);
     if (rc == 0) {
         rc = gpu_ok(g, g->gpu.api.alloc(&g->base[g->rank], g->heap.bytes), err,
                     "%zu bytes on GPU %d", g->heap.bytes, g->ordinal);

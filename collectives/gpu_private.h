@@ -45,6 +45,7 @@ struct gpu_heap {
     size_t send, recv; /* first byte after a guard */
     size_t area_bytes; /* of send and of recv */
     size_t slots, slot_bytes;
+    size_t scratch, scratch_bytes; /* of one source rank; 0: no push kernel */
 };
 
 /* Between areas, and after the last: words of this value. */
@@ -54,7 +55,7 @@ struct gpu_heap {
 /* Room beyond the longest message for a start that is off by some elements. */
 #define GPU_AREA_SLACK ((size_t)4096)
 
-enum gpu_algorithm { GPU_ONESHOT, GPU_TWOSHOT, GPU_LIBRARY, GPU_ALGORITHM_COUNT };
+enum gpu_algorithm { GPU_ONESHOT, GPU_TWOSHOT, GPU_PUSH, GPU_LIBRARY, GPU_ALGORITHM_COUNT };
 
 struct gpu_op {
     enum shk_gpu_type type;
@@ -103,12 +104,13 @@ struct gpu_rank {
     unsigned rank, ranks;
     struct gpu_lib gpu;
     int ordinal, device;
-    int driver; /* version */
+    int driver;     /* version */
+    int processors; /* of the smallest GPU of the job, so that all launch the same grid */
     char name[96];
     char pci[32];
     void *stream;
     void *module; /* NULL: no kernels */
-    void *reduce[2][SHK_GPU_TYPE_COUNT];
+    void *reduce[GPU_LIBRARY][SHK_GPU_TYPE_COUNT];
     void *fill[SHK_GPU_TYPE_COUNT];
     void *check[SHK_GPU_TYPE_COUNT];
     void *delay;
@@ -133,14 +135,21 @@ int gpu_ok(struct gpu_rank *g, int status, struct shk_error *err, const char *ca
     SHK_PRINTF(4, 5);
 
 /* gpu_heap.c */
-void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes, bool slots);
-int gpu_heap_agree(struct gpu_rank *g, struct shk_error *err); /* same size on every rank */
+struct gpu_room {
+    bool slots;       /* for the one-shot kernel */
+    size_t push_from; /* the push kernel is for messages of so many bytes; 0: none */
+};
+void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes,
+                     const struct gpu_room *room);
+/* Lays out g->heap; own: for our kernels. The same size on every rank, or an error. */
+int gpu_heap_plan(struct gpu_rank *g, bool own, struct shk_error *err);
 int gpu_heap_prepare(struct gpu_rank *g, struct shk_error *err);
 int gpu_heap_guards(struct gpu_rank *g, struct shk_error *err); /* -EILSEQ: damaged */
 
 /* gpu_launch.c */
 const void *shk_kernels_image(size_t *len_p); /* NULL: built without a CUDA compiler */
 int gpu_kernels_load(struct gpu_rank *g, struct shk_error *err);
+size_t gpu_push_from(const struct gpu_rank *g); /* 0: never */
 enum gpu_algorithm gpu_kernel_algorithm(const struct gpu_rank *g, const struct gpu_op *op);
 int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err);
 int gpu_kernel_delay(struct gpu_rank *g, unsigned ms, struct shk_error *err);

@@ -21,6 +21,9 @@
  * data travel with 8 bytes of flags, and there are two sets). */
 #define SHK_GPU_ONESHOT_MAX 1048576
 
+/* Threads of a block of the push kernels, which are compiled for no more. */
+#define SHK_GPU_PUSH_THREADS 1024
+
 enum shk_gpu_type { SHK_GPU_F32, SHK_GPU_F16, SHK_GPU_BF16, SHK_GPU_I32, SHK_GPU_TYPE_COUNT };
 
 /* Why a kernel gave up; in shk_gpu_control.error. */
@@ -43,6 +46,8 @@ struct shk_gpu_control {
     uint32_t pad[59];
     uint32_t start[SHK_GPU_MAX_BLOCKS][SHK_GPU_MAX_RANKS]; /* by block and writing rank */
     uint32_t end[SHK_GPU_MAX_BLOCKS][SHK_GPU_MAX_RANKS];
+    /* Push: epoch in the upper half, tiles sent so far in the lower, which 2^32 tiles would fill. */
+    uint64_t pushed[SHK_GPU_MAX_BLOCKS][SHK_GPU_MAX_RANKS];
 };
 
 /* Arguments of the all-reduce kernels. Offsets count from each rank's base. */
@@ -52,6 +57,8 @@ struct shk_gpu_reduce {
     uint64_t control;                 /* offset of struct shk_gpu_control */
     uint64_t slots;                   /* offset of the one-shot slots */
     uint64_t slot_bytes;              /* of one source rank in one set */
+    uint64_t scratch;                 /* offset of the push kernel's scratch */
+    uint64_t scratch_bytes;           /* of one source rank: a rank's part of the longest message */
     uint64_t count;                   /* elements */
     uint64_t timeout_ns;
     uint32_t rank, ranks;

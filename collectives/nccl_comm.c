@@ -153,10 +153,8 @@ int nccl_comm_memory(struct gpu_rank *g, bool slots, struct shk_error *err)
 {
     const struct nccl_api *api = &g->comm->lib.api;
     void *at = NULL;
-    int rc = 0;
+    int rc = gpu_heap_plan(g, slots, err);
 
-    gpu_heap_layout(&g->heap, g->ranks, g->run->options->max_bytes, slots);
-    rc = gpu_heap_agree(g, err);
     if (rc == 0 && api->alloc != NULL && api->release != NULL) {
         shk_crumb_call("ncclMemAlloc");
         rc = nccl_ok(g, api->alloc(&at, g->heap.bytes), err, "ncclMemAlloc");

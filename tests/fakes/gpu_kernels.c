@@ -80,7 +80,9 @@ static int barrier(const struct shk_gpu_reduce *args, uint32_t epoch, int end)
     return 1;
 }
 
-static void sum_element(const struct shk_gpu_reduce *args, uint32_t type, uint64_t i, void *to)
+/* at[p]: element of rank p. */
+static void sum_element(const struct shk_gpu_reduce *args, uint32_t type, const void *const *at,
+                        void *to)
 {
     size_t bytes = shk_gpu_type_bytes((enum shk_gpu_type)type);
     double sum = 0;
@@ -90,8 +92,7 @@ static void sum_element(const struct shk_gpu_reduce *args, uint32_t type, uint64
     unsigned p = 0;
 
     for (p = 0; p < args->ranks; p++) {
-        sum += shk_gpu_data_number((enum shk_gpu_type)type,
-                                   (const void *)(uintptr_t)(args->base[p] + args->in + i * bytes));
+        sum += shk_gpu_data_number((enum shk_gpu_type)type, at[p]);
     }
     value = (float)sum;
     whole = type == SHK_GPU_I32 ? (int32_t)sum : 0;
@@ -104,6 +105,7 @@ static void sum_element(const struct shk_gpu_reduce *args, uint32_t type, uint64
 }
 
 struct reduce_args {
+    int push;
     uint32_t type;
     struct shk_gpu_reduce args;
 };
@@ -121,28 +123,93 @@ static void reduce_fault(void)
     }
 }
 
-/* Both algorithms: each rank does its part of the elements, everyone writes all the results. The
- * data is read between the barriers, so one-shot in place needs a copy first. */
-static void run_reduce(void *arg)
+/* First element of a rank's part, in whole vectors of 16 bytes as the kernel has it. */
+static uint64_t push_first(const struct reduce_args *reduce, unsigned rank)
 {
-    const struct reduce_args *reduce = arg;
+    uint64_t per = 16 / shk_gpu_type_bytes((enum shk_gpu_type)reduce->type);
+    uint64_t vectors = reduce->args.count / per;
+    uint64_t part = (vectors + reduce->args.ranks - 1) / reduce->args.ranks;
+
+    return (rank * part < vectors ? rank * part : vectors) * per;
+}
+
+static unsigned char *scratch_of(const struct shk_gpu_reduce *args, unsigned at, unsigned from)
+{
+    return (unsigned char *)(uintptr_t)(args->base[at] + args->scratch +
+                                        (from < at ? from : from - 1) * args->scratch_bytes);
+}
+
+/* Everyone's share of everyone's part into scratch; false when a peer does not send. */
+static int push_exchange(const struct reduce_args *reduce, uint32_t epoch)
+{
     const struct shk_gpu_reduce *args = &reduce->args;
-    struct shk_gpu_control *mine = control_of(args, args->rank);
     size_t bytes = shk_gpu_type_bytes((enum shk_gpu_type)reduce->type);
-    uint32_t epoch = mine->epoch + 1;
-    uint64_t first = args->count * args->rank / args->ranks;
-    uint64_t last = args->count * (args->rank + 1) / args->ranks;
+    uint64_t mark = (uint64_t)epoch << 32 | 1;
+    uint64_t start = shk_fake_now_ns();
+    unsigned p = 0;
+
+    for (p = 0; p < args->ranks; p++) {
+        uint64_t first = push_first(reduce, p);
+
+        if (p != args->rank) {
+            memcpy(scratch_of(args, p, args->rank),
+                   (const void *)(uintptr_t)(args->base[args->rank] + args->in + first * bytes),
+                   (push_first(reduce, p + 1) - first) * bytes);
+            __atomic_store_n(&control_of(args, p)->pushed[0][args->rank], mark, __ATOMIC_RELEASE);
+        }
+    }
+    for (p = 0; p < args->ranks; p++) {
+        while (p != args->rank && __atomic_load_n(&control_of(args, args->rank)->pushed[0][p],
+                                                  __ATOMIC_ACQUIRE) != mark) {
+            if (shk_fake_now_ns() - start > args->timeout_ns) {
+                control_of(args, args->rank)->error = SHK_GPU_LATE_DATA;
+                control_of(args, args->rank)->error_peer = p;
+                return 0;
+            }
+            sched_yield();
+        }
+    }
+    return 1;
+}
+
+static void reduce_at(const struct reduce_args *reduce, uint64_t i, unsigned char *element)
+{
+    const struct shk_gpu_reduce *args = &reduce->args;
+    size_t bytes = shk_gpu_type_bytes((enum shk_gpu_type)reduce->type);
+    uint64_t first = push_first(reduce, args->rank);
+    int pushed = reduce->push && i < push_first(reduce, args->ranks);
+    const void *at[SHK_GPU_MAX_RANKS];
+    unsigned p = 0;
+
+    for (p = 0; p < args->ranks; p++) {
+        at[p] = pushed && p != args->rank
+                    ? scratch_of(args, args->rank, p) + (i - first) * bytes
+                    : (const unsigned char *)(uintptr_t)(args->base[p] + args->in + i * bytes);
+    }
+    sum_element(args, reduce->type, at, element);
+}
+
+static void reduce_damage(const struct shk_gpu_reduce *args, size_t bytes)
+{
+    if (shk_fake_faulty("overrun")) {
+        memset((void *)(uintptr_t)(args->base[args->rank] + args->out + args->count * bytes), 7, 4);
+    }
+    if (shk_fake_faulty("input") && args->in != args->out) {
+        *(unsigned char *)(uintptr_t)(args->base[args->rank] + args->in) ^= 1;
+    }
+}
+
+/* Elements [first, last) of all ranks, written to all. */
+static void reduce_range(const struct reduce_args *reduce, uint64_t first, uint64_t last)
+{
+    const struct shk_gpu_reduce *args = &reduce->args;
+    size_t bytes = shk_gpu_type_bytes((enum shk_gpu_type)reduce->type);
     unsigned char element[8];
     uint64_t i = 0;
     unsigned p = 0;
 
-    reduce_fault();
-    if (mine->error != SHK_GPU_OK || shk_fake_failed != 0 || !barrier(args, epoch, 0)) {
-        return;
-    }
-    mine->epoch = epoch;
     for (i = first; i < last; i++) {
-        sum_element(args, reduce->type, i, element);
+        reduce_at(reduce, i, element);
         if (shk_fake_faulty("corrupt") && i == last / 2) {
             element[0] ^= 1;
         }
@@ -150,12 +217,31 @@ static void run_reduce(void *arg)
             memcpy((void *)(uintptr_t)(args->base[p] + args->out + i * bytes), element, bytes);
         }
     }
-    if (shk_fake_faulty("overrun")) {
-        memset((void *)(uintptr_t)(args->base[args->rank] + args->out + args->count * bytes), 7, 4);
+}
+
+/* Each rank does its part of the elements, everyone writes all the results. The data is read
+ * between the barriers, so one-shot in place needs no copy. */
+static void run_reduce(void *arg)
+{
+    const struct reduce_args *reduce = arg;
+    const struct shk_gpu_reduce *args = &reduce->args;
+    struct shk_gpu_control *mine = control_of(args, args->rank);
+    uint64_t whole = reduce->push ? push_first(reduce, args->ranks) : 0;
+    uint64_t rest = args->count - whole;
+    uint32_t epoch = mine->epoch + 1;
+
+    reduce_fault();
+    if (mine->error != SHK_GPU_OK || shk_fake_failed != 0 || !barrier(args, epoch, 0) ||
+        (reduce->push && !push_exchange(reduce, epoch))) {
+        return;
     }
-    if (shk_fake_faulty("input") && args->in != args->out) {
-        *(unsigned char *)(uintptr_t)(args->base[args->rank] + args->in) ^= 1;
+    mine->epoch = epoch;
+    if (reduce->push) {
+        reduce_range(reduce, push_first(reduce, args->rank), push_first(reduce, args->rank + 1));
     }
+    reduce_range(reduce, whole + rest * args->rank / args->ranks,
+                 whole + rest * (args->rank + 1) / args->ranks);
+    reduce_damage(args, shk_gpu_type_bytes((enum shk_gpu_type)reduce->type));
     (void)barrier(args, epoch, 1);
 }
 
@@ -195,9 +281,10 @@ static void run_pointers(void *arg)
            (size_t)args->ranks * sizeof(args->window->base[0]));
 }
 
-static const char *const kernel_names[] = {"shk_oneshot_", "shk_twoshot_", "shk_fill_",
-                                           "shk_check_",   "shk_delay",    "shk_lsa_pointers"};
-enum { ONESHOT, TWOSHOT, FILL, CHECK, DELAY, POINTERS, KERNELS };
+static const char *const kernel_names[] = {"shk_oneshot_",    "shk_twoshot_", "shk_push_",
+                                           "shk_fill_",       "shk_check_",   "shk_delay",
+                                           "shk_lsa_pointers"};
+enum { ONESHOT, TWOSHOT, PUSH, FILL, CHECK, DELAY, POINTERS, KERNELS };
 
 static struct function {
     int kernel;
@@ -238,7 +325,7 @@ int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, uns
 {
     const struct function *f = function;
     struct check_args check = {.type = f->type};
-    struct reduce_args reduce = {.type = f->type};
+    struct reduce_args reduce = {.push = f->kernel == PUSH, .type = f->type};
     struct pointers_args pointers;
 
     (void)shared, (void)stream, (void)extra;
@@ -248,6 +335,7 @@ int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, uns
     switch (f->kernel) {
     case ONESHOT:
     case TWOSHOT:
+    case PUSH:
         memcpy(&reduce.args, params[0], sizeof(reduce.args));
         return shk_fake_enqueue(run_reduce, &reduce, sizeof(reduce));
     case FILL:

@@ -100,6 +100,67 @@ Test(gpu, peer_one_to_four_ranks, .timeout = 240)
     }
 }
 
+/* Every size with the kernel for large ones. */
+static struct shk_facts *run_push(unsigned ranks, size_t from)
+{
+    struct shk_collective_options options = small;
+    struct shk_gpu_tweaks tweaks = fakes;
+
+    options.ranks = ranks;
+    tweaks.push_from = from;
+    setenv("SHK_FAKE_GPUS", "4", 1);
+    return run_with("peer", &options, &tweaks);
+}
+
+Test(gpu, push_kernel_two_to_four_ranks, .timeout = 240)
+{
+    unsigned ranks = 0;
+
+    for (ranks = 2; ranks <= 4; ranks++) {
+        struct shk_facts *facts = run_push(ranks, 64);
+        json_t *row = NULL;
+        size_t i = 0;
+
+        expect_ok(facts, "peer");
+        json_array_foreach(sizes_of(facts, "peer"), i, row)
+        {
+            cr_expect_str_eq(json_string_value(json_object_get(row, "algorithm")),
+                             json_integer_value(json_object_get(row, "bytes")) < 64 ? "one-shot"
+                                                                                    : "push");
+        }
+        shk_facts_destroy(facts);
+    }
+}
+
+Test(gpu, push_kernel_errors_are_found, .timeout = 120)
+{
+    static const char *const damage[] = {"corrupt", "skip", "overrun", "input"};
+    size_t i = 0;
+
+    for (i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
+        struct shk_facts *facts = NULL;
+
+        setenv("SHK_FAKE_FAULT", damage[i], 1);
+        facts = run_push(2, 1);
+        cr_expect_str_eq(text(facts, "peer", "cause"), "wrong-result", "%s: %s", damage[i],
+                         text(facts, "peer", "reason"));
+        shk_facts_destroy(facts);
+    }
+}
+
+Test(gpu, push_kernel_needs_room, .timeout = 120)
+{
+    struct shk_facts *facts = NULL;
+
+    setenv("SHK_FAKE_FREE", "100000", 1);
+    facts = run_push(2, 64);
+    expect_ok(facts, "peer");
+    cr_expect_str_eq(
+        json_string_value(json_object_get(json_array_get(sizes_of(facts, "peer"), 7), "algorithm")),
+        "one-shot");
+    shk_facts_destroy(facts);
+}
+
 Test(gpu, lsa_nccl_and_windows, .timeout = 240)
 {
     healthy("lsa", 2);
