@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "collectives/collective.h"
+#include "collectives/layers.h"
 #include "collectives/world.h"
 #include "core/host.h"
 #include "core/record.h"
@@ -267,7 +268,7 @@ static const struct shk_transport *session_transport(const char *name)
     size_t n;
     const struct shk_transport *const *all = shk_transports(&n);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(all[i]->name, name) == 0 || strcmp(name, "auto") == 0)
+        if (strcmp(all[i]->name, name) == 0)
             return all[i];
     return NULL;
 }
@@ -288,23 +289,36 @@ static const char *session_no_collective(const struct shk_session *session)
     return session->live ? NULL : "not run: this is a capture";
 }
 
-static int session_run_transport(struct shk_session *session, const struct shk_transport *transport,
-                                 struct shk_facts *facts, struct shk_error *err)
+static struct shk_collective_options session_collective(struct shk_session *session)
 {
     const struct shk_options *o = session->options;
     unsigned tasks = session->world ? shk_world_local_tasks(session->world) : 0;
-    struct shk_collective_options how = {
+    return (struct shk_collective_options){
         .ranks = tasks > 1 ? tasks : (unsigned)o->ranks,
         .min_bytes = o->min_bytes,
         .max_bytes = o->max_bytes,
         .deadline_ms = (unsigned)o->timeout_s * 1000u,
+        .brief = !session->collectives_only,
         .provider = o->provider,
         .progress = session_progress,
         .progress_arg = session,
     };
+}
+
+static int session_run_transport(struct shk_session *session, const struct shk_transport *transport,
+                                 struct shk_facts *facts, struct shk_error *err)
+{
+    struct shk_collective_options how = session_collective(session);
     if (session->world && shk_world_role(session->world) == SHK_WORLD_ROOT && transport->work)
         return shk_world_measure(session->world, transport, &how, facts, err);
     return transport->run(&how, facts, err);
+}
+
+static int session_run_layers(struct shk_session *session, struct shk_facts *facts,
+                              struct shk_error *err)
+{
+    struct shk_collective_options how = session_collective(session);
+    return shk_layers_run(&how, NULL, facts, err);
 }
 
 int shk_session_measure(struct shk_session *session)
@@ -312,8 +326,10 @@ int shk_session_measure(struct shk_session *session)
     const struct shk_options *o = session->options;
     struct shk_facts *facts = session->facts[0];
     const char *why_not = session_no_collective(session);
+    bool all = strcmp(o->transport, "auto") == 0;
+    const struct shk_transport *transport = session_transport(all ? "fabric" : o->transport);
     struct shk_error err = {""};
-    if (strcmp(o->transport, "none") != 0 && !session_transport(o->transport)) {
+    if (strcmp(o->transport, "none") != 0 && !transport) {
         shk_error_set(&err, EINVAL,
                       "--transport: there is no transport '%s' (see: shakedown list "
                       "transports)",
@@ -326,7 +342,8 @@ int shk_session_measure(struct shk_session *session)
         shk_session_no_collective(session, why_not);
         return SHK_EXIT_OK;
     }
-    if (session_run_transport(session, session_transport(o->transport), facts, &err))
+    if (session_run_transport(session, transport, facts, &err) ||
+        (all && session_run_layers(session, facts, &err)))
         return session_fail(&err, SHK_EXIT_INTERNAL);
     if (session->world && shk_world_facts(session->world, facts)) {
         shk_error_sys(&err, ENOMEM, "facts");

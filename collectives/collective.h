@@ -14,6 +14,7 @@ struct shk_collective_options {
     size_t min_bytes; /* per rank message, power-of-two steps; at least 4 */
     size_t max_bytes;
     unsigned deadline_ms; /* for the whole collective, start to result */
+    bool brief;           /* fewer sizes, repeats and cases: a preflight rather than a benchmark */
     const char *provider; /* only this libfabric provider; NULL: libfabric's own choice */
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;

@@ -89,7 +89,8 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* The slowest rank's times, everyone's wrong elements. False when a rank did not get that far. */
+/* The mean of the ranks' times, as nccl-tests has it, the slowest rank's percentiles, everyone's
+ * wrong elements. False when a rank did not get that far. */
 static bool facts_join(const struct shk_job *job, unsigned i, struct gpu_row *sum)
 {
     bool done = true;
@@ -100,9 +101,9 @@ static bool facts_join(const struct shk_job *job, unsigned i, struct gpu_row *su
         const struct gpu_row *row = &result_of(job, rank)->row[i];
 
         done = done && __atomic_load_n(&row->done, __ATOMIC_ACQUIRE) != 0;
-        sum->time_us = larger(sum->time_us, row->time_us);
-        sum->in_place_us = larger(sum->in_place_us, row->in_place_us);
-        sum->graph_us = larger(sum->graph_us, row->graph_us);
+        sum->time_us += rank > 0 ? row->time_us : 0;
+        sum->in_place_us += rank > 0 ? row->in_place_us : 0;
+        sum->graph_us += rank > 0 ? row->graph_us : 0;
         sum->p50_us = larger(sum->p50_us, row->p50_us);
         sum->p99_us = larger(sum->p99_us, row->p99_us);
         if (rank > 0) {
@@ -110,6 +111,9 @@ static bool facts_join(const struct shk_job *job, unsigned i, struct gpu_row *su
             sum->in_place_wrong += row->in_place_wrong;
         }
     }
+    sum->time_us /= shk_job_size(job);
+    sum->in_place_us /= shk_job_size(job);
+    sum->graph_us /= shk_job_size(job);
     return done;
 }
 
@@ -190,6 +194,24 @@ static int facts_wrong(const struct shk_job *job)
     return -1;
 }
 
+/* What was wrong first, how much else was, and in which library. */
+static void facts_wrong_text(const struct facts_out *out, const struct shk_job *job,
+                             const struct gpu_result *result, char *text, size_t size)
+{
+    size_t len = 0;
+    char *library = facts_published(job, GPU_KEY_LIBRARY, &len);
+    size_t version = library != NULL ? strcspn(library, "\n") : 0;
+    int used = snprintf(text, size, "%s; %u of %u combinations of type, count and place are wrong",
+                        result->bad_text, result->wrong_cases, result->wrong_cases + result->cases);
+
+    if (version > 0 && used > 0 && (size_t)used < size) {
+        snprintf(text + used, size - (size_t)used, ", with %s %.*s",
+                 strcmp(out->transport, "rccl") == 0 ? "RCCL" : "NCCL",
+                 version > 32 ? 32 : (int)version, library);
+    }
+    free(library);
+}
+
 static void facts_outcome(struct facts_out *out, const struct shk_job *job,
                           const struct shk_crew_result *result)
 {
@@ -200,12 +222,13 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
         [SHK_CREW_TIMEOUT] = "timeout",
     };
     int wrong = facts_wrong(job);
+    char text[640];
     size_t len = 0;
     char *cause = facts_published(job, GPU_KEY_CAUSE, &len);
 
     if (result->outcome == SHK_CREW_OK && wrong >= 0) {
-        facts_status(out, "wrong", result_of(job, (unsigned)wrong)->bad_text, wrong, "verify",
-                     "wrong-result");
+        facts_wrong_text(out, job, result_of(job, (unsigned)wrong), text, sizeof(text));
+        facts_status(out, "wrong", text, wrong, "verify", "wrong-result");
     } else if (cause != NULL && result->outcome == SHK_CREW_FAILED &&
                strcmp(cause, gpu_cause_names[GPU_CAUSE_NA]) == 0) {
         facts_status(out, "na", result->reason.text, -1, NULL, NULL);

@@ -188,13 +188,15 @@ struct gpu_row {
 
 struct gpu_result {
     uint32_t rows;
-    uint32_t cases; /* of gpu_conform() that were right */
-    uint32_t bad;   /* 1: bad_text says what was wrong */
+    uint32_t cases;       /* of gpu_conform() that were right */
+    uint32_t wrong_cases; /* … that were not */
+    uint32_t bad;         /* 1: bad_text says what was wrong first */
+    uint32_t damaged;     /* 1: memory that is no part of the result was written to */
     char bad_text[400];
     struct gpu_row row[GPU_ROWS_MAX];
 };
 
-unsigned gpu_plan(size_t min_bytes, size_t max_bytes, struct gpu_row *rows);
+unsigned gpu_plan(size_t min_bytes, size_t max_bytes, bool brief, struct gpu_row *rows);
 int gpu_conform(struct gpu_rank *g, struct gpu_result *result, struct shk_error *err);
 int gpu_sweep(struct gpu_rank *g, struct gpu_result *result, struct shk_error *err);
 /* One operation on fresh data, verified. in_place: the result replaces the input. */

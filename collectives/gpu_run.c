@@ -142,7 +142,8 @@ static int run_proof(struct gpu_run *run, struct shk_facts *facts, struct shk_er
     int rc = 0;
 
     snprintf(key, sizeof(key), "collective.%s.status", run->path->name);
-    if (!run->path->nccl || run->path->kernels || shk_facts_get_text(facts, key) == NULL ||
+    if (!run->path->nccl || run->path->kernels || run->options->brief ||
+        shk_facts_get_text(facts, key) == NULL ||
         strcmp(shk_facts_get_text(facts, key), "ok") != 0) {
         return 0;
     }

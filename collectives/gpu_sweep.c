@@ -24,7 +24,7 @@ static void plan_add(struct gpu_row *rows, unsigned *count, size_t bytes, enum s
     }
 }
 
-unsigned gpu_plan(size_t min_bytes, size_t max_bytes, struct gpu_row *rows)
+unsigned gpu_plan(size_t min_bytes, size_t max_bytes, bool brief, struct gpu_row *rows)
 {
     size_t bytes = 4;
     unsigned count = 0;
@@ -34,7 +34,7 @@ unsigned gpu_plan(size_t min_bytes, size_t max_bytes, struct gpu_row *rows)
     while (bytes < min_bytes) {
         bytes *= 2;
     }
-    for (; bytes <= max_bytes && bytes != 0; bytes *= 2) {
+    for (; bytes <= max_bytes && bytes != 0; bytes *= brief ? 8 : 2) {
         plan_add(rows, &count, bytes, SHK_GPU_F32);
     }
     for (type = SHK_GPU_F16; type < SHK_GPU_TYPE_COUNT; type++) {
@@ -122,6 +122,7 @@ static void note_wrong(struct gpu_rank *g, struct gpu_result *result, const stru
     const char *place = op->in == op->out ? "in place" : "out of place";
     const char *type = shk_gpu_type_name(op->type);
 
+    result->damaged |= wrong->damage[0] != '\0';
     if (result->bad != 0 || (wrong->wrong == 0 && wrong->damage[0] == '\0')) {
         return;
     }
@@ -138,12 +139,13 @@ static void note_wrong(struct gpu_rank *g, struct gpu_result *result, const stru
     }
 }
 
-/* Every rank learns whether any saw something wrong. */
+/* Every rank learns whether any saw memory damaged: nothing can be trusted after that. Wrong
+ * elements alone do not end the sweep, so that it shows at which sizes they are. */
 static int agree_bad(struct gpu_rank *g, const struct gpu_result *result, bool *bad_p,
                      struct shk_error *err)
 {
     uint64_t bad = 0;
-    int rc = shk_job_barrier(g->job, result->bad, &bad, NULL, NULL);
+    int rc = shk_job_barrier(g->job, result->damaged, &bad, NULL, NULL);
 
     *bad_p = bad != 0;
     return rc == 0 ? 0 : shk_error_sys(err, -rc, "barrier");
@@ -156,7 +158,8 @@ static int conform_case(struct gpu_rank *g, struct gpu_result *result, const str
     int rc = gpu_once(g, op, &wrong, err);
 
     note_wrong(g, result, op, &wrong);
-    result->cases += rc == 0 && result->bad == 0;
+    result->cases += rc == 0 && wrong.wrong == 0 && wrong.damage[0] == '\0';
+    result->wrong_cases += rc == 0 && wrong.wrong > 0;
     return rc;
 }
 
@@ -191,7 +194,8 @@ int gpu_conform(struct gpu_rank *g, struct gpu_result *result, struct shk_error 
 
     for (i = 0; i < sizeof(conform_counts) / sizeof(conform_counts[0]) && rc == 0 && !bad; i++) {
         for (type = 0; type < SHK_GPU_TYPE_COUNT && rc == 0; type++) {
-            if (conform_counts[i] * shk_gpu_type_bytes((enum shk_gpu_type)type) <= max) {
+            if (conform_counts[i] * shk_gpu_type_bytes((enum shk_gpu_type)type) <= max &&
+                (!g->run->options->brief || i % 2 == 1)) {
                 rc = conform_type(g, result, (enum shk_gpu_type)type, conform_counts[i], err);
             }
         }
@@ -267,6 +271,7 @@ static int sweep_row(struct gpu_rank *g, struct gpu_result *result, struct gpu_r
         rc = gpu_heap_guards(g, &guard);
         if (rc == -EILSEQ && result->bad == 0) {
             result->bad = 1;
+            result->damaged = 1;
             snprintf(result->bad_text, sizeof(result->bad_text), "rank %u: %llu B: %.255s", g->rank,
                      (unsigned long long)row->bytes, guard.text);
             rc = 0;
@@ -279,7 +284,8 @@ static int sweep_row(struct gpu_rank *g, struct gpu_result *result, struct gpu_r
 
 int gpu_sweep(struct gpu_rank *g, struct gpu_result *result, struct shk_error *err)
 {
-    unsigned rows = gpu_plan(g->run->options->min_bytes, g->run->options->max_bytes, result->row);
+    const struct shk_collective_options *options = g->run->options;
+    unsigned rows = gpu_plan(options->min_bytes, options->max_bytes, options->brief, result->row);
     bool bad = false;
     unsigned i = 0;
     int rc = 0;

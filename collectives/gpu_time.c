@@ -4,8 +4,8 @@
 
 #define TIME_BUDGET_NS UINT64_C(40000000) /* for each of the ways that a size is timed */
 #define TIME_WARMUPS   5U
-#define TIME_BATCH_NS  UINT64_C(1000000) /* operations are launched for so long between waits */
-#define TIME_BATCH_MAX 50U
+#define TIME_BRIEF_NS  UINT64_C(6000000) /* … of a brief run */
+#define TIME_BATCH     20U /* operations between waits, as nccl-tests has it by default */
 #define TIME_BATCHES   64U
 #define TIME_EVENTS    128U /* operations timed one by one */
 #define TIME_GRAPH_OPS 10U
@@ -49,9 +49,10 @@ static int time_batch(struct gpu_rank *g, const struct gpu_op *op, unsigned n, u
 static int time_agree(struct gpu_rank *g, uint64_t pace_ns, unsigned rows_left,
                       struct time_plan *plan, struct shk_error *err)
 {
-    uint64_t budget = TIME_BUDGET_NS;
+    uint64_t budget = g->run->options->brief ? TIME_BRIEF_NS : TIME_BUDGET_NS;
     uint64_t now = shk_job_now_ns();
     uint64_t deadline = g->run->deadline_ns;
+    uint64_t longest = g->run->options->brief ? budget : 5 * budget; /* of one batch */
     uint64_t want = 0;
     int rc = 0;
 
@@ -59,6 +60,7 @@ static int time_agree(struct gpu_rank *g, uint64_t pace_ns, unsigned rows_left,
         uint64_t left = deadline > now ? (deadline - now) / (8 * (rows_left + 1)) : 0;
 
         budget = left < budget ? left : budget;
+        longest = left / 3 < longest ? left / 3 : longest;
     }
     /* The slowest rank's pace, and the smallest budget, as the maximum of its complement. */
     rc = shk_job_barrier(g->job, pace_ns, &pace_ns, NULL, NULL);
@@ -66,11 +68,15 @@ static int time_agree(struct gpu_rank *g, uint64_t pace_ns, unsigned rows_left,
         rc = shk_job_barrier(g->job, UINT64_MAX - budget, &budget, NULL, NULL);
         budget = UINT64_MAX - budget;
     }
+    if (rc == 0) {
+        rc = shk_job_barrier(g->job, UINT64_MAX - longest, &longest, NULL, NULL);
+        longest = UINT64_MAX - longest;
+    }
     if (rc < 0) {
         return shk_error_sys(err, -rc, "barrier");
     }
-    want = TIME_BATCH_NS / (pace_ns + 1);
-    plan->batch = want < 1 ? 1 : want > TIME_BATCH_MAX ? TIME_BATCH_MAX : (unsigned)want;
+    want = longest / (pace_ns + 1);
+    plan->batch = want < 1 ? 1 : want > TIME_BATCH ? TIME_BATCH : (unsigned)want;
     want = budget / ((pace_ns + 1) * plan->batch);
     plan->batches = want < 3 ? 3 : want > TIME_BATCHES ? TIME_BATCHES : (unsigned)want;
     return 0;

@@ -46,7 +46,8 @@ struct shk_gpu_control {
     uint32_t pad[59];
     uint32_t start[SHK_GPU_MAX_BLOCKS][SHK_GPU_MAX_RANKS]; /* by block and writing rank */
     uint32_t end[SHK_GPU_MAX_BLOCKS][SHK_GPU_MAX_RANKS];
-    /* Push: epoch in the upper half, tiles sent so far in the lower, which 2^32 tiles would fill. */
+    /* Push: epoch in the upper half, tiles sent so far in the lower, which 2^32 tiles would fill.
+     */
     uint64_t pushed[SHK_GPU_MAX_BLOCKS][SHK_GPU_MAX_RANKS];
 };
 

@@ -1,5 +1,6 @@
 /* GPU transports against stand-in drivers and NCCL that really move data between processes. */
 #include "collectives/gpu.h"
+#include "collectives/layers.h"
 #include "core/facts.h"
 
 #include <criterion/criterion.h>
@@ -343,6 +344,70 @@ Test(gpu, killed_rank_is_named, .timeout = 60)
     facts = run_with("peer", &small, &tweaks);
     cr_expect_str_eq(text(facts, "peer", "status"), "crashed");
     cr_expect_eq(shk_facts_get_int(facts, "collective.peer.rank", -1), 1);
+    shk_facts_destroy(facts);
+}
+
+/* Whether a transport was given facts, and which status. */
+static void expect_status(const struct shk_facts *facts, const char *transport, const char *status)
+{
+    cr_expect_str_eq(text(facts, transport, "status"), status, "%s: %s: %s", transport,
+                     text(facts, transport, "status"), text(facts, transport, "reason"));
+}
+
+static struct shk_facts *run_layers(const struct shk_gpu_tweaks *tweaks)
+{
+    struct shk_collective_options options = small;
+    struct shk_facts *facts = shk_facts_create();
+    struct shk_error err = {{0}};
+
+    options.brief = true;
+    cr_assert_eq(shk_layers_run(&options, tweaks, facts, &err), 0, "%s", err.text);
+    return facts;
+}
+
+Test(gpu, layers_run_where_gpus_are, .timeout = 120)
+{
+    struct shk_gpu_tweaks tweaks = fakes;
+    struct shk_facts *facts = run_layers(&tweaks);
+
+    expect_status(facts, "peer", "ok");
+    expect_status(facts, "lsa", "ok");
+    expect_status(facts, "nccl", "ok");
+    expect_status(facts, "nccl-window", "ok");
+    shk_facts_destroy(facts);
+
+    tweaks.driver_names = missing;
+    facts = run_layers(&tweaks);
+    expect_status(facts, "peer", "na");
+    expect_status(facts, "nccl", "");
+    shk_facts_destroy(facts);
+}
+
+Test(gpu, layers_above_a_crash_are_not_run, .timeout = 120)
+{
+    struct shk_facts *facts = NULL;
+
+    setenv("SHK_FAKE_FAULT", "crash", 1);
+    facts = run_layers(&fakes);
+    expect_status(facts, "peer", "crashed");
+    expect_status(facts, "lsa", "na");
+    expect_status(facts, "nccl", "na");
+    cr_expect_not_null(strstr(text(facts, "nccl", "reason"), "peer below it ended with crashed"));
+    shk_facts_destroy(facts);
+}
+
+Test(gpu, wrong_results_are_counted_to_the_end, .timeout = 120)
+{
+    struct shk_facts *facts = NULL;
+
+    setenv("SHK_FAKE_NCCL_FAULT", "corrupt", 1);
+    facts = run_with("nccl", &small, &fakes);
+    expect_status(facts, "nccl", "wrong");
+    cr_expect_not_null(strstr(text(facts, "nccl", "reason"), "combinations of type"), "%s",
+                       text(facts, "nccl", "reason"));
+    cr_expect_not_null(strstr(text(facts, "nccl", "reason"), "with NCCL 2."), "%s",
+                       text(facts, "nccl", "reason"));
+    cr_expect_gt(json_array_size(sizes_of(facts, "nccl")), 7);
     shk_facts_destroy(facts);
 }
 

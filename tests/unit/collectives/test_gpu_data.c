@@ -161,7 +161,7 @@ Test(gpu_data, plan_covers_every_size_and_type)
 {
     struct gpu_row rows[GPU_ROWS_MAX];
     unsigned seen[SHK_GPU_TYPE_COUNT] = {0};
-    unsigned count = gpu_plan(8, (size_t)1 << 30, rows);
+    unsigned count = gpu_plan(8, (size_t)1 << 30, false, rows);
     unsigned i = 0;
 
     for (i = 0; i < count; i++) {
@@ -173,7 +173,7 @@ Test(gpu_data, plan_covers_every_size_and_type)
     cr_expect_eq(seen[SHK_GPU_F16], 3);
     cr_expect_eq(rows[0].bytes, 8);
     cr_expect_eq(rows[27].bytes, (uint64_t)1 << 30);
-    cr_expect_eq(gpu_plan(16, 16, rows), 1);
+    cr_expect_eq(gpu_plan(16, 16, false, rows), 1);
 }
 
 Test(gpu_data, headers_and_libraries_that_fit)

@@ -1,0 +1,87 @@
+#include "collectives/layers.h"
+#include "collectives/gpu.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const above_peer[] = {"lsa", "nccl", "nccl-window"};
+
+static const char *layer_text(const struct shk_facts *facts, const char *layer, const char *member)
+{
+    char key[64];
+    const char *text = NULL;
+
+    snprintf(key, sizeof(key), "collective.%s.%s", layer, member);
+    text = shk_facts_get_text(facts, key);
+    return text != NULL ? text : "";
+}
+
+/* Did any rank get as far as a GPU of its own? */
+static bool layer_has_gpus(const struct shk_facts *facts, const char *layer)
+{
+    char key[64];
+
+    snprintf(key, sizeof(key), "collective.%s.devices", layer);
+    return json_array_size(shk_facts_get_array(facts, key)) > 0;
+}
+
+static bool layer_broke(const struct shk_facts *facts, const char *layer)
+{
+    const char *status = layer_text(facts, layer, "status");
+
+    return strcmp(status, "timeout") == 0 || strcmp(status, "crashed") == 0;
+}
+
+static int layer_skip(struct shk_facts *facts, const char *layer, const char *broken,
+                      struct shk_error *err)
+{
+    char key[64];
+    char why[160];
+    int rc = 0;
+
+    snprintf(why, sizeof(why), "not run: %s below it ended with %s", broken,
+             layer_text(facts, broken, "status"));
+    snprintf(key, sizeof(key), "collective.%s.status", layer);
+    rc = shk_facts_text(facts, key, "na", "layers");
+    if (rc == 0) {
+        snprintf(key, sizeof(key), "collective.%s.reason", layer);
+        rc = shk_facts_text(facts, key, why, "layers");
+    }
+    return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
+}
+
+static int layers_cuda(const struct shk_collective_options *options,
+                       const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts,
+                       struct shk_error *err)
+{
+    const char *broken = layer_broke(facts, "peer") ? "peer" : NULL;
+    size_t i = 0;
+    int rc = 0;
+
+    for (i = 0; i < sizeof(above_peer) / sizeof(above_peer[0]) && rc == 0; i++) {
+        if (broken != NULL) {
+            rc = layer_skip(facts, above_peer[i], broken, err);
+            continue;
+        }
+        rc = shk_gpu_run(above_peer[i], options, tweaks, facts, err);
+        broken = layer_broke(facts, above_peer[i]) ? above_peer[i] : NULL;
+    }
+    return rc;
+}
+
+int shk_layers_run(const struct shk_collective_options *options,
+                   const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts,
+                   struct shk_error *err)
+{
+    int rc = shk_gpu_run("peer", options, tweaks, facts, err);
+
+    if (rc == 0 && layer_has_gpus(facts, "peer")) {
+        rc = layers_cuda(options, tweaks, facts, err);
+    }
+    if (rc == 0 && access("/dev/kfd", F_OK) == 0) {
+        rc = shk_gpu_run("rccl", options, tweaks, facts, err);
+    }
+    return rc;
+}
