@@ -34,9 +34,10 @@ int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *fin
                    struct shk_error *err) SHK_MUST_CHECK;
 
 /* Compares the nodes of a job: what must agree and does not is a row of family "nodes" that names
- * the nodes outside the majority. What may differ is config/diff/. */
+ * the nodes outside the majority. What may differ is config/diff/. `weights` (NULL: one each): how
+ * many nodes each of the facts stands for. */
 int shk_checks_compare(const struct shk_config *config, const struct shk_facts *const *facts,
-                       size_t nodes, struct shk_findings *findings,
+                       const size_t *weights, size_t nodes, struct shk_findings *findings,
                        struct shk_error *err) SHK_MUST_CHECK;
 
 /* Chooses the profile whose signals weigh most in the facts (at least 2); "single-node" when none

@@ -12,6 +12,13 @@ static const struct shk_check compare_check = {.id = "nodes.agree", .family = "n
 /* More rows than this say no more than that the nodes are not alike. */
 enum { COMPARE_ROWS = 40 };
 
+struct compare {
+    const struct shk_config *config;
+    const char *first; /* name of the first node */
+    size_t nodes;      /* that the facts stand for */
+    json_t *weights;   /* name -> how many nodes it stands for, when not one */
+};
+
 /* Differences from the first node at one path. */
 struct compare_path {
     const char *path, *fact;
@@ -45,15 +52,27 @@ static const struct shk_diff_rule *compare_rule(const struct shk_config *config,
     return NULL;
 }
 
+static size_t compare_count(const struct compare *c, const json_t *names)
+{
+    size_t count = 0, i;
+    json_t *name;
+    json_array_foreach(names, i, name)
+    {
+        const json_t *weight = json_object_get(c->weights, json_string_value(name));
+        count += weight ? (size_t)json_integer_value(weight) : 1;
+    }
+    return count;
+}
+
 /* The side that most nodes have: the first node's, or that of one of the rows. */
-static const json_t *compare_majority(const struct compare_path *p, size_t nodes)
+static const json_t *compare_majority(const struct compare *c, const struct compare_path *p)
 {
     const json_t *best = NULL;
-    size_t most = nodes - p->others, i;
+    size_t most = c->nodes - p->others, i;
     json_t *row;
     json_array_foreach(p->rows, i, row)
     {
-        size_t count = json_array_size(json_object_get(row, "nodes"));
+        size_t count = compare_count(c, json_object_get(row, "nodes"));
         if (count > most) {
             most = count;
             best = row;
@@ -86,17 +105,18 @@ static void compare_tie(struct shk_row *row, json_t *names, const struct compare
     shk_row_text(&row->expected, "the same on every node");
 }
 
-static void compare_row(const struct shk_config *config, const struct compare_path *p,
-                        const char *first, size_t nodes, struct shk_findings *findings)
+static void compare_row(const struct compare *c, const struct compare_path *p,
+                        struct shk_findings *findings)
 {
-    const struct shk_diff_rule *rule = compare_rule(config, p->fact);
-    const json_t *majority = compare_majority(p, nodes);
+    const struct shk_diff_rule *rule = compare_rule(c->config, p->fact);
+    const json_t *majority = compare_majority(c, p);
     const json_t *any = json_array_get(p->rows, 0);
     struct shk_row row = shk_row_start(&compare_check, p->path);
     json_t *names = json_array();
     char *common = compare_side(json_object_get(majority ? majority : any, majority ? "b" : "a"));
     char *odd = compare_side(json_object_get(any, majority ? "a" : "b"));
-    compare_names(p, majority, first, names);
+    compare_names(p, majority, c->first, names);
+    size_t outside = compare_count(c, names);
     shk_row_verdict(&row, rule ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
     if (strcmp(p->fact, "fabric.version") == 0)
         row.diagnosis = "libfabric-version-differs-across-nodes";
@@ -104,9 +124,9 @@ static void compare_row(const struct shk_config *config, const struct compare_pa
     shk_row_text(&row.observed, "%s%s", odd ? odd : "",
                  json_array_size(p->rows) > 1 ? ", among others" : "");
     shk_row_text(&row.expected, "%s, as on %zu of %zu nodes", common ? common : "",
-                 nodes - json_array_size(names), nodes);
-    if (json_array_size(names) * 2 >= nodes)
-        compare_tie(&row, names, p, first, common ? common : "", odd ? odd : "");
+                 c->nodes - outside, c->nodes);
+    if (outside * 2 >= c->nodes)
+        compare_tie(&row, names, p, c->first, common ? common : "", odd ? odd : "");
     shk_row_text(&row.why, "%s", rule ? rule->why : "nodes of one job should agree here");
     shk_row_end(findings, &row);
     shk_row_nodes(findings, names, NULL);
@@ -122,8 +142,7 @@ static bool compare_of_job(const json_t *row)
     return strncmp(fact, "collective.", 11) == 0 || strncmp(fact, "job.", 4) == 0;
 }
 
-static size_t compare_rows(const struct shk_config *config, json_t *rows, const char *first,
-                           size_t nodes, struct shk_findings *findings)
+static size_t compare_rows(const struct compare *c, json_t *rows, struct shk_findings *findings)
 {
     size_t i = 0, n = json_array_size(rows), written = 0;
     while (i < n && written < COMPARE_ROWS) {
@@ -134,10 +153,10 @@ static size_t compare_rows(const struct shk_config *config, json_t *rows, const 
         while (i < n && strcmp(shk_member_text(json_array_get(rows, i), "path"), p.path) == 0) {
             row = json_array_get(rows, i++);
             json_array_append(p.rows, row);
-            p.others += json_array_size(json_object_get(row, "nodes"));
+            p.others += compare_count(c, json_object_get(row, "nodes"));
         }
         if (!compare_of_job(row)) {
-            compare_row(config, &p, first, nodes, findings);
+            compare_row(c, &p, findings);
             written++;
         }
         json_decref(p.rows);
@@ -145,21 +164,41 @@ static size_t compare_rows(const struct shk_config *config, json_t *rows, const 
     return written;
 }
 
+static int compare_weights(struct compare *c, const struct shk_facts *const *facts,
+                           const size_t *weights, size_t nodes)
+{
+    int rc = 0;
+    c->nodes = 0;
+    for (size_t i = 0; i < nodes && !rc; i++) {
+        const char *name = shk_facts_get_text(facts[i], "host.name");
+        size_t weight = weights ? weights[i] : 1;
+        c->nodes += weight;
+        if (name && weight > 1)
+            rc = json_object_set_new(c->weights, name, json_integer((json_int_t)weight));
+    }
+    return rc ? -ENOMEM : 0;
+}
+
 int shk_checks_compare(const struct shk_config *config, const struct shk_facts *const *facts,
-                       size_t nodes, struct shk_findings *findings, struct shk_error *err)
+                       const size_t *weights, size_t nodes, struct shk_findings *findings,
+                       struct shk_error *err)
 {
     size_t count;
     const struct shk_diff_rule *rules = shk_config_diff(config, &count);
     struct shk_diff *diff = shk_diff_create(rules, count, false);
     const char *first = shk_facts_get_text(facts[0], "host.name");
-    int rc = diff ? shk_diff_sets(diff, facts, 1, facts + 1, nodes - 1) : -ENOMEM;
-    if (rc == 0 &&
-        !compare_rows(config, shk_diff_rows(diff), first ? first : "node 1", nodes, findings)) {
+    struct compare c = {
+        .config = config, .first = first ? first : "node 1", .weights = json_object()};
+    int rc = diff && c.weights ? compare_weights(&c, facts, weights, nodes) : -ENOMEM;
+    if (!rc && nodes > 1)
+        rc = shk_diff_sets(diff, facts, 1, facts + 1, nodes - 1);
+    if (!rc && !compare_rows(&c, shk_diff_rows(diff), findings)) {
         struct shk_row row = shk_row_start(&compare_check, "facts");
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "%zu nodes agree in all that must agree", nodes);
+        shk_row_text(&row.observed, "%zu nodes agree in all that must agree", c.nodes);
         shk_row_end(findings, &row);
     }
+    json_decref(c.weights);
     shk_diff_destroy(diff);
     return rc ? shk_error_sys(err, -rc, "comparison of nodes") : 0;
 }

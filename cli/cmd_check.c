@@ -8,6 +8,8 @@ int shk_cmd_check(const struct shk_options *options, int argc, char **argv)
     int rc = shk_session_begin(&session, options, argc, argv);
     for (size_t i = 0; rc == SHK_EXIT_OK && i < options->arguments.count; i++)
         rc = shk_session_load(&session, options->arguments.items[i]);
+    if (rc == SHK_EXIT_OK)
+        rc = shk_session_name_fleet(&session);
     for (size_t i = 0; rc == SHK_EXIT_OK && i < options->env_files.count; i++)
         rc = shk_session_load_env(&session, options->env_files.items[i]);
     if (rc == SHK_EXIT_OK)

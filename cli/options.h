@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { SHK_LIST_MAX = 1024 };
+enum { SHK_LIST_MAX = 65536 };
 
 /* Repeatable option or arguments; the texts are argv's own. */
 struct shk_texts {

@@ -128,7 +128,7 @@ int shk_session_begin(struct shk_session *session, const struct shk_options *opt
     return rc;
 }
 
-static int session_add(struct shk_session *session, struct shk_facts *facts, struct shk_error *err)
+int shk_session_add(struct shk_session *session, struct shk_facts *facts, struct shk_error *err)
 {
     struct shk_facts **more = realloc(session->facts, (session->nodes + 1) * sizeof *more);
     if (!more) {
@@ -192,7 +192,7 @@ int shk_session_blank(struct shk_session *session)
     struct shk_facts *facts = shk_facts_create();
     if (!facts)
         shk_error_sys(&err, ENOMEM, "facts");
-    if (!facts || session_add(session, facts, &err))
+    if (!facts || shk_session_add(session, facts, &err))
         return session_fail(&err, SHK_EXIT_INTERNAL);
     return SHK_EXIT_OK;
 }
@@ -234,7 +234,7 @@ static int session_gather_world(struct shk_session *session, struct shk_error *e
     for (size_t i = 0; !rc && i < shk_world_nodes(session->world); i++) {
         struct shk_facts *facts = shk_world_take_facts(session->world, i);
         if (facts)
-            rc = session_add(session, facts, err);
+            rc = shk_session_add(session, facts, err);
     }
     if (!rc && !session->nodes)
         rc = shk_error_set(err, EIO, "no node could be probed");
@@ -248,7 +248,7 @@ static int session_gather_here(struct shk_session *session, struct shk_error *er
     int rc = session->collectives_only ? 0 : session_probe(session, &facts, err);
     if (!rc && !facts && !(facts = shk_facts_create()))
         rc = shk_error_sys(err, ENOMEM, "facts");
-    return rc ? rc : session_add(session, facts, err);
+    return rc ? rc : shk_session_add(session, facts, err);
 }
 
 int shk_session_gather(struct shk_session *session)
@@ -357,6 +357,9 @@ int shk_session_load(struct shk_session *session, const char *path)
     struct shk_error err = {""};
     struct shk_facts **facts;
     size_t n;
+    int code = SHK_EXIT_OK;
+    if (shk_session_load_fleet(session, path, &code))
+        return code;
     if (shk_facts_load(&facts, &n, path, &err))
         return session_fail(&err, SHK_EXIT_USAGE);
     int rc = 0;
@@ -364,7 +367,7 @@ int shk_session_load(struct shk_session *session, const char *path)
         if (rc)
             shk_facts_destroy(facts[i]);
         else
-            rc = session_add(session, facts[i], &err);
+            rc = shk_session_add(session, facts[i], &err);
     }
     free(facts);
     return rc ? session_fail(&err, SHK_EXIT_INTERNAL) : SHK_EXIT_OK;
@@ -416,6 +419,8 @@ void shk_session_end(struct shk_session *session)
     for (size_t i = 0; i < session->nodes; i++)
         shk_facts_destroy(session->facts[i]);
     free(session->facts);
+    free(session->weights);
+    shk_fleet_free(session->fleet);
     shk_diagnoses_free(&session->diagnoses);
     shk_findings_destroy(session->findings);
     shk_config_free(session->config);

@@ -13,8 +13,10 @@ struct shk_session {
     char *command_line; /* as typed */
     double started_s;
     struct shk_config *config;
-    struct shk_facts **facts; /* one store per node */
+    struct shk_facts **facts; /* one store per node, or per group of a fleet */
     size_t nodes;
+    struct shk_fleet *fleet; /* large sets of saved facts; NULL: none */
+    size_t *weights;         /* how many nodes each store stands for; NULL: one each */
     const struct shk_profile *profile;
     char *profile_why;
     struct shk_findings *findings;
@@ -49,6 +51,18 @@ int shk_session_measure(struct shk_session *session);
 
 /* Records that no collective was run on purpose, so that saved facts say so too. */
 void shk_session_no_collective(struct shk_session *session, const char *why);
+
+/* Takes facts, also on failure: one more node. */
+int shk_session_add(struct shk_session *session, struct shk_facts *facts,
+                    struct shk_error *err) SHK_MUST_CHECK;
+
+/* session_fleet.c: reads a file of many nodes, or one of many files; nodes that differ only in what
+ * may differ become one. False: not such a file, load it one by one. *code_p is an enum shk_exit.
+ */
+bool shk_session_load_fleet(struct shk_session *session, const char *path, int *code_p);
+/* When all is loaded: each group takes the folded names of its nodes as its host.name. */
+int shk_session_name_fleet(struct shk_session *session);
+void shk_fleet_free(struct shk_fleet *fleet);
 
 /* Reads saved facts ("-" is stdin): adds nodes. */
 int shk_session_load(struct shk_session *session, const char *path);

@@ -61,7 +61,7 @@ static int judge_all(struct shk_session *session, struct shk_error *err)
         rc = shk_checks_run(&ctx, session->findings, err);
         ctx.part = SHK_CHECK_NODE;
     }
-    if (!rc && session->nodes == 1)
+    if (!rc && session->nodes == 1 && !session->weights)
         return shk_checks_run(&ctx, session->findings, err);
     for (size_t i = 0; i < session->nodes && !rc; i++) {
         ctx.facts = session->facts[i];
@@ -69,7 +69,7 @@ static int judge_all(struct shk_session *session, struct shk_error *err)
     }
     if (!rc)
         rc = shk_checks_compare(session->config, (const struct shk_facts *const *)session->facts,
-                                session->nodes, session->findings, err);
+                                session->weights, session->nodes, session->findings, err);
     shk_findings_fold_free(fold);
     return rc;
 }

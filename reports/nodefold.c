@@ -80,7 +80,7 @@ static void fold_group(struct shk_strbuf *out, const struct fold_name *names, si
     shk_strbuf_puts(out, names[0].text + names[0].end);
 }
 
-void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count)
+static void fold_plain(struct shk_strbuf *out, const char *const *names, size_t count)
 {
     struct fold_name *sorted = calloc(count ? count : 1, sizeof *sorted);
     if (!sorted) {
@@ -150,4 +150,50 @@ void shk_nodefold_each(const char *list, void (*fn)(const char *name, void *arg)
         }
         list += end + (list[end] == ',');
     }
+}
+
+struct fold_names {
+    char **names;
+    size_t count;
+    bool failed;
+};
+
+static void fold_collect(const char *name, void *arg)
+{
+    struct fold_names *all = arg;
+    if ((all->count & (all->count - 1)) == 0) {
+        char **more = realloc(all->names, (all->count ? 2 * all->count : 1) * sizeof *more);
+        if (!more) {
+            all->failed = true;
+            return;
+        }
+        all->names = more;
+    }
+    all->names[all->count] = strdup(name);
+    if (all->names[all->count])
+        all->count++;
+    else
+        all->failed = true;
+}
+
+void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count)
+{
+    struct fold_names all = {0};
+    bool folded = false;
+    for (size_t i = 0; i < count; i++)
+        folded |= strchr(names[i], '[') != NULL;
+    if (!folded || count == 1) {
+        if (folded)
+            shk_strbuf_puts(out, names[0]);
+        else
+            fold_plain(out, names, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        shk_nodefold_each(names[i], fold_collect, &all);
+    fold_plain(out, (const char *const *)all.names, all.count);
+    out->failed |= all.failed;
+    for (size_t i = 0; i < all.count; i++)
+        free(all.names[i]);
+    free(all.names);
 }

@@ -5,7 +5,8 @@
 #include "core/strbuf.h"
 
 /* Appends the folded list, sorted: names that differ only in their last number (same number of
- * digits) share one bracket, as in Slurm's and ClusterShell's notation. */
+ * digits) share one bracket, as in Slurm's and ClusterShell's notation. A name may itself be such a
+ * list. */
 void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count);
 
 /* The other way: calls fn for each name of "nid[001-002,004],login1". Names with two pairs of

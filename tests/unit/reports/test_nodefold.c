@@ -20,6 +20,7 @@ Test(nodefold, cases)
         {"last number counts", {"r1n1", "r1n2", "r2n1"}, "r1n[1-2],r2n1"},
         {"no number", {"login", "alpha"}, "alpha,login"},
         {"twice the same", {"n1", "n1"}, "n1"},
+        {"folded already", {"n[1-3,5]", "n4", "m1"}, "m1,n[1-5]"},
         {"number too long",
          {"n1234567890123456789012", "n1234567890123456789013"},
          "n1234567890123456789012,n1234567890123456789013"},
