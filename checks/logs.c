@@ -76,8 +76,35 @@ static void judge_read(const struct shk_check_context *ctx, struct shk_findings 
     shk_row_end(findings, &row);
 }
 
+/* Lines that only a log with enough detail has. */
+static const char *const detail[] = {"nccl-env-read",
+                                     "nccl-init-rank",
+                                     "nccl-network-value",
+                                     "nccl-plugin-loaded",
+                                     "nccl-bootstrap-using",
+                                     "nccl-bootstrap-using-2",
+                                     "ofi-plugin-version-value",
+                                     "fi-read-string-var"};
+
+/* What is absent from a terse log says nothing, and users should know how to get a better one. */
+static void judge_detail(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    if (!shk_log_given(ctx->facts))
+        return;
+    for (size_t i = 0; i < sizeof(detail) / sizeof(detail[0]); i++)
+        if (shk_log_seen(ctx->facts, detail[i]))
+            return;
+    struct shk_row row = shk_row_start(&shk_check_log_setting, "detail of the logs");
+    row.fact = "log.sig.*";
+    shk_row_text(&row.why, "the logs hold no line of NCCL's or libfabric's start, so what they do "
+                           "not say proves nothing; run once more with NCCL_DEBUG=INFO "
+                           "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH FI_LOG_LEVEL=info");
+    shk_row_end(findings, &row);
+}
+
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
+    judge_detail(ctx, findings);
     json_t *tuples = json_object_get(shk_log_seen(ctx->facts, "nccl-env-read"), "captures");
     for (size_t i = 0; i < json_array_size(tuples); i++) {
         const char *name = shk_member_text(json_array_get(tuples, i), "name");

@@ -77,6 +77,24 @@ static void list_conflicts(const struct shk_config *config, FILE *out)
         list_row(out, all[i].name, all[i].verdict, all[i].why);
 }
 
+static void list_signatures(const struct shk_config *config, FILE *out)
+{
+    size_t n;
+    const struct shk_signature *all = shk_config_signatures(config, &n);
+    for (size_t i = 0; i < n; i++)
+        list_row(out, all[i].id,
+                 all[i].diagnosis ? all[i].diagnosis : shk_log_role_names[all[i].role],
+                 all[i].meaning);
+}
+
+static void list_rules(const struct shk_config *config, FILE *out)
+{
+    size_t n;
+    const struct shk_rule *all = shk_config_rules(config, &n);
+    for (size_t i = 0; i < n; i++)
+        list_row(out, all[i].name, all[i].diagnosis, all[i].why);
+}
+
 static void list_transports(const struct shk_config *config, FILE *out)
 {
     size_t n;
@@ -106,6 +124,8 @@ static const struct {
     {"conflicts", list_conflicts, "settings that work against each other: name, verdict, why"},
     {"profiles", list_profiles, "what a system should look like: name, GPU, title"},
     {"diagnoses", list_diagnoses, "root causes: key, who acts, title"},
+    {"signatures", list_signatures, "lines of logs: name, root cause or role, meaning"},
+    {"rules", list_rules, "evidence put together: name, root cause, why"},
     {"transports", list_transports, "collectives that can be run"},
     {"formats", list_formats, "of the report: name, extension, what"},
 };

@@ -63,7 +63,8 @@ static const struct shk_command commands[] = {
      .arguments = "[WHAT]",
      .options = "config",
      .max_args = 1,
-     .doc = "probes, checks, settings, conflicts, profiles, diagnoses, transports or formats",
+     .doc = "probes, checks, settings, conflicts, profiles, diagnoses, signatures, rules, "
+            "transports or formats",
      .list = "lists",
      .run = shk_cmd_list},
     {.name = "completion",

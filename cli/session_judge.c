@@ -76,7 +76,8 @@ static int judge_all(struct shk_session *session, struct shk_error *err)
 
 static bool judge_is_known(const struct shk_finding *row)
 {
-    return row->verdict != SHK_UNKNOWN && row->verdict != SHK_NA;
+    bool about_logs = strncmp(row->id, "log.", 4) == 0;
+    return about_logs || (row->verdict != SHK_UNKNOWN && row->verdict != SHK_NA);
 }
 
 /* For evidence that is only part of a picture: rows about the rest would hide it. */

@@ -86,6 +86,22 @@ class Diagnose(Case):
             self.assertEqual(cause["confidence"], "possible")
             self.assertTrue(any(e.startswith("the evidence is thin") for e in cause["evidence"]), cause["evidence"])
 
+    def test_a_log_that_says_too_little_is_told_so(self):
+        process = run("diagnose", "--log", self.write("l", "something went wrong\n"))
+        self.assertIn("NCCL_DEBUG=INFO", process.stdout)
+        self.assertEqual(self.keys("--log", self.write("l", "something went wrong\n")), [])
+        process = run("diagnose", "--log", LOGS / "healthy" / "nccl-2.28-info.log")
+        self.assertNotIn("detail of the logs", process.stdout)
+
+    def test_settings_seen_in_the_log(self):
+        report = self.json_of(run("diagnose", "--format", "json", "--log", LOGS / "healthy" / "nccl-2.28-set.log"))
+        row = self.finding(report, "NCCL_PROTO", "pass")
+        self.assertEqual(row["evidence"], "log")
+        env = self.write("env", "NCCL_NET=AWS Libfabric\n")
+        broken = self.write("l", "n1:1:1 [0] plugin/net.cc:379 NCCL WARN Error: network AWS Libfabric not found.\n")
+        report = self.json_of(run("diagnose", "--format", "json", "--log", broken, "--env", env))
+        self.assertTrue([f for f in report["findings"] if f["setting"] == "NCCL_NET" and f["verdict"] in ("warn", "fail")])
+
     def test_packed_logs_and_stdin(self):
         text = b"x NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 2000\n" * 3
         gz = self.write("a.gz", gzip.compress(text))
