@@ -416,6 +416,50 @@ static int run_name_nodes(const struct hub_group *group, const struct shk_transp
     return rc < 0 ? shk_error_sys(err, -rc, "facts of the all-reduce") : 0;
 }
 
+static int run_set(struct shk_facts *facts, const struct shk_transport *transport,
+                   const char *member, json_t *value)
+{
+    char *key = shk_strf("collective.%s.%s", transport->name, member);
+    int rc = -ENOMEM;
+
+    if (key != NULL) {
+        rc = shk_facts_present(facts, key, value, NULL, "pairs of nodes");
+    } else {
+        json_decref(value);
+    }
+    free(key);
+    return rc;
+}
+
+/* Nobody was named: pairs of nodes may tell. */
+static int run_search(struct shk_world *world, const struct shk_transport *transport,
+                      const struct shk_collective_options *options, struct shk_facts *facts)
+{
+    const char *how = NULL;
+    json_t *nodes = NULL;
+    json_t *rows = NULL;
+    int rc = 0;
+
+    if (hub_pairs(world, transport, options, &nodes, &rows, &how) < 0) {
+        return -ENOMEM;
+    }
+    rc = run_set(facts, transport, "pairs", rows);
+    if (rc == 0 && how != NULL) {
+        char *reason = shk_strf("collective.%s.reason", transport->name);
+        const char *was = reason != NULL ? shk_facts_get_text(facts, reason) : NULL;
+        char *text = shk_strf("%s; in pairs of nodes: %s%s %s", was != NULL ? was : "failed",
+                              json_string_value(json_array_get(nodes, 0)),
+                              json_array_size(nodes) > 1 ? " and others" : "", how);
+
+        rc = reason != NULL ? shk_facts_text(facts, reason, text, "pairs of nodes") : -ENOMEM;
+        free(text);
+        free(reason);
+        rc = rc == 0 ? run_set(facts, transport, "nodes", json_incref(nodes)) : rc;
+    }
+    json_decref(nodes);
+    return rc;
+}
+
 int shk_world_measure(struct shk_world *world, const struct shk_transport *transport,
                       const struct shk_collective_options *options, struct shk_facts *facts,
                       struct shk_error *err)
@@ -444,6 +488,10 @@ int shk_world_measure(struct shk_world *world, const struct shk_transport *trans
     rc = transport->facts(group->job, &group->result, options, facts, err);
     if (rc == 0) {
         rc = run_name_nodes(group, transport, facts, err);
+    }
+    if (rc == 0 && group->result.outcome != SHK_CREW_OK && group->result.rank < 0 &&
+        world->nodes_count > 1 && run_search(world, transport, options, facts) < 0) {
+        rc = shk_error_set(err, ENOMEM, "out of memory");
     }
     hub_group_free(group);
     return rc;

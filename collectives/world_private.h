@@ -124,4 +124,10 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
 void hub_groups_finish(struct shk_world *world, struct hub_group **groups, size_t count);
 void hub_group_free(struct hub_group *group);
 
+/* hub_pairs.c: pairs of nodes. *rows_p: [{a, b, ok, ms, reason}]; *nodes_p: names of the nodes at
+ * fault; *how_p: in which way, NULL when the pairs do not tell. The caller releases both. */
+int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
+              const struct shk_collective_options *options, json_t **nodes_p, json_t **rows_p,
+              const char **how_p) SHK_MUST_CHECK;
+
 #endif

@@ -144,10 +144,24 @@ class Cluster(unittest.TestCase):
             report = self.finish(1)
         finally:
             subprocess.run(["ip", "link", "set", "hsn0-2", "up"], check=True)
-        self.row(report, "all-reduce (fabric)", "fail")
+        row = self.row(report, "all-reduce (fabric)", "fail")
+        self.assertEqual(row["nodes"], ["shk2"], row["why"])
         rows = [f for f in report["findings"] if f["setting"].startswith("net.ifaces[hsn0]")]
         self.assertTrue(rows)
         self.assertEqual({tuple(f["nodes"]) for f in rows}, {("shk2",)})
+
+    def test_loss_and_delay(self):
+        netem = ["ip", "netns", "exec", "shk3", "tc", "qdisc", "add", "dev", "hsn0", "root", "netem"]
+        p = subprocess.run([*netem, "delay", "80ms", "loss", "10%"], capture_output=True, text=True)
+        if p.returncode:
+            self.skipTest("this kernel has no netem: " + p.stderr.strip())
+        try:
+            self.start("--timeout", "12", sizes="4:64M", wrap="export FI_TCP_IFACE=hsn0")
+            report = self.finish(1)
+        finally:
+            subprocess.run(["ip", "netns", "exec", "shk3", "tc", "qdisc", "del", "dev", "hsn0", "root"])
+        row = self.row(report, "all-reduce (fabric)", "fail")
+        self.assertEqual(row["nodes"], ["shk3"], row["why"])
 
     def test_wrong_interface_on_one_host(self):
         self.start(wrap='[ "$(hostname)" != shk3 ] || export FI_TCP_IFACE=lo FI_SOCKETS_IFACE=lo')
