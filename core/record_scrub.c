@@ -398,7 +398,7 @@ static void scrub_learn_addresses(struct scrub *s, const json_t *calls)
 }
 
 /* Variables of the job that hold a name as a whole. */
-static void scrub_learn_environ(struct scrub *s, json_t *environ)
+static void scrub_learn_environ(struct scrub *s, json_t *env)
 {
     static const struct {
         const char *name, *by;
@@ -415,7 +415,7 @@ static void scrub_learn_environ(struct scrub *s, json_t *environ)
         {"HOSTNAME", "node1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        scrub_learn_name(s, json_string_value(json_object_get(environ, rows[i].name)), rows[i].by);
+        scrub_learn_name(s, json_string_value(json_object_get(env, rows[i].name)), rows[i].by);
         /* a variable that nobody asked for is not in the capture, but its value may be */
         scrub_learn_name(s, getenv(rows[i].name), rows[i].by);
     }
