@@ -11,6 +11,9 @@
  *   collective.<t>.devices    [{rank, ordinal, name, pci, host, driver}]
  *   collective.<t>.cases      int: combinations of type, count, offset and place verified before
  *                             the sweep
+ *   collective.<t>.unaligned  {wrong, cases, text}: library transports only, cases of 16-bit data
+ *                             with 2 or more elements at an address that is not a multiple of 4;
+ *                             they do not make the status "wrong". text: the first one, "" none
  *   collective.<t>.copy       {one_way_gbs, both_ways_gbs}: peer copy rate (peer only)
  *   collective.<t>.proof      what NCCL's log says of the path, see nccl_log.h
  * Members of sizes[] beyond those of the fabric transport: in_place_us, in_place_wrong, graph_us,

@@ -194,15 +194,16 @@ static int facts_wrong(const struct shk_job *job)
     return -1;
 }
 
-/* What was wrong first, how much else was, and in which library. */
+/* What was wrong first, how many cases of all were, and in which library. */
 static void facts_wrong_text(const struct facts_out *out, const struct shk_job *job,
-                             const struct gpu_result *result, char *text, size_t size)
+                             const char *first, unsigned wrong, unsigned all, char *text,
+                             size_t size)
 {
     size_t len = 0;
     char *library = facts_published(job, GPU_KEY_LIBRARY, &len);
     size_t version = library != NULL ? strcspn(library, "\n") : 0;
     int used = snprintf(text, size, "%s; %u of %u combinations of type, count and place are wrong",
-                        result->bad_text, result->wrong_cases, result->wrong_cases + result->cases);
+                        first, wrong, all);
 
     if (version > 0 && used > 0 && (size_t)used < size) {
         snprintf(text + used, size - (size_t)used, ", with %s %.*s",
@@ -210,6 +211,30 @@ static void facts_wrong_text(const struct facts_out *out, const struct shk_job *
                  version > 32 ? 32 : (int)version, library);
     }
     free(library);
+}
+
+/* 16-bit data at odd places, in a library: {wrong, cases, text} of the rank with most wrong. */
+static void facts_unaligned(struct facts_out *out, const struct shk_job *job)
+{
+    const struct gpu_result *worst = result_of(job, 0);
+    char text[640] = "";
+    unsigned rank = 0;
+
+    for (rank = 1; rank < shk_job_size(job); rank++) {
+        const struct gpu_result *result = result_of(job, rank);
+
+        worst = result->unaligned_wrong > worst->unaligned_wrong ? result : worst;
+    }
+    if (worst->unaligned_cases == 0) {
+        return;
+    }
+    if (worst->unaligned_wrong > 0) {
+        facts_wrong_text(out, job, worst->unaligned_text, worst->unaligned_wrong,
+                         worst->unaligned_cases, text, sizeof(text));
+    }
+    facts_json(out, "unaligned",
+               json_pack("{s:i, s:i, s:s}", "wrong", (int)worst->unaligned_wrong, "cases",
+                         (int)worst->unaligned_cases, "text", text));
 }
 
 static void facts_outcome(struct facts_out *out, const struct shk_job *job,
@@ -227,7 +252,10 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
     char *cause = facts_published(job, GPU_KEY_CAUSE, &len);
 
     if (result->outcome == SHK_CREW_OK && wrong >= 0) {
-        facts_wrong_text(out, job, result_of(job, (unsigned)wrong), text, sizeof(text));
+        const struct gpu_result *bad = result_of(job, (unsigned)wrong);
+
+        facts_wrong_text(out, job, bad->bad_text, bad->wrong_cases, bad->wrong_cases + bad->cases,
+                         text, sizeof(text));
         facts_status(out, "wrong", text, wrong, "verify", "wrong-result");
     } else if (cause != NULL && result->outcome == SHK_CREW_FAILED &&
                strcmp(cause, gpu_cause_names[GPU_CAUSE_NA]) == 0) {
@@ -345,6 +373,7 @@ int gpu_facts(const struct gpu_run *run, struct shk_facts *facts, const struct s
     facts_json(&out, "sizes", facts_sizes(job));
     facts_json(&out, "devices", gpu_device_json(job));
     facts_library(&out, job);
+    facts_unaligned(&out, job);
     facts_proof(&out, job);
     facts_evidence(&out, job, result);
     facts_ranks(&out, job, result);

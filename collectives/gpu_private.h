@@ -192,6 +192,10 @@ struct gpu_result {
     uint32_t wrong_cases; /* … that were not */
     uint32_t bad;         /* 1: bad_text says what was wrong first */
     uint32_t damaged;     /* 1: memory that is no part of the result was written to */
+    /* 16-bit elements at an address that is not a multiple of 4, reduced by a library: told apart,
+     * and part of neither wrong_cases nor bad. */
+    uint32_t unaligned_cases, unaligned_wrong;
+    char unaligned_text[256]; /* the first wrong one */
     char bad_text[400];
     struct gpu_row row[GPU_ROWS_MAX];
 };

@@ -2,7 +2,8 @@
  * of rank 0 and move their data through it.
  *
  *   SHK_FAKE_NCCL_VERSION  22809 by default
- *   SHK_FAKE_NCCL_FAULT    init, hang, corrupt, no-window, warn, net: what goes wrong */
+ *   SHK_FAKE_NCCL_FAULT    init, hang, corrupt, no-window, warn, net, unaligned (16-bit data at odd
+ *                          places in windows), narrow (16-bit data anywhere): what goes wrong */
 #include "collectives/gpu_data.h"
 #include "collectives/nccl_api.h"
 #include "tests/fakes/gpu_driver.h"
@@ -244,6 +245,11 @@ static void sum_turn(const struct reduce *r, size_t first, size_t count)
             from = &narrow;
         }
         memcpy(r->recv + (first + i) * bytes, from, bytes);
+    }
+    if (count > 1 && bytes == 2 &&
+        (faulty("narrow") || (faulty("unaligned") && the_comm.windows > 0 &&
+                              (((uintptr_t)r->send | (uintptr_t)r->recv) & 2U) != 0))) {
+        memset(r->recv + (first + 1) * bytes, 0, bytes);
     }
     if (faulty("corrupt") && the_comm.rank == 1 && count > 2) {
         r->recv[(first + count / 2) * bytes] ^= 1;

@@ -496,3 +496,55 @@ Test(gpu, proof_tells_how_each_size_was_done, .timeout = 120)
     cr_expect_str_eq(json_string_value(json_object_get(proof, "net_name")), "NET/Socket/0");
     shk_facts_destroy(facts);
 }
+
+static json_t *unaligned_of(const struct shk_facts *facts, const char *transport)
+{
+    char key[96];
+
+    snprintf(key, sizeof(key), "collective.%s.unaligned", transport);
+    return shk_facts_get_object(facts, key);
+}
+
+Test(gpu, unaligned_halves_count_apart, .timeout = 120)
+{
+    struct shk_facts *facts = NULL;
+    const char *said = NULL;
+    json_t *apart = NULL;
+
+    setenv("SHK_FAKE_NCCL_FAULT", "unaligned", 1);
+    facts = run_with("nccl-window", &small, &fakes);
+    expect_ok(facts, "nccl-window");
+    apart = unaligned_of(facts, "nccl-window");
+    cr_assert_not_null(apart);
+    said = json_string_value(json_object_get(apart, "text"));
+    cr_expect_gt(json_integer_value(json_object_get(apart, "wrong")), 8);
+    cr_expect_geq(json_integer_value(json_object_get(apart, "cases")),
+                  json_integer_value(json_object_get(apart, "wrong")));
+    cr_expect_not_null(strstr(said, "4 B float16 out of place: element 1 is 0"), "%s", said);
+    cr_expect_not_null(strstr(said, "with NCCL 2.28.9"), "%s", said);
+    shk_facts_destroy(facts);
+
+    facts = run_with("nccl", &small, &fakes);
+    apart = unaligned_of(facts, "nccl");
+    cr_expect_eq(json_integer_value(json_object_get(apart, "wrong")), 0);
+    cr_expect_gt(json_integer_value(json_object_get(apart, "cases")), 8);
+    shk_facts_destroy(facts);
+}
+
+Test(gpu, aligned_halves_do_not, .timeout = 120)
+{
+    struct shk_facts *facts = NULL;
+
+    setenv("SHK_FAKE_NCCL_FAULT", "narrow", 1);
+    facts = run_with("nccl-window", &small, &fakes);
+    expect_status(facts, "nccl-window", "wrong");
+    shk_facts_destroy(facts);
+    unsetenv("SHK_FAKE_NCCL_FAULT");
+
+    /* Our own kernels have no such excuse. */
+    setenv("SHK_FAKE_FAULT", "corrupt", 1);
+    facts = run_with("peer", &small, &fakes);
+    expect_status(facts, "peer", "wrong");
+    cr_expect_null(unaligned_of(facts, "peer"));
+    shk_facts_destroy(facts);
+}
