@@ -1,5 +1,6 @@
 #include "collectives/layers.h"
 #include "collectives/gpu.h"
+#include "collectives/neuron.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -82,6 +83,9 @@ int shk_layers_run(const struct shk_collective_options *options,
     }
     if (rc == 0 && access("/dev/kfd", F_OK) == 0) {
         rc = shk_gpu_run("rccl", options, tweaks, facts, err);
+    }
+    if (rc == 0 && access("/dev/neuron0", F_OK) == 0) {
+        rc = shk_neuron_run(options, NULL, facts, err);
     }
     return rc;
 }

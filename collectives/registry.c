@@ -1,10 +1,11 @@
 #include "collectives/collective.h"
 #include "collectives/fabric.h"
 #include "collectives/gpu.h"
+#include "collectives/neuron.h"
 
 static const struct shk_transport *const registry[] = {
-    &shk_transport_fabric, &shk_transport_peer,        &shk_transport_lsa,
-    &shk_transport_nccl,   &shk_transport_nccl_window, &shk_transport_rccl,
+    &shk_transport_fabric,      &shk_transport_peer, &shk_transport_lsa,    &shk_transport_nccl,
+    &shk_transport_nccl_window, &shk_transport_rccl, &shk_transport_neuron,
 };
 
 const struct shk_transport *const *shk_transports(size_t *count_p)
