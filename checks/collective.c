@@ -88,6 +88,28 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
     }
 }
 
+/* collective.<t>.cause, as GPU transports have it, and its diagnosis. */
+static const char *key_of_cause(const char *cause)
+{
+    static const char *const keys[][2] = {
+        {"driver", "accelerator-driver-missing"},
+        {"driver-old", "cuda-driver-too-old"},
+        {"visible-devices", "visible-devices-mismatch"},
+        {"same-gpu", "duplicate-gpu"},
+        {"no-peer-access", "gpu-cgroup-isolation"},
+        {"out-of-memory", "gpu-memory-exhausted"},
+        {"illegal-access", "gpu-illegal-access"},
+        {"late-peer", "peer-rank-died"},
+        {"nccl-versions", "nccl-version-differs-across-ranks"},
+        {"no-symmetric-memory", "symm-mem-unsupported"},
+        {"wrong-result", "gpu-wrong-result"},
+    };
+    for (size_t i = 0; cause && i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (strcmp(keys[i][0], cause) == 0)
+            return keys[i][1];
+    return NULL;
+}
+
 static void say_failed(struct shk_row *row, const struct results *r, const char *t, int len,
                        const char *status)
 {
@@ -105,6 +127,45 @@ static void say_failed(struct shk_row *row, const struct results *r, const char 
     shk_row_text(&row->expected, "every element right on every rank");
     if (rank >= 0 && (strcmp(status, "crashed") == 0 || strcmp(status, "timeout") == 0))
         row->diagnosis = "peer-rank-died";
+    const char *cause = member_text(r, t, len, "cause");
+    const char *key = key_of_cause(cause);
+    if (key)
+        row->diagnosis = key;
+}
+
+/* NCCL's reductions of 16-bit data at odd places: healthy hardware, a limit of the library. */
+static void say_unaligned(const struct results *r, const char *t, int len)
+{
+    char *key = shk_strf("collective.%.*s.unaligned", len, t);
+    bool window = strncmp(t, "nccl-window.", (size_t)len + 1) == 0;
+    char *setting = window ? shk_strf("symmetric window, unaligned 16-bit data")
+                           : shk_strf("all-reduce (%.*s), unaligned 16-bit data", len, t);
+    struct shk_row row = shk_row_start(&shk_check_collective, setting ? setting : "unaligned");
+    struct shk_fact fact;
+    enum shk_look look = key ? shk_look(r->facts, key, &fact) : SHK_LOOK_MISSING;
+    row.fact = key;
+    if (look == SHK_LOOK_PRESENT) {
+        const char *text = shk_member_text(fact.value, "text");
+        const char *version = member_text(r, t, len, "version");
+        long long wrong = shk_member_int(fact.value, "wrong", -1);
+        long long cases = shk_member_int(fact.value, "cases", 0);
+        if (wrong >= 0 && cases > 0) {
+            shk_row_verdict(&row, wrong ? SHK_WARN : SHK_PASS, SHK_TESTED);
+            shk_row_text(&row.observed, "%lld of %lld cases wrong%s%s", wrong, cases,
+                         version ? ", version " : "", version ? version : "");
+        }
+        if (wrong > 0) {
+            shk_row_text(&row.expected, "every element right on every rank");
+            shk_row_text(&row.why, "%s", text ? text : "no case was recorded");
+            shk_row_text(&row.fix, "keep 16-bit buffers 4-byte aligned, as frameworks do");
+            row.diagnosis = "symm-mem-unaligned-16bit";
+        }
+        shk_row_end(r->findings, &row);
+    } else if (look == SHK_LOOK_FAILED) {
+        shk_row_unread(r->findings, &row, r->facts, key);
+    }
+    free(setting);
+    free(key);
 }
 
 static int one_result(const struct shk_fact *fact, void *arg)
@@ -140,6 +201,7 @@ static int one_result(const struct shk_fact *fact, void *arg)
     struct shk_fact nodes = member(r, t, len, "nodes", &there);
     if (there)
         shk_row_nodes(r->findings, nodes.value, NULL);
+    say_unaligned(r, t, len);
     free(setting);
     return 0;
 }
@@ -163,7 +225,11 @@ const struct shk_check shk_check_collective = {
     .of_job = true,
     .title = "A real all-reduce gives the right result",
     .eval = eval,
-    .doc = "Facts: collective.<transport>.{status, reason, rank, phase, ranks, provider, sizes}.\n"
-           "pass needs status ok, at least two ranks, at least one size, and zero wrong elements "
-           "at each size. A failure names rank and phase. Nothing run is UNKNOWN.",
+    .doc =
+        "Facts: collective.<transport>.{status, reason, rank, phase, ranks, provider, sizes, "
+        "cause, unaligned}.\n"
+        "pass needs status ok, at least two ranks, at least one size, and zero wrong elements "
+        "at each size. A failure names rank and phase. Nothing run is UNKNOWN. Wrong sums that a "
+        "library makes of 16-bit data at no multiple of 4 bytes are WARN, in a row of their "
+        "own.",
 };

@@ -1,0 +1,117 @@
+/* Layers of the GPU all-reduce, and what a cause is called. */
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LAYER(name, status, gbs)                                                                   \
+    "'collective." name ".status': '" status "', 'collective." name                                \
+    ".ranks': 2, 'collective." name                                                                \
+    ".sizes': [{'bytes': 8, 'type': 'float32', 'busbw': 0.001, 'wrong': 0},"                       \
+    "{'bytes': 8388608, 'type': 'float32', 'busbw': " gbs ", 'wrong': 0}]"
+#define COPY(gbs) "'collective.peer.copy': {'one_way_gbs': " gbs ", 'both_ways_gbs': " gbs "}"
+#define NAME      "layers of the all-reduce"
+#define UNALIGNED "symmetric window, unaligned 16-bit data"
+
+static const struct layers_case {
+    const char *facts;
+    int verdict; /* -1: no row */
+    const char *says;
+} cases[] = {
+    {LAYER("fabric", "ok", "3.2"), -1, NULL},
+    {LAYER("peer", "ok", "258"), -1, NULL},
+    {LAYER("peer", "ok", "258") "," COPY("389"), SHK_PASS, "peer copy, peer right"},
+    {LAYER("fabric", "ok", "3.2") "," LAYER("peer", "ok", "258"), SHK_PASS, "fabric, peer right"},
+    /* The host's memory is faster than PCIe: on one node that proves nothing. */
+    {LAYER("fabric", "ok", "90") "," LAYER("nccl", "ok", "6"), SHK_PASS, "fabric, nccl right"},
+    {LAYER("fabric", "ok", "90") "," LAYER("nccl", "ok", "6") ",'job.nodes': 2", SHK_WARN,
+     "suspect: nccl, 6.00 GB/s at 8 MiB"},
+    {LAYER("peer", "ok", "100") "," COPY("389"), SHK_WARN, "suspect: peer"},
+    {LAYER("peer", "ok", "258") "," LAYER("lsa", "ok", "257") "," LAYER("nccl", "ok", "50"),
+     SHK_WARN, "of lsa"},
+    {LAYER("peer", "wrong", "258") "," LAYER("nccl", "failed", "0"), SHK_FAIL,
+     "suspect: peer (wrong)"},
+    {LAYER("fabric", "ok", "3") "," LAYER("peer", "ok", "258") "," LAYER("lsa", "crashed", "0"),
+     SHK_FAIL, "right below it: fabric, peer"},
+    {LAYER("peer", "ok", "258") ", 'collective.lsa.status': 'na'", -1, NULL},
+    {LAYER("peer", "ok", "258") "," LAYER("nccl", "odd", "50"), SHK_UNKNOWN, "unknown status"},
+    {LAYER("peer", "ok",
+           "258") ", 'collective.nccl.status': {'state': 'failed', 'reason': 'no space'}",
+     SHK_UNKNOWN, "nccl: no space"},
+    {LAYER("peer", "ok", "258") ", 'collective.nccl.status': 'ok'", SHK_UNKNOWN, "sizes"},
+};
+
+Test(layers, first_that_fails_or_falls_off)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct shk_findings *all = support_run(support_config(), "single-node", cases[i].facts);
+        const struct shk_finding *row = support_find(all, "collective.layers", NAME);
+        if (cases[i].verdict < 0) {
+            cr_expect_null(row, "case %zu", i);
+        } else {
+            cr_assert_not_null(row, "case %zu", i);
+            char *text = support_text(row);
+            cr_expect_eq((int)row->verdict, cases[i].verdict, "case %zu: %s", i, text);
+            cr_expect_not_null(strstr(text, cases[i].says), "case %zu: %s", i, text);
+            free(text);
+        }
+        shk_findings_destroy(all);
+    }
+}
+
+Test(layers, causes_have_diagnoses)
+{
+    static const char *const causes[][2] = {
+        {"driver", "accelerator-driver-missing"},
+        {"driver-old", "cuda-driver-too-old"},
+        {"visible-devices", "visible-devices-mismatch"},
+        {"same-gpu", "duplicate-gpu"},
+        {"no-peer-access", "gpu-cgroup-isolation"},
+        {"out-of-memory", "gpu-memory-exhausted"},
+        {"illegal-access", "gpu-illegal-access"},
+        {"late-peer", "peer-rank-died"},
+        {"nccl-versions", "nccl-version-differs-across-ranks"},
+        {"no-symmetric-memory", "symm-mem-unsupported"},
+        {"wrong-result", "gpu-wrong-result"},
+    };
+    for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+        char facts[256];
+        snprintf(facts, sizeof(facts),
+                 "'collective.lsa.status': 'failed', 'collective.lsa.cause': '%s',"
+                 "'collective.lsa.reason': 'because'",
+                 causes[i][0]);
+        struct shk_findings *all = support_run(support_config(), "single-node", facts);
+        const struct shk_finding *row =
+            support_find(all, "collective.allreduce", "all-reduce (lsa)");
+        cr_assert_not_null(row);
+        cr_expect_eq(row->verdict, SHK_FAIL);
+        cr_assert_not_null(row->diagnosis, "%s", causes[i][0]);
+        cr_expect_str_eq(row->diagnosis, causes[i][1]);
+        cr_expect_not_null(shk_config_diagnosis(support_config(), row->diagnosis), "%s",
+                           row->diagnosis);
+        shk_findings_destroy(all);
+    }
+}
+
+Test(layers, unaligned_data_warns_and_nothing_fails)
+{
+    const char *facts = LAYER(
+        "nccl-window", "ok",
+        "203") ",'collective.nccl-window.version': '2.28.9', 'collective.nccl-window.unaligned':"
+               "{'wrong': 48, 'cases': 96, 'text': 'element 1 is 0'}";
+    struct shk_findings *all = support_run(support_config(), "single-node", facts);
+    const struct shk_finding *row = support_find(all, "collective.allreduce", UNALIGNED);
+    cr_assert_not_null(row);
+    char *text = support_text(row);
+    cr_expect_eq(row->verdict, SHK_WARN);
+    cr_expect_not_null(strstr(text, "2.28.9"), "%s", text);
+    cr_expect_not_null(strstr(text, "4-byte aligned"), "%s", text);
+    cr_expect_not_null(shk_config_diagnosis(support_config(), row->diagnosis));
+    free(text);
+    row = support_find(all, "collective.allreduce", "all-reduce (nccl-window)");
+    cr_assert_not_null(row);
+    cr_expect_eq(row->verdict, SHK_PASS);
+    shk_findings_destroy(all);
+}
