@@ -67,6 +67,7 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
     struct sweep sweep = sweep_of(r, t, len);
     long long ranks = member_int(r, t, len, "ranks");
     const char *provider = member_text(r, t, len, "provider");
+    const char *self = member_text(r, t, len, "self");
     if (sweep.wrong) {
         shk_row_verdict(row, SHK_FAIL, SHK_TESTED);
         shk_row_text(&row->why, "wrong elements at %zu of %zu sizes", sweep.wrong,
@@ -74,6 +75,9 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
     } else if (!sweep.right || sweep.unverified) {
         shk_row_text(&row->why, sweep.right ? "some sizes were not verified"
                                             : "it ended, but no verified size was recorded");
+    } else if (ranks == 1 && self) {
+        shk_row_verdict(row, SHK_PASS, SHK_TESTED);
+        shk_row_text(&row->observed, "%s", self);
     } else if (ranks == 1) {
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
         shk_row_text(&row->why, "a single rank has nobody to talk to; use --ranks 2 or more");

@@ -64,6 +64,14 @@ static const struct coded_case {
     {"all-reduce of one", "single-node", "collective.allreduce", "all-reduce (fabric)",
      SWEEP("0") "'collective.fabric.status': 'ok', 'collective.fabric.ranks': 1", SHK_NA,
      SHK_NOT_COVERED, "single rank"},
+    {"one rank by itself", "single-node", "collective.allreduce", "all-reduce (nvshmem)",
+     "'collective.nvshmem.sizes': [{'bytes': 8, 'wrong': 0}], 'collective.nvshmem.status': 'ok', "
+     "'collective.nvshmem.ranks': 1, 'collective.nvshmem.self': 'puts of 8 B in 3 us'",
+     SHK_PASS, SHK_TESTED, "puts of 8 B in 3 us"},
+    {"one rank by itself, wrong", "single-node", "collective.allreduce", "all-reduce (nvshmem)",
+     "'collective.nvshmem.sizes': [{'bytes': 8, 'wrong': 1}], 'collective.nvshmem.status': 'ok', "
+     "'collective.nvshmem.ranks': 1, 'collective.nvshmem.self': 'puts of 8 B in 3 us'",
+     SHK_FAIL, SHK_TESTED, "wrong elements at 1 of 1"},
     {"rank killed", "single-node", "collective.allreduce", "all-reduce (fabric)",
      "'collective.fabric.status': 'crashed', 'collective.fabric.rank': 1, "
      "'collective.fabric.phase': 'allreduce 65536 B', 'collective.fabric.reason': 'rank 1 died of "

@@ -1,0 +1,31 @@
+/* NVSHMEM on one GPU: does the library start, hand out symmetric memory, and put?
+ *
+ * A single PE with a unique id of its own, so that no launcher is needed, in a child with a
+ * deadline: NVSHMEM ends the process when its start fails. Multicast and remote transports are
+ * turned off (NVSHMEM_DISABLE_NVLS, NVSHMEM_REMOTE_TRANSPORT). Never run on real hardware so far.
+ *
+ * Facts, beside status, reason, phase, library, version, ranks (always 1) of collective.h:
+ *   collective.nvshmem.self    one line: what the PE did with itself
+ *   collective.nvshmem.sizes   [{bytes, type, redop: "put", time_us, wrong}]: nvshmem_putmem and
+ *                              nvshmem_quiet from symmetric memory to symmetric memory; wrong:
+ *                              bytes that did not arrive
+ *   collective.nvshmem.output  the end of what it printed, when it did not end well */
+#ifndef SHK_COLLECTIVES_NVSHMEM_H
+#define SHK_COLLECTIVES_NVSHMEM_H
+
+#include "collectives/collective.h"
+
+/* What tests may change; zeroed for the real thing. */
+struct shk_nvshmem_tweaks {
+    const char *const *names;        /* instead of libnvshmem_host.so.3 */
+    const char *const *driver_names; /* instead of libcuda.so.1 */
+};
+
+/* Runs it with tweaks (may be NULL). */
+int shk_nvshmem_run(const struct shk_collective_options *options,
+                    const struct shk_nvshmem_tweaks *tweaks, struct shk_facts *facts,
+                    struct shk_error *err) SHK_MUST_CHECK;
+
+extern const struct shk_transport shk_transport_nvshmem;
+
+#endif
