@@ -8,19 +8,19 @@
 
 struct table {
     unsigned ranks;
-    size_t columns, size, count, type, time; /* positions, once there is a head */
+    size_t columns, count, type, time; /* positions, once there is a head */
     bool head, end;
+    bool unread; /* a row cannot be read */
     json_t *rows;
     char bad[200];  /* the first line that reports a fault */
     char last[200]; /* the last line of text that is not the table's */
 };
 
-/* How nccom-test words a failed --check is not documented: these are the words of its guide. */
+/* How nccom-test words a failed --check is not documented: any likely word for it counts. */
 static bool says_wrong(const char *line)
 {
-    static const char *const words[] = {"golden",    "mismatch",           "incorrect",
-                                        "integrity", "correctness",        "check failed",
-                                        "not match", "verification failed"};
+    static const char *const words[] = {"mismatch",     "incorrect",           "not match",
+                                        "check failed", "verification failed", "wrong result"};
     size_t i = 0;
 
     for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -92,20 +92,21 @@ static bool table_row(struct table *table, char **words, size_t n)
         return false;
     }
     algbw = bytes / time_us / 1e3;
-    json_array_append_new(
-        table->rows,
-        json_pack("{s:I, s:I, s:s, s:s, s:s, s:f, s:f, s:f}", "bytes", (json_int_t)bytes, "count",
-                  (json_int_t)count, "type",
-                  strcmp(words[table->type], "fp32") == 0 ? "float32" : words[table->type], "redop",
-                  "sum", "algorithm", "nccom-test", "time_us", time_us, "algbw", algbw, "busbw",
-                  algbw * 2 * (table->ranks - 1) / table->ranks));
-    return true;
+    return json_array_append_new(
+               table->rows,
+               json_pack("{s:I, s:I, s:s, s:s, s:s, s:f, s:f, s:f}", "bytes", (json_int_t)bytes,
+                         "count", (json_int_t)count, "type",
+                         strcmp(words[table->type], "fp32") == 0 ? "float32" : words[table->type],
+                         "redop", "sum", "algorithm", "nccom-test", "time_us", time_us, "algbw",
+                         algbw, "busbw", algbw * 2 * (table->ranks - 1) / table->ranks)) == 0;
 }
 
 static void table_line(struct table *table, char *line)
 {
     char copy[200];
     char *words[COLUMNS_MAX];
+    double bytes = 0;
+    bool row = false;
     size_t n = 0;
 
     line += strspn(line, " \t");
@@ -118,9 +119,14 @@ static void table_line(struct table *table, char *line)
         table->end = true;
         return;
     }
-    if (table->bad[0] == '\0' && (says_fault(copy) || says_wrong(copy))) {
+    row = table->head && number(words[0], &bytes);
+    /* The first fault is the one to show, but a wrong result is worse than any. */
+    if (says_wrong(copy) && !says_wrong(table->bad)) {
+        memcpy(table->bad, copy, sizeof(copy));
+    } else if (table->bad[0] == '\0' && (row || says_fault(copy))) {
         memcpy(table->bad, copy, sizeof(copy));
     }
+    table->unread |= row;
     memcpy(table->last, copy, sizeof(copy));
 }
 
@@ -134,9 +140,13 @@ static const char *table_judge(const struct table *table, int exit_code, struct 
                       said[0] != '\0' ? ": " : " and said nothing", said);
         return says_wrong(table->bad) ? "wrong" : "failed";
     }
-    if (says_wrong(table->bad) && !table->end) {
+    if (says_wrong(table->bad)) {
         shk_error_set(why, EIO, "nccom-test: %s", table->bad);
         return "wrong";
+    }
+    if (table->unread) {
+        shk_error_set(why, EIO, "a row of nccom-test's table cannot be read: %s", table->bad);
+        return "failed";
     }
     if (rows == 0) {
         shk_error_set(why, EIO, "nccom-test printed no table that can be read%s%s",

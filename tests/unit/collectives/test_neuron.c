@@ -26,7 +26,7 @@ struct table_case {
     size_t rows;
 };
 
-/* Not documented how a wrong result is worded: any of the guide's words for it must do. */
+/* Not documented how a wrong result is worded: any likely word for it must do. */
 static const struct table_case tables[] = {
     {GOOD, 0, "ok", "", 2},
     {"seed 7 for the golden tensors\n" GOOD, 0, "ok", "", 2},
@@ -42,6 +42,16 @@ static const struct table_case tables[] = {
      " 1024    Failure: output does not match golden of rank 1\n1 errors found - test failed\n",
      1, "wrong", "does not match golden of rank 1", 0},
     {HEAD " 1024 256 fp32 58 0.02 0.02\nresult mismatch\n", 0, "wrong", "result mismatch", 1},
+    {HEAD " 1024 256 fp32 58 0.02 0.02\n 4096 1024 fp32 0 nan nan\nAvg bus bandwidth: 1GB/s\n", 0,
+     "failed", "cannot be read: 4096 1024 fp32 0 nan nan", 1},
+    {HEAD " 1024 256 fp32 58 0.02 0.02\n 4096 1024 fp\xff 9 1 1\nAvg bus bandwidth: 1GB/s\n", 0,
+     "failed", "cannot be read: 4096 1024", 1},
+    {HEAD " 1024 256 fp32 58 0.02 0.02\n 4096 1024 fp32 9\nAvg bus bandwidth: 1GB/s\n", 0, "failed",
+     "cannot be read", 1},
+    {HEAD " 1024    Failure running neuron-bench\noutputs of rank 0 and 1 mismatch\n", 1, "wrong",
+     "outputs of rank 0 and 1 mismatch", 0},
+    {"seed of the golden tensors: 7\nno device\n", 1, "failed", "no device", 0},
+    {GOOD "rank 3: incorrect element\n", 0, "wrong", "rank 3: incorrect element", 2},
     {"Neuron DKMS Driver is not running!\n", 0, "failed", "Driver is not running", 0},
     {"", 0, "failed", "no table", 0},
     {"", 127, "failed", "said nothing", 0},
