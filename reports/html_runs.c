@@ -141,7 +141,7 @@ static void runs_one(struct shk_strbuf *out, const struct shk_run *run)
         runs_text(out, shk_strbuf_text(&summary));
         shk_strbuf_puts(out, "</p>\n");
     }
-    struct shk_table *table = shk_run_table(run);
+    struct shk_table *table = shk_run_table(run, 0);
     if (!table)
         out->failed = true;
     else if (shk_table_rows(table)) {

@@ -314,7 +314,7 @@ static void md_run(const struct md *m, const struct shk_run *run)
     shk_strbuf_puts(m->out, summary.len ? "<br>" : "");
     md_text(m, shk_strbuf_text(&summary));
     shk_strbuf_putc(m->out, '\n');
-    struct shk_table *table = shk_run_table(run);
+    struct shk_table *table = shk_run_table(run, 0);
     if (!table)
         m->out->failed = true;
     if (table && shk_table_rows(table)) {

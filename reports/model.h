@@ -77,7 +77,8 @@ bool shk_run_ok(const struct shk_run *run);
 void shk_run_title(struct shk_strbuf *out, const struct shk_run *run);
 /* "best busbw 3.21 GB/s at 4 MiB, least time 11.2 us"; nothing without measured sizes. */
 void shk_run_summary(struct shk_strbuf *out, const struct shk_run *run);
-/* Sizes in the column layout of nccl-tests. NULL: out of memory. Destroy it. */
-struct shk_table *shk_run_table(const struct shk_run *run);
+/* Sizes in the column layout of nccl-tests, with what fits in `width` columns (0: all). NULL: out
+ * of memory. Destroy it. */
+struct shk_table *shk_run_table(const struct shk_run *run, unsigned width);
 
 #endif

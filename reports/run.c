@@ -118,44 +118,108 @@ static const struct shk_column run_columns[] = {
     {.title = "of roof", .unit = "(%)", .right = true}, /* only where it is known */
 };
 
-static bool run_has_roof(const struct shk_run *run)
+/* Transports that also work in place: the columns of nccl-tests. */
+static const struct shk_column run_place_columns[] = {
+    {.title = "size", .unit = "(B)", .right = true},
+    {.title = "count", .right = true},
+    {.title = "type", .right = true, .max = 10},
+    {.title = "redop", .right = true, .max = 8},
+    {.title = "time", .unit = "(us)", .right = true},
+    {.title = "algbw", .unit = "(GB/s)", .right = true},
+    {.title = "busbw", .unit = "(GB/s)", .right = true},
+    {.title = "#wrong", .right = true},
+    {.title = "in place", .unit = "(us)", .right = true},
+    {.title = "busbw", .unit = "(GB/s)", .right = true},
+    {.title = "#wrong", .right = true},
+    /* only where there is room */
+    {.title = "algorithm", .right = true, .max = 16},
+    {.title = "p50", .unit = "(us)", .right = true},
+    {.title = "p99", .unit = "(us)", .right = true},
+};
+#define RUN_PLACE_NARROW 11
+#define RUN_PLACE_WIDTH  128 /* of all of them */
+
+static bool run_has(const struct shk_run *run, const char *member)
 {
     bool found = false;
     size_t i;
     json_t *row;
     json_array_foreach(shk_run_array(run, "sizes"), i, row) found =
-        found || json_object_get(row, "efficiency") != NULL;
+        found || json_object_get(row, member) != NULL;
     return found;
 }
 
-struct shk_table *shk_run_table(const struct shk_run *run)
+static void run_wrong(struct shk_table *t, double wrong)
+{
+    char text[32];
+    if (!(wrong > 0)) {
+        shk_table_number(t, wrong, 0);
+        return;
+    }
+    snprintf(text, sizeof text, "%.0f", wrong);
+    shk_table_text(t, SHK_ROLE_FAIL, text);
+}
+
+static void run_text(struct shk_table *t, const json_t *row, const char *member)
+{
+    shk_table_text(t, SHK_ROLE_PLAIN, json_string_value(json_object_get(row, member)));
+}
+
+static void run_row_begin(struct shk_table *t, const json_t *row)
+{
+    shk_table_row(t);
+    shk_table_number(t, run_number(row, "bytes"), 0);
+    shk_table_number(t, run_number(row, "count"), 0);
+    run_text(t, row, "type");
+    run_text(t, row, "redop");
+}
+
+static void run_row_out_of_place(struct shk_table *t, const json_t *row)
+{
+    shk_table_number(t, run_number(row, "time_us"), 2);
+    shk_table_number(t, run_number(row, "algbw"), 2);
+    shk_table_number(t, run_number(row, "busbw"), 2);
+    run_wrong(t, run_number(row, "wrong"));
+}
+
+static struct shk_table *run_place_table(const struct shk_run *run, unsigned width)
+{
+    bool all = width == 0 || width >= RUN_PLACE_WIDTH;
+    size_t columns = all ? sizeof run_place_columns / sizeof *run_place_columns : RUN_PLACE_NARROW;
+    struct shk_table *t = shk_table_create(run_place_columns, columns);
+    size_t i;
+    json_t *row;
+    json_array_foreach(t ? shk_run_array(run, "sizes") : NULL, i, row)
+    {
+        double us = run_number(row, "time_us"), in_place = run_number(row, "in_place_us");
+        run_row_begin(t, row);
+        run_row_out_of_place(t, row);
+        shk_table_number(t, in_place, 2);
+        shk_table_number(t, in_place > 0 ? run_number(row, "busbw") * us / in_place : NAN, 2);
+        run_wrong(t, run_number(row, "in_place_wrong"));
+        if (all) {
+            run_text(t, row, "algorithm");
+            shk_table_number(t, run_number(row, "p50_us"), 2);
+            shk_table_number(t, run_number(row, "p99_us"), 2);
+        }
+    }
+    return t;
+}
+
+struct shk_table *shk_run_table(const struct shk_run *run, unsigned width)
 {
     size_t i;
     json_t *row;
-    bool roof = run_has_roof(run);
+    bool roof = run_has(run, "efficiency");
     size_t columns = sizeof run_columns / sizeof *run_columns - (roof ? 0 : 1);
+    if (run_has(run, "in_place_us"))
+        return run_place_table(run, width);
     struct shk_table *t = shk_table_create(run_columns, columns);
-    if (!t)
-        return NULL;
-    json_array_foreach(shk_run_array(run, "sizes"), i, row)
+    json_array_foreach(t ? shk_run_array(run, "sizes") : NULL, i, row)
     {
-        double wrong = run_number(row, "wrong");
-        shk_table_row(t);
-        shk_table_number(t, run_number(row, "bytes"), 0);
-        shk_table_number(t, run_number(row, "count"), 0);
-        shk_table_text(t, SHK_ROLE_PLAIN, json_string_value(json_object_get(row, "type")));
-        shk_table_text(t, SHK_ROLE_PLAIN, json_string_value(json_object_get(row, "redop")));
-        shk_table_text(t, SHK_ROLE_PLAIN, json_string_value(json_object_get(row, "algorithm")));
-        shk_table_number(t, run_number(row, "time_us"), 2);
-        shk_table_number(t, run_number(row, "algbw"), 2);
-        shk_table_number(t, run_number(row, "busbw"), 2);
-        if (wrong > 0) {
-            char text[32];
-            snprintf(text, sizeof text, "%.0f", wrong);
-            shk_table_text(t, SHK_ROLE_FAIL, text);
-        } else {
-            shk_table_number(t, wrong, 0);
-        }
+        run_row_begin(t, row);
+        run_text(t, row, "algorithm");
+        run_row_out_of_place(t, row);
         if (roof)
             shk_table_number(t, 100 * run_number(row, "efficiency"), 0);
     }

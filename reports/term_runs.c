@@ -42,7 +42,7 @@ static void term_run(const struct term *t, const struct shk_run *run)
     struct shk_table_view view = {
         .style = t->style, .width = t->width, .indent = 2, .clip = TERM_CLIP, .header = true};
     term_run_head(t, run);
-    struct shk_table *table = shk_run_table(run);
+    struct shk_table *table = shk_run_table(run, t->width);
     if (!table)
         t->out->failed = true;
     else if (shk_table_rows(table))

@@ -242,3 +242,41 @@ Test(term, full_disk_is_an_error)
     fclose(full);
     sample_free(&s);
 }
+
+/* The largest numbers that occur, on GPUs: 1 GiB of bfloat16 in narrow and wide terminals. */
+Test(term, in_place_columns_of_gpu_transports)
+{
+    static const char *const narrow[] = {"redop  ",
+                                         "time   algbw   busbw  #wrong  in place   busbw  #wrong\n",
+                                         "1073741824  536870912  bfloat16    sum  4176.45  257.09  "
+                                         "257.09       0   4000.00  268.44  "
+                                         "     3\n"};
+    static const char *const wide[] = {"#wrong  algorithm      p50      p99\n",
+                                       "two-shot  4200.00  4300.25\n"};
+    struct sample s;
+    sample_healthy(&s);
+    shk_facts_text(s.facts[0], "collective.peer.status", "ok", "peer");
+    shk_facts_int(s.facts[0], "collective.peer.ranks", 2, NULL, "peer");
+    shk_facts_present(s.facts[0], "collective.peer.sizes",
+                      json_pack("[{s:I,s:I,s:s,s:s,s:s,s:f,s:f,s:f,s:i,s:f,s:i,s:f,s:f}]", "bytes",
+                                (json_int_t)1 << 30, "count", (json_int_t)1 << 29, "type",
+                                "bfloat16", "redop", "sum", "algorithm", "two-shot", "time_us",
+                                4176.45, "algbw", 257.0944, "busbw", 257.0944, "wrong", 0,
+                                "in_place_us", 4000.0, "in_place_wrong", 3, "p50_us", 4200.0,
+                                "p99_us", 4300.25),
+                      NULL, "peer");
+    s.options.width = 100;
+    char *text = sample_render(&s, "term");
+    term_expect_order(text, narrow, sizeof narrow / sizeof *narrow);
+    cr_expect_null(strstr(text, "p99"));
+    term_expect_fits("in place", text, 100);
+    free(text);
+    s.options.width = 140;
+    text = sample_render(&s, "term");
+    term_expect_order(text, wide, sizeof wide / sizeof *wide);
+    free(text);
+    text = sample_render(&s, "md");
+    cr_expect_not_null(strstr(text, "p99 (us)"));
+    free(text);
+    sample_free(&s);
+}
