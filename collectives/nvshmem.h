@@ -2,7 +2,8 @@
  *
  * A single PE with a unique id of its own, so that no launcher is needed, in a child with a
  * deadline: NVSHMEM ends the process when its start fails. Multicast and remote transports are
- * turned off (NVSHMEM_DISABLE_NVLS, NVSHMEM_REMOTE_TRANSPORT). Never run on real hardware so far.
+ * turned off (NVSHMEM_DISABLE_NVLS, NVSHMEM_REMOTE_TRANSPORT). Never run on a GPU so
+ * far: the library of NVSHMEM 3.8.0 was loaded and started without one, and said so.
  *
  * Facts, beside status, reason, phase, library, version, ranks (always 1) of collective.h:
  *   collective.nvshmem.self    one line: what the PE did with itself
