@@ -16,6 +16,7 @@
  *                             they do not make the status "wrong". text: the first one, "" none
  *   collective.<t>.copy       {one_way_gbs, both_ways_gbs}: peer copy rate (peer only)
  *   collective.<t>.proof      what NCCL's log says of the path, see nccl_log.h
+ *   collective.<t>.log        first lines of that log about settings, network and warnings
  * Members of sizes[] beyond those of the fabric transport: in_place_us, in_place_wrong, graph_us,
  * p50_us, p99_us. time_us is per operation, launched into a stream one after the other. */
 #ifndef SHK_COLLECTIVES_GPU_H

@@ -291,6 +291,11 @@ static void facts_proof(struct facts_out *out, const struct shk_job *job)
         facts_json(out, "proof", proof);
     }
     free(text);
+    text = facts_published(job, GPU_KEY_LOG, &len);
+    if (text != NULL) {
+        facts_text(out, "log", text);
+    }
+    free(text);
     text = facts_published(job, GPU_KEY_COPY, &len);
     if (text != NULL && len == 2 * sizeof(double)) {
         double rates[2];

@@ -36,6 +36,7 @@ extern const char *const gpu_cause_names[GPU_CAUSE_COUNT];
 #define GPU_KEY_HEAP     "gpu.heap"
 #define GPU_KEY_COPY     "gpu.copy"
 #define GPU_KEY_PROOF    "gpu.proof"
+#define GPU_KEY_LOG      "gpu.log"
 #define GPU_KEY_LIBRARY  "gpu.library"
 
 /* The symmetric heap: offsets are the same on every rank. */

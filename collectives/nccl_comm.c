@@ -290,6 +290,10 @@ int nccl_comm_prove(struct gpu_rank *g, struct shk_error *err)
     } else {
         rc = shk_job_put(g->job, GPU_KEY_PROOF, text, strlen(text) + 1, err);
     }
+    if (rc == 0 && log.kept_len > 0) {
+        /* of no use without the proof, and no loss when there is no room beside it */
+        (void)!shk_job_put(g->job, GPU_KEY_LOG, log.kept, log.kept_len + 1, NULL);
+    }
     free(text);
     json_decref(proof);
     return rc;

@@ -74,9 +74,34 @@ static void read_choice(struct nccl_log *log, const char *line, const char *arro
     }
 }
 
+/* Lines that tell of a setting or of a choice made once; channels and buffers come by the hundred.
+ */
+static void keep_line(struct nccl_log *log, const char *line)
+{
+    static const char *const words[] = {"environment", "NCCL WARN ", "NET/",   "Using network",
+                                        "Bootstrap",   "GPU Direct", "plugin", "NCCL version"};
+    size_t len = strlen(line);
+    size_t i = 0;
+
+    if (strstr(line, "Channel ") != NULL || log->kept_len + len + 2 > sizeof(log->kept)) {
+        return;
+    }
+    for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strstr(line, words[i]) != NULL) {
+            memcpy(log->kept + log->kept_len, line, len);
+            log->kept_len += len;
+            log->kept[log->kept_len++] = '\n';
+            log->kept[log->kept_len] = '\0';
+            return;
+        }
+    }
+}
+
 static void read_line(struct nccl_log *log, const char *line)
 {
     const char *at = NULL;
+
+    keep_line(log, line);
 
     if (strstr(line, "Channel ") != NULL) {
         read_channel(log, line);

@@ -8,6 +8,9 @@
 
 #define NCCL_LOG_CHOICES 48U
 
+/* Bytes of lines that are kept for the signatures: what a rank may publish, less the rest. */
+#define NCCL_LOG_KEPT 3000U
+
 /* One line of the TUNING subsystem: how an operation of that size was done. */
 struct nccl_log_choice {
     uint64_t bytes;
@@ -16,16 +19,18 @@ struct nccl_log_choice {
 };
 
 struct nccl_log {
-    unsigned p2p, shm, net; /* channel lines by kind */
-    unsigned gdr;           /* … of the network with GPU direct */
-    char via[48];           /* of a P2P channel: "P2P/CUMEM", "P2P/IPC" … */
-    char net_name[32];      /* of a network channel: "NET/Socket/0" … */
-    bool symmetric_va;      /* address space for symmetric windows was reserved */
-    bool symmetric_no;      /* … is not supported, says NCCL */
-    bool all_p2p;           /* every pair of GPUs can access each other */
-    bool nvls;              /* multicast is available */
-    unsigned registered;    /* lines that tell of registered buffers */
-    char warning[200];      /* first WARN line; "" none */
+    unsigned p2p, shm, net;   /* channel lines by kind */
+    unsigned gdr;             /* … of the network with GPU direct */
+    char via[48];             /* of a P2P channel: "P2P/CUMEM", "P2P/IPC" … */
+    char net_name[32];        /* of a network channel: "NET/Socket/0" … */
+    bool symmetric_va;        /* address space for symmetric windows was reserved */
+    bool symmetric_no;        /* … is not supported, says NCCL */
+    bool all_p2p;             /* every pair of GPUs can access each other */
+    bool nvls;                /* multicast is available */
+    unsigned registered;      /* lines that tell of registered buffers */
+    char warning[200];        /* first WARN line; "" none */
+    char kept[NCCL_LOG_KEPT]; /* first lines about settings, network, plugin and warnings */
+    size_t kept_len;
     unsigned choices;
     struct nccl_log_choice choice[NCCL_LOG_CHOICES];
 };

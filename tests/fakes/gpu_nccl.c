@@ -119,6 +119,7 @@ int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank)
     the_comm.meeting = map;
     the_comm.rank = rank;
     the_comm.ranks = ranks;
+    tell("host:1:1 [0] NCCL INFO NCCL_DEBUG set by environment to INFO.\n");
     tell("host:1:1 [0] NCCL INFO Check P2P Type isAllDirectP2p 1 directMode 0 isAllCudaP2p 1\n");
     tell("host:1:1 [0] NCCL INFO Channel 00/0 : %d[0] -> %d[1] via %s\n", rank, (rank + 1) % ranks,
          faulty("net") ? "NET/Socket/0" : "P2P/CUMEM");

@@ -480,6 +480,8 @@ Test(gpu, proof_tells_how_each_size_was_done, .timeout = 120)
     size_t i = 0;
 
     cr_assert_not_null(proof);
+    const char *log = shk_facts_get_text(facts, "collective.nccl-window.log");
+    cr_expect(log && strstr(log, "NCCL INFO") && !strstr(log, "Channel "), "%s", log);
     cr_expect_str_eq(json_string_value(json_object_get(proof, "via")), "P2P/CUMEM");
     cr_expect(json_is_true(json_object_get(proof, "symmetric_va")));
     json_array_foreach(json_object_get(proof, "choices"), i, choice)
