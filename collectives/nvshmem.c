@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-/* device_host/nvshmem_types.h and bootstrap_device_host/nvshmem_uniqueid.h of NVSHMEM 3.8, whose
- * first version of these structures is that of 3.0: version is 1 << 16 plus the size. The second
- * version names a part of `content` and keeps the sizes. */
+/* The first version of these structures, as device_host/nvshmem_types.h and
+ * bootstrap_device_host/nvshmem_uniqueid.h of NVSHMEM 3.8 still have it: version is 1 << 16 plus
+ * the size. The second version names a part of `content` and keeps the sizes. */
 #define VERSIONED(type)    ((1 << 16) + (int)sizeof(type))
 #define INIT_WITH_UNIQUEID (1U << 3)
 
