@@ -136,6 +136,16 @@ class Diagnose(Case):
             "  role: context\n  source: site handbook\n")
         self.one_line(run("diagnose", "--config", folder, "--log", log), 2, "bad.yaml:1", "site-bad")
 
+    def test_log_of_our_own_collective_proves_a_setting(self):
+        facts = {"env.NCCL_SOCKET_IFNAME": "eth0",
+                 "net.ifaces": [{"name": "eth0", "up": True, "addrs": [{"addr": "10.0.0.4"}]}],
+                 "collective.nccl.log": "n1:7:7 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.4<0>\n"}
+        path = self.scratch() / "facts.json"
+        path.write_text(json.dumps({"schema": "shakedown.facts/1", "facts": facts}))
+        row = self.finding(self.json_of(run("check", path, "--format", "json")), "NCCL_SOCKET_IFNAME", "pass")
+        self.assertEqual(row["evidence"], "log")
+
+
 
 if __name__ == "__main__":
     main()
