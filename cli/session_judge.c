@@ -90,20 +90,7 @@ static int judge_keep_known(struct shk_session *session)
         size_t nodes = 0;
         if (!judge_is_known(f))
             continue;
-        const struct shk_finding_in in = {.id = f->id,
-                                          .family = f->family,
-                                          .setting = f->setting,
-                                          .verdict = f->verdict,
-                                          .evidence = f->evidence,
-                                          .observed = f->observed,
-                                          .expected = f->expected,
-                                          .why = f->why,
-                                          .fix = f->fix,
-                                          .diagnosis = f->diagnosis,
-                                          .source = f->source,
-                                          .fact = f->fact,
-                                          .required = f->required};
-        shk_findings_add(kept, &in);
+        shk_findings_add_copy(kept, f);
         while (f->nodes && f->nodes[nodes])
             nodes++;
         rc = shk_findings_status(kept);

@@ -113,6 +113,25 @@ void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in
     };
 }
 
+void shk_findings_add_copy(struct shk_findings *list, const struct shk_finding *row)
+{
+    shk_findings_add(list, &(struct shk_finding_in){
+                               .id = row->id,
+                               .family = row->family,
+                               .setting = row->setting,
+                               .verdict = row->verdict,
+                               .evidence = row->evidence,
+                               .observed = row->observed,
+                               .expected = row->expected,
+                               .why = row->why,
+                               .fix = row->fix,
+                               .diagnosis = row->diagnosis,
+                               .source = row->source,
+                               .fact = row->fact,
+                               .required = row->required,
+                           });
+}
+
 int shk_findings_status(const struct shk_findings *list)
 {
     return list->lost ? -ENOMEM : 0;

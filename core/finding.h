@@ -64,6 +64,9 @@ struct shk_finding_in {
  * looked at. Control characters in the texts are replaced. */
 void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in);
 
+/* Adds a copy of a row of another list, without its nodes. */
+void shk_findings_add_copy(struct shk_findings *list, const struct shk_finding *row);
+
 /* 0, or -ENOMEM if any row was lost. */
 int shk_findings_status(const struct shk_findings *list) SHK_MUST_CHECK;
 

@@ -57,21 +57,7 @@ static int fold_row(struct shk_findings *list, struct shk_findings_fold *fold,
     size_t at = index ? (size_t)json_integer_value(index) : shk_findings_count(list);
     int rc = 0;
     if (!index) {
-        shk_findings_add(list, &(struct shk_finding_in){
-                                   .id = f->id,
-                                   .family = f->family,
-                                   .setting = f->setting,
-                                   .verdict = f->verdict,
-                                   .evidence = f->evidence,
-                                   .observed = f->observed,
-                                   .expected = f->expected,
-                                   .why = f->why,
-                                   .fix = f->fix,
-                                   .diagnosis = f->diagnosis,
-                                   .source = f->source,
-                                   .fact = f->fact,
-                                   .required = f->required,
-                               });
+        shk_findings_add_copy(list, f);
         rc = shk_findings_status(list);
         if (!rc && json_object_set_new(fold->rows, key, json_integer((json_int_t)at)))
             rc = -ENOMEM;
