@@ -56,13 +56,19 @@ static void facts_int(struct facts_out *out, const char *member, long long value
     facts_note(out, shk_facts_int(out->facts, facts_key(out, member), value, NULL, out->source));
 }
 
-/* What some rank got to publish under key, as a new NUL-terminated string; NULL when none did. */
-static char *facts_published(const struct shk_job *job, const char *key, size_t *len_p)
+/* What rank first, or else some rank, got to publish under key, as a new NUL-terminated string;
+ * NULL when none did. */
+static char *facts_published_by(const struct shk_job *job, int first, const char *key,
+                                size_t *len_p)
 {
     char *buf = malloc(SHK_JOB_SPACE + 1);
-    unsigned rank = 0;
+    unsigned size = shk_job_size(job);
+    unsigned start = first > 0 && (unsigned)first < size ? (unsigned)first : 0;
+    unsigned i = 0;
 
-    for (rank = 0; rank < shk_job_size(job) && buf != NULL; rank++) {
+    for (i = 0; i < size && buf != NULL; i++) {
+        unsigned rank = (start + i) % size;
+
         if (shk_job_get(job, rank, key, buf, SHK_JOB_SPACE, len_p, NULL) == 0) {
             buf[*len_p] = '\0';
             return buf;
@@ -70,6 +76,11 @@ static char *facts_published(const struct shk_job *job, const char *key, size_t 
     }
     free(buf);
     return NULL;
+}
+
+static char *facts_published(const struct shk_job *job, const char *key, size_t *len_p)
+{
+    return facts_published_by(job, 0, key, len_p);
 }
 
 static const struct gpu_result *result_of(const struct shk_job *job, unsigned rank)
@@ -237,6 +248,7 @@ static void facts_unaligned(struct facts_out *out, const struct shk_job *job)
                          (int)worst->unaligned_cases, "text", text));
 }
 
+/* The cause is that of the rank which is blamed: one that lost its peer by that has another. */
 static void facts_outcome(struct facts_out *out, const struct shk_job *job,
                           const struct shk_crew_result *result)
 {
@@ -249,7 +261,7 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
     int wrong = facts_wrong(job);
     char text[640];
     size_t len = 0;
-    char *cause = facts_published(job, GPU_KEY_CAUSE, &len);
+    char *cause = facts_published_by(job, result->rank, GPU_KEY_CAUSE, &len);
 
     if (result->outcome == SHK_CREW_OK && wrong >= 0) {
         const struct gpu_result *bad = result_of(job, (unsigned)wrong);
