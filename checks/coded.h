@@ -25,7 +25,7 @@ extern const struct shk_check shk_check_gpu_presence, shk_check_gpu_driver, shk_
 extern const struct shk_check shk_check_nic_count, shk_check_nic_link;
 extern const struct shk_check shk_check_hostname, shk_check_socket_choice;
 extern const struct shk_check shk_check_job_pmix, shk_check_job_missing, shk_check_job_spread,
-    shk_check_job_slots;
+    shk_check_job_slots, shk_check_job_clocks;
 extern const struct shk_check shk_check_log_setting;
 extern const struct shk_check shk_check_container, shk_check_job, shk_check_vni;
 

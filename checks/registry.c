@@ -60,6 +60,7 @@ static const struct shk_check *const checks[] = {
     &shk_check_job_missing,
     &shk_check_job_spread,
     &shk_check_job_slots,
+    &shk_check_job_clocks,
     &shk_check_vni,
     &shk_check_env_file,
     &shk_check_env_conflict,

@@ -333,6 +333,7 @@ static void agent_frame(struct agent *agent, const struct shk_frame *frame)
             agent_end_run(agent, true);
         }
         break;
+    case SHK_FRAME_CLOCK: world_clock_answer(&agent->link, frame); break;
     case SHK_FRAME_BYE:
         memcpy(&agent->code, frame->data, frame->len >= 4 ? 4 : 0);
         agent->bye = true;

@@ -138,6 +138,8 @@ static void hub_frame(struct shk_world *world, struct hub_member *member,
 {
     if (frame->type == SHK_FRAME_NODE) {
         hub_node_facts(world, member, frame);
+    } else if (frame->type == SHK_FRAME_CLOCK) {
+        hub_clock_frame(member, frame);
     } else {
         hub_run_frame(world, member, frame);
     }
@@ -345,6 +347,7 @@ int shk_world_gather(struct shk_world *world, struct shk_error *err)
         hub_turn(world, 50);
     }
     qsort(world->nodes, world->nodes_count, sizeof(*world->nodes), hub_node_order);
+    hub_clocks(world);
     world_say(world, "%u of %u ranks are there, on %zu nodes", hub_present(world), world->size,
               world->nodes_count);
     return rc;

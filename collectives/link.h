@@ -22,6 +22,7 @@ enum shk_frame_type {
     SHK_FRAME_ENDED,     /* to rank 0: JSON, how the worker ended */
     SHK_FRAME_STOP,      /* from rank 0: u32 run */
     SHK_FRAME_BYE,       /* from rank 0: i32 exit code */
+    SHK_FRAME_CLOCK,     /* both ways: struct world_clock_frame */
 };
 
 struct shk_frame {

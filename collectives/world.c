@@ -444,6 +444,9 @@ int shk_world_facts(const struct shk_world *world, struct shk_facts *facts)
         rc = rc != 0 ? rc
                      : shk_facts_present(facts, "job.layout", world_layout(world), NULL,
                                          "ranks that came to rank 0");
+        rc = rc != 0 ? rc
+                     : shk_facts_present(facts, "job.clocks", hub_clocks_json(world), NULL,
+                                         "half of the shortest round trip to each node");
     }
     return rc;
 }

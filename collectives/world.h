@@ -57,7 +57,8 @@ int shk_world_measure(struct shk_world *world, const struct shk_transport *trans
                       const struct shk_collective_options *options, struct shk_facts *facts,
                       struct shk_error *err) SHK_MUST_CHECK;
 
-/* Adds what the launcher did, and who is missing: job.pmix.*, job.missing, job.layout. */
+/* Adds what the launcher did, and who is missing: job.pmix.*, job.missing, job.layout,
+ * job.clocks. */
 int shk_world_facts(const struct shk_world *world, struct shk_facts *facts) SHK_MUST_CHECK;
 
 /* Tells every rank to end with `code` and frees the world (NULL is fine). */

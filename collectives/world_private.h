@@ -31,11 +31,28 @@ struct world_release_frame {
     uint64_t epoch, max;
 };
 
+/* What time is it? The answer repeats the round. */
+struct world_clock_frame {
+    uint32_t round;
+    uint32_t zero;
+    int64_t wall_ns; /* CLOCK_REALTIME of who answers */
+};
+
 enum member_state {
     MEMBER_ABSENT,  /* never said hello */
     MEMBER_IDLE,    /* there */
     MEMBER_RUNNING, /* has a worker */
     MEMBER_LOST,    /* was there */
+};
+
+/* Of a node's clock, from rank 0's questions. */
+struct hub_clock {
+    uint32_t asked, answered; /* round */
+    uint64_t sent_ns;
+    int64_t sent_wall_ns;
+    bool known;
+    int64_t offset_ns; /* ahead of rank 0's; wrong by half of trip_ns at most */
+    uint64_t trip_ns;
 };
 
 struct hub_group;
@@ -49,6 +66,7 @@ struct hub_member {
     struct shk_link link;
     struct hub_group *group; /* that its worker is part of */
     unsigned index;          /* in the group */
+    struct hub_clock clock;  /* first rank of a node only */
 };
 
 /* One node: the ranks that gave the same host name. */
@@ -109,6 +127,13 @@ int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned l
 /* hub.c: one round of waiting (at most ms) and handling. */
 void hub_turn(struct shk_world *world, int ms);
 void hub_lose(struct shk_world *world, struct hub_member *member, const char *why);
+
+/* world_clock.c: asks every node for its time (rank 0) and answers (a rank); what came of it:
+ * [{node, offset_us, error_us}], or {node, why}. */
+void hub_clocks(struct shk_world *world);
+void hub_clock_frame(struct hub_member *member, const struct shk_frame *frame);
+void world_clock_answer(struct shk_link *link, const struct shk_frame *frame);
+json_t *hub_clocks_json(const struct shk_world *world);
 
 /* hub_run.c */
 void hub_run_frame(struct shk_world *world, struct hub_member *member,
