@@ -6,6 +6,7 @@
 #include "probes/registry.h"
 
 #include "probes/topology_place.h"
+#include "probes/topology_xml.h"
 
 #include <errno.h>
 #include <hwloc.h>
@@ -44,6 +45,8 @@ static int topology_source(hwloc_topology_t topo, const struct shk_host *host, c
         return 0;
     *source_p = topology_xml;
     int rc = shk_host_read(host, topology_xml, xml_p, &len, err);
+    if (!rc)
+        shk_topology_xml_lower(*xml_p, hwloc_get_api_version() >> 16);
     if (!rc && (len >= INT32_MAX || hwloc_topology_set_xmlbuffer(topo, *xml_p, (int)len + 1) != 0))
         return shk_error_set(err, EINVAL, "%s: not an XML topology", topology_xml);
     if (rc != -ENOENT)

@@ -90,11 +90,12 @@ class Topologies(Machines):
                 report = self.look(self.tree(file.name))
                 self.assertEqual(judged(report, ("warn", "fail")), [])
                 facts = report["nodes"][0]["facts"]
-                if b'<topology version="3' in file.read_bytes() and \
-                        facts["topology.gpus"]["state"] == "failed":  # hwloc before 3
-                    self.assertIn("XML of hwloc 3, which hwloc 2", facts["topology.gpus"]["reason"])
-                    continue
+                self.assertEqual(facts["topology.gpus"]["state"], "present", file.name)
                 self.same(file.stem, matrix(facts))
+
+    def test_gpus_of_a_newer_hwloc(self):
+        facts = self.look(self.tree("nvidiaDGX2.xml"))["nodes"][0]["facts"]
+        self.assertEqual(len(facts["topology.gpus"]["value"]), 16)
 
     def test_broken(self):
         """A file for another instance type, on a machine that it does not describe."""

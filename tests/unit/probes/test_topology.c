@@ -1,121 +1,21 @@
 #include "libs_support.h"
 #include "probes/registry.h"
+#include "probes/topology_xml.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 TestSuite(topology, .init = capture_begin, .fini = capture_end, .timeout = 30);
 
-#define SETS(cpus, nodes)                                                                          \
-    "cpuset=\"" cpus "\" complete_cpuset=\"" cpus "\" nodeset=\"" nodes                            \
-    "\" complete_nodeset=\"" nodes "\" "
-#define OBJECT(type, index, gp, cpus, nodes)                                                       \
-    "<object type=\"" type "\" os_index=\"" index "\" " SETS(cpus, nodes) "gp_index=\"" gp "\""
-#define HOST_BRIDGE(gp, buses)                                                                     \
-    "<object type=\"Bridge\" gp_index=\"" gp "\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\""    \
-    "0000:[" buses "]\">"
-#define BRIDGE(gp, depth, address, buses)                                                          \
-    "<object type=\"Bridge\" gp_index=\"" gp "\" bridge_type=\"1-1\" depth=\"" depth               \
-    "\" bridge_pci=\"0000:[" buses "]\" pci_busid=\"0000:" address                                 \
-    "\" pci_type=\"0604 [1000:c010] [0000:0000] 00\" pci_link_speed=\"0.0\">"
-#define DEVICE(gp, address, type)                                                                  \
-    "<object type=\"PCIDev\" gp_index=\"" gp "\" pci_busid=\"0000:" address "\" pci_type=\"" type  \
-    " [0000:0000] 00\" pci_link_speed=\"0.0\">"
-#define OS_DEVICE(gp, name, type)                                                                  \
-    "<object type=\"OSDev\" gp_index=\"" gp "\" name=\"" name "\" osdev_type=\"" type "\"/>"
-#define END "</object>"
-
 /* Two packages with one node each. Below the first: a host bridge with a switch of two downstream
  * ports (a GPU and a NIC) beside a second, deeper switch (a GPU), a root port of its own (a NIC),
  * and a board console; below another host bridge a Neuron device. Below the second package: a NIC.
  */
-static const char two_packages[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology "
-                                   "SYSTEM \"hwloc2.dtd\">\n"
-                                   "<topology version=\"2.0\">"
-                                   "<object type=\"Machine\" os_index=\"0\" " SETS("0x0000000f", "0"
-                                                                                                 "x"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "3") "allowed_cpuset=\"0x0000000f\" allowed_nodeset=\"0x00000003\" gp_index=\"1\">" OBJECT("Package",
-                                                                                                                                                                                            "0",
-                                                                                                                                                                                            "2",
-                                                                                                                                                                                            "0x00000003", "0x00000001") ">" OBJECT("NUMANode",
-                                                                                                                                                                                                                                   "0", "3", "0x00000003", "0x00000001") " local_memory=\"1073741824\"/>" OBJECT("Core", "0", "4", "0x00000003", "0x00000001") ">" OBJECT("PU",
-                                                                                                                                                                                                                                                                                                                                                                          "0", "5", "0x00000001", "0x00000001") "/>" OBJECT("PU",
-                                                                                                                                                                                                                                                                                                                                                                                                                            "1",
-                                                                                                                                                                                                                                                                                                                                                                                                                            "6",
-                                                                                                                                                                                                                                                                                                                                                                                                                            "0x00000002", "0x00000001") "/>" END HOST_BRIDGE("20",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                             "00-1f") BRIDGE("21",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                             "1",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                             "00:01.0", "01-0f") BRIDGE("22",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "2", "01:00.0", "02-0f") BRIDGE("23",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "3",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "02:00.0",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "03-03") DEVICE("30",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "03:00.0", "0302 [10de:2330]") OS_DEVICE("31",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 "renderD128", "1") END END BRIDGE("24",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "3",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "02:01.0",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "04-04") DEVICE("32",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "04:00.0",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "0200 [15b3:1021]")
-                                       OS_DEVICE("33", "hsn0", "2") OS_DEVICE("34", "mlx5_0", "3") END END BRIDGE("25", "3", "02:02.0", "05-07") BRIDGE("26", "4", "05:00.0", "06-07") BRIDGE("27", "5", "06:00.0", "07-07") DEVICE(
-                                           "35",
-                                           "07:00.0",
-                                           "0302 [10de:2330]") END END END END END END BRIDGE("28", "1", "00:02.0", "10-10")
-                                           DEVICE("36", "10:00.0", "0200 [17db:0501]") END END BRIDGE("29", "1", "00:03.0", "11-11") DEVICE("37", "11:00.0", "0300 [1a03:2000]") END END END HOST_BRIDGE(
-                                               "40",
-                                               "20-2f") BRIDGE("41", "1", "20:01.0", "21-21")
-                                               DEVICE(
-                                                   "42",
-                                                   "21:00.0",
-                                                   "0880 [1d0f:7264]") END END END END
-                                                   OBJECT("Package", "1", "50", "0x0000000c", "0x00000002") ">" OBJECT(
-                                                       "NUMANode",
-                                                       "1", "51",
-                                                       "0x0000000c",
-                                                       "0x00000002") " local_"
-                                                                     "memory="
-                                                                     "\"1073741"
-                                                                     "824\"/"
-                                                                     ">" OBJECT("Core", "1", "52", "0x0000000c", "0x00000002") ">" OBJECT(
-                                                                         "PU",
-                                                                         "2", "53",
-                                                                         "0x00000004",
-                                                                         "0x00000002") "/>" OBJECT("PU",
-                                                                                                   "3",
-                                                                                                   "54",
-                                                                                                   "0x00000008",
-                                                                                                   "0x00000002") "/>" END
-                                                                         HOST_BRIDGE(
-                                                                             "60",
-                                                                             "80-8f") BRIDGE("6"
-                                                                                             "1",
-                                                                                             "1",
-                                                                                             "8"
-                                                                                             "0"
-                                                                                             ":"
-                                                                                             "0"
-                                                                                             "1"
-                                                                                             "."
-                                                                                             "0",
-                                                                                             "8"
-                                                                                             "1"
-                                                                                             "-"
-                                                                                             "8"
-                                                                                             "1")
-                                                                             DEVICE(
-                                                                                 "62", "81:00.0",
-                                                                                 "0200 [1d0f:efa2]")
-                                                                                 END END END END END
-    "</topology>\n";
+#define TWO_PACKAGES SHK_TESTS_DIR "/unit/probes/two_packages.xml"
+#define CAPTURED     ".shakedown/topology.xml"
 
 static const char *distance(const struct shk_facts *facts, const char *key, const char *gpu,
                             const char *other)
@@ -173,7 +73,7 @@ Test(topology, distances_between_gpus_and_nics)
          .distance = "no such pair"},
     };
     capture_environ("{}");
-    capture_text(".shakedown/topology.xml", two_packages);
+    capture_copy(CAPTURED, TWO_PACKAGES);
     struct shk_facts *facts = probe_facts(&shk_probe_topology, capture_root, NULL, false, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         cr_expect_str_eq(distance(facts, cases[i].key, cases[i].gpu, cases[i].other),
@@ -183,10 +83,46 @@ Test(topology, distances_between_gpus_and_nics)
     shk_facts_destroy(facts);
 }
 
+/* The same machine as hwloc 3 writes it: other version, device types as bits, unknown elements. */
+Test(topology, xml_of_hwloc_3)
+{
+    capture_environ("{}");
+    capture_copy(CAPTURED, SHK_TESTS_DIR "/unit/probes/two_packages_v3.xml");
+    struct shk_facts *facts = probe_facts(&shk_probe_topology, capture_root, NULL, false, 0);
+    cr_assert_eq(json_array_size(shk_facts_get_array(facts, "topology.devices")), 6, "%s",
+                 fact_text(facts, "topology.devices"));
+    char was[8192];
+    snprintf(was, sizeof was, "%s", fact_text(facts, "topology.devices"));
+    shk_facts_destroy(facts);
+    capture_copy(CAPTURED, TWO_PACKAGES);
+    facts = probe_facts(&shk_probe_topology, capture_root, NULL, false, 0);
+    cr_expect_str_eq(was, fact_text(facts, "topology.devices"));
+    shk_facts_destroy(facts);
+}
+
+Test(topology, lowered_only_from_3_to_2)
+{
+    char xml[] = "<topology version=\"3.1\"><o osdev_type=\"12\"/><o osdev_type=\"48\"/>"
+                 "<o osdev_type=\"x\"/><o osdev_type=\"1\"/><o osdev_type=\"8\"/></topology>";
+    char older[] = "<topology version=\"2.0\"><o osdev_type=\"5\"/></topology>";
+    char newer[] = "<topology version=\"4.0\"></topology>";
+    char *untouched = strdup(xml);
+    cr_expect_not(shk_topology_xml_lower(xml, 3));
+    cr_expect_str_eq(xml, untouched);
+    free(untouched);
+    cr_expect(shk_topology_xml_lower(xml, 2));
+    cr_expect_str_eq(xml,
+                     "<topology version=\"2.1\"><o osdev_type=\"1 \"/><o osdev_type=\"3 \"/>"
+                     "<o osdev_type=\"x\"/><o osdev_type=\"0\"/><o osdev_type=\"5\"/></topology>");
+    cr_expect_not(shk_topology_xml_lower(older, 2));
+    cr_expect_str_eq(older, "<topology version=\"2.0\"><o osdev_type=\"5\"/></topology>");
+    cr_expect_not(shk_topology_xml_lower(newer, 2));
+}
+
 Test(topology, devices_and_summary)
 {
     capture_environ("{}");
-    capture_text(".shakedown/topology.xml", two_packages);
+    capture_copy(CAPTURED, TWO_PACKAGES);
     struct shk_facts *facts = probe_facts(&shk_probe_topology, capture_root, NULL, false, 0);
     cr_expect_str_eq(fact_text(facts, "topology.summary"),
                      "{\"bridges\":14,\"cores\":2,\"memory\":2147483648,\"numa_nodes\":2,"
@@ -219,7 +155,7 @@ Test(topology, broken_xml_never_means_this_machine)
     };
     capture_environ("{}");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        capture_text(".shakedown/topology.xml", cases[i].text);
+        capture_text(CAPTURED, cases[i].text);
         struct shk_facts *facts =
             probe_facts(&shk_probe_topology, capture_root, NULL, false, -EINVAL);
         cr_expect_not_null(strstr(fact_text(facts, "topology.devices"), "failed: /.shakedown/"),
