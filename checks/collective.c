@@ -114,12 +114,28 @@ static const char *key_of_cause(const char *cause)
     return NULL;
 }
 
+/* A driver that does not start, and no device that it could drive: nothing is broken. */
+static bool nothing_to_drive(const struct results *r, const char *t, const char *cause)
+{
+    bool amd = strncmp(t, "rccl.", strlen("rccl.")) == 0;
+    if (!cause || (strcmp(cause, "driver") != 0 && strcmp(cause, "visible-devices") != 0))
+        return false;
+    return amd ? shk_device_count(r->facts, "gpu-amd") == 0 : shk_gpu_count(r->facts) == 0;
+}
+
 static void say_failed(struct shk_row *row, const struct results *r, const char *t, int len,
                        const char *status)
 {
     const char *reason = member_text(r, t, len, "reason");
     const char *phase = member_text(r, t, len, "phase");
+    const char *cause = member_text(r, t, len, "cause");
     long long rank = member_int(r, t, len, "rank");
+    if (nothing_to_drive(r, t, cause)) {
+        shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
+        shk_row_text(&row->why, "no GPU on this node%s%s", reason ? "; " : "",
+                     reason ? reason : "");
+        return;
+    }
     shk_row_verdict(row, SHK_FAIL, SHK_TESTED);
     if (rank >= 0)
         shk_row_text(&row->observed, "%s: rank %lld%s%s", status, rank, phase ? " in phase " : "",
@@ -131,7 +147,6 @@ static void say_failed(struct shk_row *row, const struct results *r, const char 
     shk_row_text(&row->expected, "every element right on every rank");
     if (rank >= 0 && (strcmp(status, "crashed") == 0 || strcmp(status, "timeout") == 0))
         row->diagnosis = "peer-rank-died";
-    const char *cause = member_text(r, t, len, "cause");
     const char *key = key_of_cause(cause);
     if (key)
         row->diagnosis = key;

@@ -115,3 +115,35 @@ Test(layers, unaligned_data_warns_and_nothing_fails)
     cr_expect_eq(row->verdict, SHK_PASS);
     shk_findings_destroy(all);
 }
+
+#define NO_DEVICES                                                                                 \
+    "'pci.count.gpu-nvidia': 0, 'pci.count.gpu-amd': %d, 'pci.count.neuron': 0,"                   \
+    "'collective.rccl.status': 'failed', 'collective.rccl.cause': '%s',"                           \
+    "'collective.rccl.reason': 'start of the driver libamdhip64.so.5: failed (error 101)'"
+
+/* A library without a device to drive is no fault; with one it is, and so is any other cause. */
+Test(layers, driver_without_a_device_is_no_fault)
+{
+    static const struct {
+        int devices;
+        const char *cause;
+        int verdict;
+    } nodes[] = {
+        {0, "driver", SHK_NA},          {0, "visible-devices", SHK_NA},
+        {8, "driver", SHK_FAIL},        {8, "visible-devices", SHK_FAIL},
+        {0, "out-of-memory", SHK_FAIL},
+    };
+    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
+        char facts[512];
+        snprintf(facts, sizeof(facts), NO_DEVICES, nodes[i].devices, nodes[i].cause);
+        struct shk_findings *all = support_run(support_config(), "single-node", facts);
+        const struct shk_finding *row =
+            support_find(all, "collective.allreduce", "all-reduce (rccl)");
+        cr_assert_not_null(row);
+        char *text = support_text(row);
+        cr_expect_eq((int)row->verdict, nodes[i].verdict, "case %zu: %s", i, text);
+        cr_expect_not_null(strstr(text, "error 101"), "%s", text);
+        free(text);
+        shk_findings_destroy(all);
+    }
+}
