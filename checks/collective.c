@@ -106,6 +106,9 @@ static const char *key_of_cause(const char *cause)
         {"late-peer", "peer-rank-died"},
         {"nccl-versions", "nccl-version-differs-across-ranks"},
         {"no-symmetric-memory", "symm-mem-unsupported"},
+        {"no-multicast", "nvls-fabric-manager-state"},
+        {"nccl-error", "nccl-call-failed"},
+        {"unequal-buffers", "unequal-buffers-across-ranks"},
         {"wrong-result", "gpu-wrong-result"},
     };
     for (size_t i = 0; cause && i < sizeof(keys) / sizeof(keys[0]); i++)

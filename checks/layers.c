@@ -1,5 +1,5 @@
-/* The layers of an all-reduce between GPUs, from the network up to NCCL's windows: which one is the
- * first that fails, or that falls far behind the one below it. */
+/* The layers of an all-reduce between accelerators, from the network up to NCCL's windows and the
+ * switches: which one is the first that fails, or that falls far behind the one below it. */
 #include "checks/coded.h"
 
 #include <string.h>
@@ -10,9 +10,19 @@
 /* A layer has at least this share of the busbw of the one below. Healthy ones are above a half. */
 #define LAYER_SHARE (1.0 / 3.0)
 
-static const char *const layer_names[] = {"fabric", "peer copy", "peer",
-                                          "lsa",    "nccl",      "nccl-window"};
-enum { LAYER_FABRIC, LAYER_COPY, LAYER_FIRST_GPU, LAYERS = 6 };
+/* What stands on what: all on the host's fabric, else each on those before it of its own kind. */
+enum kind { KIND_HOST, KIND_CUDA, KIND_HIP, KIND_NEURON };
+
+static const struct {
+    const char *name;
+    enum kind kind;
+} layer_table[] = {
+    {"fabric", KIND_HOST},   {"peer copy", KIND_CUDA}, {"peer", KIND_CUDA},
+    {"lsa", KIND_CUDA},      {"nccl", KIND_CUDA},      {"nccl-window", KIND_CUDA},
+    {"multimem", KIND_CUDA}, {"nvshmem", KIND_CUDA},   {"rccl", KIND_HIP},
+    {"neuron", KIND_NEURON},
+};
+enum { LAYER_COPY = 1, LAYERS = sizeof(layer_table) / sizeof(layer_table[0]) };
 
 struct layer {
     const char *name;
@@ -34,7 +44,7 @@ static bool layer_fact(const struct shk_facts *facts, const char *name, const ch
 
 static struct layer layer_of(const struct shk_facts *facts, int i)
 {
-    struct layer layer = {.name = layer_names[i], .ranks = -1};
+    struct layer layer = {.name = layer_table[i].name, .ranks = -1};
     const char *name = i == LAYER_COPY ? "peer" : layer.name;
     struct shk_fact fact;
     if (layer_fact(facts, name, "ranks", &fact) && json_is_integer(fact.value))
@@ -58,6 +68,12 @@ static struct layer layer_of(const struct shk_facts *facts, int i)
     else if (layer.status && strcmp(layer.status, "ok") == 0)
         layer.unread = "its sizes are not known";
     return layer;
+}
+
+static bool layer_below(int below, int i)
+{
+    return below < i &&
+           (layer_table[below].kind == KIND_HOST || layer_table[below].kind == layer_table[i].kind);
 }
 
 static bool layer_ok(const struct layer *layer)
@@ -121,7 +137,7 @@ static void say_suspect(struct shk_row *row, const struct layer *layers, int sus
 {
     struct shk_strbuf right = SHK_STRBUF_INIT;
     for (int i = 0; i < suspect; i++)
-        if (layer_ok(&layers[i]))
+        if (layer_below(i, suspect) && layer_ok(&layers[i]))
             shk_strbuf_printf(&right, "%s%s", right.len ? ", " : "", layers[i].name);
     shk_row_verdict(row, SHK_FAIL, SHK_TESTED);
     shk_row_text(&row->observed, "suspect: %s (%s)", layers[suspect].name, layers[suspect].status);
@@ -149,18 +165,18 @@ static void say_slow(struct shk_row *row, const struct layer *below, const struc
 static bool find_slow(const struct shk_facts *facts, const struct layer *layers,
                       struct shk_row *row, unsigned *compared_p)
 {
-    const struct layer *below = NULL;
     for (int i = 0; i < LAYERS; i++) {
-        if (below && i != LAYER_COPY && layer_comparable(facts, below, &layers[i])) {
-            struct drop drop = layer_drop(below, &layers[i]);
-            *compared_p += drop.share > 0;
-            if (drop.share > 0 && drop.share < LAYER_SHARE) {
-                say_slow(row, below, &layers[i], &drop);
-                return true;
-            }
+        int k = i - 1;
+        while (k >= 0 && !(layer_below(k, i) && layer_ok(&layers[k])))
+            k--;
+        if (k < 0 || i == LAYER_COPY || !layer_comparable(facts, &layers[k], &layers[i]))
+            continue;
+        struct drop drop = layer_drop(&layers[k], &layers[i]);
+        *compared_p += drop.share > 0;
+        if (drop.share > 0 && drop.share < LAYER_SHARE) {
+            say_slow(row, &layers[k], &layers[i], &drop);
+            return true;
         }
-        if (layer_ok(&layers[i]))
-            below = &layers[i];
     }
     return false;
 }
@@ -189,7 +205,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
         layers[i] = layer_of(ctx->facts, i);
         bool known = layers[i].status || layers[i].unread;
         run += known;
-        gpus = gpus || (known && i >= LAYER_FIRST_GPU);
+        gpus = gpus || (known && i > LAYER_COPY);
         bool failed = layers[i].status && shk_list_has(failures, layers[i].status);
         if (suspect < 0 && failed)
             suspect = i;
@@ -215,9 +231,11 @@ const struct shk_check shk_check_layers = {
     .title = "Which layer of the all-reduce fails or falls off first",
     .eval = eval,
     .doc = "Facts: collective.<layer>.{status, sizes, ranks}, collective.peer.copy. Layers, from "
-           "below: fabric, peer copy, peer, lsa, nccl, nccl-window.\n"
+           "below: fabric, peer copy, peer, lsa, nccl, nccl-window, multimem, nvshmem; rccl and "
+           "neuron stand on the fabric.\n"
            "fail: the first layer that ends badly is the suspect. warn: at some size of 4 MiB or "
            "more a layer has less than a third of the busbw of the layer below it, on as many "
-           "ranks; the fabric counts for jobs of several nodes, the peer copy for two ranks. No "
-           "row when no GPU layer ran, or nothing beside it.",
+           "ranks; the fabric counts for jobs of several nodes, the peer copy for two ranks, and "
+           "nvshmem only ever fails: it reduces nothing. No row when no layer above the fabric "
+           "ran, or nothing beside it.",
 };

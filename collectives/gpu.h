@@ -4,6 +4,9 @@
  *   nccl-window  the same on symmetric windows
  *   lsa          own kernels through the pointers of a symmetric window
  *   peer         own kernels through CUDA IPC, without NCCL
+ *   multimem     the switches of NVLink add up, through multicast memory (NVLS). Not run, and no
+ *                multicast function of the driver looked up, where NCCL_NVLS_ENABLE is 0 or a GPU
+ *                does not have it. Has never run on real hardware.
  *   rccl         ncclAllReduce of RCCL, on HIP
  *
  * Facts beside those of collective.h:
@@ -15,7 +18,9 @@
  *                             with 2 or more elements at an address that is not a multiple of 4;
  *                             they do not make the status "wrong". text: the first one, "" none
  *   collective.<t>.copy       {one_way_gbs, both_ways_gbs}: peer copy rate (peer only)
- *   collective.<t>.proof      what NCCL's log says of the path, see nccl_log.h
+ *   collective.<t>.proof      what NCCL's log says of the path, see nccl_log.h; multimem:
+ *                             {multicast, devices, bytes, granularity, via}, after sums and stores
+ *                             through the address were seen to reach every rank
  *   collective.<t>.log        first lines of that log about settings, network and warnings
  * Members of sizes[] beyond those of the fabric transport: in_place_us, in_place_wrong, graph_us,
  * p50_us, p99_us. time_us is per operation, launched into a stream one after the other. */
@@ -61,5 +66,6 @@ extern const struct shk_transport shk_transport_lsa;
 extern const struct shk_transport shk_transport_nccl;
 extern const struct shk_transport shk_transport_nccl_window;
 extern const struct shk_transport shk_transport_rccl;
+extern const struct shk_transport shk_transport_multimem;
 
 #endif

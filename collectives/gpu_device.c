@@ -26,6 +26,7 @@ const char *const gpu_cause_names[GPU_CAUSE_COUNT] = {
     [GPU_CAUSE_NCCL] = "nccl-error",
     [GPU_CAUSE_NCCL_VERSIONS] = "nccl-versions",
     [GPU_CAUSE_NO_WINDOW] = "no-symmetric-memory",
+    [GPU_CAUSE_NO_MULTICAST] = "no-multicast",
 };
 
 /* Published by each rank, compared by all. */

@@ -31,6 +31,9 @@ static unsigned launch_unroll(unsigned ranks, enum gpu_algorithm algorithm)
     if (algorithm == GPU_PUSH) {
         return ranks == 2 ? 4 : 2;
     }
+    if (algorithm == GPU_MULTIMEM) {
+        return 4;
+    }
     switch (algorithm == GPU_ONESHOT ? 1 : launch_variant(ranks)) {
     case 1: return 1;
     case 2: return 8;
@@ -71,6 +74,9 @@ static int launch_functions(struct gpu_rank *g, struct shk_error *err)
         if (rc == 0) {
             rc = launch_function(g, &g->reduce[GPU_PUSH][type], err, name,
                                  g->ranks == 2 ? "2" : "n");
+        }
+        if (rc == 0) {
+            rc = launch_function(g, &g->reduce[GPU_MULTIMEM][type], err, "shk_multimem_", tag);
         }
         if (rc == 0) {
             rc = launch_function(g, &g->fill[type], err, "shk_fill_", tag);
@@ -172,7 +178,7 @@ static void launch_grid(const struct gpu_rank *g, const struct gpu_op *op,
 
 int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err)
 {
-    enum gpu_algorithm algorithm = gpu_kernel_algorithm(g, op);
+    enum gpu_algorithm algorithm = g->run->path->algorithm(g, op);
     struct shk_gpu_reduce args = {
         .in = op->in,
         .out = op->out,
@@ -181,6 +187,7 @@ int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_er
         .slot_bytes = g->heap.slot_bytes,
         .scratch = g->heap.scratch,
         .scratch_bytes = g->heap.scratch_bytes,
+        .multicast = g->multicast,
         .count = op->count,
         .timeout_ns = g->kernel_timeout_ns,
         .rank = g->rank,

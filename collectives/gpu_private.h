@@ -25,6 +25,7 @@ enum gpu_cause {
     GPU_CAUSE_NCCL,          /* "nccl-error" */
     GPU_CAUSE_NCCL_VERSIONS, /* "nccl-versions": ranks loaded different ones */
     GPU_CAUSE_NO_WINDOW,     /* "no-symmetric-memory" */
+    GPU_CAUSE_NO_MULTICAST,  /* "no-multicast": there is some, but it cannot be set up */
     GPU_CAUSE_COUNT
 };
 extern const char *const gpu_cause_names[GPU_CAUSE_COUNT];
@@ -56,7 +57,14 @@ struct gpu_heap {
 /* Room beyond the longest message for a start that is off by some elements. */
 #define GPU_AREA_SLACK ((size_t)4096)
 
-enum gpu_algorithm { GPU_ONESHOT, GPU_TWOSHOT, GPU_PUSH, GPU_LIBRARY, GPU_ALGORITHM_COUNT };
+enum gpu_algorithm {
+    GPU_ONESHOT,
+    GPU_TWOSHOT,
+    GPU_PUSH,
+    GPU_MULTIMEM,
+    GPU_LIBRARY,
+    GPU_ALGORITHM_COUNT
+};
 
 struct gpu_op {
     enum shk_gpu_type type;
@@ -88,6 +96,7 @@ extern const struct gpu_path gpu_path_lsa;
 extern const struct gpu_path gpu_path_nccl;
 extern const struct gpu_path gpu_path_nccl_window;
 extern const struct gpu_path gpu_path_rccl;
+extern const struct gpu_path gpu_path_multimem;
 
 /* One run, in the supervisor; the ranks see a copy. */
 struct gpu_run {
@@ -119,6 +128,7 @@ struct gpu_rank {
     uint64_t kernel_timeout_ns;
     struct gpu_heap heap;
     gpu_ptr base[SHK_GPU_MAX_RANKS]; /* own at [rank]; others 0 unless mapped */
+    gpu_ptr multicast;               /* the heaps of all ranks at once; 0 none */
     bool zeroed;                     /* own memory has its control block and guards */
     uint32_t seed;
     struct nccl_comm *comm; /* paths over NCCL */

@@ -8,7 +8,8 @@
 #define GPU_MAX_BYTES ((size_t)1 << 35)
 
 static const struct gpu_path *const paths[] = {
-    &gpu_path_peer, &gpu_path_lsa, &gpu_path_nccl, &gpu_path_nccl_window, &gpu_path_rccl,
+    &gpu_path_peer,        &gpu_path_lsa,  &gpu_path_nccl,
+    &gpu_path_nccl_window, &gpu_path_rccl, &gpu_path_multimem,
 };
 
 static void run_phase(const struct gpu_rank *g, enum shk_phase phase)
@@ -207,6 +208,7 @@ TRANSPORT(lsa, "lsa")
 TRANSPORT(nccl, "nccl")
 TRANSPORT(nccl_window, "nccl-window")
 TRANSPORT(rccl, "rccl")
+TRANSPORT(multimem, "multimem")
 
 const struct shk_transport shk_transport_peer = {
     .name = "peer",
@@ -232,4 +234,9 @@ const struct shk_transport shk_transport_rccl = {
     .name = "rccl",
     .doc = "verified ncclAllReduce of RCCL on AMD GPUs",
     .run = run_rccl,
+};
+const struct shk_transport shk_transport_multimem = {
+    .name = "multimem",
+    .doc = "verified all-reduce by NVLink switches (NVLS), through multicast memory",
+    .run = run_multimem,
 };

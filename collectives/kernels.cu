@@ -100,6 +100,42 @@ __device__ __forceinline__ void two_shot(const struct shk_gpu_reduce &args)
     (void)barrier(args, epoch, true);
 }
 
+/* ---- multimem: the switch sums one's part and hands it to all -------------------------------- */
+
+template <class T> __device__ __forceinline__ void multimem(const struct shk_gpu_reduce &args)
+{
+    const int unroll = 4;
+    const uint64_t per = 16 / sizeof(T);
+    const uint64_t vectors = ((args.in | args.out) & 15) == 0 ? args.count / per : 0;
+    const uint64_t rest = args.count - vectors * per;
+    const uint64_t last = vectors * (args.rank + 1) / args.ranks;
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    const uint32_t epoch = begin(args);
+
+    if (epoch == 0 || !barrier(args, epoch, false))
+        return;
+    if (threadIdx.x == blockDim.x - 1)
+        count_launch(args, epoch);
+    fence_alias();
+    for (uint64_t i = vectors * args.rank / args.ranks + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+         i < last; i += unroll * step) {
+        uint4 sum[unroll];
+
+#pragma unroll
+        for (int u = 0; u < unroll; u++)
+            if (i + u * step < last)
+                sum[u] = Multi<T>::sum(args.multicast + args.in + (i + u * step) * 16);
+#pragma unroll
+        for (int u = 0; u < unroll; u++)
+            if (i + u * step < last)
+                multi_store(args.multicast + args.out + (i + u * step) * 16, sum[u]);
+    }
+    two_shot_elements<T>(args, vectors * per + rest * args.rank / args.ranks,
+                         vectors * per + rest * (args.rank + 1) / args.ranks);
+    fence_alias();
+    (void)barrier(args, epoch, true);
+}
+
 /* ---- push: send each rank its part, send back one's own part summed; no reads of others -------- */
 
 __device__ __forceinline__ uint64_t scratch_of(const struct shk_gpu_reduce &args, unsigned at,
@@ -458,6 +494,10 @@ __device__ void check(const T *got, uint64_t count, const struct shk_gpu_spec &s
     {                                                                                              \
         push<type_, 0, 2>(args);                                                                   \
     }                                                                                              \
+    extern "C" __global__ void shk_multimem_##name_(const __grid_constant__ shk_gpu_reduce args)   \
+    {                                                                                              \
+        multimem<type_>(args);                                                                     \
+    }                                                                                              \
     extern "C" __global__ void shk_fill_##name_(type_ *to, uint64_t count, shk_gpu_spec spec)      \
     {                                                                                              \
         fill<type_>(to, count, spec);                                                              \
@@ -494,6 +534,15 @@ extern "C" __global__ void shk_delay(uint64_t ns)
 
     while (now_ns() - start < ns)
         ;
+}
+
+/* Does the multicast address reach every rank? Sum of the words of all ranks at `from`, and one's own
+ * mark to all ranks at `to`. One thread. */
+extern "C" __global__ void shk_multicast_probe(uint64_t from, uint64_t to, uint32_t mark, uint32_t *sum)
+{
+    *sum = multi_sum_word(from);
+    multi_store_word(to, mark);
+    fence_alias();
 }
 
 #ifdef SHK_WITH_NCCL_DEVICE

@@ -60,6 +60,7 @@ struct shk_gpu_reduce {
     uint64_t slot_bytes;              /* of one source rank in one set */
     uint64_t scratch;                 /* offset of the push kernel's scratch */
     uint64_t scratch_bytes;           /* of one source rank: a rank's part of the longest message */
+    uint64_t multicast;               /* the multimem kernel: all ranks' heaps at once, else 0 */
     uint64_t count;                   /* elements */
     uint64_t timeout_ns;
     uint32_t rank, ranks;

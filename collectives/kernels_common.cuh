@@ -152,6 +152,91 @@ template <class T, class Word> struct Pack {
     }
 };
 
+/* ---- multicast: one address for the same place in every rank's memory ---------------------- */
+
+/* Sums of 16 bytes by the switch. The type that multimem.ld_reduce has for whole numbers is scalar.
+ * The build for older GPUs traps: the host does not start these there. */
+template <class T> struct Multi;
+
+#if __CUDA_ARCH__ >= 900
+#define SHK_MULTI_SUM(type_, op_)                                                                  \
+    template <> struct Multi<type_> {                                                              \
+        static __device__ __forceinline__ uint4 sum(uint64_t at)                                   \
+        {                                                                                          \
+            uint4 v;                                                                               \
+            asm volatile("multimem.ld_reduce.relaxed.sys.global.add" op_ " {%0, %1, %2, %3}, [%4];" \
+                         : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)                              \
+                         : "l"(at)                                                                 \
+                         : "memory");                                                              \
+            return v;                                                                              \
+        }                                                                                          \
+    };
+SHK_MULTI_SUM(float, ".v4.f32")
+SHK_MULTI_SUM(__half, ".acc::f32.v4.f16x2")
+SHK_MULTI_SUM(__nv_bfloat16, ".acc::f32.v4.bf16x2")
+#undef SHK_MULTI_SUM
+
+__device__ __forceinline__ uint32_t multi_sum_word(uint64_t at)
+{
+    uint32_t v;
+    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.u32 %0, [%1];"
+                 : "=r"(v)
+                 : "l"(at)
+                 : "memory");
+    return v;
+}
+
+template <> struct Multi<int> {
+    static __device__ __forceinline__ uint4 sum(uint64_t at)
+    {
+        return make_uint4(multi_sum_word(at), multi_sum_word(at + 4), multi_sum_word(at + 8),
+                          multi_sum_word(at + 12));
+    }
+};
+
+__device__ __forceinline__ void multi_store_word(uint64_t at, uint32_t v)
+{
+    asm volatile("multimem.st.relaxed.sys.global.u32 [%0], %1;" ::"l"(at), "r"(v) : "memory");
+}
+
+__device__ __forceinline__ void multi_store(uint64_t at, uint4 v)
+{
+    asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at),
+                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+#else
+template <class T> struct Multi {
+    static __device__ uint4 sum(uint64_t)
+    {
+        __trap();
+        return make_uint4(0, 0, 0, 0);
+    }
+};
+
+__device__ uint32_t multi_sum_word(uint64_t)
+{
+    __trap();
+    return 0;
+}
+
+__device__ void multi_store_word(uint64_t, uint32_t)
+{
+    __trap();
+}
+
+__device__ void multi_store(uint64_t, uint4)
+{
+    __trap();
+}
+#endif
+
+/* Orders what goes through the multicast address and what goes through the memory's own. */
+__device__ __forceinline__ void fence_alias()
+{
+    asm volatile("fence.proxy.alias;" ::: "memory");
+}
+
 /* ---- synchronisation ---------------------------------------------------------------------- */
 
 __device__ __forceinline__ struct shk_gpu_control *control_of(const struct shk_gpu_reduce &args,

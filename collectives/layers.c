@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const above_peer[] = {"lsa", "nccl", "nccl-window"};
+static const char *const above_peer[] = {"lsa", "nccl", "nccl-window", "multimem"};
+
+/* With two GPUs a switch saves nothing, and NCCL's symmetric kernels leave it out there, too. */
+#define LAYERS_MULTIMEM_RANKS 3U
 
 static const char *layer_text(const struct shk_facts *facts, const char *layer, const char *member)
 {
@@ -35,15 +38,12 @@ static bool layer_broke(const struct shk_facts *facts, const char *layer)
     return strcmp(status, "timeout") == 0 || strcmp(status, "crashed") == 0;
 }
 
-static int layer_skip(struct shk_facts *facts, const char *layer, const char *broken,
-                      struct shk_error *err)
+static int layer_na(struct shk_facts *facts, const char *layer, const char *why,
+                    struct shk_error *err)
 {
     char key[64];
-    char why[160];
     int rc = 0;
 
-    snprintf(why, sizeof(why), "not run: %s below it ended with %s", broken,
-             layer_text(facts, broken, "status"));
     snprintf(key, sizeof(key), "collective.%s.status", layer);
     rc = shk_facts_text(facts, key, "na", "layers");
     if (rc == 0) {
@@ -51,6 +51,16 @@ static int layer_skip(struct shk_facts *facts, const char *layer, const char *br
         rc = shk_facts_text(facts, key, why, "layers");
     }
     return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
+}
+
+static int layer_skip(struct shk_facts *facts, const char *layer, const char *broken,
+                      struct shk_error *err)
+{
+    char why[160];
+
+    snprintf(why, sizeof(why), "not run: %s below it ended with %s", broken,
+             layer_text(facts, broken, "status"));
+    return layer_na(facts, layer, why, err);
 }
 
 static int layers_cuda(const struct shk_collective_options *options,
@@ -64,6 +74,12 @@ static int layers_cuda(const struct shk_collective_options *options,
     for (i = 0; i < sizeof(above_peer) / sizeof(above_peer[0]) && rc == 0; i++) {
         if (broken != NULL) {
             rc = layer_skip(facts, above_peer[i], broken, err);
+            continue;
+        }
+        if (strcmp(above_peer[i], "multimem") == 0 && options->ranks < LAYERS_MULTIMEM_RANKS) {
+            rc = layer_na(facts, above_peer[i],
+                          "not run with fewer than 3 ranks unless asked for: --transport multimem",
+                          err);
             continue;
         }
         rc = shk_gpu_run(above_peer[i], options, tweaks, facts, err);

@@ -1,5 +1,6 @@
 /* The transports on the GPUs of a node from the bottom up: peer (with the rate of plain copies),
- * lsa, nccl, nccl-window; rccl where AMD GPUs are. The first that fails is the suspect. */
+ * lsa, nccl, nccl-window, with three ranks or more multimem; rccl where AMD GPUs are. The first
+ * that fails is the suspect. */
 #ifndef SHK_COLLECTIVES_LAYERS_H
 #define SHK_COLLECTIVES_LAYERS_H
 

@@ -4,6 +4,7 @@
  *
  *   SHK_FAKE_GPUS     devices, 2 by default
  *   SHK_FAKE_DRIVER   version, 13000 by default
+ *   SHK_FAKE_MULTICAST 1: has it, see gpu_multicast.c for its faults
  *   SHK_FAKE_FAULT    init, no-device, peer, memory, illegal, image, hang, crash, corrupt, skip,
  *                     overrun, input: what goes wrong */
 #include "tests/fakes/gpu_driver.h"
@@ -107,9 +108,8 @@ int CALL(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char *address, int len, int 
 
 int CALL(cuDeviceGetAttribute, hipDeviceGetAttribute)(int *value, int attribute, int device)
 {
-    (void)attribute;
     (void)device;
-    *value = 0;
+    *value = attribute == GPU_ATTR_MULTICAST ? atoi(setting("SHK_FAKE_MULTICAST", "0")) : 0;
     return SUCCESS;
 }
 
@@ -173,6 +173,30 @@ int CALL(cuMemAlloc_v2, hipMalloc)(gpu_ptr *at, size_t bytes)
         }
     }
     return NO_MEMORY;
+}
+
+int shk_fake_block(gpu_ptr at, size_t bytes)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < 64; i++) {
+        if (blocks[i].at == 0) {
+            blocks[i] = (struct block){at, bytes, -1};
+            return SUCCESS;
+        }
+    }
+    return NO_MEMORY;
+}
+
+void shk_fake_unblock(gpu_ptr at)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < 64; i++) {
+        if (blocks[i].at == at) {
+            memset(&blocks[i], 0, sizeof(blocks[i]));
+        }
+    }
 }
 
 static struct block *block_of(gpu_ptr at)

@@ -31,6 +31,14 @@ uint64_t shk_fake_now_ns(void);
 /* Runs now, or collects for the graph that is being captured; arg is copied (1 KiB at most). */
 int shk_fake_enqueue(void (*run)(void *arg), const void *arg, size_t bytes);
 
+/* Memory that was mapped by handle, for calls that take an address. */
+int shk_fake_block(gpu_ptr at, size_t bytes);
+void shk_fake_unblock(gpu_ptr at);
+
+/* What a multicast address stands for: the place in each rank's memory. Number of ranks; 0: that is
+ * an illegal access. libcuda only. */
+unsigned shk_fake_multicast(gpu_ptr at, unsigned char **member);
+
 /* What a symmetric window is, in "device" memory. */
 struct shk_fake_window {
     gpu_ptr base[SHK_GPU_MAX_RANKS];

@@ -106,6 +106,7 @@ static void sum_element(const struct shk_gpu_reduce *args, uint32_t type, const 
 
 struct reduce_args {
     int push;
+    int multimem;
     uint32_t type;
     struct shk_gpu_reduce args;
 };
@@ -219,6 +220,53 @@ static void reduce_range(const struct reduce_args *reduce, uint64_t first, uint6
     }
 }
 
+#ifndef HIP
+/* The vectors of 16 bytes of one's part, through the multicast address. */
+static uint64_t run_multimem(const struct reduce_args *reduce)
+{
+    const struct shk_gpu_reduce *args = &reduce->args;
+    size_t bytes = shk_gpu_type_bytes((enum shk_gpu_type)reduce->type);
+    uint64_t per = 16 / bytes;
+    uint64_t vectors = ((args->in | args->out) & 15) == 0 ? args->count / per : 0;
+    uint64_t i = vectors * args->rank / args->ranks * per;
+    uint64_t last = vectors * (args->rank + 1) / args->ranks * per;
+    unsigned char *in[SHK_GPU_MAX_RANKS];
+    unsigned char *out[SHK_GPU_MAX_RANKS];
+
+    for (; i < last; i++) {
+        struct shk_gpu_reduce part = *args;
+        const void *at[SHK_GPU_MAX_RANKS];
+        unsigned char element[8];
+        unsigned p = 0;
+
+        part.ranks = shk_fake_multicast(args->multicast + args->in + i * bytes, in);
+        if (part.ranks == 0 ||
+            shk_fake_multicast(args->multicast + args->out + i * bytes, out) != part.ranks) {
+            shk_fake_failed = 700;
+            return vectors * per;
+        }
+        for (p = 0; p < part.ranks; p++) {
+            at[p] = in[p];
+        }
+        sum_element(&part, reduce->type, at, element);
+        if (shk_fake_faulty("corrupt") && i == last / 2) {
+            element[0] ^= 1;
+        }
+        for (p = 0; p < part.ranks; p++) {
+            memcpy(out[p], element, bytes);
+        }
+    }
+    return vectors * per;
+}
+#else
+static uint64_t run_multimem(const struct reduce_args *reduce)
+{
+    (void)reduce;
+    shk_fake_failed = 700;
+    return 0;
+}
+#endif
+
 /* Each rank does its part of the elements, everyone writes all the results. The data is read
  * between the barriers, so one-shot in place needs no copy. */
 static void run_reduce(void *arg)
@@ -227,7 +275,7 @@ static void run_reduce(void *arg)
     const struct shk_gpu_reduce *args = &reduce->args;
     struct shk_gpu_control *mine = control_of(args, args->rank);
     uint64_t whole = reduce->push ? push_first(reduce, args->ranks) : 0;
-    uint64_t rest = args->count - whole;
+    uint64_t rest = 0;
     uint32_t epoch = mine->epoch + 1;
 
     reduce_fault();
@@ -239,6 +287,10 @@ static void run_reduce(void *arg)
     if (reduce->push) {
         reduce_range(reduce, push_first(reduce, args->rank), push_first(reduce, args->rank + 1));
     }
+    if (reduce->multimem) {
+        whole = run_multimem(reduce);
+    }
+    rest = args->count - whole;
     reduce_range(reduce, whole + rest * args->rank / args->ranks,
                  whole + rest * (args->rank + 1) / args->ranks);
     reduce_damage(args, shk_gpu_type_bytes((enum shk_gpu_type)reduce->type));
@@ -267,6 +319,35 @@ static void run_delay(void *arg)
     usleep((useconds_t)(ns / 1000));
 }
 
+#ifndef HIP
+struct probe_args {
+    gpu_ptr from, to;
+    uint32_t mark;
+    gpu_ptr sum;
+};
+
+static void run_probe(void *arg)
+{
+    const struct probe_args *args = arg;
+    unsigned char *member[SHK_GPU_MAX_RANKS];
+    unsigned ranks = shk_fake_multicast(args->from, member);
+    uint32_t sum = 0;
+    uint32_t word = 0;
+    unsigned p = 0;
+
+    for (p = 0; p + (shk_fake_faulty("mc-sum") ? 1 : 0) < ranks; p++) {
+        memcpy(&word, member[p], sizeof(word));
+        sum += word;
+    }
+    memcpy((void *)(uintptr_t)args->sum, &sum, sizeof(sum));
+    ranks = shk_fake_multicast(args->to, member);
+    for (p = shk_fake_faulty("mc-store") ? 1 : 0; p < ranks; p++) {
+        memcpy(member[p], &args->mark, sizeof(args->mark));
+    }
+    shk_fake_failed = ranks == 0 ? 700 : 0;
+}
+#endif
+
 struct pointers_args {
     struct shk_fake_window *window;
     int ranks;
@@ -281,10 +362,10 @@ static void run_pointers(void *arg)
            (size_t)args->ranks * sizeof(args->window->base[0]));
 }
 
-static const char *const kernel_names[] = {"shk_oneshot_",    "shk_twoshot_", "shk_push_",
-                                           "shk_fill_",       "shk_check_",   "shk_delay",
-                                           "shk_lsa_pointers"};
-enum { ONESHOT, TWOSHOT, PUSH, FILL, CHECK, DELAY, POINTERS, KERNELS };
+static const char *const kernel_names[] = {
+    "shk_oneshot_", "shk_twoshot_", "shk_push_",        "shk_multimem_",      "shk_fill_",
+    "shk_check_",   "shk_delay",    "shk_lsa_pointers", "shk_multicast_probe"};
+enum { ONESHOT, TWOSHOT, PUSH, MULTIMEM, FILL, CHECK, DELAY, POINTERS, PROBE, KERNELS };
 
 static struct function {
     int kernel;
@@ -325,8 +406,12 @@ int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, uns
 {
     const struct function *f = function;
     struct check_args check = {.type = f->type};
-    struct reduce_args reduce = {.push = f->kernel == PUSH, .type = f->type};
+    struct reduce_args reduce = {
+        .push = f->kernel == PUSH, .multimem = f->kernel == MULTIMEM, .type = f->type};
     struct pointers_args pointers;
+#ifndef HIP
+    struct probe_args probe;
+#endif
 
     (void)shared, (void)stream, (void)extra;
     if (gx * gy * gz == 0 || bx * by * bz == 0 || bx * by * bz > 1024) {
@@ -336,6 +421,7 @@ int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, uns
     case ONESHOT:
     case TWOSHOT:
     case PUSH:
+    case MULTIMEM:
         memcpy(&reduce.args, params[0], sizeof(reduce.args));
         return shk_fake_enqueue(run_reduce, &reduce, sizeof(reduce));
     case FILL:
@@ -348,6 +434,14 @@ int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, uns
         }
         return shk_fake_enqueue(f->kernel == FILL ? run_fill : run_check, &check, sizeof(check));
     case DELAY: return shk_fake_enqueue(run_delay, params[0], sizeof(uint64_t));
+#ifndef HIP
+    case PROBE:
+        memcpy(&probe.from, params[0], sizeof(probe.from));
+        memcpy(&probe.to, params[1], sizeof(probe.to));
+        memcpy(&probe.mark, params[2], sizeof(probe.mark));
+        memcpy(&probe.sum, params[3], sizeof(probe.sum));
+        return shk_fake_enqueue(run_probe, &probe, sizeof(probe));
+#endif
     default:
         memcpy(&pointers.window, params[0], sizeof(pointers.window));
         memcpy(&pointers.ranks, params[1], sizeof(pointers.ranks));
