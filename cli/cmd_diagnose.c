@@ -9,7 +9,7 @@ int shk_cmd_diagnose(const struct shk_options *options, int argc, char **argv)
     int rc = shk_session_begin(&session, options, argc, argv);
     if (rc == SHK_EXIT_OK && !options->log_files.count && !options->env_files.count &&
         !options->facts_files.count) {
-        shk_say("diagnose: nothing to look at; give --log, --env or --facts");
+        shk_say("diagnose: nothing to look at; give a log (- for stdin), --env or --facts");
         rc = SHK_EXIT_USAGE;
     }
     for (size_t i = 0; rc == SHK_EXIT_OK && i < options->facts_files.count; i++)

@@ -23,7 +23,9 @@ static const struct shk_command commands[] = {
      .doc = "judge saved facts of one or many nodes, offline",
      .run = shk_cmd_check},
     {.name = "diagnose",
-     .arguments = "",
+     .arguments = "[LOGFILE...]",
+     .max_args = SHK_LIST_MAX,
+     .argument_of = "log",
      .options = "log env facts profile format output fail-on config anonymize "
                 "verbose",
      .doc = "ranked root causes from logs, an environment, saved facts",

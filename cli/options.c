@@ -225,6 +225,14 @@ static int option_store(struct shk_options *options, const struct shk_option *op
     return 0;
 }
 
+static int option_argument(struct shk_options *options, const struct shk_command *command,
+                           const char *word, struct shk_error *err)
+{
+    const char *name = command->argument_of;
+    return name ? option_store(options, option_by_name(name, strlen(name)), word, err)
+                : option_append(&options->arguments, word, err);
+}
+
 static int option_unknown(const char *word, const struct shk_command *command,
                           struct shk_error *err)
 {
@@ -377,7 +385,7 @@ int shk_options_parse(int argc, char **argv, struct shk_options *options_p,
         else if (!only_arguments && argv[i][0] == '-' && argv[i][1])
             rc = option_take(argc, argv, &i, options_p, command, err);
         else
-            rc = option_append(&options_p->arguments, argv[i], err);
+            rc = option_argument(options_p, command, argv[i], err);
     }
     if (!rc)
         rc = options_finish(options_p, command, err);

@@ -69,6 +69,7 @@ struct shk_command {
     const char *options;   /* names of its options, space separated */
     const char *list;      /* of `shakedown list`, space separated, that complete an argument */
     size_t min_args, max_args;
+    const char *argument_of; /* the list option that arguments are values of, too; NULL: none */
     const char *doc;
     int (*run)(const struct shk_options *options, int argc, char **argv); /* enum shk_exit */
 };

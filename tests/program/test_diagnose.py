@@ -111,6 +111,12 @@ class Diagnose(Case):
         process = subprocess.run([run.__globals__["BINARY"], "diagnose", "--format", "json", "--log", "-"], input=text, capture_output=True)
         self.assertEqual([d["key"] for d in json.loads(process.stdout)["diagnoses"]], ["duplicate-gpu"])
 
+    def test_logs_without_the_option(self):
+        a = self.write("a", b"x NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 2000\n")
+        self.assertEqual(self.keys(a), ["duplicate-gpu"])
+        self.assertEqual(self.keys(self.write("b", b"ok\n"), "--log", a), ["duplicate-gpu"])
+        self.one_line(run("diagnose", "/nonexistent"), 2, "/nonexistent")
+
     def has_zstd(self):
         return subprocess.run(["sh", "-c", "command -v zstd"], capture_output=True).returncode == 0
 
