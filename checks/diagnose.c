@@ -14,6 +14,7 @@ static const double verdict_score[] = {[SHK_FAIL] = 1000, [SHK_WARN] = 300};
 static const double evidence_score[] = {
     [SHK_TESTED] = 90, [SHK_LOG] = 80, [SHK_EFFECT] = 50, [SHK_DECLARED] = 10};
 static const double declared_fail_score = 700; /* nobody saw an effect of it */
+static const double undiagnosed_score = 0.5;   /* a failed check that no diagnosis is known for */
 static const double more_score = 5;            /* each further finding with the key, up to four */
 /* A line that only one cause prints (weight 100) is worth a FAIL. */
 static const double clue_score = 10, more_clue_score = 2;
@@ -148,6 +149,8 @@ static void score(struct cause *cause)
     double a = findings_score(cause), b = clues_score(cause);
     cause->score = a > b ? a + both_score * b : b + both_score * a;
     cause->score += clue_score * cause->against;
+    if (cause->first && !cause->first->diagnosis)
+        cause->score *= undiagnosed_score;
     cause->specific |= cause->count && cause->verdict == SHK_FAIL;
     if (!cause->count && cause->specific && cause->weight >= 70)
         cause->verdict = SHK_FAIL;
@@ -238,7 +241,7 @@ static int fill_row(struct shk_diagnosis_row *row, struct cause *cause)
     row->title = copy(entry ? entry->title : first ? first->setting : cause->key);
     row->explanation = copy(entry ? entry->explanation : first ? first->why : NULL);
     row->fix = fix_text(cause);
-    row->who = copy(entry ? entry->who : "user");
+    row->who = copy(entry ? entry->who : "user or admin");
     row->confidence = copy(confidence(cause));
     row->score = cause->score;
     row->verdict = cause->verdict;
@@ -324,6 +327,26 @@ static int rank(struct cause *causes, size_t count, struct shk_diagnoses *out)
     return 0;
 }
 
+static bool any_failed(const struct cause *causes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (causes[i].verdict == SHK_FAIL)
+            return true;
+    return false;
+}
+
+/* Failed checks that no diagnosis is known for stand for themselves: no report fails without a
+ * cause. */
+static void merge_undiagnosed(struct cause *causes, size_t *count, const struct shk_config *config,
+                              const struct shk_findings *findings)
+{
+    for (size_t i = 0; i < shk_findings_count(findings); i++) {
+        const struct shk_finding *f = shk_findings_at(findings, i);
+        if (f->verdict == SHK_FAIL && !f->diagnosis)
+            merge(cause_of(causes, count, config, f->id), f);
+    }
+}
+
 static int diagnose(const struct shk_config *config, const struct shk_findings *findings,
                     const struct shk_clues *clues, struct shk_diagnoses *out)
 {
@@ -338,6 +361,8 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
         if (counts(f))
             merge(cause_of(causes, &count, config, f->diagnosis), f);
     }
+    if (!any_failed(causes, count))
+        merge_undiagnosed(causes, &count, config, findings);
     int rc = rank(causes, count, out);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < MAX_LINES; j++)

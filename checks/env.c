@@ -22,6 +22,7 @@ struct env_case {
     bool decided; /* best holds an opinion */
 };
 
+static const char value_unknown[] = "env-value-unknown";
 static const char a_file[] = "a configuration file"; /* when the fact does not say which */
 
 /* Values of a debugging aid that cost nothing. */
@@ -86,7 +87,10 @@ static bool opinion_grammar(struct env_case *c)
     struct shk_row row = case_row(c);
     bool wrong = judged.judgement == SHK_VALUE_WRONG;
     shk_row_verdict(&row, wrong ? wrong_verdict(c->setting) : SHK_WARN, SHK_DECLARED);
-    row.diagnosis = !wrong ? NULL : judged.diagnosis ? judged.diagnosis : c->setting->diagnosis;
+    if (wrong)
+        row.diagnosis = judged.diagnosis ? judged.diagnosis : c->setting->diagnosis;
+    if (!row.diagnosis && row.verdict == SHK_FAIL)
+        row.diagnosis = value_unknown;
     shk_row_text(&row.why, "%s%s%s", judged.why, wrong && c->setting->if_wrong ? ". " : "",
                  wrong && c->setting->if_wrong ? c->setting->if_wrong : "");
     if (judged.suggestion[0]) {
@@ -113,7 +117,7 @@ static void opinion_node(struct env_case *c)
         row.fact = c->key;
     if (row.verdict == SHK_FAIL || row.verdict == SHK_WARN) {
         if (!row.diagnosis && row.verdict == SHK_FAIL)
-            row.diagnosis = c->setting->diagnosis;
+            row.diagnosis = c->setting->diagnosis ? c->setting->diagnosis : value_unknown;
         if (!row.fix && c->setting->fix)
             shk_row_text(&row.fix, "%s", c->setting->fix);
     }

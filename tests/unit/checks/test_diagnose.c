@@ -33,9 +33,29 @@ Test(diagnose, nothing_wrong_is_no_diagnosis)
     struct shk_findings *f = shk_findings_create();
     add(f, "a", SHK_PASS, SHK_TESTED, "test-cause", NULL);
     add(f, "b", SHK_UNKNOWN, SHK_NOT_COVERED, "test-cause", NULL);
-    add(f, "c", SHK_FAIL, SHK_TESTED, NULL, NULL);
+    add(f, "c", SHK_WARN, SHK_TESTED, NULL, NULL);
     struct shk_diagnoses d = diagnose(f);
     cr_expect_eq(d.count, 0);
+    shk_diagnoses_free(&d);
+}
+
+Test(diagnose, a_failed_check_without_a_diagnosis_stands_for_itself)
+{
+    struct shk_findings *f = shk_findings_create();
+    add(f, "warned", SHK_WARN, SHK_EFFECT, "test-cause", NULL);
+    add(f, "c", SHK_FAIL, SHK_TESTED, NULL, "do this");
+    struct shk_diagnoses d = diagnose(f);
+    cr_assert_eq(d.count, 2);
+    cr_expect_str_eq(d.rows[0].title, "c");
+    cr_expect_str_eq(d.rows[0].fix, "do this");
+    cr_expect_str_eq(d.rows[1].key, "test-cause");
+    shk_diagnoses_free(&d);
+    f = shk_findings_create();
+    add(f, "failed", SHK_FAIL, SHK_DECLARED, "test-cause", NULL);
+    add(f, "c", SHK_FAIL, SHK_TESTED, NULL, NULL);
+    d = diagnose(f);
+    cr_assert_eq(d.count, 1);
+    cr_expect_str_eq(d.rows[0].key, "test-cause");
     shk_diagnoses_free(&d);
 }
 
