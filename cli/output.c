@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,14 @@ static int output_file(const struct shk_output *out, const char *path)
     return output_in_place(out, path); /* a link, a device, somebody else's file */
 }
 
+/* A reader that has seen enough (`shakedown | head`) is no trouble of ours, and no news: what the
+ * exit code says stays the verdict. */
+static int output_stdout(const struct shk_output *out)
+{
+    int rc = output_write(STDOUT_FILENO, out->text, out->len);
+    return rc == -EPIPE ? 0 : rc;
+}
+
 int shk_output_finish(struct shk_output *out, const char *path, struct shk_error *err)
 {
     bool to_stdout = !path || strcmp(path, "-") == 0;
@@ -105,11 +114,16 @@ int shk_output_finish(struct shk_output *out, const char *path, struct shk_error
     shk_progress_clear();
     if (rc)
         shk_error_sys(err, -rc, "output");
-    else if ((rc = to_stdout ? output_write(STDOUT_FILENO, out->text, out->len)
-                             : output_file(out, path)))
+    else if ((rc = to_stdout ? output_stdout(out) : output_file(out, path)))
         shk_error_sys(err, -rc, "%s", name);
     shk_output_discard(out);
     return rc;
+}
+
+bool shk_output_unread(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
 }
 
 void shk_output_discard(struct shk_output *out)

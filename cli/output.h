@@ -4,6 +4,7 @@
 #define SHK_CLI_OUTPUT_H
 
 #include "core/error.h"
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Prints "shakedown: TEXT" on stderr. */
@@ -11,7 +12,7 @@ void shk_say(const char *fmt, ...) SHK_PRINTF(1, 2);
 
 /* Memory stream: FILE to write to; shk_output_finish() closes it and writes its content to `path`
  * (NULL or "-": stdout); a regular file is replaced as a whole. Returns 0 or a negative errno with
- * text. */
+ * text. A pipe on stdout whose reader is gone is not an error. */
 struct shk_output {
     FILE *stream;
     char *text;
@@ -20,6 +21,8 @@ struct shk_output {
 int shk_output_begin(struct shk_output *out, struct shk_error *err) SHK_MUST_CHECK;
 int shk_output_finish(struct shk_output *out, const char *path,
                       struct shk_error *err) SHK_MUST_CHECK;
+/* Is stdout a pipe that nobody reads any more? */
+bool shk_output_unread(void);
 void shk_output_discard(struct shk_output *out);
 
 #endif

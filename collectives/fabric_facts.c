@@ -118,10 +118,11 @@ static void facts_add_identity(json_t *lines, const json_t *identity)
 static void facts_hmem(struct facts_out *out, const struct shk_job *job)
 {
     char *why = facts_published(job, FABRIC_HMEM);
+    const char *reason = why != NULL ? why : "no rank got as far as opening a provider";
 
-    facts_json(out, FACTS_PREFIX "hmem",
-               json_pack("{s:s, s:s}", "status", "na", "reason",
-                         why != NULL ? why : "no rank got as far as opening a provider"));
+    facts_json(
+        out, FACTS_PREFIX "hmem",
+        json_pack("{s:s, s:o}", "status", "na", "reason", shk_json_text(reason, strlen(reason))));
     free(why);
 }
 

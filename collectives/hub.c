@@ -1,4 +1,5 @@
 #include "collectives/world_private.h"
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -70,6 +71,19 @@ static struct hub_node *hub_node_of(struct shk_world *world, const char *host)
     return more;
 }
 
+/* Names end up on terminals and on command lines: nothing but what a host's name may hold. */
+static void hub_host_name(char *buf, size_t size, const char *host)
+{
+    size_t i = 0;
+
+    for (i = 0; i + 1 < size && host[i] != '\0'; i++) {
+        bool fine = isalnum((unsigned char)host[i]) || strchr("-._", host[i]) != NULL;
+
+        buf[i] = fine ? host[i] : '?';
+    }
+    buf[i] = '\0';
+}
+
 /* A stranger says who it is: on success its link belongs to the member. */
 static bool hub_hello(struct shk_world *world, struct shk_link *link, const struct shk_frame *frame)
 {
@@ -100,7 +114,7 @@ static bool hub_hello(struct shk_world *world, struct shk_link *link, const stru
 
         member->pid = pid;
         member->local_rank = (unsigned)local;
-        snprintf(member->host, sizeof(member->host), "%s", host);
+        hub_host_name(member->host, sizeof(member->host), host);
         member->state = MEMBER_IDLE;
         node = hub_node_of(world, member->host);
         if (node != NULL && local == 0) {

@@ -1,5 +1,13 @@
 #include "collectives/sweep.h"
 #include <errno.h>
+#include <math.h>
+
+/* The results are the ranks', who may be broken: JSON has no infinity, and nothing takes less than
+ * no time. */
+static double result_number(double value)
+{
+    return isfinite(value) && value > 0 ? value : 0;
+}
 
 static const struct shk_sweep_result *result_of(const struct shk_job *job, unsigned rank)
 {
@@ -32,7 +40,7 @@ static struct result_sum result_join(const struct shk_job *job, unsigned i)
         const struct shk_sweep_row *row = &result_of(job, rank)->row[i];
 
         sum.done = sum.done && __atomic_load_n(&row->done, __ATOMIC_ACQUIRE) != 0;
-        sum.time_us = row->time_us > sum.time_us ? row->time_us : sum.time_us;
+        sum.time_us = fmax(result_number(row->time_us), sum.time_us);
         sum.wrong += row->wrong;
         sum.verified += row->verified;
     }
@@ -43,9 +51,10 @@ static json_t *result_row_json(const struct shk_job *job, unsigned i, const stru
 {
     const struct shk_sweep_row *row = &result_of(job, 0)->row[i];
     double ranks = shk_job_size(job);
-    double algbw = sum->time_us > 0 ? (double)row->bytes / (sum->time_us * 1000.0) : 0;
-    double busbw = algbw * 2.0 * (ranks - 1.0) / ranks;
-    double roof = shk_roofline_bandwidth(&result_of(job, 0)->roofline, row->bytes);
+    double algbw = result_number((double)row->bytes / (sum->time_us * 1000.0));
+    double busbw = result_number(algbw * 2.0 * (ranks - 1.0) / ranks);
+    double roof = result_number(shk_roofline_bandwidth(&result_of(job, 0)->roofline, row->bytes));
+    double efficiency = roof > 0 ? result_number(busbw / roof) : 0;
     unsigned n = 0;
 
     while (n < row->algorithm && shk_algorithms[n + 1] != NULL) { /* the space is the ranks' */
@@ -57,7 +66,7 @@ static json_t *result_row_json(const struct shk_job *job, unsigned i, const stru
                      "redop", "sum", "algorithm", shk_algorithms[n]->name, "iterations",
                      (int)row->iterations, "time_us", sum->time_us, "algbw", algbw, "busbw", busbw,
                      "wrong", (json_int_t)sum->wrong, "efficiency",
-                     roof > 0 ? json_real(busbw / roof) : NULL);
+                     efficiency > 0 ? json_real(efficiency) : NULL);
 }
 
 json_t *shk_sweep_json(const struct shk_job *job)
@@ -84,14 +93,14 @@ json_t *shk_sweep_roofline_json(const struct shk_job *job)
     json_t *sizes = NULL;
     uint32_t i = 0;
 
-    if (roof->latency_us <= 0) {
+    if (result_number(roof->latency_us) <= 0) {
         return json_null();
     }
     sizes = json_array();
     for (i = 0; i < roof->rows && i < SHK_ROOFLINE_ROWS; i++) {
         (void)json_array_append_new(sizes,
                                     json_pack("{s:I, s:f}", "bytes", (json_int_t)roof->row[i].bytes,
-                                              "bandwidth", roof->row[i].bandwidth));
+                                              "bandwidth", result_number(roof->row[i].bandwidth)));
     }
     return json_pack("{s:f, s:o}", "latency_us", roof->latency_us, "sizes", sizes);
 }

@@ -99,13 +99,16 @@ static void fold_plain(struct shk_strbuf *out, const char *const *names, size_t 
     free(sorted);
 }
 
-enum { FOLD_NAME = 255 }; /* longest host name that DNS allows */
+enum {
+    FOLD_NAME = 255,                  /* longest host name that DNS allows */
+    FOLD_TOTAL = 4 * SHK_NODEFOLD_MAX /* more than any machine has nodes; a few words can mean it */
+};
 
-/* Names prefix + "[...]" (ranges, up to the ']') + suffix. */
+/* Names prefix + "[...]" (ranges, up to the ']') + suffix; *left_p of them at most. */
 static void fold_expand(const char *prefix, int prefix_len, const char *ranges, const char *suffix,
-                        int suffix_len, void (*fn)(const char *name, void *arg), void *arg)
+                        int suffix_len, size_t *left_p, void (*fn)(const char *name, void *arg),
+                        void *arg)
 {
-    size_t left = SHK_NODEFOLD_MAX;
     char name[FOLD_NAME + 1];
     while (*ranges && *ranges != ']') {
         char *end, *last_end;
@@ -119,7 +122,7 @@ static void fold_expand(const char *prefix, int prefix_len, const char *ranges, 
                 return;
             end = last_end;
         }
-        for (unsigned long long n = first; n <= last && left; n++, left--) {
+        for (unsigned long long n = first; n <= last && *left_p; n++, --*left_p) {
             int len = snprintf(name, sizeof name, "%.*s%0*llu%.*s", prefix_len, prefix, digits, n,
                                suffix_len, suffix);
             if (len > 0 && len <= FOLD_NAME)
@@ -133,7 +136,8 @@ static void fold_expand(const char *prefix, int prefix_len, const char *ranges, 
 
 void shk_nodefold_each(const char *list, void (*fn)(const char *name, void *arg), void *arg)
 {
-    while (*list) {
+    size_t left = SHK_NODEFOLD_MAX;
+    while (*list && left) {
         size_t open = strcspn(list, "[,"), end = open;
         if (list[open] == '[') {
             size_t close = open + strcspn(list + open, "]");
@@ -142,11 +146,12 @@ void shk_nodefold_each(const char *list, void (*fn)(const char *name, void *arg)
             int suffix_len = (int)(list + end - suffix);
             if (list[close] == ']' && !memchr(suffix, '[', (size_t)suffix_len) &&
                 open <= FOLD_NAME && suffix_len <= FOLD_NAME)
-                fold_expand(list, (int)open, list + open + 1, suffix, suffix_len, fn, arg);
+                fold_expand(list, (int)open, list + open + 1, suffix, suffix_len, &left, fn, arg);
         } else if (open && open <= FOLD_NAME) {
             char name[FOLD_NAME + 1];
             snprintf(name, sizeof name, "%.*s", (int)open, list);
             fn(name, arg);
+            left--;
         }
         list += end + (list[end] == ',');
     }
@@ -155,12 +160,15 @@ void shk_nodefold_each(const char *list, void (*fn)(const char *name, void *arg)
 struct fold_names {
     char **names;
     size_t count;
-    bool failed;
+    bool failed, more; /* more: there are names beyond FOLD_TOTAL */
 };
 
 static void fold_collect(const char *name, void *arg)
 {
     struct fold_names *all = arg;
+    all->more |= all->count == FOLD_TOTAL;
+    if (all->more)
+        return;
     if ((all->count & (all->count - 1)) == 0) {
         char **more = realloc(all->names, (all->count ? 2 * all->count : 1) * sizeof *more);
         if (!more) {
@@ -176,6 +184,12 @@ static void fold_collect(const char *name, void *arg)
         all->failed = true;
 }
 
+static void fold_join(struct shk_strbuf *out, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        shk_strbuf_printf(out, "%s%s", i ? "," : "", names[i]);
+}
+
 void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count)
 {
     struct fold_names all = {0};
@@ -189,9 +203,12 @@ void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count
             fold_plain(out, names, count);
         return;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && !all.more; i++)
         shk_nodefold_each(names[i], fold_collect, &all);
-    fold_plain(out, (const char *const *)all.names, all.count);
+    if (all.more)
+        fold_join(out, names, count);
+    else
+        fold_plain(out, (const char *const *)all.names, all.count);
     out->failed |= all.failed;
     for (size_t i = 0; i < all.count; i++)
         free(all.names[i]);

@@ -1,5 +1,5 @@
 """Shared by the test_*.py files here: run the program, keep its output, check what it says."""
-import json, os, pathlib, shutil, subprocess, sys, tempfile, time, unittest
+import atexit, collections, contextlib, json, os, pathlib, shutil, subprocess, sys, tempfile, time, unittest
 
 BINARY = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
@@ -44,7 +44,43 @@ def left_behind(before):
     return left
 
 
+COUNTS = collections.defaultdict(lambda: {"cases": 0, "survived": 0, "wrong": 0})
+
+
+def count(area, cases=1, survived=1, wrong=0):
+    """Faults of one kind that were planted, those after which the report was written in time, and those of which it
+    said something wrong or nothing. tests/tools/reliability prints the sums."""
+    for key, value in (("cases", cases), ("survived", survived), ("wrong", wrong)):
+        COUNTS[area][key] += value
+
+
+@atexit.register
+def write_counts():
+    """A line per area to the file that SHAKEDOWN_COUNTS names."""
+    if COUNTS and "SHAKEDOWN_COUNTS" in os.environ:
+        with open(os.environ["SHAKEDOWN_COUNTS"], "a", encoding="utf-8") as out:
+            for area, numbers in COUNTS.items():
+                out.write(json.dumps({"test": pathlib.Path(sys.argv[0]).stem, "area": area, **numbers}) + "\n")
+
+
+class Fault:
+    survived = False
+
+
 class Case(unittest.TestCase):
+    @contextlib.contextmanager
+    def fault(self, area, name):
+        """A sub-test that counts as one planted fault. Its body sets `survived` when the report is there."""
+        fault = Fault()
+        with self.subTest(name):
+            try:
+                yield fault
+            except BaseException:
+                count(area, survived=int(fault.survived), wrong=1)
+                raise
+            self.assertTrue(fault.survived, "the test does not say whether the program survived")
+            count(area)
+
     def one_line(self, process, code, *says):
         """Exit code, and exactly one line on stderr that holds every text; nothing on stdout."""
         self.assertEqual(process.returncode, code, process.stderr)

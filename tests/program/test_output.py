@@ -87,28 +87,97 @@ class Output(Case):
             self.assertEqual(p.returncode, 0, p.stderr)
             self.assertNotIn("nid005012", p.stdout, form)
 
-    def test_full_disk_and_unwritable(self):
-        d = self.scratch()
-        self.one_line(run(*self.capture, "-o", "/dev/full"), 4, "/dev/full: No space left")
-        self.one_line(run(*self.capture, "-o", d / "no" / "r.md"), 4, "No such file or directory")
-        for args in ([*self.capture], ["--help"], ["probe", *self.capture], ["list", "checks"]):
-            with open("/dev/full", "w") as full:
-                p = subprocess.run([str(BINARY), *map(str, args)], env=BASE_ENV, stdout=full,
-                                   stderr=subprocess.PIPE, text=True)
-            self.assertEqual(p.returncode, 4, args)
-            self.assertEqual(p.stderr, "shakedown: standard output: No space left on device\n")
+    COMMANDS = {
+        "run": ["--transport", "none"], "probe": ["probe"], "list": ["list", "checks"], "explain": ["explain", "FI_PROVIDER"],
+        "env": ["env", "--profile", "lumi-g"], "help": ["--help"], "version": ["--version"],
+    }
 
-    def test_closed_and_broken_stdout(self):
-        p = subprocess.run(["sh", "-c", 'exec "$0" --sysroot "$1" >&-', str(BINARY),
-                            str(CAPTURES / "slingshot-amd")], env=BASE_ENV, capture_output=True, text=True)
-        self.assertEqual(p.returncode, 4, p.stderr)
-        read, write = os.pipe()
-        os.close(read)
-        p = subprocess.run([str(BINARY), *map(str, self.capture)], env=BASE_ENV, stdout=write,
-                           stderr=subprocess.PIPE, text=True)
-        os.close(write)
-        self.assertEqual(p.returncode, 4, p.stderr)
-        self.assertIn("Broken pipe", p.stderr)
+    def command(self, name):
+        args = self.COMMANDS[name]
+        return [str(BINARY), *args, *(map(str, self.capture) if name in ("run", "probe") else ())]
+
+    def into(self, argv, stdout):
+        """The command with that standard output; stderr is kept."""
+        return subprocess.run(argv, env=BASE_ENV, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+                              text=True, timeout=120)
+
+    def test_full_disk(self):
+        for name in self.COMMANDS:
+            with self.fault("output", f"{name} to a full disk") as fault, open("/dev/full", "w") as full:
+                p = self.into(self.command(name), full)
+                fault.survived = p.returncode == 4
+                self.assertEqual(p.returncode, 4, p.stderr)
+                self.assertEqual(p.stderr, "shakedown: standard output: No space left on device\n")
+        with self.fault("output", "-o to a full device") as fault:
+            p = run(*self.capture, "-o", "/dev/full")
+            fault.survived = p.returncode == 4
+            self.one_line(p, 4, "/dev/full: No space left")
+
+    def in_namespace(self, script, *args):
+        """The script in mounts of its own, as root; None where that cannot be."""
+        p = subprocess.run(["unshare", "--mount", "sh", "-c", script, str(BINARY), *map(str, args)], env=BASE_ENV,
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        return None if p.returncode == 97 or "unshare" in p.stderr else p
+
+    def test_a_file_on_a_full_file_system_stays_as_it_was(self):
+        d = self.scratch()
+        p = self.in_namespace('mount -t tmpfs -o size=16k none "$1" || exit 97\necho old >"$1/r.json"\n'
+                              'head -c 1M /dev/zero >"$1/fill" 2>/dev/null\n"$0" --sysroot "$2" -o "$1/r.json"; code=$?\n'
+                              'cat "$1/r.json"; ls "$1"; exit $code', d, CAPTURES / "slingshot-amd")
+        if p is None:
+            self.skipTest("no mounts of our own")
+        with self.fault("output", "a file on a full file system") as fault:
+            fault.survived = p.returncode == 4
+            self.assertEqual(p.returncode, 4, p.stderr)
+            self.assertIn("r.json: No space left on device", p.stderr)
+            self.assertEqual(p.stdout, "old\nfill\nr.json\n")
+
+    def test_read_only(self):
+        d = self.scratch()
+        with self.fault("output", "no such folder") as fault:
+            p = run(*self.capture, "-o", d / "no" / "r.md")
+            fault.survived = p.returncode == 4
+            self.one_line(p, 4, "No such file or directory")
+        p = self.in_namespace('mount -t tmpfs none "$1" && echo old >"$1/r.json" && mount -o remount,ro "$1" || exit 97\n'
+                              '"$0" --sysroot "$2" -o "$1/r.json"', d, CAPTURES / "slingshot-amd")
+        if p is None:
+            self.skipTest("no mounts of our own")
+        with self.fault("output", "a read-only file system") as fault:
+            fault.survived = p.returncode == 4
+            self.one_line(p, 4, "r.json: Read-only file system")
+
+    def test_closed_stdout(self):
+        for name in self.COMMANDS:
+            with self.fault("output", f"{name} to a closed stdout") as fault:
+                p = self.into(["sh", "-c", 'exec "$0" "$@" >&-', *self.command(name)], subprocess.PIPE)
+                fault.survived = p.returncode == 4
+                self.assertEqual(p.returncode, 4, p.stderr)
+                self.assertEqual(p.stderr, "shakedown: standard output: Bad file descriptor\n")
+                self.assertEqual(p.stdout, "")
+
+    def test_a_reader_that_has_seen_enough(self):
+        """`shakedown | head`: silence, and the exit code is still the verdict."""
+        bad = ["env", "NCCL_DEBUG=INFOO", str(BINARY), "--transport", "none", "--fail-on", "warn", *map(str, self.capture)]
+        for name, argv, code in [(n, self.command(n), 0) for n in self.COMMANDS] + [("run", bad, 1)]:
+            with self.fault("output", f"{name} to a pipe without reader, exit {code}") as fault:
+                read, write = os.pipe()
+                os.close(read)
+                p = self.into(argv, write)
+                os.close(write)
+                fault.survived = p.returncode == code
+                self.assertEqual(p.returncode, code, p.stderr)
+                self.assertEqual(p.stderr, "")
+
+    def test_selftest_and_its_reader(self):
+        for stdout, code, says in (("pipe", 0, ""), ("/dev/full", 4, "stdout cannot be written")):
+            with self.fault("output", f"selftest to {stdout}") as fault:
+                read, write = os.pipe() if stdout == "pipe" else (os.open(os.devnull, os.O_RDONLY), os.open(stdout, os.O_WRONLY))
+                os.close(read)
+                p = self.into([str(BINARY), "selftest", "--quick"], write)
+                os.close(write)
+                fault.survived = p.returncode == code
+                self.assertEqual(p.returncode, code, p.stderr)
+                self.assertIn(says, p.stderr)
 
     def test_fail_on(self):
         bad = {"NCCL_DEBUG": "INFOO"}

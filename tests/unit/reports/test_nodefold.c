@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 TestSuite(nodefold, .timeout = 20);
 
@@ -93,4 +94,28 @@ Test(nodefold, a_range_without_end_is_cut)
     size_t count = 0;
     shk_nodefold_each("n[0-18446744073709551615]", nodefold_count, &count);
     cr_expect_eq(count, SHK_NODEFOLD_MAX);
+}
+
+/* A few bytes can mean billions of names. */
+Test(nodefold, many_ranges_are_cut)
+{
+    size_t count = 0;
+    shk_nodefold_each("a[0-99999],b[0-99999],c,d[0-99999]", nodefold_count, &count);
+    cr_expect_eq(count, (size_t)SHK_NODEFOLD_MAX);
+}
+
+Test(nodefold, more_names_than_nodes_anywhere_stay_as_they_are)
+{
+    enum { N = 1000 };
+    static char text[N][24];
+    const char *names[N];
+    struct shk_strbuf out = SHK_STRBUF_INIT;
+    for (int i = 0; i < N; i++) {
+        snprintf(text[i], sizeof text[i], "n%d-[0-65535]", i);
+        names[i] = text[i];
+    }
+    shk_nodefold(&out, names, N);
+    cr_expect_not(out.failed);
+    cr_expect_eq(strncmp(shk_strbuf_text(&out), "n0-[0-65535],n1-[0-65535],", 26), 0);
+    shk_strbuf_free(&out);
 }

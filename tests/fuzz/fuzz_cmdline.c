@@ -1,0 +1,52 @@
+/* The kernel's command line, from /proc/cmdline through the probes to the checks' verdicts. */
+#include "checks/check.h"
+#include "fuzz.h"
+#include "probes/registry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static void cmdline_judge(struct shk_facts *facts)
+{
+    static struct shk_config *config;
+    struct shk_error err = {""};
+    char *why = NULL;
+    if (!config && shk_config_load(&config, NULL, NULL, &err) != 0)
+        abort();
+    shk_facts_freeze(facts);
+    struct shk_findings *findings = shk_findings_create();
+    struct shk_check_context ctx = {
+        .facts = facts, .config = config, .profile = shk_profile_detect(config, facts, &why)};
+    if (shk_checks_run(&ctx, findings, &err) != 0)
+        abort();
+    shk_findings_destroy(findings);
+    free(why);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct shk_probe *const probes[] = {&shk_probe_kernel, &shk_probe_iommu,
+                                                     &shk_probe_cpufreq};
+    const char *dir = shk_fuzz_dir(NULL);
+    char path[512];
+    struct shk_error err = {""};
+    struct shk_host *host;
+    struct shk_fact line;
+    snprintf(path, sizeof path, "%s/proc", dir);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/proc/cmdline", dir);
+    if (!*dir || shk_fuzz_put(path, data, size) != 0 || shk_host_open(&host, dir, &err) != 0)
+        abort();
+    struct shk_facts *known = shk_facts_create(), *facts = shk_facts_create();
+    struct shk_probe_context ctx = {.host = host, .known = known, .facts = facts};
+    for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
+        (void)!probes[i]->run(&ctx, &err);
+    if (!shk_facts_get(facts, "kernel.cmdline", &line))
+        abort(); /* present, absent or failed, but never forgotten */
+    cmdline_judge(facts);
+    shk_facts_destroy(facts);
+    shk_facts_destroy(known);
+    shk_host_close(host);
+    return 0;
+}
