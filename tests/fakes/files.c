@@ -1,10 +1,13 @@
-/* Preloaded: reads of files whose path holds $FAKE_FILES_PATH fail or never return, as on a broken
- * disk, a file system that refuses, or a network file system whose server is gone. */
+/* Preloaded. Reads of files whose path holds $FAKE_FILES_PATH fail or never return, as on a broken
+ * disk, a file system that refuses, or a network file system whose server is gone. Anonymous
+ * mappings above $FAKE_FILES_MEMORY bytes fail, as when memory is out. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 ssize_t read(int fd, void *data, size_t size)
@@ -22,4 +25,14 @@ ssize_t read(int fd, void *data, size_t size)
         return -1;
     }
     return real(fd, data, size);
+}
+
+void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    const char *limit = getenv("FAKE_FILES_MEMORY");
+    if (limit && (flags & MAP_ANONYMOUS) && size > strtoull(limit, NULL, 10)) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
 }

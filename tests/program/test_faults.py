@@ -1,6 +1,6 @@
 """A vendor library that crashes, hangs or exits is a finding; the report is written all the same."""
-import os, time
-from support import FAKES, Case, left_behind, main, own_shm, run
+import os, resource, subprocess, time
+from support import BASE_ENV, BINARY, FAKES, Case, left_behind, main, own_shm, run
 
 # fake library -> what the report must say of it
 FAULTS = {
@@ -23,10 +23,11 @@ class Faults(Case):
 
     def test_probe_survives_and_names_library_and_call(self):
         for fake, says in FAULTS.items():
-            with self.subTest(fake):
+            with self.fault("broken libfabric", f"probes: {fake}") as fault:
                 p, report, took = self.broken(fake, "run", "--quick")
                 self.assertIn(p.returncode, (0, 1), p.stderr)
                 self.assertLess(took, 15)
+                fault.survived = True
                 rows = [f for f in report["findings"]
                         if f["verdict"] in ("fail", "unknown") and "libfabric" in str(f)]
                 self.assertTrue(rows, "no row says that libfabric is broken")
@@ -36,10 +37,11 @@ class Faults(Case):
 
     def test_collective_survives(self):
         for fake in ("fabric_getinfo_segv", "fabric_getinfo_abort", "fabric_getinfo_exit", "fabric_getinfo_hang"):
-            with self.subTest(fake):
+            with self.fault("broken libfabric", f"all-reduce: {fake}") as fault:
                 p, report, took = self.broken(fake, "bench")
                 self.assertEqual(p.returncode, 1, p.stderr)
                 self.assertLess(took, 20)
+                fault.survived = True
                 row = self.finding(report, "all-reduce (fabric)", "fail")
                 self.assertRegex(f"{row.get('observed')} {row.get('why')}", "rank 0|rank 1|fi_getinfo")
 
@@ -47,6 +49,84 @@ class Faults(Case):
         before = own_shm()
         self.broken("fabric_getinfo_segv", "bench")
         self.assertEqual(left_behind(before), set())
+
+
+DEADLINE = 60  # a loaded machine
+
+
+def limit(which, value):
+    return lambda: resource.setrlimit(which, (value, value))
+
+
+class Scarcity(Case):
+    """An all-reduce on a node that is short of something: it works, or the report says what was short."""
+
+    def scarce(self, fault, *args, env=None, before=None, prefix=()):
+        """The report, and the row of the all-reduce, which is either right or wrong for a reason."""
+        argv = [*prefix, str(BINARY), *args, "--transport", "fabric", "--sizes", "4:64", "--timeout", str(DEADLINE),
+                "--format", "json"]
+        start = time.monotonic()
+        p = subprocess.run(argv, env={**BASE_ENV, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True,
+                           text=True, timeout=3 * DEADLINE, preexec_fn=before)
+        self.assertIn(p.returncode, (0, 1), p.stderr)
+        self.assertLess(time.monotonic() - start, DEADLINE + 30)
+        report = self.json_of(p)
+        fault.survived = True
+        rows = [f for f in report["findings"] if f["setting"] == "all-reduce (fabric)"]
+        self.assertEqual(len(rows), 1)
+        self.assertIn(rows[0]["verdict"], ("pass", "fail"))
+        if rows[0]["verdict"] == "fail":
+            self.assertEqual(p.returncode, 1)
+        return report, rows[0]
+
+    def test_descriptors(self):
+        for number in (64, 24):
+            with self.fault("scarce resources", f"{number} descriptors") as fault:
+                report, row = self.scarce(fault, before=limit(resource.RLIMIT_NOFILE, number))
+                self.assertIn(self.verdict_of(report, "RLIMIT_NOFILE"), ("warn", "fail"))
+                if row["verdict"] == "fail":
+                    self.assertRegex(f"{row['why']}", "(?i)too many open files|descriptor")
+
+    def verdict_of(self, report, setting):
+        return [f["verdict"] for f in report["findings"] if f["setting"] == setting][0]
+
+    def test_locked_memory(self):
+        with self.fault("scarce resources", "64 KiB of locked memory") as fault:
+            report, row = self.scarce(fault, "--profile", "lumi-g", before=limit(resource.RLIMIT_MEMLOCK, 65536))
+            self.assertIn("64 KiB", self.finding(report, "RLIMIT_MEMLOCK", "fail")["observed"])
+            self.assertEqual(row["verdict"], "pass", row)  # tcp registers nothing with a NIC
+
+    def test_memory(self):
+        env = {"LD_PRELOAD": str(FAKES / "files" / "libshk-files.so"), "FAKE_FILES_MEMORY": str(256 << 10),
+               "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        with self.fault("scarce resources", "no memory for the buffers of the ranks") as fault:
+            _, row = self.scarce(fault, "--sizes", "4:1M", env=env)
+            self.assertEqual(row["verdict"], "fail")
+            self.assertRegex(row["why"], "Cannot allocate memory|out of memory")
+
+    def test_shared_memory(self):
+        script = 'mount -t tmpfs -o size=64k none /dev/shm || exit 97; head -c 1M /dev/zero >/dev/shm/fill 2>/dev/null; exec "$@"'
+        prefix = ["unshare", "--mount", "sh", "-c", script, "sh"]
+        if os.geteuid() != 0 or subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no mounts of our own")
+        with self.fault("scarce resources", "full /dev/shm") as fault:
+            _, row = self.scarce(fault, prefix=prefix)
+            self.assertEqual(row["verdict"], "pass", row)  # nothing of ours has a name there
+        with self.fault("scarce resources", "full /dev/shm, provider shm") as fault:
+            report, row = self.scarce(fault, prefix=prefix, env={"FI_PROVIDER": "shm"})
+            self.assertEqual(row["verdict"], "fail")
+            self.assertIn("shm", row["why"])
+            self.assertRegex(self.finding(report, "FI_PROVIDER", "fail")["why"], "space available|available space|/dev/shm")
+
+    def test_launcher_that_is_gone(self):
+        """PMIx's variables of a job whose server has ended."""
+        uri = "gone.0;tcp4://127.0.0.1:9"
+        env = {"PMIX_NAMESPACE": "gone", "PMIX_RANK": "0",
+               **{f"PMIX_SERVER_URI{v}": uri for v in ("", "2", "21", "3", "4", "41")}}
+        with self.fault("scarce resources", "PMIx server gone") as fault:
+            report, row = self.scarce(fault, env=env)
+            self.assertIn("PMIx", self.finding(report, "PMIx", "fail")["why"])
+            self.assertEqual(row["verdict"], "pass", row)  # of the ranks on this node
 
 
 main()

@@ -2,7 +2,8 @@
 that did not pass while the file was whole."""
 import collections, os, pathlib, re, shutil, subprocess, time
 from concurrent.futures import ThreadPoolExecutor
-from support import CAPTURES, FAKES, Case, main, run
+from stuck import StuckFile
+from support import CAPTURES, FAKES, Case, count, main, run
 
 CAPTURE = "slingshot-amd"
 SLOW_S = 20  # a loaded machine; a hang would be the probes' deadline of 5 s and more
@@ -99,6 +100,7 @@ class Files(Case):
         healthy = rows(self.json_of(self.judge(tree)))
         wrong, noticed = [], []
         for area, names in self.areas:
+            already = len(wrong)
             for name in names:
                 damage(tree / name)
             start = time.monotonic()
@@ -109,6 +111,7 @@ class Files(Case):
             where = f"{damage.__name__} {area}"
             if p.returncode not in (0, 1) or took > SLOW_S:
                 wrong.append(f"{where}: exit {p.returncode} after {took:.1f} s: {p.stderr[:300]}")
+                count("damaged files", survived=0, wrong=1)
                 continue
             now = rows(self.json_of(p))
             noticed += [area] * (now != healthy)
@@ -116,6 +119,7 @@ class Files(Case):
             wrong += [f"{where}: {k[1]} died" for k in dead if self.died(p, k)]
             wrong += [f"{where}: {k} passes now, was {healthy[k]}" for k, v in now.items()
                       if v == {"pass"} and k in healthy and "pass" not in healthy[k]]
+            count("damaged files", wrong=int(len(wrong) > already))
         return wrong, noticed
 
     def died(self, process, key):
@@ -136,16 +140,39 @@ class Files(Case):
         for part in ("proc/sys/kernel/numa_balancing", "proc/self/mountinfo", "sys/devices/pci", "sys/devices/virtual/kfd",
                      "proc/cmdline", "os-release"):
             for fault in ("EIO", "EACCES", "hang"):
-                with self.subTest(f"{fault} {part}"):
+                with self.fault("reads that fail or never return", f"{fault} {part}") as planted:
                     p, took = self.refused(part, fault)
                     self.assertIn(p.returncode, (0, 1), p.stderr[:300])
                     self.assertLess(took, SLOW_S)
+                    planted.survived = True
                     now = rows(self.json_of(p))
                     worse = [k for k, v in now.items() if v == {"pass"} and k in healthy and "pass" not in healthy[k]]
                     self.assertEqual(worse, [])
                     if fault == "hang":
                         died = [f for f in self.json_of(p)["findings"] if f.get("observed") == "timeout"]
                         self.assertTrue(died, "no row says that a probe hung")
+
+    def test_a_read_that_cannot_even_be_killed(self):
+        """Uninterruptible sleep, as on a network file system whose server is gone."""
+        tree = self.scratch() / "tree"
+        shutil.copytree(self.tree, tree, symlinks=True)
+        for name in ("proc/cmdline", "etc/os-release", "proc/meminfo"):
+            try:
+                stuck = StuckFile(tree / name).__enter__()
+            except OSError as err:
+                self.skipTest(f"no FUSE here: {err}")
+            try:
+                with self.fault("reads that fail or never return", f"uninterruptible {name}") as planted:
+                    start = time.monotonic()
+                    p = run("--sysroot", tree, "--transport", "none", "--timeout", "3", "--format", "json")
+                    self.assertIn(p.returncode, (0, 1), p.stderr[:300])
+                    self.assertLess(time.monotonic() - start, SLOW_S)
+                    planted.survived = True
+                    self.assertGreater(stuck.readers, 0)
+                    died = [f for f in self.json_of(p)["findings"] if f.get("observed") == "timeout"]
+                    self.assertTrue(died, "no row says that a probe hung")
+            finally:
+                stuck.__exit__()
 
     def test_damaged_files(self):
         scratch = self.scratch()

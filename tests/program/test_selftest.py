@@ -1,6 +1,6 @@
 """shakedown selftest finds every fault that it plants, and says so."""
 import re
-from support import Case, main, run
+from support import Case, count, main, run
 
 
 class Selftest(Case):
@@ -11,6 +11,8 @@ class Selftest(Case):
         self.assertEqual(set(areas), {"checks", "isolation", "files", "ranks", "output"}, p.stdout)
         self.assertGreater(int(areas["checks"]), 30)
         self.assertNotIn("MISSED", p.stdout)
+        for area, faults in areas.items():
+            count(f"selftest: {area}", cases=int(faults), survived=int(faults))
 
     def test_quick_starts_no_ranks(self):
         p = run("selftest", "--quick")
