@@ -16,8 +16,9 @@
 #define SLOT_RANKS_FEW  16U
 
 const struct shk_algorithm *const shk_algorithms[] = {
-    &shk_allreduce_single,  &shk_allreduce_oneshot, &shk_allreduce_doubling, &shk_allreduce_halving,
-    &shk_allreduce_twoshot, &shk_allreduce_pull,    &shk_allreduce_ring,     NULL,
+    &shk_allreduce_single,  &shk_allreduce_oneshot, &shk_allreduce_doubling,
+    &shk_allreduce_halving, &shk_allreduce_twoshot, &shk_allreduce_pull,
+    &shk_allreduce_inplace, &shk_allreduce_ring,    NULL,
 };
 
 static unsigned algorithm_index(const struct shk_algorithm *algorithm)
@@ -111,7 +112,7 @@ void shk_allreduce_layout(unsigned ranks, size_t max_bytes, struct shk_allreduce
                    [SHK_AREA_SLOT1] = slots,
                    [SHK_AREA_PART0] = parts,
                    [SHK_AREA_PART1] = parts},
-        /* Two-shot and pull use the most: two per rank and piece, and one per rank. */
+        /* Two-shot, pull and in-place use the most: two per rank and piece, and one per rank. */
         .indices = ranks * (2 * (uint32_t)SHK_PIECES + 1),
         .max_put = chunk > slot ? chunk : slot,
     };

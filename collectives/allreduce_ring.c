@@ -103,28 +103,53 @@ static int ring_all_gather(const struct ring *ring)
     return rc;
 }
 
+/* Tells the rank before that this one has begun, so that its receive area may be written to, and
+ * waits for the same from the next. */
+static int ring_ready(const struct ring *ring)
+{
+    const struct shk_heap *heap = ring->wire->heap;
+    uint32_t ready = 2 * ring->wire->size * (uint32_t)SHK_PIECES;
+    size_t slot = heap->offset[shk_area_by_turn(ring->wire, SHK_AREA_SLOT0)];
+    int rc = shk_wire_put(ring->wire, ring->prev, heap->offset[SHK_AREA_SEND], slot, SHK_TYPE_BYTES,
+                          ready + ring->wire->rank);
+
+    return rc == 0 ? shk_wire_wait(ring->wire, ring->next, ready + ring->next) : rc;
+}
+
 static bool ring_fits(unsigned ranks, size_t count)
 {
     (void)count;
     return ranks > 1;
 }
 
-static int ring_run(struct shk_wire *wire, const struct shk_allreduce_args *args)
+static struct ring ring_make(struct shk_wire *wire, const struct shk_allreduce_args *args,
+                             enum shk_area parts)
 {
-    struct ring ring = {
+    return (struct ring){
         .wire = wire,
         .args = args,
-        .parts = shk_area_by_turn(wire, SHK_AREA_PART0),
+        .parts = parts,
         .next = (wire->rank + 1) % wire->size,
         .prev = (wire->rank + wire->size - 1) % wire->size,
         .cut = shk_cut(wire->size, args->count, args->piece_bytes),
     };
-    int rc = ring_reduce_scatter(&ring);
+}
+
+static int ring_turns(const struct ring *ring)
+{
+    int rc = ring_reduce_scatter(ring);
 
     if (rc == 0) {
-        rc = ring_all_gather(&ring);
+        rc = ring_all_gather(ring);
     }
-    return rc == 0 ? shk_wire_flush(wire) : rc;
+    return rc == 0 ? shk_wire_flush(ring->wire) : rc;
+}
+
+static int ring_run(struct shk_wire *wire, const struct shk_allreduce_args *args)
+{
+    struct ring ring = ring_make(wire, args, shk_area_by_turn(wire, SHK_AREA_PART0));
+
+    return ring_turns(&ring);
 }
 
 const struct shk_algorithm shk_allreduce_ring = {
@@ -134,4 +159,22 @@ const struct shk_algorithm shk_allreduce_ring = {
     .pipelined = true,
     .fits = ring_fits,
     .run = ring_run,
+};
+
+static int inplace_run(struct shk_wire *wire, const struct shk_allreduce_args *args)
+{
+    struct ring ring = ring_make(wire, args, SHK_AREA_RECV);
+    int rc = ring_ready(&ring);
+
+    return rc == 0 ? ring_turns(&ring) : rc;
+}
+
+const struct shk_algorithm shk_allreduce_inplace = {
+    .name = "in-place",
+    .doc =
+        "the ring with its partial sums in the receive area, once the next rank has said that it "
+        "is free: one buffer less goes through the caches",
+    .pipelined = true,
+    .fits = ring_fits,
+    .run = inplace_run,
 };

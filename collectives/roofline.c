@@ -12,8 +12,9 @@
 
 #define ROOF_WARM_BYTES ((size_t)1 << 20)
 
-/* Bytes of one put: with fewer the cost of a put shows, more gain nothing. The better counts. */
-static const size_t roof_pieces[] = {131072, 524288};
+/* Bytes of one put: what the pipelined algorithms are tried with; 0: a rank's whole chunk. With
+ * few the cost of a put shows, with many the two sides wait for each other. The best counts. */
+static const size_t roof_pieces[] = {131072, 524288, 0};
 
 #define ROOF_PIECES (sizeof(roof_pieces) / sizeof(roof_pieces[0]))
 
@@ -97,7 +98,8 @@ static int roof_put(const struct roof *roof, const struct shk_cut *cut, size_t p
 static int roof_shift(const struct roof *roof, size_t piece_bytes, uint64_t *ns_p)
 {
     struct shk_wire *wire = roof->wire;
-    struct shk_cut cut = shk_cut(1, roof->count, piece_bytes);
+    size_t chunk = shk_cut_chunk(wire->size, roof->count) * SHK_TYPE_BYTES;
+    struct shk_cut cut = shk_cut(1, roof->count, piece_bytes != 0 ? piece_bytes : chunk);
     size_t ahead = shk_cut_ahead(&cut);
     uint64_t start = 0;
     size_t p = 0;
@@ -131,7 +133,7 @@ static int roof_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median of the rounds on the slowest rank, for the better piece. */
+/* Median of the rounds on the slowest rank, for the best piece. */
 static int roof_bandwidth(const struct roof *roof, uint64_t budget_ns, uint64_t *ns_p)
 {
     uint64_t times[ROOF_PIECES][ROOF_ROUNDS];

@@ -14,8 +14,12 @@
 
 #define TUNE_CANDIDATES 16U
 
+/* Longer than any chunk: not cut at all. */
+#define TUNE_WHOLE ((size_t)1 << 40)
+
 /* Beside the usual piece: a page, which providers copy rather than map, as long as that makes no
- * more than a few; and a large one, where a put costs more. */
+ * more than a few; a large one, where a put costs more; and the whole chunk, where nothing is
+ * gained by adding up while more arrives, since the same processor moves the data. */
 static const struct tune_piece {
     size_t bytes;
     size_t chunk_above;
@@ -23,6 +27,7 @@ static const struct tune_piece {
 } tune_pieces[] = {
     {4096, 4096, 16384},
     {524288, SHK_PIECE_BYTES, SIZE_MAX},
+    {TUNE_WHOLE, 524288, SIZE_MAX},
 };
 
 struct tune_candidate {
