@@ -117,8 +117,7 @@ static int run_connected(const struct fabric_run *run, struct fabric *fabric,
 {
     int rc = 0;
 
-    shk_crumb_library(lib->dynlib.path);
-    rc = fabric_open(fabric, lib, run->options->provider, err);
+    rc = fabric_open(fabric, lib, err);
     if (rc == 0) {
         rc = run_publish(job, lib, fabric->info, err);
     }
@@ -155,6 +154,13 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
     layout.length[SHK_AREA_MAIL] = FABRIC_MAIL_BYTES;
     run_phase(run, job, SHK_PHASE_OPEN);
     rc = fabric_lib_open(&lib, run->tweaks->library_names, err);
+    if (rc == 0) {
+        shk_crumb_library(lib.dynlib.path);
+        rc = fabric_choose(&lib, run->options->provider, &fabric.info, err);
+    }
+    if (rc == 0) {
+        rc = fabric_place(fabric.info, job, err);
+    }
     if (rc == 0) {
         rc = shk_heap_create(&heap, layout.length, err);
     }

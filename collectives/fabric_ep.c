@@ -49,16 +49,11 @@ static int ep_open_endpoint(struct fabric *fabric, struct shk_error *err)
     return rc == 0 ? 0 : fabric_error(lib, "fi_enable", rc, err);
 }
 
-int fabric_open(struct fabric *fabric, const struct fabric_lib *lib, const char *provider,
-                struct shk_error *err)
+int fabric_open(struct fabric *fabric, const struct fabric_lib *lib, struct shk_error *err)
 {
     int rc = 0;
 
     fabric->lib = lib;
-    rc = fabric_choose(lib, provider, &fabric->info, err);
-    if (rc < 0) {
-        return rc;
-    }
     shk_crumb_call("fi_fabric");
     rc = lib->api.fabric(fabric->info->fabric_attr, &fabric->fabric, NULL);
     if (rc != 0) {

@@ -205,6 +205,30 @@ static void facts_ranks(struct facts_out *out, const struct shk_job *job,
     facts_json(out, FACTS_PREFIX "ranks_state", ranks);
 }
 
+/* Where each rank ran: of ranks that got that far. */
+static void facts_placement(struct facts_out *out, const struct shk_job *job)
+{
+    json_t *rows = json_array();
+    char buf[256];
+    unsigned rank = 0;
+    size_t len = 0;
+
+    for (rank = 0; rank < shk_job_size(job) && rows != NULL; rank++) {
+        json_t *row = NULL;
+
+        if (shk_job_get(job, rank, FABRIC_PLACE, buf, sizeof(buf), &len, NULL) != 0) {
+            continue;
+        }
+        row = json_loadb(buf, len, 0, NULL);
+        if (json_is_object(row) && (json_object_set_new(row, "rank", json_integer(rank)) != 0 ||
+                                    json_array_append(rows, row) != 0)) {
+            facts_note(out, -ENOMEM);
+        }
+        json_decref(row);
+    }
+    facts_json(out, FACTS_PREFIX "placement", rows);
+}
+
 static void facts_roofline(struct facts_out *out, const struct shk_job *job)
 {
     json_t *roofline = shk_sweep_roofline_json(job);
@@ -269,6 +293,7 @@ int fabric_facts(struct shk_facts *facts, const struct shk_job *job,
     facts_json(&out, FACTS_PREFIX "sizes", shk_sweep_json(job));
     facts_roofline(&out, job);
     facts_hmem(&out, job);
+    facts_placement(&out, job);
     facts_evidence(&out, job, result, identity);
     facts_ranks(&out, job, result);
     json_decref(identity);

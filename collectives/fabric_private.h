@@ -78,6 +78,7 @@ void fabric_explain(const char *const *names, const char *provider, const struct
 #define FABRIC_IDENTITY "fabric.identity"
 #define FABRIC_NOTIFY   "fabric.notify"
 #define FABRIC_HMEM     "fabric.hmem"
+#define FABRIC_PLACE    "fabric.place"
 
 /* fabric_facts.c: collective.fabric.* from what the crew and its ranks left. */
 int fabric_facts(struct shk_facts *facts, const struct shk_job *job,
@@ -138,9 +139,13 @@ struct fabric {
 #define FABRIC_MAIL       ((size_t)16) /* bytes of one, in the heap's mailbox */
 #define FABRIC_MAIL_BYTES ((FABRIC_RECVS + FABRIC_DEPTH + 1) * FABRIC_MAIL)
 
-/* Phases of a rank. Each sets the breadcrumb before it enters the library. */
-int fabric_open(struct fabric *fabric, const struct fabric_lib *lib, const char *provider,
-                struct shk_error *err);
+/* Binds this rank to a CPU near the device of `info`, where that is ours to do, and publishes what
+ * was done. Before memory is touched: it then lies near as well. */
+int fabric_place(const struct fi_info *info, struct shk_job *job, struct shk_error *err);
+
+/* Phases of a rank. Each sets the breadcrumb before it enters the library. fabric->info is chosen
+ * already. */
+int fabric_open(struct fabric *fabric, const struct fabric_lib *lib, struct shk_error *err);
 int fabric_register(struct fabric *fabric, size_t max_put, struct shk_error *err);
 int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct shk_error *err);
 void fabric_close(struct fabric *fabric);

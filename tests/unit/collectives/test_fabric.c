@@ -88,6 +88,7 @@ static void expect_ok(const struct shk_facts *facts, unsigned ranks, const char 
     struct shk_sweep_row rows[SHK_SWEEP_MAX];
     json_t *sizes = shk_facts_get_array(facts, "collective.fabric.sizes");
     json_t *states = shk_facts_get_array(facts, "collective.fabric.ranks_state");
+    json_t *places = shk_facts_get_array(facts, "collective.fabric.placement");
     json_t *hmem = NULL;
     json_t *row = NULL;
     size_t i = 0;
@@ -110,6 +111,12 @@ static void expect_ok(const struct shk_facts *facts, unsigned ranks, const char 
     hmem = shk_facts_get_object(facts, "collective.fabric.hmem");
     cr_expect_str_eq(json_string_value(json_object_get(hmem, "status")), "na");
     cr_expect_not_null(strstr(json_string_value(json_object_get(hmem, "reason")), "FI_HMEM"));
+    cr_expect_eq(json_array_size(places), ranks);
+    json_array_foreach(places, i, row)
+    {
+        cr_expect_eq(json_integer_value(json_object_get(row, "rank")), i);
+        cr_expect_str_neq(json_string_value(json_object_get(row, "how")), "");
+    }
     expect_roofline(facts, ranks);
 }
 
