@@ -89,8 +89,7 @@ static int roof_put(const struct roof *roof, const struct shk_cut *cut, size_t p
     shk_cut_range(cut, 0, p, &from, &to);
     return shk_wire_put(roof->wire, (roof->wire->rank + 1) % roof->wire->size,
                         heap->offset[SHK_AREA_SEND] + from * SHK_TYPE_BYTES,
-                        heap->offset[shk_area_by_turn(roof->wire, SHK_AREA_PART0)] +
-                            from * SHK_TYPE_BYTES,
+                        heap->offset[SHK_AREA_RECV] + from * SHK_TYPE_BYTES,
                         (to - from) * SHK_TYPE_BYTES, (uint32_t)p);
 }
 
@@ -105,9 +104,10 @@ static int roof_shift(const struct roof *roof, size_t piece_bytes, uint64_t *ns_
     size_t p = 0;
     int rc = 0;
 
-    /* Fresh data, as an application's. */
+    /* Both buffers as the sweep has them before an operation: the caches hold the same. */
     shk_data_fill(SHK_FLOAT32, shk_heap_at(wire->heap, SHK_AREA_SEND), roof->count, wire->rank,
                   wire->size, 0);
+    shk_heap_poison(wire->heap, SHK_AREA_RECV, 0, roof->count * SHK_TYPE_BYTES);
     rc = roof_barrier(wire, 0, NULL);
     start = shk_job_now_ns();
     shk_wire_begin(wire);
