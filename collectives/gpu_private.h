@@ -222,6 +222,9 @@ int gpu_barrier(struct gpu_rank *g, struct shk_error *err);
 /* gpu_time.c */
 int gpu_time_row(struct gpu_rank *g, struct gpu_row *row, unsigned rows_left,
                  struct shk_error *err);
+/* Up to n operations (a batch at most) on fresh data, one after the other without a wait and in the
+ * same place, so that the result can be verified. n: the same on every rank, at least 1. */
+int gpu_time_burst(struct gpu_rank *g, const struct gpu_op *op, unsigned n, struct shk_error *err);
 int gpu_time_in_place(struct gpu_rank *g, struct gpu_row *row, unsigned rows_left,
                       struct shk_error *err);
 

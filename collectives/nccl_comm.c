@@ -16,7 +16,8 @@
 
 static struct nccl_comm the_comm = {.log_fd = -1};
 
-/* TUNING writes a line per operation, which would cost time where time is measured. */
+/* TUNING writes a line per operation, REG one per operation whose buffer is registered, which would
+ * cost time where figures are measured that are to be compared. */
 static int comm_log_start(const struct gpu_rank *g)
 {
     const char *level = getenv("NCCL_DEBUG");
@@ -31,8 +32,9 @@ static int comm_log_start(const struct gpu_rank *g)
         (void)setenv("NCCL_DEBUG", "INFO", 1);
     }
     (void)setenv("NCCL_DEBUG_SUBSYS",
-                 g->run->proof ? "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG,TUNING"
-                               : "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG",
+                 g->run->proof            ? "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG,TUNING"
+                 : g->run->options->brief ? "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG"
+                                          : "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS",
                  1);
     (void)setenv("NCCL_DEBUG_FILE", path, 1);
     return fd;

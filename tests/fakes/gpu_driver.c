@@ -6,7 +6,9 @@
  *   SHK_FAKE_DRIVER   version, 13000 by default
  *   SHK_FAKE_MULTICAST 1: has it, see gpu_multicast.c for its faults
  *   SHK_FAKE_FAULT    init, no-device, peer, memory, illegal, image, hang, crash, corrupt, skip,
- *                     overrun, input: what goes wrong */
+ *                     overrun, input, tired (an operation that is launched three times in a row),
+ *                     moved (illegal access two lengths behind the first operation): what goes
+ *                     wrong */
 #include "tests/fakes/gpu_driver.h"
 #include "collectives/gpu_api.h"
 

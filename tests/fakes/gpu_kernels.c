@@ -111,8 +111,29 @@ struct reduce_args {
     struct shk_gpu_reduce args;
 };
 
-static void reduce_fault(void)
+/* How often in a row this very operation has been launched before. */
+static unsigned repeats;
+
+static void count_repeats(const struct shk_gpu_reduce *args)
 {
+    static struct shk_gpu_reduce last;
+
+    repeats =
+        last.in == args->in && last.out == args->out && last.count == args->count ? repeats + 1 : 0;
+    last = *args;
+}
+
+static void reduce_fault(const struct reduce_args *reduce)
+{
+    static uint64_t first;
+    const struct shk_gpu_reduce *args = &reduce->args;
+
+    count_repeats(args);
+    first = first == 0 ? args->in : first;
+    if (shk_fake_faulty("moved") &&
+        args->in - first == 2 * args->count * shk_gpu_type_bytes((enum shk_gpu_type)reduce->type)) {
+        shk_fake_failed = 700;
+    }
     if (shk_fake_faulty("illegal")) {
         shk_fake_failed = 700;
     }
@@ -211,7 +232,8 @@ static void reduce_range(const struct reduce_args *reduce, uint64_t first, uint6
 
     for (i = first; i < last; i++) {
         reduce_at(reduce, i, element);
-        if (shk_fake_faulty("corrupt") && i == last / 2) {
+        if ((shk_fake_faulty("corrupt") || (shk_fake_faulty("tired") && repeats > 1)) &&
+            i == last / 2) {
             element[0] ^= 1;
         }
         for (p = 0; p < args->ranks && !(shk_fake_faulty("skip") && i == first); p++) {
@@ -278,7 +300,7 @@ static void run_reduce(void *arg)
     uint64_t rest = 0;
     uint32_t epoch = mine->epoch + 1;
 
-    reduce_fault();
+    reduce_fault(reduce);
     if (mine->error != SHK_GPU_OK || shk_fake_failed != 0 || !barrier(args, epoch, 0) ||
         (reduce->push && !push_exchange(reduce, epoch))) {
         return;

@@ -222,6 +222,10 @@ static const struct fault {
     {"peer", "SHK_FAKE_FAULT", "skip", "wrong", "wrong-result", "instead of"},
     {"peer", "SHK_FAKE_FAULT", "overrun", "wrong", "wrong-result", "outside the result"},
     {"peer", "SHK_FAKE_FAULT", "input", "wrong", "wrong-result", "input were changed"},
+    /* Only operations that follow each other without a wait are wrong; and those that are timed
+     * move through memory. */
+    {"peer", "SHK_FAKE_FAULT", "tired", "wrong", "wrong-result", "instead of"},
+    {"peer", "SHK_FAKE_FAULT", "moved", "failed", "illegal-access", "illegal memory access"},
     {"peer", "SHK_FAKE_FAULT", "crash", "crashed", "", "rank"},
     {"peer", "SHK_FAKE_DRIVER", "10020", "failed", "driver-old", "CUDA 10.2"},
     {"peer", "SHK_FAKE_GPUS", "1", "na", "", "1 GPU is visible"},
