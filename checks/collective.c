@@ -75,7 +75,7 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
     } else if (!sweep.right || sweep.unverified) {
         shk_row_text(&row->why, sweep.right ? "some sizes were not verified"
                                             : "it ended, but no verified size was recorded");
-    } else if (ranks == 1 && self) {
+    } else if (self) {
         shk_row_verdict(row, SHK_PASS, SHK_TESTED);
         shk_row_text(&row->observed, "%s", self);
     } else if (ranks == 1) {

@@ -1,16 +1,19 @@
-/* NVSHMEM on one GPU: does the library start, hand out symmetric memory, and put?
+/* NVSHMEM on the GPUs of a node: does the library start, hand out symmetric memory, reach the
+ * memory of all PEs, and put?
  *
- * A single PE with a unique id of its own, so that no launcher is needed, in a child with a
- * deadline: NVSHMEM ends the process when its start fails. Multicast and remote transports are
- * turned off (NVSHMEM_DISABLE_NVLS, NVSHMEM_REMOTE_TRANSPORT). Never run on a GPU so
- * far: the library of NVSHMEM 3.8.0 was loaded and started without one, and said so.
+ * One PE per GPU, as many as ranks are asked for, in processes of their own with a deadline:
+ * NVSHMEM ends the process when its start fails. PEs meet by NVSHMEM's own unique id, so no
+ * launcher is needed. Multicast and remote transports are turned off (NVSHMEM_DISABLE_NVLS,
+ * NVSHMEM_REMOTE_TRANSPORT). Never run on a GPU so far: the library of NVSHMEM 3.8.0 was loaded and
+ * started without one, and said so.
  *
- * Facts, beside status, reason, phase, library, version, ranks (always 1) of collective.h:
- *   collective.nvshmem.self    one line: what the PE did with itself
+ * Facts, beside status, reason, rank, phase, library, version, ranks of collective.h:
+ *   collective.nvshmem.self    one line: what the PEs did
  *   collective.nvshmem.sizes   [{bytes, type, redop: "put", time_us, wrong}]: nvshmem_putmem and
- *                              nvshmem_quiet from symmetric memory to symmetric memory; wrong:
- *                              bytes that did not arrive
- *   collective.nvshmem.output  the end of what it printed, when it did not end well */
+ *                              nvshmem_quiet from symmetric memory to that of the next PE, by all
+ *                              PEs at once; the slowest one's mean; wrong: bytes that did not
+ *                              arrive, of all PEs
+ *   collective.nvshmem.output  the end of what a PE printed, when it did not end well */
 #ifndef SHK_COLLECTIVES_NVSHMEM_H
 #define SHK_COLLECTIVES_NVSHMEM_H
 

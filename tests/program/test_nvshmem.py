@@ -1,11 +1,11 @@
-"""The transport nvshmem: one PE of a stand-in NVSHMEM, whose file also plays the driver."""
+"""The transport nvshmem: PEs of a stand-in NVSHMEM, whose file also plays the driver."""
 import shutil
 import support
 from support import FAKES, run
 
 
 class Nvshmem(support.Case):
-    def row(self, fake, verdict):
+    def row(self, fake, verdict, ranks=2, timeout=60):
         env = {}
         if fake:
             folder = self.scratch()
@@ -13,20 +13,21 @@ class Nvshmem(support.Case):
             for name in ("libnvshmem_host.so.3", "libcuda.so.1"):
                 shutil.copy(FAKES / fake / "libnvshmem_host.so.3", folder / name)
             env["LD_LIBRARY_PATH"] = str(folder)
-        p = run("bench", "--transport", "nvshmem", "--timeout", "3", "--format", "json", env=env)
+        p = run("bench", "--transport", "nvshmem", "--ranks", str(ranks), "--timeout", str(timeout), "--format", "json", env=env)
         return self.finding(self.json_of(p), "all-reduce (nvshmem)", verdict)
 
     def test_healthy(self):
-        self.assertIn("one PE: symmetric memory, own pointer", self.row("nvshmem_one", "pass")["observed"])
+        self.assertIn("2 PEs: symmetric memory, pointers to all", self.row("nvshmem_pes", "pass")["observed"])
+        self.assertIn("1 PE: symmetric memory", self.row("nvshmem_pes", "pass", ranks=1)["observed"])
 
     def test_broken(self):
-        self.assertIn("3 bytes", self.row("nvshmem_one_put_loses", "fail")["why"])
-        self.assertIn("nvshmemx_hostlib_init_attr", self.row("nvshmem_one_init_exit", "fail")["why"])
-        self.assertIn("nvshmemx_hostlib_init_attr", self.row("nvshmem_one_init_hang", "fail")["why"])
+        self.assertIn("6 bytes", self.row("nvshmem_pes_put_loses", "fail")["why"])
+        self.assertIn("nvshmemx_hostlib_init_attr", self.row("nvshmem_pes_init_exit", "fail")["why"])
+        self.assertIn("nvshmemx_hostlib_init_attr", self.row("nvshmem_pes_init_hang", "fail", timeout=3)["why"])
 
     def test_not_here(self):
         self.assertIn("libnvshmem_host.so.3", self.row(None, "na")["why"])
-        self.assertIn("cuInit", self.row("nvshmem_one_no_gpu", "na")["why"])
+        self.assertIn("cuInit", self.row("nvshmem_pes_no_gpu", "na")["why"])
 
     def test_it_is_listed(self):
         self.assertIn("nvshmem", run("list", "transports").stdout)
