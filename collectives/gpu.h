@@ -43,8 +43,9 @@ struct shk_gpu_tweaks {
     const char *const *nccl_names;   /* instead of libnccl.so.2, librccl.so.1 */
     const void *image;               /* instead of the embedded kernels */
     unsigned kernel_timeout_ms; /* a kernel gives up waiting for a peer; 0: from the deadline */
-    size_t push_from; /* push kernel for messages from so many bytes on, any number of ranks; 0:
-                         as measured */
+    size_t push_from;     /* push kernel for messages from so many bytes on, any number of ranks; 0:
+                             as measured */
+    uint32_t first_epoch; /* launches that are taken to have been done before */
     enum shk_gpu_arrival arrival;
     unsigned late_rank;
     unsigned late_ms;

@@ -118,6 +118,26 @@ static size_t heap_guard(const struct gpu_heap *heap, unsigned i, const char **b
     return at[i];
 }
 
+/* As after so many launches: epoch and all flags alike, and no error. */
+static int heap_control(struct gpu_rank *g, struct shk_error *err)
+{
+    const struct gpu_api *api = &g->gpu.api;
+    gpu_ptr control = g->base[g->rank] + g->heap.control;
+    size_t head = offsetof(struct shk_gpu_control, error);
+    int rc = gpu_ok(g,
+                    api->set_words(control, g->run->tweaks->first_epoch,
+                                   sizeof(struct shk_gpu_control) / sizeof(uint32_t), g->stream),
+                    err, "clear of the control block");
+
+    return rc == 0 ? gpu_ok(g,
+                            api->set_words(control + head, 0,
+                                           (offsetof(struct shk_gpu_control, start) - head) /
+                                               sizeof(uint32_t),
+                                           g->stream),
+                            err, "clear of the control block")
+                   : rc;
+}
+
 int gpu_heap_prepare(struct gpu_rank *g, struct shk_error *err)
 {
     const struct gpu_api *api = &g->gpu.api;
@@ -125,10 +145,7 @@ int gpu_heap_prepare(struct gpu_rank *g, struct shk_error *err)
     gpu_ptr base = g->base[g->rank];
     const char *behind = NULL;
     unsigned i = 0;
-    int rc = gpu_ok(g,
-                    api->set_words(base + heap->control, 0,
-                                   sizeof(struct shk_gpu_control) / sizeof(uint32_t), g->stream),
-                    err, "clear of the control block");
+    int rc = heap_control(g, err);
 
     if (rc == 0 && heap->slot_bytes > 0) {
         rc = gpu_ok(g,

@@ -34,6 +34,13 @@ enum shk_gpu_error {
     SHK_GPU_LATE_END    /* … did not finish it */
 };
 
+/* Number of the launch after `epoch`, the same on every rank. Never 0, which kernels take for "gave
+ * up"; and odd after even for ever, because one-shot changes its set of slots by that. */
+SHK_BOTH uint32_t shk_gpu_next_epoch(uint32_t epoch)
+{
+    return epoch == 0xffffffffU ? 2 : epoch + 1;
+}
+
 /* One per rank, in its heap; zeroed before the first launch and never again. Peers write only to
  * flags. The epoch counts launches: it is kept here rather than given by the host so that a
  * replayed graph counts too. */

@@ -265,7 +265,7 @@ __device__ __forceinline__ uint32_t begin(const struct shk_gpu_reduce &args)
         const volatile uint32_t *p = &mine->epoch;
         uint32_t epoch = p[0];
 
-        shared_epoch = p[1] == SHK_GPU_OK ? epoch + 1 : 0;
+        shared_epoch = p[1] == SHK_GPU_OK ? shk_gpu_next_epoch(epoch) : 0;
     }
     __syncthreads();
     return shared_epoch;

@@ -65,6 +65,7 @@ static int comm_versions(struct gpu_rank *g, struct shk_error *err)
 {
     int32_t mine = g->comm->lib.version;
     int32_t theirs = 0;
+    const char *library = g->run->path->vendor == GPU_HIP ? "RCCL" : "NCCL";
     char a[24];
     char b[24];
     unsigned peer = 0;
@@ -81,9 +82,9 @@ static int comm_versions(struct gpu_rank *g, struct shk_error *err)
             nccl_version_text(theirs, b, sizeof(b));
             rc = gpu_fail(g, GPU_CAUSE_NCCL_VERSIONS,
                           shk_error_set(err, EPROTO,
-                                        "rank %u loaded NCCL %s, rank %u NCCL %s: all must use the "
+                                        "rank %u loaded %s %s, rank %u %s %s: all must use the "
                                         "same",
-                                        g->rank, a, peer, b));
+                                        g->rank, library, a, peer, library, b));
         }
     }
     return rc;

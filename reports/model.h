@@ -80,5 +80,7 @@ void shk_run_summary(struct shk_strbuf *out, const struct shk_run *run);
 /* Sizes in the column layout of nccl-tests, with what fits in `width` columns (0: all). NULL: out
  * of memory. Destroy it. */
 struct shk_table *shk_run_table(const struct shk_run *run, unsigned width);
+/* Does the table of that width leave out columns? */
+bool shk_run_table_cut(const struct shk_run *run, unsigned width);
 
 #endif

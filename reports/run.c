@@ -182,9 +182,14 @@ static void run_row_out_of_place(struct shk_table *t, const json_t *row)
     run_wrong(t, run_number(row, "wrong"));
 }
 
+bool shk_run_table_cut(const struct shk_run *run, unsigned width)
+{
+    return width != 0 && width < RUN_PLACE_WIDTH && run_has(run, "in_place_us");
+}
+
 static struct shk_table *run_place_table(const struct shk_run *run, unsigned width)
 {
-    bool all = width == 0 || width >= RUN_PLACE_WIDTH;
+    bool all = !shk_run_table_cut(run, width);
     size_t columns = all ? sizeof run_place_columns / sizeof *run_place_columns : RUN_PLACE_NARROW;
     struct shk_table *t = shk_table_create(run_place_columns, columns);
     size_t i;

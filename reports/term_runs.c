@@ -47,6 +47,9 @@ static void term_run(const struct term *t, const struct shk_run *run)
         t->out->failed = true;
     else if (shk_table_rows(table))
         shk_table_term(table, &view, t->out);
+    if (table && shk_table_rows(table) && shk_run_table_cut(run, t->width))
+        shk_term_text(t, SHK_ROLE_DIM, 2, "",
+                      "algorithm and percentiles: 128 columns or more, --format md or json");
     shk_table_destroy(table);
     shk_run_summary(&summary, run);
     shk_term_text(t, SHK_ROLE_PLAIN, 2, "", shk_strbuf_text(&summary));

@@ -32,9 +32,16 @@ int shk_fake_faulty(const char *fault)
     return strcmp(setting("SHK_FAKE_FAULT", ""), fault) == 0;
 }
 
+static const char *visible_devices(void)
+{
+    const char *visible = getenv(CALL("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"));
+
+    return visible != NULL ? visible : getenv("CUDA_VISIBLE_DEVICES");
+}
+
 static int devices(void)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *visible = visible_devices();
     int count = atoi(setting("SHK_FAKE_GPUS", "2"));
     int seen = 1;
 
@@ -95,7 +102,7 @@ int CALL(cuDeviceGetName, hipDeviceGetName)(char *name, int len, int device)
 
 int CALL(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char *address, int len, int device)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *visible = visible_devices();
     int bus = device;
 
     /* The variable lists which GPU each ordinal is. */
@@ -372,7 +379,13 @@ int CALL(cuStreamEndCapture, hipStreamEndCapture)(void *stream, void **graph)
     return SUCCESS;
 }
 
-int CALL(cuGraphInstantiateWithFlags, hipGraphInstantiateWithFlags)(void **exec, void *graph,
+/* Drivers before CUDA 11.4 and ROCm 5.2 do not have it. */
+#if defined(OLD) && defined(HIP)
+static
+    __attribute__((unused))
+#endif
+    int
+    CALL(cuGraphInstantiateWithFlags, hipGraphInstantiateWithFlags)(void **exec, void *graph,
                                                                     unsigned long long flags)
 {
     (void)flags;

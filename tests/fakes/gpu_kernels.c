@@ -298,11 +298,11 @@ static void run_reduce(void *arg)
     struct shk_gpu_control *mine = control_of(args, args->rank);
     uint64_t whole = reduce->push ? push_first(reduce, args->ranks) : 0;
     uint64_t rest = 0;
-    uint32_t epoch = mine->epoch + 1;
+    uint32_t epoch = shk_gpu_next_epoch(mine->epoch);
 
     reduce_fault(reduce);
-    if (mine->error != SHK_GPU_OK || shk_fake_failed != 0 || !barrier(args, epoch, 0) ||
-        (reduce->push && !push_exchange(reduce, epoch))) {
+    if (epoch == 0 || mine->error != SHK_GPU_OK || shk_fake_failed != 0 ||
+        !barrier(args, epoch, 0) || (reduce->push && !push_exchange(reduce, epoch))) {
         return;
     }
     mine->epoch = epoch;

@@ -2,14 +2,15 @@
  * of rank 0 and move their data through it.
  *
  *   SHK_FAKE_NCCL_VERSION  22809 by default
- *   SHK_FAKE_NCCL_FAULT    init, hang, corrupt, no-window, warn, net, unaligned (16-bit data at odd
- *                          places in windows), narrow (16-bit data anywhere): what goes wrong */
+ *   SHK_FAKE_NCCL_FAULT    init, hang, crash, corrupt, no-window, net, unaligned (16-bit data at
+ * odd places in windows), narrow (16-bit data anywhere): what goes wrong */
 #include "collectives/gpu_data.h"
 #include "collectives/nccl_api.h"
 #include "tests/fakes/gpu_driver.h"
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,6 +265,9 @@ static void run_reduce(void *arg)
     size_t turn = ROOM_BYTES / bytes;
     size_t first = 0;
 
+    if (faulty("crash") && the_comm.rank == 1) {
+        raise(SIGSEGV);
+    }
     for (first = 0; first < r->count; first += turn) {
         size_t count = r->count - first < turn ? r->count - first : turn;
 
@@ -274,7 +278,12 @@ static void run_reduce(void *arg)
     }
 }
 
-int ncclAllReduce(const void *send, void *recv, size_t count, int type, int op, void *comm,
+#ifdef OLD
+static
+    __attribute__((unused))
+#endif
+    int
+    ncclAllReduce(const void *send, void *recv, size_t count, int type, int op, void *comm,
                   void *stream)
 {
     static const enum shk_gpu_type types[] = {

@@ -1,5 +1,6 @@
 /* GPU transports against stand-in drivers and NCCL that really move data between processes. */
 #include "collectives/gpu.h"
+#include "collectives/kernels.h"
 #include "collectives/layers.h"
 #include "core/facts.h"
 
@@ -160,6 +161,29 @@ Test(gpu, push_kernel_needs_room, .timeout = 120)
         json_string_value(json_object_get(json_array_get(sizes_of(facts, "peer"), 7), "algorithm")),
         "one-shot");
     shk_facts_destroy(facts);
+}
+
+/* The counter of launches goes round in the middle of a run. */
+Test(gpu, launches_beyond_the_counter, .timeout = 120)
+{
+    static const size_t push_from[] = {0, 64};
+    size_t i = 0;
+
+    cr_expect_eq(shk_gpu_next_epoch(0), 1);
+    cr_expect_eq(shk_gpu_next_epoch(0xfffffffeU), 0xffffffffU);
+    cr_expect_eq(shk_gpu_next_epoch(0xffffffffU), 2);
+    for (i = 0; i < sizeof(push_from) / sizeof(push_from[0]); i++) {
+        struct shk_collective_options options = small;
+        struct shk_gpu_tweaks tweaks = fakes;
+        struct shk_facts *facts = NULL;
+
+        options.brief = true;
+        tweaks.push_from = push_from[i];
+        tweaks.first_epoch = 0xffffffffU - 40;
+        facts = run_with("peer", &options, &tweaks);
+        cr_expect_str_eq(text(facts, "peer", "status"), "ok", "%s", text(facts, "peer", "reason"));
+        shk_facts_destroy(facts);
+    }
 }
 
 Test(gpu, lsa_nccl_and_windows, .timeout = 240)

@@ -250,7 +250,8 @@ Test(term, in_place_columns_of_gpu_transports)
                                          "time   algbw   busbw  #wrong  in place   busbw  #wrong\n",
                                          "1073741824  536870912  bfloat16    sum  4176.45  257.09  "
                                          "257.09       0   4000.00  268.44  "
-                                         "     3\n"};
+                                         "     3\n",
+                                         "algorithm and percentiles: 128 columns or more"};
     static const char *const wide[] = {"#wrong  algorithm      p50      p99\n",
                                        "two-shot  4200.00  4300.25\n"};
     struct sample s;
@@ -274,6 +275,7 @@ Test(term, in_place_columns_of_gpu_transports)
     s.options.width = 140;
     text = sample_render(&s, "term");
     term_expect_order(text, wide, sizeof wide / sizeof *wide);
+    cr_expect_null(strstr(text, "percentiles"));
     free(text);
     text = sample_render(&s, "md");
     cr_expect_not_null(strstr(text, "p99 (us)"));
