@@ -199,8 +199,12 @@ int shk_session_blank(struct shk_session *session)
 
 static struct shk_world_options session_world_options(struct shk_session *session)
 {
+    size_t n = 0;
+    const struct shk_diff_rule *rules = shk_config_diff(session->config, &n);
     return (struct shk_world_options){
         .version = SHK_VERSION,
+        .rules = rules,
+        .rules_count = n,
         .deadline_ms = (unsigned)session->options->timeout_s * 1000u,
         .probe = session->collectives_only ? NULL : session_probe,
         .probe_arg = session,

@@ -14,6 +14,7 @@ struct agent {
     const struct shk_world *world;
     struct shk_link link;
     unsigned rank;
+    struct agent_facts facts;
 
     const struct shk_transport *transport;
     struct shk_collective_options options;
@@ -44,32 +45,11 @@ static int agent_send_json(struct agent *agent, uint32_t type, json_t *value)
 
 static int agent_hello(struct agent *agent, unsigned local_rank)
 {
-    char host[64];
-
-    world_host_name(host, sizeof(host));
     return agent_send_json(agent, SHK_FRAME_HELLO,
                            json_pack("{s:s, s:s, s:i, s:s, s:i, s:i}", "token", agent->world->token,
                                      "version", agent->world->options->version, "rank",
-                                     (int)agent->rank, "host", host, "pid", (int)getpid(),
-                                     "local_rank", (int)local_rank));
-}
-
-static int agent_probe(struct agent *agent)
-{
-    const struct shk_world_options *options = agent->world->options;
-    struct shk_facts *facts = NULL;
-    struct shk_error err = {{0}};
-    json_t *doc = NULL;
-
-    if (options->probe == NULL) {
-        doc = json_pack("{s:s, s:{}}", "schema", SHK_FACTS_SCHEMA, "facts");
-    } else if (options->probe(options->probe_arg, &facts, &err) < 0) {
-        doc = json_pack("{s:o}", "error", shk_json_text(err.text, strlen(err.text)));
-    } else {
-        doc = shk_facts_to_json(facts);
-    }
-    shk_facts_destroy(facts);
-    return agent_send_json(agent, SHK_FRAME_NODE, doc);
+                                     (int)agent->rank, "host", agent->world->host, "pid",
+                                     (int)getpid(), "local_rank", (int)local_rank));
 }
 
 static int agent_work(struct shk_job *job, void *arg, struct shk_error *err)
@@ -333,6 +313,7 @@ static void agent_frame(struct agent *agent, const struct shk_frame *frame)
             agent_end_run(agent, true);
         }
         break;
+    case SHK_FRAME_WANT: agent_facts_want(&agent->facts, &agent->link, frame); break;
     case SHK_FRAME_CLOCK: world_clock_answer(&agent->link, frame); break;
     case SHK_FRAME_BYE:
         memcpy(&agent->code, frame->data, frame->len >= 4 ? 4 : 0);
@@ -382,9 +363,7 @@ static void agent_turn(struct agent *agent)
     if (agent->running) {
         agent_worker(agent);
     } else if (shk_job_now_ns() - agent->told_ns > WORLD_BEAT_NS) {
-        struct world_state_frame idle = {.stopped_ms = -1};
-
-        (void)shk_link_send(&agent->link, SHK_FRAME_STATE, &idle, sizeof(idle));
+        (void)shk_link_send(&agent->link, SHK_FRAME_ALIVE, NULL, 0);
         agent->told_ns = shk_job_now_ns();
     }
 }
@@ -398,12 +377,14 @@ int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned l
     shk_link_open(&agent.link, fd);
     rc = agent_hello(&agent, local_rank);
     if (rc == 0 && local_rank == 0) {
-        rc = agent_probe(&agent);
+        (void)agent_facts_make(&agent.facts, world->options);
+        rc = agent_facts_tell(&agent.facts, &agent.link);
     }
     while (!agent.bye && agent.link.fd >= 0) {
         agent_turn(&agent);
     }
     agent_end_run(&agent, false);
+    agent_facts_clear(&agent.facts);
     shk_link_close(&agent.link);
     if (!agent.bye) {
         return shk_error_set(err, rc < 0 ? -rc : EPIPE,

@@ -18,8 +18,12 @@
 /* Before the secret was seen a peer may send no more than a greeting. */
 #define HUB_HELLO_MAX ((size_t)4096)
 
-/* Connections that did not introduce themselves are not kept beyond this number. */
+/* Connections that have not introduced themselves yet: more than this wait in the kernel's queue,
+ * and those that say nothing for WORLD_SILENT_NS are closed. */
 #define HUB_STRANGERS_MAX ((size_t)1024)
+
+/* When no more files can be opened, until the next look. */
+#define HUB_CROWDED_NS 100000000ULL
 
 void world_say(const struct shk_world *world, const char *fmt, ...)
 {
@@ -46,29 +50,37 @@ void hub_lose(struct shk_world *world, struct hub_member *member, const char *wh
     if (member->state == MEMBER_RUNNING) {
         hub_run_lost(member);
     }
+    hub_facts_lost(world, member);
     member->state = MEMBER_LOST;
     shk_link_close(&member->link);
 }
 
-static struct hub_node *hub_node_of(struct shk_world *world, const char *host)
+struct hub_node *hub_node_of(struct shk_world *world, const char *host)
 {
-    struct hub_node *more = NULL;
-    size_t i = 0;
+    json_t *known = json_object_get(world->nodes_known, host);
+    size_t n = world->nodes_count;
+    struct hub_node *more = world->nodes;
 
-    for (i = world->nodes_count; i > 0; i--) {
-        if (strcmp(world->nodes[i - 1].name, host) == 0) {
-            return &world->nodes[i - 1];
-        }
+    if (known != NULL) {
+        return &world->nodes[json_integer_value(known)];
     }
-    more = realloc(world->nodes, (world->nodes_count + 1) * sizeof(*more));
+    if (world->nodes_known == NULL && (world->nodes_known = json_object()) == NULL) {
+        return NULL;
+    }
+    if ((n & (n - 1)) == 0) {
+        more = realloc(world->nodes, (n > 0 ? 2 * n : 1) * sizeof(*more));
+    }
     if (more == NULL) {
         return NULL;
     }
     world->nodes = more;
-    more = &world->nodes[world->nodes_count++];
-    *more = (struct hub_node){.leader = UINT_MAX};
-    snprintf(more->name, sizeof(more->name), "%s", host);
-    return more;
+    if (json_object_set_new(world->nodes_known, host, json_integer((json_int_t)n)) != 0) {
+        return NULL;
+    }
+    more[n] = (struct hub_node){.leader = UINT_MAX};
+    snprintf(more[n].name, sizeof(more[n].name), "%s", host);
+    world->nodes_count++;
+    return &more[n];
 }
 
 /* Names end up on terminals and on command lines: nothing but what a host's name may hold. */
@@ -104,8 +116,11 @@ static bool hub_hello(struct shk_world *world, struct shk_link *link, const stru
         world->members[rank].state == MEMBER_ABSENT;
 
     if (known && strcmp(version, world->options->version) != 0) {
-        (void)shk_error_set(&world->problem, EPROTO, "rank %d on %s is shakedown %.32s, rank 0 %s",
-                            rank, host, version, world->options->version);
+        struct hub_member *member = &world->members[rank];
+
+        snprintf(member->host, sizeof(member->host), "%s", host);
+        snprintf(member->refused, sizeof(member->refused), "it is shakedown %.32s, rank 0 is %.32s",
+                 version, world->options->version);
         known = false;
     }
     if (known) {
@@ -127,53 +142,55 @@ static bool hub_hello(struct shk_world *world, struct shk_link *link, const stru
     return known;
 }
 
-static void hub_node_facts(struct shk_world *world, struct hub_member *member,
-                           const struct shk_frame *frame)
-{
-    struct hub_node *node = hub_node_of(world, member->host);
-    json_t *doc = json_loadb((const char *)frame->data, frame->len, 0, NULL);
-    const char *error = json_string_value(json_object_get(doc, "error"));
-    struct shk_error err = {{0}};
-
-    if (error != NULL || doc == NULL) {
-        (void)shk_error_set(&err, EPROTO, "%.400s", error != NULL ? error : "malformed facts");
-    } else if (node != NULL && node->facts == NULL) {
-        (void)!shk_facts_from_json(&node->facts, doc, &err);
-    }
-    if (node != NULL) {
-        node->asked = true;
-        node->why = err;
-    }
-    json_decref(doc);
-}
-
 static void hub_frame(struct shk_world *world, struct hub_member *member,
                       const struct shk_frame *frame)
 {
-    if (frame->type == SHK_FRAME_NODE) {
-        hub_node_facts(world, member, frame);
-    } else if (frame->type == SHK_FRAME_CLOCK) {
-        hub_clock_frame(member, frame);
-    } else {
-        hub_run_frame(world, member, frame);
+    switch (frame->type) {
+    case SHK_FRAME_NODE:
+    case SHK_FRAME_NO_FACTS:
+    case SHK_FRAME_LIST:
+    case SHK_FRAME_SECTION: hub_facts_frame(world, member, frame); break;
+    case SHK_FRAME_CLOCK: hub_clock_frame(member, frame); break;
+    default: hub_run_frame(world, member, frame); break;
     }
+}
+
+/* No more connections now: the others come when there is room. */
+static void hub_crowded(struct shk_world *world)
+{
+    world->crowded_ns = shk_job_now_ns() + HUB_CROWDED_NS;
+    if (world->problem.text[0] == '\0') {
+        (void)shk_error_set(&world->problem, EMFILE,
+                            "rank 0 cannot have more open files (ulimit -Hn: %d)",
+                            world->descriptors);
+    }
+}
+
+static bool hub_has_room(const struct shk_world *world)
+{
+    return world->strangers_count < HUB_STRANGERS_MAX && shk_job_now_ns() >= world->crowded_ns;
 }
 
 static void hub_accept(struct shk_world *world)
 {
-    for (;;) {
+    while (hub_has_room(world)) {
         int fd = accept4(world->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         int one = 1;
         struct shk_link *more = NULL;
 
-        if (fd < 0) {
+        if (fd < 0 && errno != EMFILE && errno != ENFILE) {
             return;
         }
-        more = world->strangers_count < HUB_STRANGERS_MAX
+        if (fd < 0 || (world->descriptors > 0 && fd >= world->descriptors - WORLD_SPARE_FILES)) {
+            hub_crowded(world);
+        }
+        more = hub_has_room(world)
                    ? realloc(world->strangers, (world->strangers_count + 1) * sizeof(*more))
                    : NULL;
         if (more == NULL) {
-            close(fd);
+            if (fd >= 0) {
+                close(fd);
+            }
             return;
         }
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -200,7 +217,7 @@ static void hub_strangers(struct shk_world *world)
             if (!known) {
                 shk_link_close(link);
             }
-        } else if (link->fd >= 0) {
+        } else if (link->fd >= 0 && shk_job_now_ns() - link->heard_ns < WORLD_SILENT_NS) {
             world->strangers[kept++] = *link;
         } else {
             shk_link_close(link);
@@ -249,7 +266,7 @@ void hub_turn(struct shk_world *world, int ms)
         fds[i] = (struct pollfd){.fd = there ? link->fd : -1,
                                  .events = (short)(POLLIN | (link->out.len > 0 ? POLLOUT : 0))};
     }
-    fds[i] = (struct pollfd){.fd = world->listen_fd, .events = POLLIN};
+    fds[i] = (struct pollfd){.fd = hub_has_room(world) ? world->listen_fd : -1, .events = POLLIN};
     for (n = 0; n < strangers; n++) {
         fds[i + 1 + n] = (struct pollfd){.fd = world->strangers[n].fd, .events = POLLIN};
     }
@@ -318,28 +335,26 @@ static unsigned hub_present(const struct shk_world *world)
     return present;
 }
 
-/* Every node whose first rank is still there has answered. */
-static bool hub_answered(const struct shk_world *world)
-{
-    size_t i = 0;
-
-    for (i = 0; i < world->nodes_count; i++) {
-        const struct hub_node *node = &world->nodes[i];
-
-        if (!node->asked && node->leader != UINT_MAX &&
-            world->members[node->leader].state != MEMBER_LOST) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static int hub_node_order(const void *a, const void *b)
 {
     const struct hub_node *x = a;
     const struct hub_node *y = b;
 
     return (x->leader > y->leader) - (x->leader < y->leader);
+}
+
+static void hub_sort_nodes(struct shk_world *world)
+{
+    size_t i = 0;
+
+    if (world->nodes_count == 0) {
+        return;
+    }
+    qsort(world->nodes, world->nodes_count, sizeof(*world->nodes), hub_node_order);
+    for (i = 0; i < world->nodes_count; i++) {
+        (void)json_object_set_new(world->nodes_known, world->nodes[i].name,
+                                  json_integer((json_int_t)i));
+    }
 }
 
 int shk_world_gather(struct shk_world *world, struct shk_error *err)
@@ -350,17 +365,18 @@ int shk_world_gather(struct shk_world *world, struct shk_error *err)
 
     while (rc == 0) {
         now = shk_job_now_ns();
-        if (hub_present(world) == world->size
-                ? hub_answered(world)
-                : now - world->start_ns > third && hub_answered(world)) {
+        if ((hub_present(world) == world->size || now - world->start_ns > third) &&
+            hub_facts_complete(world)) {
             break;
         }
         if (now - world->start_ns > 2 * third) {
             break;
         }
         hub_turn(world, 50);
+        hub_facts_turn(world);
     }
-    qsort(world->nodes, world->nodes_count, sizeof(*world->nodes), hub_node_order);
+    hub_facts_end(world);
+    hub_sort_nodes(world);
     hub_clocks(world);
     world_say(world, "%u of %u ranks are there, on %zu nodes", hub_present(world), world->size,
               world->nodes_count);
@@ -374,10 +390,7 @@ size_t shk_world_nodes(const struct shk_world *world)
 
 struct shk_facts *shk_world_take_facts(struct shk_world *world, size_t node)
 {
-    struct shk_facts *facts = world->nodes[node].facts;
-
-    world->nodes[node].facts = NULL;
-    return facts;
+    return hub_facts_take(world, &world->nodes[node]);
 }
 
 static void hub_goodbye(struct shk_world *world, int32_t code)
@@ -421,9 +434,7 @@ void shk_world_close(struct shk_world *world, int code)
     for (i = 0; i < world->strangers_count; i++) {
         shk_link_close(&world->strangers[i]);
     }
-    for (i = 0; i < world->nodes_count; i++) {
-        shk_facts_destroy(world->nodes[i].facts);
-    }
+    hub_facts_free(world);
     if (world->listen_fd >= 0) {
         close(world->listen_fd);
     }
@@ -435,5 +446,6 @@ void shk_world_close(struct shk_world *world, int code)
     free(world->members);
     free(world->strangers);
     free(world->nodes);
+    json_decref(world->nodes_known);
     free(world);
 }

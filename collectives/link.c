@@ -29,6 +29,7 @@ void shk_link_close(struct shk_link *link)
     link_hang_up(link);
     shk_strbuf_free(&link->in);
     shk_strbuf_free(&link->out);
+    link->taken = 0;
 }
 
 int shk_link_flush(struct shk_link *link)
@@ -42,6 +43,7 @@ int shk_link_flush(struct shk_link *link)
 
         if (n >= 0) {
             at += (size_t)n;
+            link->sent += (uint64_t)n;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             break;
         } else if (errno != EINTR) {

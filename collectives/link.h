@@ -10,9 +10,10 @@
 
 enum shk_frame_type {
     SHK_FRAME_HELLO = 1, /* to rank 0: JSON {token, version, rank, host, pid, local_rank} */
-    SHK_FRAME_NODE,      /* to rank 0: JSON, what the first rank of a node found out */
-    SHK_FRAME_WANT,      /* from rank 0: JSON array of section names */
-    SHK_FRAME_SECTION,   /* to rank 0: JSON {name, digest, facts} */
+    SHK_FRAME_NODE,      /* to rank 0: what the first rank of a node found out: digest of the list
+                            of its sections, then what is its own, packed (core/factparts.h) */
+    SHK_FRAME_WANT,      /* from rank 0: u32 indices of sections; none: the list itself */
+    SHK_FRAME_SECTION,   /* to rank 0: u32 index, then the text, packed */
     SHK_FRAME_RUN,       /* from rank 0: struct world_run_frame */
     SHK_FRAME_STATE,     /* to rank 0: struct world_state_frame; also the sign of life */
     SHK_FRAME_PUT,       /* to rank 0: u32 run, then bytes of the slot's space */
@@ -23,6 +24,9 @@ enum shk_frame_type {
     SHK_FRAME_STOP,      /* from rank 0: u32 run */
     SHK_FRAME_BYE,       /* from rank 0: i32 exit code */
     SHK_FRAME_CLOCK,     /* both ways: struct world_clock_frame */
+    SHK_FRAME_LIST,      /* to rank 0: {digest, u32 length, u8 length of the name, name} … */
+    SHK_FRAME_NO_FACTS,  /* to rank 0, instead of NODE: text, why there are none */
+    SHK_FRAME_ALIVE,     /* to rank 0: sign of life of a rank without a worker */
 };
 
 struct shk_frame {
@@ -34,10 +38,10 @@ struct shk_frame {
 struct shk_link {
     int fd; /* -1: closed */
     struct shk_strbuf in, out;
-    size_t taken;      /* bytes of in that were handed out */
-    size_t limit;      /* largest frame accepted; 0: SHK_LINK_MAX */
-    uint64_t heard_ns; /* when bytes last came, CLOCK_MONOTONIC */
-    uint64_t received; /* bytes, over its life */
+    size_t taken;            /* bytes of in that were handed out */
+    size_t limit;            /* largest frame accepted; 0: SHK_LINK_MAX */
+    uint64_t heard_ns;       /* when bytes last came, CLOCK_MONOTONIC */
+    uint64_t received, sent; /* bytes, over its life */
 };
 
 /* A facts section of a large node is below 1 MiB; this bounds what a broken peer can cost. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -22,12 +23,6 @@
 
 /* One address that does not answer must not use up the time of the others. */
 #define WORLD_CONNECT_MS 1500
-
-void world_host_name(char *buf, size_t size)
-{
-    memset(buf, 0, size);
-    (void)gethostname(buf, size - 1);
-}
 
 /* What started several tasks, by the variables that it sets for each. */
 static const struct world_launcher {
@@ -107,7 +102,7 @@ static void world_alone(struct shk_world *world)
     world->tasks = 0;
 }
 
-static int world_listen(struct shk_world *world, unsigned *port_p)
+int world_listen(struct shk_world *world, unsigned *port_p)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
     struct sockaddr_in four = {.sin_family = AF_INET};
@@ -190,14 +185,22 @@ static int world_token(struct shk_world *world)
     return 0;
 }
 
-/* One descriptor per rank: as many as the administrator allows. */
-static void world_descriptors(void)
+void world_descriptors(struct shk_world *world)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    if (limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    world->descriptors = limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur : INT_MAX;
+    if (world->size > (unsigned)world->descriptors - WORLD_SPARE_FILES) {
+        (void)shk_error_set(&world->problem, EMFILE,
+                            "rank 0 may have %d open files (ulimit -Hn), too few for %u ranks",
+                            world->descriptors, world->size);
     }
 }
 
@@ -235,7 +238,7 @@ static int world_root(struct shk_world *world, unsigned start_ms, struct shk_err
             snprintf(world->members[i].host, sizeof(world->members[i].host), "%.63s",
                      world->pmix.hosts != NULL ? world->pmix.hosts[i] : "");
         }
-        world_descriptors();
+        world_descriptors(world);
         world->role = SHK_WORLD_ROOT;
     }
     return 0;
@@ -327,6 +330,7 @@ int shk_world_open(struct shk_world **world_p, const struct shk_world_options *o
         return shk_error_set(err, ENOMEM, "out of memory");
     }
     world->options = options;
+    (void)gethostname(world->host, sizeof(world->host) - 1);
     world->listen_fd = -1;
     world->start_ns = shk_job_now_ns();
     if (shk_pmix_offered(&rank) && rank == 0) {
@@ -372,13 +376,17 @@ static json_t *world_missing(const struct shk_world *world)
 
     for (i = 0; i < world->size; i++) {
         const struct hub_member *member = &world->members[i];
+        const char *absent = member->refused[0] != '\0'       ? member->refused
+                             : world->problem.text[0] != '\0' ? world->problem.text
+                                                              : "it never came";
 
         if (member->state == MEMBER_ABSENT || member->state == MEMBER_LOST) {
             (void)json_array_append_new(
-                missing, json_pack("{s:i, s:o, s:s}", "rank", (int)i, "host",
+                missing, json_pack("{s:i, s:o, s:o}", "rank", (int)i, "host",
                                    shk_json_text(member->host, strlen(member->host)), "why",
-                                   member->state == MEMBER_ABSENT ? "it never came"
-                                                                  : "it was there and is gone"));
+                                   member->state == MEMBER_ABSENT
+                                       ? shk_json_text(absent, strlen(absent))
+                                       : json_string("it was there and is gone")));
         }
     }
     for (i = 0; i < world->nodes_count; i++) {
@@ -401,17 +409,19 @@ static json_t *world_layout(const struct shk_world *world)
     unsigned rank = 0;
 
     for (i = 0; i < world->nodes_count; i++) {
-        json_t *ranks = json_array();
+        const char *name = world->nodes[i].name;
 
-        for (rank = 0; rank < world->size; rank++) {
-            if (strcmp(world->members[rank].host, world->nodes[i].name) == 0) {
-                (void)json_array_append_new(ranks, json_integer(rank));
-            }
-        }
         (void)json_array_append_new(
-            layout, json_pack("{s:o, s:o}", "node",
-                              shk_json_text(world->nodes[i].name, strlen(world->nodes[i].name)),
-                              "ranks", ranks));
+            layout, json_pack("{s:o, s:[]}", "node", shk_json_text(name, strlen(name)), "ranks"));
+    }
+    for (rank = 0; rank < world->size; rank++) {
+        json_t *node = json_object_get(world->nodes_known, world->members[rank].host);
+
+        if (node != NULL) {
+            json_t *row = json_array_get(layout, (size_t)json_integer_value(node));
+
+            (void)json_array_append_new(json_object_get(row, "ranks"), json_integer(rank));
+        }
     }
     return layout;
 }

@@ -8,7 +8,7 @@
 #define SHK_COLLECTIVES_WORLD_H
 
 #include "collectives/collective.h"
-#include "core/facts.h"
+#include "core/factdiff.h"
 
 struct shk_world;
 
@@ -25,7 +25,9 @@ struct shk_world_options {
     unsigned deadline_ms; /* of the whole run; ranks that are missing after a third of it are named
                              and left out */
     int (*probe)(void *arg, struct shk_facts **facts_p, struct shk_error *err);
-    void *probe_arg;                               /* probe runs in the first rank of each node */
+    void *probe_arg;                   /* probe runs in the first rank of each node */
+    const struct shk_diff_rule *rules; /* what differs between like nodes; may be NULL: nothing */
+    size_t rules_count;
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;
 };
@@ -46,8 +48,9 @@ int shk_world_serve(struct shk_world *world, struct shk_error *err) SHK_MUST_CHE
 /* Root: waits for every rank and for the facts of every node. Missing ones are no error. */
 int shk_world_gather(struct shk_world *world, struct shk_error *err) SHK_MUST_CHECK;
 
-/* Root: the nodes, in the order of their first rank, and what each found out: the caller's from
- * then on, NULL when it sent nothing. */
+/* Root: the nodes, in the order of their first rank, and what each found out: put together anew on
+ * every call, the caller's, NULL when it sent nothing or nothing sound (job.missing tells why).
+ * Facts that nodes have alike are shared by reference. */
 size_t shk_world_nodes(const struct shk_world *world);
 struct shk_facts *shk_world_take_facts(struct shk_world *world, size_t node);
 

@@ -1,4 +1,4 @@
-/* Inside of the world: world.c (joining), agent.c (a rank), hub.c and hub_run.c (rank 0). */
+/* Inside of the world: world.c (joining), agent*.c (a rank), hub*.c (rank 0). */
 #ifndef SHK_COLLECTIVES_WORLD_PRIVATE_H
 #define SHK_COLLECTIVES_WORLD_PRIVATE_H
 
@@ -6,12 +6,17 @@
 #include "collectives/link.h"
 #include "collectives/pmix.h"
 #include "collectives/world.h"
+#include "core/factparts.h"
+#include "core/strbuf.h"
 #include <jansson.h>
 
 /* A rank tells where it is at least this often; one that is silent for SILENT is lost. Its
  * supervisor only waits and copies, so even a crowded machine lets it speak. */
 #define WORLD_BEAT_NS   500000000ULL
 #define WORLD_SILENT_NS 5000000000ULL
+
+/* Files that rank 0 opens beside its connections: libraries, the report, children. */
+#define WORLD_SPARE_FILES 64
 
 /* Hexadecimal digits of the secret that rank 0 publishes: 128 random bits. */
 #define WORLD_TOKEN 32U
@@ -56,6 +61,7 @@ struct hub_clock {
 };
 
 struct hub_group;
+struct hub_facts;
 
 /* One rank, as rank 0 sees it. */
 struct hub_member {
@@ -67,27 +73,44 @@ struct hub_member {
     struct hub_group *group; /* that its worker is part of */
     unsigned index;          /* in the group */
     struct hub_clock clock;  /* first rank of a node only */
+    char refused[96];        /* why its greeting was; "" */
+};
+
+enum facts_state {
+    FACTS_AWAITED,
+    FACTS_TOLD, /* digest and own are here, sections are on their way */
+    FACTS_LOST, /* its rank went away meanwhile */
+    FACTS_DONE,
+    FACTS_FAILED, /* why */
 };
 
 /* One node: the ranks that gave the same host name. */
 struct hub_node {
     char name[64];
     unsigned leader; /* rank */
-    struct shk_facts *facts;
-    bool asked; /* its first rank has sent facts, or why it has none */
+    enum facts_state state;
+    unsigned source; /* rank that told */
+    size_t list;     /* of sections */
+    void *own;       /* packed */
+    size_t own_len;
+    unsigned wanted; /* answers that it was asked for and owes */
+    uint64_t asked_ns;
     struct shk_error why;
 };
 
 struct shk_world {
     const struct shk_world_options *options;
     enum shk_world_role role;
+    char host[64]; /* this node */
     struct shk_pmix pmix;
     const char *launcher;  /* without PMIx: what started several tasks, NULL: nothing did */
     unsigned tasks, local; /* of that launcher, local on this node */
     struct shk_error problem;
     uint64_t start_ns;
 
-    int listen_fd; /* root */
+    int listen_fd;       /* root */
+    int descriptors;     /* open files that rank 0 may have; 0: not known */
+    uint64_t crowded_ns; /* no more connections until then */
     char token[WORLD_TOKEN + 1];
     pid_t agent; /* root's own rank */
     struct hub_member *members;
@@ -96,6 +119,8 @@ struct shk_world {
     size_t strangers_count;
     struct hub_node *nodes;
     size_t nodes_count;
+    json_t *nodes_known; /* name -> index */
+    struct hub_facts *facts;
     uint32_t runs;
     bool leaving; /* goodbye was said */
 };
@@ -118,11 +143,47 @@ struct hub_group {
 };
 
 void world_say(const struct shk_world *world, const char *fmt, ...) SHK_PRINTF(2, 3);
-void world_host_name(char *buf, size_t size);
+
+/* Listens on all addresses of this host. -errno. */
+int world_listen(struct shk_world *world, unsigned *port_p) SHK_MUST_CHECK;
+/* As many open files as the administrator allows; when that is too few for one per rank,
+ * world->problem says so. */
+void world_descriptors(struct shk_world *world);
 
 /* agent.c: serves rank 0 over fd, as `rank`. */
 int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned local_rank,
                 struct shk_error *err) SHK_MUST_CHECK;
+
+/* agent_facts.c: what a node found out, in parts, for rank 0 to ask for. */
+struct agent_facts {
+    struct shk_factparts parts;
+    struct shk_strbuf list;
+    struct shk_error why; /* there are none; "" */
+};
+
+/* Probes, and splits what was found. An error is kept too, to be told. */
+int agent_facts_make(struct agent_facts *facts, const struct shk_world_options *options);
+int agent_facts_tell(const struct agent_facts *facts, struct shk_link *link) SHK_MUST_CHECK;
+/* Answers SHK_FRAME_WANT. */
+void agent_facts_want(const struct agent_facts *facts, struct shk_link *link,
+                      const struct shk_frame *frame);
+void agent_facts_clear(struct agent_facts *facts);
+
+/* hub_facts.c: the facts of the nodes, on rank 0. */
+void hub_facts_frame(struct shk_world *world, struct hub_member *member,
+                     const struct shk_frame *frame);
+void hub_facts_turn(struct shk_world *world);
+void hub_facts_lost(struct shk_world *world, struct hub_member *member);
+/* Nothing more is to come from the ranks that are there. */
+bool hub_facts_complete(const struct shk_world *world);
+/* No more is waited for: what is not there is missing, and hub_node.why tells why. */
+void hub_facts_end(struct shk_world *world);
+struct shk_facts *hub_facts_take(struct shk_world *world, struct hub_node *node);
+void hub_facts_free(struct shk_world *world);
+
+/* hub.c: the node of this name, a new one when there is none; NULL: out of memory. Valid until
+ * another rank comes. */
+struct hub_node *hub_node_of(struct shk_world *world, const char *host);
 
 /* hub.c: one round of waiting (at most ms) and handling. */
 void hub_turn(struct shk_world *world, int ms);

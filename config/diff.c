@@ -1,6 +1,8 @@
 #include "config/schema.h"
 #include "core/factdiff.h"
 
+#include <regex.h>
+
 static const char *const diff_classes[SHK_DIFF_CLASS_COUNT] = {
     [SHK_DIFF_TIME] = "time",       [SHK_DIFF_NODE] = "node",   [SHK_DIFF_JOB] = "job",
     [SHK_DIFF_DERIVED] = "derived", [SHK_DIFF_NOISE] = "noise", [SHK_DIFF_COMPARE] = "compare",
@@ -30,6 +32,16 @@ static const struct shk_field diff_fields[] = {
      SHK_AT(struct shk_diff_rule, fails_jobs),
      .kind = SHK_FIELD_BOOL,
      .doc = "nodes of one job that differ here cannot work together, with differs: compare"},
+    {.key = "job-wide",
+     SHK_AT(struct shk_diff_rule, job_wide),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "all nodes of one job say the same, with differs: job"},
+    {.key = "part",
+     SHK_AT(struct shk_diff_rule, part),
+     .kind = SHK_FIELD_TEXT,
+     .doc =
+         "regular expression on a line of a text: between nodes only what its last group matches "
+         "differs"},
     {.key = "why",
      SHK_AT(struct shk_diff_rule, why),
      .kind = SHK_FIELD_TEXT,
@@ -43,7 +55,16 @@ static int diff_check(const struct shk_fill *fill, const struct shk_yaml_node *n
     const struct shk_diff_rule *rule = row;
     if ((rule->differs == SHK_DIFF_NOISE) != (rule->percent != 0))
         return shk_fill_error(fill, node, "percent", "goes with differs: noise, and only with it");
-    return 0;
+    if (rule->job_wide && rule->differs != SHK_DIFF_JOB)
+        return shk_fill_error(fill, node, "job-wide", "goes with differs: job only");
+    regex_t part;
+    if (!rule->part)
+        return 0;
+    if (regcomp(&part, rule->part, REG_EXTENDED))
+        return shk_fill_error(fill, node, "part", "not an extended regular expression of POSIX");
+    size_t groups = part.re_nsub;
+    regfree(&part);
+    return groups ? 0 : shk_fill_error(fill, node, "part", "has no group: what differs goes in ()");
 }
 
 const struct shk_record shk_record_diff = {

@@ -21,8 +21,11 @@ enum shk_diff_class {
 struct shk_diff_rule {
     const char *path;
     enum shk_diff_class differs;
-    int percent;     /* SHK_DIFF_NOISE */
-    bool fails_jobs; /* nodes of one job that differ here cannot work together */
+    int percent;      /* SHK_DIFF_NOISE */
+    bool fails_jobs;  /* nodes of one job that differ here cannot work together */
+    bool job_wide;    /* SHK_DIFF_JOB: all nodes of one job say the same */
+    const char *part; /* regular expression (POSIX, extended) on a line of a text: only what its
+                         last group matches differs between nodes; NULL: the whole value */
     const char *why;
     const char *place;
 };
