@@ -357,7 +357,7 @@ static void hub_sort_nodes(struct shk_world *world)
     }
 }
 
-int shk_world_gather(struct shk_world *world, struct shk_error *err)
+int hub_gather(struct shk_world *world, struct shk_error *err)
 {
     uint64_t third = (uint64_t)world->options->deadline_ms * 1000000ULL / 3;
     int rc = hub_start_own(world, err);
@@ -377,6 +377,13 @@ int shk_world_gather(struct shk_world *world, struct shk_error *err)
     }
     hub_facts_end(world);
     hub_sort_nodes(world);
+    return rc;
+}
+
+int shk_world_gather(struct shk_world *world, struct shk_error *err)
+{
+    int rc = hub_gather(world, err);
+
     hub_clocks(world);
     world_say(world, "%u of %u ranks are there, on %zu nodes", hub_present(world), world->size,
               world->nodes_count);

@@ -185,6 +185,9 @@ void hub_facts_free(struct shk_world *world);
  * another rank comes. */
 struct hub_node *hub_node_of(struct shk_world *world, const char *host);
 
+/* hub.c: waits for every rank and for the facts of every node, in time. */
+int hub_gather(struct shk_world *world, struct shk_error *err) SHK_MUST_CHECK;
+
 /* hub.c: one round of waiting (at most ms) and handling. */
 void hub_turn(struct shk_world *world, int ms);
 void hub_lose(struct shk_world *world, struct hub_member *member, const char *why);

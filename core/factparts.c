@@ -2,6 +2,7 @@
 
 #include "core/strbuf.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <regex.h>
@@ -11,7 +12,8 @@
 
 #define FACTPART_MARK "\x1a"
 
-enum { FACTPART_PATH = 512 };
+/* Longest text that is taken out whole because it names the node, and shortest name. */
+enum { FACTPART_PATH = 512, FACTPART_NAMING = 256, FACTPART_HOST = 3 };
 
 /* A walk over one document that takes out what differs. */
 struct parts_walk {
@@ -21,6 +23,7 @@ struct parts_walk {
     bool *compiled;
     json_t *known; /* path -> index of its rule, -1: none */
     json_t *own;
+    const char *host; /* host.name, NULL: too short to be told from other words */
     char path[FACTPART_PATH];
     struct shk_error *err;
 };
@@ -115,6 +118,16 @@ static int parts_text(struct parts_walk *w, const struct shk_diff_rule *rule, js
     return rc;
 }
 
+/* Is the node's name a word of this text? */
+static bool parts_names_host(const struct parts_walk *w, const char *text)
+{
+    size_t len = w->host && strlen(text) <= FACTPART_NAMING ? strlen(w->host) : 0;
+    for (const char *at = text; len && (at = strstr(at, w->host)); at++)
+        if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[len]))
+            return true;
+    return false;
+}
+
 static int parts_value(struct parts_walk *w, json_t *value, json_t **value_p);
 
 static int parts_object(struct parts_walk *w, json_t *value, json_t **value_p)
@@ -166,7 +179,7 @@ static int parts_value(struct parts_walk *w, json_t *value, json_t **value_p)
     const char *text = json_string_value(value);
     /* A character that marks is never left where it could be taken for a mark. */
     bool marks = text && (strlen(text) != json_string_length(value) || strchr(text, 0x1a));
-    if (parts_taken_out(rule) || marks)
+    if (parts_taken_out(rule) || marks || (text && parts_names_host(w, text)))
         return parts_own(w, value, value_p);
     if (text && rule && rule->part && rule->differs != SHK_DIFF_COMPARE)
         return parts_text(w, rule, value, value_p);
@@ -176,6 +189,13 @@ static int parts_value(struct parts_walk *w, json_t *value, json_t **value_p)
         return parts_array(w, value, value_p);
     *value_p = json_incref(value);
     return 0;
+}
+
+/* Of a source or reason: numbers in it differ where the value does. */
+static bool parts_words_differ(const struct parts_walk *w, const char *text, bool value_differs)
+{
+    return strchr(text, 0x1a) || (value_differs && strpbrk(text, "0123456789")) ||
+           parts_names_host(w, text);
 }
 
 /* {state, value, unit, source, reason} of one fact. */
@@ -189,14 +209,12 @@ static int parts_entry(struct parts_walk *w, const char *fact, json_t *entry, js
     json_object_foreach(entry, member, item)
     {
         const char *text = json_string_value(item);
-        bool value = strcmp(member, "value") == 0;
-        bool own = strcmp(member, "source") == 0 || strcmp(member, "reason") == 0;
         json_t *part = NULL;
         if (rc)
             break;
-        if (value)
+        if (strcmp(member, "value") == 0)
             rc = parts_value(w, item, &part);
-        else if ((whole && own) || (text && strchr(text, 0x1a)))
+        else if (text && parts_words_differ(w, text, whole))
             rc = parts_own(w, item, &part);
         else
             part = json_incref(item);
@@ -280,6 +298,9 @@ int shk_factparts_split(struct shk_factparts *parts, const struct shk_facts *fac
         .err = err,
     };
     json_t *table = parts_sorted(facts);
+    w.host = shk_facts_get_text(facts, "host.name");
+    if (w.host && strlen(w.host) < FACTPART_HOST)
+        w.host = NULL;
     *parts = (struct shk_factparts){0};
     int rc = w.regexes && w.compiled && w.known && w.own && table
                  ? parts_sections(&w, parts, table)

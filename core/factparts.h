@@ -1,9 +1,10 @@
 /* The facts of one node in parts, so that what many nodes say alike travels once.
  *
  * A section is the facts whose keys start with the same word ("net."), as JSON text with sorted
- * keys. What differs between the nodes of one job by the rules of config/diff (host names,
- * addresses, times, free memory, …) is taken out and leaves a mark: it is the node's own, one JSON
- * array in the order of the sections. Sections of like nodes are byte for byte the same.
+ * keys. What differs between the nodes of one job by the rules of config/diff (addresses, times,
+ * free memory, …), and short texts that name the node, are taken out and leave a mark: they are the
+ * node's own, one JSON array in the order of the sections. Sections of like nodes are byte for byte
+ * the same.
  *
  * Marks: a text of the one character U+001A stands for the next element of the array; a text that
  * starts with it is one of which parts were taken out (`part` of the rule), each of its further

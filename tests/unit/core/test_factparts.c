@@ -62,20 +62,21 @@ static int join(const struct shk_factparts *parts, struct shk_facts **facts_p,
     "\"env.MY_RANK\":{\"state\":\"present\",\"value\":\"" rank "\"},"                              \
     "\"host.name\":{\"state\":\"present\",\"value\":\"" name "\",\"source\":\"asked " name "\"},"  \
     "\"host.memory\":{\"state\":\"present\",\"value\":" memory ",\"unit\":\"B\"},"                 \
-    "\"host.os\":{\"state\":\"absent\",\"reason\":\"no file\"},"                                   \
+    "\"host.os\":{\"state\":\"absent\",\"reason\":\"no file on " name "\"},"                       \
     "\"net.ifaces\":{\"state\":\"present\",\"value\":[{\"mtu\":" mtu ",\"addrs\":[\"" addr         \
     "\"]}]},"                                                                                      \
     "\"topology.xml\":{\"state\":\"present\",\"value\":\"<a name=\\\"" name                        \
     "\\\" serial=\\\"\\\">\\n<b/>\\n<a serial=\\\"" addr "\\\"> pid 5\\n\"},"                      \
+    "\"topology.place\":{\"state\":\"present\",\"value\":\"s1." name "\"},"                        \
     "\"topology.twice\":{\"state\":\"present\",\"value\":[1.5,null,true]}}"
 
 /* What comes out is what went in, and like nodes have the same sections. */
 Test(factparts, alike)
 {
     static const char *const nodes[] = {
-        NODE("n1", "0", "10.0.0.1", "1000", "1500"),
-        NODE("n22", "1", "10.0.0.22", "1001.25", "1500"),
-        NODE("n3", "2", "10.0.0.3", "1002", "9000"),
+        NODE("nid1", "0", "10.0.0.1", "1000", "1500"),
+        NODE("nid22", "1", "10.0.0.22", "1001.25", "1500"),
+        NODE("nid3", "2", "10.0.0.3", "1002", "9000"),
     };
     struct shk_factparts first = split(nodes[0]);
     cr_assert_eq(first.count, 4);
