@@ -235,13 +235,18 @@ static int session_gather_world(struct shk_session *session, struct shk_error *e
 {
     int rc = shk_world_gather(session->world, err);
     session->live = true;
-    for (size_t i = 0; !rc && i < shk_world_nodes(session->world); i++) {
+    bool fleet = !rc && shk_session_is_fleet(session);
+    if (fleet)
+        rc = shk_session_gather_fleet(session, err);
+    for (size_t i = 0; !rc && !fleet && i < shk_world_nodes(session->world); i++) {
         struct shk_facts *facts = shk_world_take_facts(session->world, i);
         if (facts)
             rc = shk_session_add(session, facts, err);
     }
     if (!rc && !session->nodes)
         rc = shk_error_set(err, EIO, "no node could be probed");
+    if (!rc && fleet && shk_session_name_fleet(session))
+        rc = shk_error_sys(err, ENOMEM, "facts");
     return rc;
 }
 

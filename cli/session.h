@@ -63,6 +63,11 @@ bool shk_session_load_fleet(struct shk_session *session, const char *path, int *
 /* When all is loaded: each group takes the folded names of its nodes as its host.name. */
 int shk_session_name_fleet(struct shk_session *session);
 void shk_fleet_free(struct shk_fleet *fleet);
+/* The same for the nodes of a job, when they are more than can be shown one by one. */
+bool shk_session_is_fleet(const struct shk_session *session);
+int shk_session_gather_fleet(struct shk_session *session, struct shk_error *err) SHK_MUST_CHECK;
+/* The names of the nodes that this store of the session stands for, borrowed; 0: itself. */
+size_t shk_fleet_names(const struct shk_fleet *fleet, size_t node, const char *const **names_p);
 
 /* Reads saved facts ("-" is stdin): adds nodes. */
 int shk_session_load(struct shk_session *session, const char *path);

@@ -1,5 +1,5 @@
-/* Large sets of saved facts: nodes that say the same are one entry of the session, whose name is
- * the folded list of theirs. */
+/* Large sets of facts, saved or of a job: nodes that say the same are one entry of the session,
+ * whose name is the folded list of theirs. */
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/session.h"
@@ -104,30 +104,29 @@ static int fleet_group(struct shk_session *session, const char *key, const char 
 
 /* One document; -EINVAL when it is not in the form that is told apart by its text. */
 static int fleet_document(struct shk_session *session, const char *text, size_t len, size_t *used_p,
-                          struct shk_error *err)
+                          size_t *group_p, struct shk_error *err)
 {
     char key[SHK_FACTSET_KEY], name[256], unnamed[32];
-    size_t group = 0;
     int rc = shk_factset_read(session->fleet->set, text, len, used_p, key, name, sizeof name);
     if (rc)
         return shk_error_set(err, -rc, "not a facts document");
     snprintf(unnamed, sizeof unnamed, "node %zu", session->nodes + 1);
-    rc = fleet_group(session, key, text, *used_p, &group, err);
-    if (!rc && fleet_name(&session->fleet->groups[group], *name ? name : unnamed))
+    rc = fleet_group(session, key, text, *used_p, group_p, err);
+    if (!rc && fleet_name(&session->fleet->groups[*group_p], *name ? name : unnamed))
         rc = shk_error_sys(err, ENOMEM, "facts");
     return rc;
 }
 
 static int fleet_text(struct shk_session *session, const char *path, char *text, size_t len)
 {
-    size_t at = 0, dropped = 0, used = 0;
+    size_t at = 0, dropped = 0, used = 0, group = 0;
     struct shk_error err = {""};
     for (size_t document = 1;; document++, at += used) {
         while (at < len && strchr(" \t\r\n", text[at]) && text[at])
             at++;
         if (at == len)
             return SHK_EXIT_OK;
-        int rc = fleet_document(session, text + at, len - at, &used, &err);
+        int rc = fleet_document(session, text + at, len - at, &used, &group, &err);
         if (rc) {
             shk_say("%s: document %zu: %s", path, document, err.text);
             return rc == -EINVAL ? SHK_EXIT_USAGE : SHK_EXIT_INTERNAL;
@@ -161,6 +160,62 @@ bool shk_session_load_fleet(struct shk_session *session, const char *path, int *
         *code_p = fleet_text(session, path, text, (size_t)st.st_size);
     munmap(text, (size_t)st.st_size);
     return ours;
+}
+
+/* Adds a node of the world that is like no other before it; *group_p: 1 + its group, 0: no facts.
+ */
+static int fleet_live(struct shk_session *session, size_t node, size_t *group_p,
+                      struct shk_error *err)
+{
+    struct shk_facts *facts = shk_world_take_facts(session->world, node);
+    if (!facts)
+        return 0;
+    json_t *doc = shk_facts_to_json(facts);
+    char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
+    size_t used = 0, group = 0;
+    int rc = text ? fleet_document(session, text, strlen(text), &used, &group, err)
+                  : shk_error_sys(err, ENOMEM, "facts");
+    if (!rc)
+        *group_p = group + 1;
+    free(text);
+    json_decref(doc);
+    shk_facts_destroy(facts);
+    return rc;
+}
+
+bool shk_session_is_fleet(const struct shk_session *session)
+{
+    return shk_world_nodes(session->world) > FLEET_FILES;
+}
+
+int shk_session_gather_fleet(struct shk_session *session, struct shk_error *err)
+{
+    size_t n = shk_world_nodes(session->world);
+    size_t *groups = calloc(n, sizeof *groups); /* by node: 1 + group */
+    session->fleet = fleet_create(session);
+    int rc = groups && session->fleet ? 0 : shk_error_sys(err, ENOMEM, "facts");
+    for (size_t i = 0; !rc && i < n; i++) {
+        size_t like = shk_world_like(session->world, i);
+        groups[i] = groups[like];
+        if (!groups[i])
+            rc = fleet_live(session, i, &groups[i], err);
+        else if (fleet_name(&session->fleet->groups[groups[i] - 1],
+                            shk_world_node_name(session->world, i)))
+            rc = shk_error_sys(err, ENOMEM, "facts");
+    }
+    free(groups);
+    return rc;
+}
+
+size_t shk_fleet_names(const struct shk_fleet *fleet, size_t node, const char *const **names_p)
+{
+    for (size_t i = 0; fleet && i < fleet->count; i++) {
+        if (fleet->groups[i].node == node) {
+            *names_p = (const char *const *)fleet->groups[i].names;
+            return fleet->groups[i].count;
+        }
+    }
+    return 0;
 }
 
 int shk_session_name_fleet(struct shk_session *session)

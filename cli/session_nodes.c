@@ -38,6 +38,32 @@ static const char *node_name(const struct shk_session *session, size_t i)
     return shk_facts_get_text(session->facts[i], "host.name");
 }
 
+/* Adds the names that one store of the session stands for. */
+static int list_add_node(const struct shk_session *session, struct node_list *list, size_t node,
+                         const struct node_list *without)
+{
+    const char *const *names = NULL;
+    const char *name = node_name(session, node);
+    size_t n = shk_fleet_names(session->fleet, node, &names);
+    int rc = 0;
+    for (size_t i = 0; i < n && !rc; i++)
+        if (!without || !list_has(without, names[i]))
+            rc = list_add(list, names[i]);
+    if (!n && name && (!without || !list_has(without, name)))
+        rc = list_add(list, name);
+    return rc;
+}
+
+/* A name in a row: of a node, or the folded names of a group of them. */
+static int nodes_bad_name(const struct shk_session *session, struct node_list *bad,
+                          const char *name)
+{
+    for (size_t i = 0; session->fleet && i < session->nodes; i++)
+        if (node_name(session, i) && strcmp(node_name(session, i), name) == 0)
+            return list_add_node(session, bad, i, NULL);
+    return list_add(bad, name);
+}
+
 /* Nodes that a failed row names; the only node when there is one. A failed row of several nodes
  * that names none is about the job. */
 static int nodes_bad(const struct shk_session *session, struct node_list *bad)
@@ -48,9 +74,9 @@ static int nodes_bad(const struct shk_session *session, struct node_list *bad)
         if (f->verdict != SHK_FAIL)
             continue;
         for (size_t k = 0; f->nodes && f->nodes[k] && !rc; k++)
-            rc = list_add(bad, f->nodes[k]);
-        if (!f->nodes && session->nodes == 1 && node_name(session, 0))
-            rc = list_add(bad, node_name(session, 0));
+            rc = nodes_bad_name(session, bad, f->nodes[k]);
+        if (!f->nodes && session->nodes == 1)
+            rc = list_add_node(session, bad, 0, NULL);
     }
     return rc;
 }
@@ -60,8 +86,7 @@ static int nodes_good(const struct shk_session *session, const struct node_list 
 {
     int rc = 0;
     for (size_t i = 0; i < session->nodes && !rc; i++)
-        if (node_name(session, i) && !list_has(bad, node_name(session, i)))
-            rc = list_add(good, node_name(session, i));
+        rc = list_add_node(session, good, i, bad);
     return rc;
 }
 

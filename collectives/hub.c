@@ -395,6 +395,11 @@ size_t shk_world_nodes(const struct shk_world *world)
     return world->nodes_count;
 }
 
+const char *shk_world_node_name(const struct shk_world *world, size_t node)
+{
+    return world->nodes[node].name;
+}
+
 struct shk_facts *shk_world_take_facts(struct shk_world *world, size_t node)
 {
     return hub_facts_take(world, &world->nodes[node]);

@@ -35,6 +35,8 @@ struct facts_list {
     bool here;
     size_t *sections;
     size_t count;
+    size_t first;               /* node that stands for those that are like it */
+    struct shk_factparts parts; /* of that node; empty until it is asked for */
 };
 
 struct hub_facts {
@@ -136,7 +138,7 @@ static int facts_new_list(struct hub_facts *facts, const struct shk_digest *dige
         if (more != NULL) {
             facts->lists = more;
             more[facts->lists_count++] =
-                (struct facts_list){.digest = *digest, .from = FACTS_NOBODY};
+                (struct facts_list){.digest = *digest, .from = FACTS_NOBODY, .first = SIZE_MAX};
         }
     }
     *list_p = (size_t)at;
@@ -481,6 +483,52 @@ struct shk_facts *hub_facts_take(struct shk_world *world, struct hub_node *node)
     return facts;
 }
 
+/* Makes a node the one that stands for its list. */
+static void facts_stand(struct shk_world *world, struct facts_list *list, size_t node)
+{
+    struct hub_node *mine = &world->nodes[node];
+    struct shk_facts *facts = hub_facts_take(world, mine);
+    struct shk_error err = {{0}};
+    char *own = NULL;
+    size_t len = 0;
+
+    /* A node with other rules takes out something else: nothing can be said of it. */
+    if (facts != NULL &&
+        shk_factparts_split(&list->parts, facts, world->options->rules, world->options->rules_count,
+                            &err) == 0 &&
+        shk_unpack(mine->own, mine->own_len, SHK_FACTPARTS_OWN_MAX, &own, &len, &err) == 0 &&
+        len == list->parts.own_len && memcmp(own, list->parts.own, len) == 0) {
+        list->first = node;
+    } else {
+        shk_factparts_clear(&list->parts);
+    }
+    free(own);
+    shk_facts_destroy(facts);
+}
+
+size_t shk_world_like(struct shk_world *world, size_t node)
+{
+    struct hub_node *mine = &world->nodes[node];
+    struct facts_list *list = NULL;
+    struct shk_error err = {{0}};
+    char *own = NULL;
+    size_t len = 0;
+    size_t like = node;
+
+    if (mine->state != FACTS_DONE) {
+        return node;
+    }
+    list = &world->facts->lists[mine->list];
+    if (list->first == SIZE_MAX) {
+        facts_stand(world, list, node);
+    } else if (shk_unpack(mine->own, mine->own_len, SHK_FACTPARTS_OWN_MAX, &own, &len, &err) == 0 &&
+               shk_factparts_alike(&list->parts, own, len)) {
+        like = list->first;
+    }
+    free(own);
+    return like;
+}
+
 void hub_facts_free(struct shk_world *world)
 {
     struct hub_facts *facts = world->facts;
@@ -494,6 +542,7 @@ void hub_facts_free(struct shk_world *world)
     }
     for (i = 0; i < facts->lists_count; i++) {
         free(facts->lists[i].sections);
+        shk_factparts_clear(&facts->lists[i].parts);
     }
     for (i = 0; i < facts->sections_count; i++) {
         free(facts->sections[i].name);

@@ -53,6 +53,11 @@ int shk_world_gather(struct shk_world *world, struct shk_error *err) SHK_MUST_CH
  * Facts that nodes have alike are shared by reference. */
 size_t shk_world_nodes(const struct shk_world *world);
 struct shk_facts *shk_world_take_facts(struct shk_world *world, size_t node);
+/* Host name of a node. */
+const char *shk_world_node_name(const struct shk_world *world, size_t node);
+/* Root: the first node that says the same but for what may differ (rules); itself when none does.
+ * Costs a fraction of taking its facts. */
+size_t shk_world_like(struct shk_world *world, size_t node);
 
 /* Root: an all-reduce over every rank that is there, and when it fails a search for the node or
  * pair at fault. Writes collective.<t>.*. */

@@ -221,3 +221,42 @@ int shk_factparts_join(struct shk_facts **facts_p, struct shk_factsection *const
     *facts_p = facts;
     return 0;
 }
+
+static bool alike_within(double a, double b, int percent)
+{
+    double most = a > b ? a : b, least = a > b ? b : a;
+    double size = most > -least ? most : -least;
+    return (most - least) * 100 <= percent * size;
+}
+
+/* Measurements may be inside of objects: {"soft", "hard"}. */
+static bool alike_value(json_t *a, json_t *b, int percent)
+{
+    const char *key;
+    json_t *item;
+    if (json_is_number(a) && json_is_number(b))
+        return alike_within(json_number_value(a), json_number_value(b), percent);
+    if (!json_is_object(a) || !json_is_object(b))
+        return json_equal(a, b);
+    json_object_foreach(a, key, item)
+    {
+        json_t *other = json_object_get(b, key);
+        bool numbers = json_is_number(item) && json_is_number(other);
+        if (numbers ? !alike_value(item, other, percent) : !json_equal(item, other))
+            return false;
+    }
+    return json_object_size(a) == json_object_size(b);
+}
+
+bool shk_factparts_alike(const struct shk_factparts *first, const char *own, size_t own_len)
+{
+    json_t *a = json_loadb(first->own, first->own_len, JSON_ALLOW_NUL, NULL);
+    json_t *b = json_loadb(own, own_len, JSON_ALLOW_NUL, NULL);
+    bool same = json_is_array(a) && json_is_array(b) && json_array_size(a) == json_array_size(b);
+    for (size_t i = 0; same && i < first->noise_count; i++)
+        if (first->noise[i])
+            same = alike_value(json_array_get(a, i), json_array_get(b, i), first->noise[i]);
+    json_decref(a);
+    json_decref(b);
+    return same;
+}

@@ -23,6 +23,8 @@ struct parts_walk {
     bool *compiled;
     json_t *known; /* path -> index of its rule, -1: none */
     json_t *own;
+    unsigned char *noise; /* by element of own */
+    size_t noise_count;
     const char *host; /* host.name, NULL: too short to be told from other words */
     char path[FACTPART_PATH];
     struct shk_error *err;
@@ -165,12 +167,28 @@ static int parts_array(struct parts_walk *w, json_t *value, json_t **value_p)
     return rc;
 }
 
-/* Leaves a mark for a whole value. */
-static int parts_own(struct parts_walk *w, json_t *value, json_t **value_p)
+/* The element at `n` of own is a measurement. */
+static int parts_noise(struct parts_walk *w, size_t n, int percent)
 {
+    unsigned char *more = realloc(w->noise, n + 1);
+    if (!more)
+        return shk_error_sys(w->err, ENOMEM, "facts");
+    memset(more + w->noise_count, 0, n - w->noise_count);
+    more[n] = (unsigned char)percent;
+    w->noise = more;
+    w->noise_count = n + 1;
+    return 0;
+}
+
+/* Leaves a mark for a whole value. */
+static int parts_own(struct parts_walk *w, const struct shk_diff_rule *rule, json_t *value,
+                     json_t **value_p)
+{
+    size_t n = json_array_size(w->own);
     *value_p = json_string(FACTPART_MARK);
-    return *value_p && !json_array_append(w->own, value) ? 0
-                                                         : shk_error_sys(w->err, ENOMEM, "facts");
+    if (!*value_p || json_array_append(w->own, value))
+        return shk_error_sys(w->err, ENOMEM, "facts");
+    return rule && rule->differs == SHK_DIFF_NOISE ? parts_noise(w, n, rule->percent) : 0;
 }
 
 static int parts_value(struct parts_walk *w, json_t *value, json_t **value_p)
@@ -180,7 +198,7 @@ static int parts_value(struct parts_walk *w, json_t *value, json_t **value_p)
     /* A character that marks is never left where it could be taken for a mark. */
     bool marks = text && (strlen(text) != json_string_length(value) || strchr(text, 0x1a));
     if (parts_taken_out(rule) || marks || (text && parts_names_host(w, text)))
-        return parts_own(w, value, value_p);
+        return parts_own(w, parts_taken_out(rule) ? rule : NULL, value, value_p);
     if (text && rule && rule->part && rule->differs != SHK_DIFF_COMPARE)
         return parts_text(w, rule, value, value_p);
     if (json_is_object(value))
@@ -215,7 +233,7 @@ static int parts_entry(struct parts_walk *w, const char *fact, json_t *entry, js
         if (strcmp(member, "value") == 0)
             rc = parts_value(w, item, &part);
         else if (text && parts_words_differ(w, text, whole))
-            rc = parts_own(w, item, &part);
+            rc = parts_own(w, NULL, item, &part);
         else
             part = json_incref(item);
         if (!rc && json_object_set_new(out, member, part))
@@ -310,6 +328,8 @@ int shk_factparts_split(struct shk_factparts *parts, const struct shk_facts *fac
         parts->own_len = parts->own ? strlen(parts->own) : 0;
         rc = parts->own ? 0 : shk_error_sys(err, ENOMEM, "facts");
     }
+    parts->noise = w.noise;
+    parts->noise_count = w.noise_count;
     for (size_t i = 0; w.compiled && i < rules_count; i++)
         if (w.compiled[i])
             regfree(&w.regexes[i]);
@@ -329,5 +349,6 @@ void shk_factparts_clear(struct shk_factparts *parts)
     }
     free(parts->sections);
     free(parts->own);
+    free(parts->noise);
     *parts = (struct shk_factparts){0};
 }

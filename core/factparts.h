@@ -27,6 +27,9 @@ struct shk_factparts {
     size_t count;
     char *own;
     size_t own_len;
+    unsigned char
+        *noise; /* by element of own: how many percent off is still the same; 0: anything */
+    size_t noise_count;
 };
 
 /* A fact document is below 64 MiB (core/factdoc.c); sections of it are some 100 at most. */
@@ -41,6 +44,10 @@ int shk_factparts_split(struct shk_factparts *parts, const struct shk_facts *fac
                         const struct shk_diff_rule *rules, size_t rules_count,
                         struct shk_error *err) SHK_MUST_CHECK;
 void shk_factparts_clear(struct shk_factparts *parts);
+
+/* Does a node with the same sections say the same as `first`, but for what means nothing? Its own
+ * may differ, and measurements by as much as their rule allows. */
+bool shk_factparts_alike(const struct shk_factparts *first, const char *own, size_t own_len);
 
 /* The other way: one section, parsed once for all nodes that share it. */
 struct shk_factsection;

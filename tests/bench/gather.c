@@ -270,6 +270,22 @@ static bool all_right(struct shk_world *world)
     return right && world->nodes_count == nodes.count;
 }
 
+/* Puts the facts together of those nodes that are like no other. */
+static void fold(struct shk_world *world)
+{
+    uint64_t began = shk_job_now_ns();
+    unsigned groups = 0;
+    size_t i = 0;
+
+    for (i = 0; i < world->nodes_count; i++) {
+        if (shk_world_like(world, i) == i) {
+            shk_facts_destroy(shk_world_take_facts(world, i));
+            groups++;
+        }
+    }
+    printf(" %8.2f %6u", (double)(shk_job_now_ns() - began) / 1e9, groups);
+}
+
 static bool collect(struct shk_world *world)
 {
     struct rusage before;
@@ -290,6 +306,7 @@ static bool collect(struct shk_world *world)
     printf("%7u %8.2f %8.2f", nodes.count, took,
            seconds(&after.ru_utime) + seconds(&after.ru_stime) - seconds(&before.ru_utime) -
                seconds(&before.ru_stime));
+    fold(world);
     right = print_bytes(world);
     putchar('\n');
     fflush(stdout);

@@ -136,7 +136,7 @@ def write(path, capture, count):
     return len(json.dumps(document)), {f"nid{i + 1:06}" for i in odd}
 
 
-print(f"{'KB/node':>8} {'nodes':>7} {'seconds':>8} {'CPU s':>8} {'identical':>9} {'bytes':>6} {'most':>6}  nodes that were asked: bytes")
+print(f"{'KB/node':>8} {'nodes':>7} {'seconds':>8} {'CPU s':>8} {'fold s':>8} {'groups':>6} {'identical':>9} {'bytes':>6} {'most':>6}  nodes that were asked: bytes")
 with tempfile.TemporaryDirectory(prefix="shk-bench-") as scratch:
     for capture, count in (w.split(":") for w in wanted):
         path = pathlib.Path(scratch) / "nodes"
@@ -145,6 +145,8 @@ with tempfile.TemporaryDirectory(prefix="shk-bench-") as scratch:
         print(f"{size / 1e3:8.0f} {done.stdout.rstrip()}", flush=True)
         assert done.returncode == 0, "facts are not those of the nodes, or more than %d bytes" % LIMIT
         asked = dict(word.split(":") for word in done.stdout.split() if ":" in word)
+        groups = int(done.stdout.split()[4])
+        assert groups == 1 + len(odd), f"{groups} groups of nodes"
         # The first that came told everything, the odd ones one section each.
         others = {name: int(n) for name, n in asked.items() if name not in odd}
         assert odd <= set(asked) and len(others) <= 1, f"asked: {asked}"

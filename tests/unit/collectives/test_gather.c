@@ -18,6 +18,7 @@ enum { NODES_MAX = 100 };
 static const struct shk_diff_rule rules[] = {
     {.path = "host.name", .differs = SHK_DIFF_NODE},
     {.path = "clock.offset", .differs = SHK_DIFF_TIME},
+    {.path = "host.memory", .differs = SHK_DIFF_NOISE, .percent = 5},
 };
 
 enum manner {
@@ -39,7 +40,8 @@ enum manner {
 /* A node as rank 0 sees it: the real agent's side of the facts, served in turns with rank 0's. */
 struct fake {
     enum manner manner;
-    unsigned odd; /* value of one fact */
+    unsigned odd;    /* value of one fact */
+    unsigned memory; /* more than 1000 */
     struct shk_link link;
     struct agent_facts facts;
     unsigned wanted, most, lists; /* sections it was asked for, all and at once; lists */
@@ -65,6 +67,7 @@ static int fake_probe(void *arg, struct shk_facts **facts_p, struct shk_error *e
     snprintf(name, sizeof(name), "n%u", (unsigned)(fake - fakes));
     (void)shk_facts_text(facts, "host.name", name, "uname");
     (void)shk_facts_int(facts, "clock.offset", (long long)(fake - fakes), "us", "adjtimex");
+    (void)shk_facts_int(facts, "host.memory", 1000 + fake->memory, "B", "/proc/meminfo");
     (void)shk_facts_int(facts, "odd.value", fake->odd, NULL, "test");
     for (i = 0; i < 50; i++) {
         char key[32];
@@ -261,6 +264,26 @@ Test(gather, alike)
     }
     cr_expect_eq(lists, 1);
     cr_expect_eq(wanted, 4);
+    world_clear();
+}
+
+/* Nodes that say the same are one, but for what is their own; an odd fact, or memory that is far
+ * off, is another. */
+Test(gather, like)
+{
+    static const size_t like[] = {0, 0, 0, 3, 0, 5, 0, 3};
+    unsigned i = 0;
+
+    fakes[3].odd = fakes[7].odd = 1;
+    fakes[4].memory = 40;
+    fakes[5].memory = 400;
+    world_make(8);
+    gather(200);
+    hub_facts_end(&world);
+    for (i = 0; i < 8; i++) {
+        cr_expect_eq(shk_world_like(&world, i), like[i], "node %u: %zu", i,
+                     shk_world_like(&world, i));
+    }
     world_clear();
 }
 

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ static const struct shk_diff_rule rules[] = {
     {.path = "env.*RANK", .differs = SHK_DIFF_JOB},
     {.path = "net.ifaces.addrs", .differs = SHK_DIFF_NODE},
     {.path = "host.memory", .differs = SHK_DIFF_NOISE, .percent = 5},
+    {.path = "host.limit", .differs = SHK_DIFF_NOISE, .percent = 5},
     {.path = "topology.xml",
      .differs = SHK_DIFF_DERIVED,
      .part = "((name|serial)=\"|pid )([^\" ]*)"},
@@ -102,6 +104,36 @@ Test(factparts, alike)
         shk_factparts_clear(&parts);
     }
     shk_factparts_clear(&first);
+}
+
+/* Like nodes may differ in what is their own, in measurements only as much as their rule says. */
+Test(factparts, alike_within_noise)
+{
+    static const struct {
+        const char *memory, *rank;
+        bool alike;
+    } cases[] = {
+        {"1000", "0", true}, {"1040", "5", true}, {"1060", "0", false}, {"950.5", "0", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char node[600];
+        static const char form[] =
+            "{\"env.MY_RANK\":\"%s\",\"host.memory\":%s,\"host.limit\":{\"soft\":%s,\"hard\":5}}";
+        snprintf(node, sizeof node, form, "0", "1000", "1000");
+        struct shk_factparts first = split(node);
+        snprintf(node, sizeof node, form, cases[i].rank, cases[i].memory, "1000");
+        struct shk_factparts other = split(node);
+        cr_expect_eq(shk_factparts_alike(&first, other.own, other.own_len), cases[i].alike, "%zu",
+                     i);
+        shk_factparts_clear(&other);
+        snprintf(node, sizeof node, form, "0", "1000", cases[i].memory);
+        other = split(node);
+        cr_expect_eq(shk_factparts_alike(&first, other.own, other.own_len), cases[i].alike, "%zu",
+                     i);
+        cr_expect_not(shk_factparts_alike(&first, "[]", 2));
+        cr_expect_not(shk_factparts_alike(&first, "nonsense", 8));
+        shk_factparts_clear(&other);
+        shk_factparts_clear(&first);
+    }
 }
 
 /* Texts with the mark's own character, with NUL, and parts that are no whole characters. */
