@@ -238,8 +238,12 @@ static bool walk_entry(struct factset_walk *w)
     const char *key;
     size_t len;
     walk_space(w);
-    if (w->at >= w->end || *w->at != '{')
-        return walk_value(w);
+    if (w->at >= w->end || *w->at != '{') {
+        w->value = true; /* a bare value */
+        bool ok = walk_value(w);
+        w->value = false;
+        return ok;
+    }
     w->at++;
     if (walk_char(w, '}'))
         return true;

@@ -77,6 +77,11 @@ class NodeFiles(Case):
         facts["nid004"] = 65536
         self.assertEqual(self.check(facts), (1, "nid[001-003,005-007]\n", "nid004\n"))
 
+    def test_folded_nodes(self):
+        """Above 64 files nodes that say the same are one entry; the lists name each of them."""
+        facts = {f"nid{i:03}": -1 for i in range(1, 71)} | {"nid004": 65536, "nid037": 65536, "nid070": 1024}
+        self.assertEqual(self.check(facts), (1, "nid[001-003,005-036,038-069]\n", "nid[004,037,070]\n"))
+
     def test_all_good(self):
         self.assertEqual(self.check({"a1": -1, "a2": -1}), (0, "a[1-2]\n", ""))
 

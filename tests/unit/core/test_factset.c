@@ -47,6 +47,7 @@ Test(factset, what_differs)
         {"\"state\":\"present\",\"value\":\"6.1\"", "\"state\":\"absent\"", false, "n1"},
         {"\"net.ifaces\":", "\"net.other\":1,\"net.ifaces\":", false, "n1"},
         {"{\"state\":\"present\",\"value\":\"6.1\"}", "61", false, "n1"},
+        {"{\"state\":\"present\",\"value\":\"n1\"}", "\"n3\"", true, "n3"},
         {",\"host.name\"", ",  \"host.name\"", true, "n1"},
     };
     char key[SHK_FACTSET_KEY], mine[SHK_FACTSET_KEY], name[64], text[1024];
