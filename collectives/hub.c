@@ -118,7 +118,7 @@ static bool hub_hello(struct shk_world *world, struct shk_link *link, const stru
     if (known && strcmp(version, world->options->version) != 0) {
         struct hub_member *member = &world->members[rank];
 
-        snprintf(member->host, sizeof(member->host), "%s", host);
+        hub_host_name(member->host, sizeof(member->host), host);
         snprintf(member->refused, sizeof(member->refused), "it is shakedown %.32s, rank 0 is %.32s",
                  version, world->options->version);
         known = false;
