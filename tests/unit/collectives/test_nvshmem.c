@@ -59,7 +59,7 @@ Test(nvshmem, faults, .timeout = 240)
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         const struct fault_case *c = &faults[i];
         bool hangs = strcmp(c->status, "timeout") == 0;
-        struct shk_facts *facts = run_with(c->library, 2, hangs ? 4000 : 60000);
+        struct shk_facts *facts = run_with(c->library, 2, hangs ? 12000 : 60000);
         const char *reason = text_of(facts, "reason");
 
         cr_expect_str_eq(text_of(facts, "status"), c->status, "%s: %s: %s", c->library,

@@ -97,7 +97,7 @@ Test(rccl, hang_ends_at_the_deadline, .timeout = 60)
     struct shk_facts *facts = NULL;
 
     setenv("SHK_FAKE_NCCL_FAULT", "hang", 1);
-    facts = run_with(&tweaks, 3000);
+    facts = run_with(&tweaks, 10000);
     expect(facts, "timeout", "", "ncclCommInitRank");
     shk_facts_destroy(facts);
 }
