@@ -19,6 +19,7 @@ static const double more_score = 5;            /* each further finding with the 
 /* A line that only one cause prints (weight 100) is worth a FAIL. */
 static const double clue_score = 10, more_clue_score = 2;
 static const double both_score = 0.3; /* of the weaker one of findings and clues */
+static const int strong_weight = 60;  /* of a clue that puts mere settings below its cause */
 
 /* One key while it is being merged. */
 struct cause {
@@ -35,6 +36,7 @@ struct cause {
     int weight, against; /* of the strongest clue for it; sum of those against */
     size_t clues;
     bool specific;             /* more than a symptom or a guess among several causes */
+    bool seen;                 /* a log, a measurement or the system shows it, not only a setting */
     const struct cause *above; /* explains this one; NULL */
     bool named;                /* by the catalogue, not only as a symptom of any cause */
 };
@@ -99,6 +101,7 @@ static void merge(struct cause *cause, const struct shk_finding *f)
         cause->evidence = f->evidence;
     }
     cause->count++;
+    cause->seen |= f->evidence < SHK_DECLARED;
     add_line(cause, f);
     add_fix(cause, f->fix);
 }
@@ -122,6 +125,7 @@ static void merge_clue(struct cause *cause, const struct shk_clue *clue)
     }
     cause->clues++;
     cause->specific |= clue->specific;
+    cause->seen |= clue->specific;
     if (clue->weight > cause->weight)
         cause->weight = clue->weight;
     add_text(cause, clue->text);
@@ -169,11 +173,22 @@ static bool explains(const struct cause *cause, const char *key)
     return false;
 }
 
-/* A symptom is below every cause that more than a guess speaks for. */
+/* Something shows that this happened, and it does harm. */
+static bool strong(const struct cause *cause)
+{
+    bool harmless = is_symptom(cause) || (cause->entry && cause->entry->benign);
+    bool failed = cause->count && cause->verdict == SHK_FAIL;
+    return cause->seen && !harmless && (failed || cause->weight >= strong_weight);
+}
+
+/* A symptom is below every cause that more than a guess speaks for; a setting of which nobody saw
+ * an effect is below what was seen, unless it explains just that. */
 static bool outranks(const struct cause *a, const struct cause *b)
 {
     bool general = b->entry && b->entry->symptom;
-    return is_symptom(b) && !is_symptom(a) && (a->specific || (general && a->count));
+    if (is_symptom(b) && !is_symptom(a) && (a->specific || (general && a->count)))
+        return true;
+    return strong(a) && !b->seen && !explains(b, a->key);
 }
 
 /* Puts effects below their causes. Bounded: each pass can only lower, and chains are short. */

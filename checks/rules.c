@@ -56,8 +56,10 @@ static bool log_holds(const struct shk_facts *facts, const struct shk_rule_term 
 {
     json_t *entry = shk_log_seen(facts, term->log), *tuple;
     size_t i;
-    if (!entry || !term->capture)
-        return entry != NULL;
+    if (!entry || shk_member_int(entry, "lines", 1) < term->lines)
+        return false;
+    if (!term->capture)
+        return true;
     json_array_foreach(json_object_get(entry, "captures"), i, tuple)
     {
         const char *value = shk_member_text(tuple, term->capture);
@@ -82,6 +84,15 @@ static bool rule_holds(const struct shk_facts *facts, const struct shk_rule *rul
         if (!term_holds(facts, &rule->when[i]))
             return false;
     return !rule->condition || shk_condition_holds(rule->condition, facts) == 1;
+}
+
+/* Does it rest on settings alone? Many set them and nothing happens. */
+static bool only_settings(const struct shk_rule *rule)
+{
+    for (size_t i = 0; i < rule->when_count; i++)
+        if (!rule->when[i].setting && !rule->when[i].no_log)
+            return false;
+    return !rule->condition;
 }
 
 /* The reason, then what it rests on. */
@@ -118,8 +129,9 @@ void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *conf
     for (size_t i = 0; i < count; i++)
         for (size_t n = 0; n < nodes; n++)
             if (rule_holds(facts[n], &rules[i])) {
-                shk_clue_add(clues, rules[i].diagnosis, rules[i].weight,
-                             rules[i].weight >= SPECIFIC, rule_text(facts[n], &rules[i]));
+                bool specific = rules[i].weight >= SPECIFIC && !only_settings(&rules[i]);
+                shk_clue_add(clues, rules[i].diagnosis, rules[i].weight, specific,
+                             rule_text(facts[n], &rules[i]));
                 break;
             }
 }

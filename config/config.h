@@ -225,6 +225,7 @@ struct shk_rule_term {
     const char *setting, *fact;
     const char *capture;         /* of log */
     const char *matches, *lacks; /* extended regular expressions */
+    int lines;                   /* of log: at least so many of them; 0: one */
     bool set, unset;
 };
 

@@ -49,6 +49,12 @@ static const struct shk_field term_fields[] = {
      SHK_AT(struct shk_rule_term, unset),
      .kind = SHK_FIELD_BOOL,
      .doc = "`setting`: known not to be set"},
+    {.key = "lines",
+     SHK_AT(struct shk_rule_term, lines),
+     .kind = SHK_FIELD_INT,
+     .min = 2,
+     .max = 1000000,
+     .doc = "`log`: seen on at least so many lines"},
 };
 
 static int term_check(const struct shk_fill *fill, const struct shk_yaml_node *node,
@@ -64,6 +70,8 @@ static int term_check(const struct shk_fill *fill, const struct shk_yaml_node *n
         return shk_fill_error(fill, node, t->set ? "set" : "unset", "is for a setting");
     if (t->capture && !t->log)
         return shk_fill_error(fill, node, "capture", "is for log");
+    if (t->lines && !t->log)
+        return shk_fill_error(fill, node, "lines", "is for log");
     if (tests != ((t->setting || t->fact || t->capture) ? 1 : 0))
         return shk_fill_error(fill, node, "matches",
                               "setting, fact and capture need exactly one of matches, lacks, set, "

@@ -25,7 +25,7 @@ class Diagnose(Case):
 
     def test_healthy_logs_give_no_diagnosis(self):
         logs = sorted((LOGS / "healthy").glob("*.log"))
-        self.assertGreaterEqual(len(logs), 20)
+        self.assertGreaterEqual(len(logs), 45)
         for log in logs:
             with self.subTest(log=log.name):
                 process = run("diagnose", "--format", "json", "--log", log)
@@ -85,6 +85,20 @@ class Diagnose(Case):
         for cause in causes:
             self.assertEqual(cause["confidence"], "possible")
             self.assertTrue(any(e.startswith("the evidence is thin") for e in cause["evidence"]), cause["evidence"])
+
+    def test_a_setting_alone_is_a_note_below_what_a_log_shows(self):
+        env = self.write("env", "MPICH_GPU_SUPPORT_ENABLED=1\nFI_MR_CACHE_MONITOR=memhooks\nFI_PROVIDER=cxi\nFI_CXI_RDZV_PROTO=alt_read\n")
+        alone = self.causes("--env", env)
+        self.assertIn("mr-cache-monitor-hang", [c["key"] for c in alone])
+        self.assertEqual({c["confidence"] for c in alone}, {"possible"})
+        for line, want in (("x: cxil_alloc_svc: Invalid argument", "cxi-service-alloc-failed"),
+                           ("n1:7:9 [0] NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 2000", "duplicate-gpu"),
+                           ("Unable to set up: maximal number of files that could be opened simultaneously was reached", "nofile-too-low")):
+            with self.subTest(want=want):
+                causes = self.causes("--env", env, "--log", self.write("l", line + "\n"))
+                self.assertEqual(causes[0]["key"], want)
+                scores = [c["score"] for c in causes]
+                self.assertEqual(scores, sorted(scores, reverse=True))
 
     def test_a_log_that_says_too_little_is_told_so(self):
         process = run("diagnose", "--log", self.write("l", "something went wrong\n"))
