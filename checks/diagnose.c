@@ -181,13 +181,16 @@ static bool strong(const struct cause *cause)
     return cause->seen && !harmless && (failed || cause->weight >= strong_weight);
 }
 
-/* A symptom is below every cause that more than a guess speaks for; a setting of which nobody saw
- * an effect is below what was seen, unless it explains just that. */
+/* A symptom is below every cause that more than a guess speaks for. */
 static bool outranks(const struct cause *a, const struct cause *b)
 {
     bool general = b->entry && b->entry->symptom;
-    if (is_symptom(b) && !is_symptom(a) && (a->specific || (general && a->count)))
-        return true;
+    return is_symptom(b) && !is_symptom(a) && (a->specific || (general && a->count));
+}
+
+/* A setting of which nobody saw an effect is below what was seen, unless it explains just that. */
+static bool outweighs(const struct cause *a, const struct cause *b)
+{
     return strong(a) && !b->seen && !explains(b, a->key);
 }
 
@@ -201,10 +204,12 @@ static void lower_effects(struct cause *causes, size_t count)
                 bool known = a->specific || (a->count && !b->weight);
                 bool named = known && explains(a, b->key) && !explains(b, a->key);
                 bool effect = named || outranks(a, b);
-                if (i == j || !effect)
+                if (i == j || (!effect && !outweighs(a, b)))
                     continue;
                 if (b->score >= a->score)
                     b->score = a->score - 1;
+                if (!effect)
+                    continue;
                 if (named || !b->above || (!b->named && a->score > b->above->score)) {
                     b->above = a;
                     b->named = named;
