@@ -185,11 +185,12 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
     int size = 0;
     int local = 0;
     int deadline = 0;
+    int pairs = 0;
 
-    if (json_unpack((json_t *)doc, "{s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:I, s:I}", "run", &run,
-                    "index", &index, "size", &size, "local", &local, "deadline_ms", &deadline,
-                    "transport", &transport, "provider", &provider, "min", &min, "max",
-                    &max) != 0 ||
+    if (json_unpack((json_t *)doc, "{s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:I, s:I}", "run",
+                    &run, "index", &index, "size", &size, "local", &local, "deadline_ms", &deadline,
+                    "pairs", &pairs, "transport", &transport, "provider", &provider, "min", &min,
+                    "max", &max) != 0 ||
         index < 0 || index >= size || deadline < 0) {
         return -EPROTO;
     }
@@ -200,6 +201,7 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
         .min_bytes = (size_t)min,
         .max_bytes = (size_t)max,
         .deadline_ms = (unsigned)deadline,
+        .pairs = pairs != 0,
         .provider = agent->provider[0] != '\0' ? agent->provider : NULL,
     };
     agent->run = (uint32_t)run;

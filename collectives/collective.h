@@ -15,6 +15,7 @@ struct shk_collective_options {
     size_t max_bytes;
     unsigned deadline_ms; /* for the whole collective, start to result */
     bool brief;           /* fewer sizes, repeats and cases: a preflight rather than a benchmark */
+    bool pairs; /* no all-reduce: pairs of ranks, see pairs.h (a transport's work() only) */
     const char *provider; /* only this libfabric provider; NULL: libfabric's own choice */
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;

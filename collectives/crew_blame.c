@@ -286,6 +286,7 @@ static void blame_expired(struct crew_run *run)
     result->outcome = SHK_CREW_TIMEOUT;
     result->rank = rank;
     snprintf(result->phase, sizeof(result->phase), "%s", result->ranks[least].phase);
+    result->moving = moving;
     if (moving) {
         (void)shk_error_set(&result->reason, ETIMEDOUT,
                             "not finished after %u ms, but still moving: phase %s", ms,

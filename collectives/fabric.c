@@ -2,6 +2,7 @@
 #include "collectives/crew.h"
 #include "collectives/fabric_private.h"
 #include "collectives/job_private.h"
+#include "collectives/pairs.h"
 #include "collectives/sweep.h"
 #include "core/isolate.h"
 #include <errno.h>
@@ -79,6 +80,21 @@ static int run_tune(const struct fabric_run *run, struct fabric *fabric,
     return 0;
 }
 
+_Static_assert(sizeof(struct shk_pairs_result) <= sizeof(struct shk_sweep_result), "result space");
+
+/* Pairs of ranks instead of an all-reduce. */
+static int run_pairs(const struct fabric_run *run, struct fabric *fabric, struct shk_error *err)
+{
+    int rc = shk_pairs_run(&fabric->wire, run_budget(run, SHK_PAIRS_BUDGET_NS),
+                           shk_job_result(fabric->wire.job, fabric->wire.rank));
+
+    if (rc < 0) {
+        shk_job_fail(fabric->wire.job, -rc, fabric->wire.by_peer, fabric->wire.error.text);
+        return shk_error_set(err, -rc, "%s", fabric->wire.error.text);
+    }
+    return 0;
+}
+
 static int run_measure(const struct fabric_run *run, struct fabric *fabric, struct shk_job *job,
                        struct shk_error *err)
 {
@@ -101,6 +117,9 @@ static int run_measure(const struct fabric_run *run, struct fabric *fabric, stru
     if (rc == 0) {
         run_phase(run, job, SHK_PHASE_WARMUP);
         rc = shk_sweep_warmup(&fabric->wire, err);
+    }
+    if (rc == 0 && run->options->pairs) {
+        return run_pairs(run, fabric, err);
     }
     if (rc == 0) {
         rc = run_tune(run, fabric, &result->roofline, &tune, err);

@@ -1,24 +1,15 @@
 /* Which node or pair is at fault, when an all-reduce over all of them does not say: all-reduces
- * between two ranks of different nodes, half as many at once as there are nodes. */
+ * between the first ranks of two nodes, half as many at once as there are nodes. */
+#include "collectives/pairs.h"
 #include "collectives/world_private.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Rounds of pairs: each node meets this many others at most. */
-#define PAIRS_ROUNDS 3U
-
-/* Enough to connect and exchange some messages, also on a crowded machine. */
-#define PAIRS_DEADLINE_MS 5000U
-#define PAIRS_BYTES       ((size_t)65536)
-
-/* A node is slow when even its best pair takes longer than the median of the nodes' best by this
- * many median absolute deviations, and by half of the median: times include opening the library. */
-#define PAIRS_DEVIATIONS 5.0
+#define PAIRS_BYTES ((size_t)65536)
 
 struct pairs_node {
     struct hub_member *member;
     unsigned tried, failed;
-    double best_ms; /* 0: none passed */
 };
 
 struct pairs {
@@ -27,25 +18,43 @@ struct pairs {
     json_t *rows; /* [{a, b, ok, ms, reason}] */
 };
 
-static int pairs_collect(struct shk_world *world, struct pairs *pairs)
+unsigned hub_leaders(struct shk_world *world, struct hub_member **leaders)
 {
+    unsigned count = 0;
     size_t i = 0;
 
-    pairs->nodes = calloc(world->nodes_count + 1, sizeof(*pairs->nodes));
-    for (i = 0; pairs->nodes != NULL && i < world->nodes_count; i++) {
+    for (i = 0; i < world->nodes_count; i++) {
         unsigned leader = world->nodes[i].leader;
 
         if (leader < world->size && world->members[leader].state == MEMBER_IDLE) {
-            pairs->nodes[pairs->count++].member = &world->members[leader];
+            leaders[count++] = &world->members[leader];
         }
     }
-    pairs->rows = json_array();
-    return pairs->nodes != NULL && pairs->rows != NULL ? 0 : -1;
+    return count;
 }
 
-static void pairs_note(struct pairs *pairs, const struct hub_group *group, unsigned a, unsigned b)
+static int pairs_collect(struct shk_world *world, struct pairs *pairs)
 {
-    bool ok = group->result.outcome == SHK_CREW_OK;
+    struct hub_member **leaders = calloc(world->nodes_count + 1, sizeof(*leaders));
+    unsigned i = 0;
+
+    pairs->nodes = calloc(world->nodes_count + 1, sizeof(*pairs->nodes));
+    pairs->rows = json_array();
+    if (leaders == NULL || pairs->nodes == NULL || pairs->rows == NULL) {
+        free(leaders);
+        return -1;
+    }
+    pairs->count = hub_leaders(world, leaders);
+    for (i = 0; i < pairs->count; i++) {
+        pairs->nodes[i].member = leaders[i];
+    }
+    free(leaders);
+    return 0;
+}
+
+static void pairs_note(struct pairs *pairs, struct hub_group *group, bool ok, unsigned a,
+                       unsigned b)
+{
     double ms = (double)(group->over_ns - group->crew.start_ns) / 1e6;
     struct pairs_node *two[2] = {&pairs->nodes[a], &pairs->nodes[b]};
     unsigned i = 0;
@@ -53,9 +62,6 @@ static void pairs_note(struct pairs *pairs, const struct hub_group *group, unsig
     for (i = 0; i < 2; i++) {
         two[i]->tried++;
         two[i]->failed += !ok;
-        if (ok && (two[i]->best_ms == 0 || ms < two[i]->best_ms)) {
-            two[i]->best_ms = ms;
-        }
     }
     (void)json_array_append_new(pairs->rows,
                                 json_pack("{s:s, s:s, s:b, s:f, s:s}", "a", two[0]->member->host,
@@ -63,90 +69,43 @@ static void pairs_note(struct pairs *pairs, const struct hub_group *group, unsig
                                           group->result.reason.text));
 }
 
-/* One round: node i with the one `step` further on, those first that have met nobody in it. */
-static void pairs_round(struct shk_world *world, struct pairs *pairs, unsigned step,
+static void pairs_round(struct shk_world *world, struct pairs *pairs, unsigned round,
                         const struct shk_transport *transport,
                         const struct shk_collective_options *options)
 {
     struct hub_group **groups = calloc(pairs->count, sizeof(*groups));
-    unsigned(*ends)[2] = calloc(pairs->count, sizeof(*ends));
-    bool *busy = calloc(pairs->count, sizeof(*busy));
+    unsigned *first = calloc(pairs->count, sizeof(*first));
     size_t count = 0;
     size_t i = 0;
 
-    for (i = 0; groups != NULL && ends != NULL && busy != NULL && i < pairs->count; i++) {
-        unsigned other = (unsigned)((i + step) % pairs->count);
+    for (i = 0; groups != NULL && first != NULL && i < pairs->count; i++) {
+        unsigned other = shk_pairs_partner(pairs->count, round, (unsigned)i);
         struct hub_member *two[2] = {pairs->nodes[i].member, pairs->nodes[other].member};
 
-        if (busy[i] || busy[other] || other == i || two[0]->state != MEMBER_IDLE ||
-            two[1]->state != MEMBER_IDLE) {
-            continue;
+        if (other > i && two[0]->state == MEMBER_IDLE && two[1]->state == MEMBER_IDLE) {
+            first[count] = (unsigned)i;
+            groups[count] = hub_group_start(world, two, 2, transport, options, NULL);
+            if (groups[count] != NULL) {
+                groups[count++]->hasty = true;
+            }
         }
-        busy[i] = busy[other] = true;
-        ends[count][0] = (unsigned)i;
-        ends[count][1] = other;
-        groups[count] = hub_group_start(world, two, 2, transport, options, NULL);
-        count += groups[count] != NULL;
     }
     hub_groups_finish(world, groups, count);
     for (i = 0; i < count; i++) {
-        pairs_note(pairs, groups[i], ends[i][0], ends[i][1]);
+        pairs_note(pairs, groups[i], !hub_group_failed(groups[i], transport, options), first[i],
+                   shk_pairs_partner(pairs->count, round, first[i]));
         hub_group_free(groups[i]);
     }
     free(groups);
-    free(ends);
-    free(busy);
+    free(first);
 }
 
-static int pairs_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double pairs_median(double *values, unsigned n)
-{
-    qsort(values, n, sizeof(*values), pairs_compare);
-    return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-/* Above this a node's best time is slow; 0: too few nodes to tell. */
-static double pairs_limit(const struct pairs *pairs)
-{
-    double *values = calloc(pairs->count, sizeof(*values));
-    double median = 0;
-    double deviation = 0;
-    unsigned n = 0;
-    unsigned i = 0;
-
-    for (i = 0; values != NULL && i < pairs->count; i++) {
-        if (pairs->nodes[i].best_ms > 0) {
-            values[n++] = pairs->nodes[i].best_ms;
-        }
-    }
-    if (n < 3) {
-        free(values);
-        return 0;
-    }
-    median = pairs_median(values, n);
-    for (i = 0; i < n; i++) {
-        values[i] = values[i] > median ? values[i] - median : median - values[i];
-    }
-    deviation = PAIRS_DEVIATIONS * pairs_median(values, n);
-    free(values);
-    return median + (deviation > median / 2 ? deviation : median / 2);
-}
-
-/* Nodes at fault: those whose every pair failed while others' passed, else the slow ones; else the
- * two ends of the only pair that failed. */
+/* Nodes at fault: those whose every pair failed while others' passed, else the two ends of pairs
+ * that failed. */
 static json_t *pairs_blame(const struct pairs *pairs, const char **how_p)
 {
     json_t *names = json_array();
-    double limit = pairs_limit(pairs);
     unsigned bad = 0;
-    unsigned slow = 0;
     unsigned good = 0;
     unsigned some = 0;
     unsigned i = 0;
@@ -157,19 +116,15 @@ static json_t *pairs_blame(const struct pairs *pairs, const char **how_p)
         bad += node->tried > 0 && node->failed == node->tried;
         good += node->tried > node->failed;
         some += node->failed > 0;
-        slow += limit > 0 && node->best_ms > limit;
     }
     *how_p = good == 0  ? NULL
              : bad > 0  ? "no other node can work with it"
              : some > 0 ? "fails in a pair, works with others"
-             : slow > 0 ? "slower than the others in every pair"
                         : NULL;
     for (i = 0; i < pairs->count && *how_p != NULL; i++) {
         const struct pairs_node *node = &pairs->nodes[i];
 
-        if (bad > 0    ? node->tried > 0 && node->failed == node->tried
-            : some > 0 ? node->failed > 0
-                       : node->best_ms > limit) {
+        if (bad > 0 ? node->tried > 0 && node->failed == node->tried : node->failed > 0) {
             (void)json_array_append_new(names, json_string(node->member->host));
         }
     }
@@ -177,35 +132,31 @@ static json_t *pairs_blame(const struct pairs *pairs, const char **how_p)
 }
 
 int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
-              const struct shk_collective_options *options, json_t **nodes_p, json_t **rows_p,
-              const char **how_p)
+              const struct shk_collective_options *options, uint64_t end_ns,
+              struct hub_pairs *found)
 {
     struct shk_collective_options small = *options;
     struct pairs pairs = {0};
-    unsigned step = 0;
+    unsigned round = 0;
 
     small.progress = NULL;
     small.min_bytes = PAIRS_BYTES;
     small.max_bytes = PAIRS_BYTES;
-    small.deadline_ms =
-        options->deadline_ms < PAIRS_DEADLINE_MS ? options->deadline_ms : PAIRS_DEADLINE_MS;
-    *how_p = NULL;
-    *nodes_p = NULL;
+    *found = (struct hub_pairs){0};
     if (pairs_collect(world, &pairs) < 0) {
         free(pairs.nodes);
         json_decref(pairs.rows);
         return -1;
     }
-    for (step = 1; step <= PAIRS_ROUNDS && step < pairs.count; step++) {
-        world_say(world, "pairs of nodes, round %u", step);
-        pairs_round(world, &pairs, step, transport, &small);
+    for (round = 0; round < shk_pairs_rounds(pairs.count) &&
+                    shk_job_now_ns() + small.deadline_ms * 1000000ULL < end_ns;
+         round++) {
+        world_say(world, "pairs of nodes, round %u", round + 1);
+        pairs_round(world, &pairs, round, transport, &small);
     }
-    if (pairs.count % 2 != 0 && pairs.count > 1) {
-        /* The node that was left over in every round. */
-        pairs_round(world, &pairs, pairs.count - 1, transport, &small);
-    }
-    *nodes_p = pairs_blame(&pairs, how_p);
-    *rows_p = pairs.rows;
+    found->rounds = round;
+    found->nodes = pairs_blame(&pairs, &found->how);
+    found->rows = pairs.rows;
     free(pairs.nodes);
-    return 0;
+    return found->nodes != NULL ? 0 : -1;
 }

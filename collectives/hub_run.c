@@ -204,12 +204,13 @@ static void run_order(const struct hub_group *group, const struct shk_transport 
                       const struct shk_collective_options *options, unsigned i)
 {
     struct hub_member *member = group->members[i];
-    json_t *doc = json_pack("{s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:I, s:I}", "run", (int)group->run,
-                            "index", (int)i, "size", (int)group->size, "local",
-                            (int)run_local(group->members, group->size, member->host),
-                            "deadline_ms", (int)options->deadline_ms, "transport", transport->name,
-                            "provider", options->provider != NULL ? options->provider : "", "min",
-                            (json_int_t)options->min_bytes, "max", (json_int_t)options->max_bytes);
+    json_t *doc =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:I, s:I}", "run", (int)group->run,
+                  "index", (int)i, "size", (int)group->size, "local",
+                  (int)run_local(group->members, group->size, member->host), "deadline_ms",
+                  (int)options->deadline_ms, "pairs", options->pairs, "transport", transport->name,
+                  "provider", options->provider != NULL ? options->provider : "", "min",
+                  (json_int_t)options->min_bytes, "max", (json_int_t)options->max_bytes);
     char *text = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
 
     if (text != NULL) {
@@ -344,7 +345,7 @@ static bool run_anyone_left(const struct hub_group *group)
 /* True when the group has its result. */
 static bool run_group_turn(struct shk_world *world, struct hub_group *group)
 {
-    uint64_t grace = run_has_cause(group) ? RUN_GRACE_NS : RUN_ECHO_GRACE_NS;
+    uint64_t grace = group->hasty || run_has_cause(group) ? RUN_GRACE_NS : RUN_ECHO_GRACE_NS;
     unsigned i = 0;
 
     if (group->done) {
@@ -416,47 +417,62 @@ static int run_name_nodes(const struct hub_group *group, const struct shk_transp
     return rc < 0 ? shk_error_sys(err, -rc, "facts of the all-reduce") : 0;
 }
 
-static int run_set(struct shk_facts *facts, const struct shk_transport *transport,
-                   const char *member, json_t *value)
+/* Largest message that a rank was at. */
+static uint64_t run_bytes(const struct hub_group *group)
 {
-    char *key = shk_strf("collective.%s.%s", transport->name, member);
-    int rc = -ENOMEM;
+    uint64_t most = 0;
+    unsigned i = 0;
 
-    if (key != NULL) {
-        rc = shk_facts_present(facts, key, value, NULL, "pairs of nodes");
-    } else {
-        json_decref(value);
+    for (i = 0; i < group->size; i++) {
+        uint64_t bytes = atomic_load(&group->job->slots[i].bytes);
+
+        most = bytes > most ? bytes : most;
     }
-    free(key);
-    return rc;
+    return most;
 }
 
-/* Nobody was named: pairs of nodes may tell. */
-static int run_search(struct shk_world *world, const struct shk_transport *transport,
-                      const struct shk_collective_options *options, struct shk_facts *facts)
+bool hub_group_failed(struct hub_group *group, const struct shk_transport *transport,
+                      const struct shk_collective_options *options)
 {
-    const char *how = NULL;
-    json_t *nodes = NULL;
-    json_t *rows = NULL;
-    int rc = 0;
+    struct shk_facts *facts = NULL;
+    char *key = NULL;
+    const char *reason = NULL;
 
-    if (hub_pairs(world, transport, options, &nodes, &rows, &how) < 0) {
-        return -ENOMEM;
+    if (group->result.outcome != SHK_CREW_OK) {
+        return !group->result.moving;
     }
-    rc = run_set(facts, transport, "pairs", rows);
-    if (rc == 0 && how != NULL) {
-        char *reason = shk_strf("collective.%s.reason", transport->name);
-        const char *was = reason != NULL ? shk_facts_get_text(facts, reason) : NULL;
-        char *text = shk_strf("%s; in pairs of nodes: %s%s %s", was != NULL ? was : "failed",
-                              json_string_value(json_array_get(nodes, 0)),
-                              json_array_size(nodes) > 1 ? " and others" : "", how);
+    facts = shk_facts_create();
+    key = shk_strf("collective.%s.reason", transport->name);
+    if (facts != NULL && key != NULL &&
+        transport->facts(group->job, &group->result, options, facts, NULL) == 0) {
+        reason = shk_facts_get_text(facts, key);
+    }
+    if (reason != NULL && *reason != '\0') {
+        (void)shk_error_set(&group->result.reason, EILSEQ, "%.400s", reason);
+    }
+    free(key);
+    shk_facts_destroy(facts);
+    return group->result.reason.text[0] != '\0';
+}
 
-        rc = reason != NULL ? shk_facts_text(facts, reason, text, "pairs of nodes") : -ENOMEM;
-        free(text);
-        free(reason);
-        rc = rc == 0 ? run_set(facts, transport, "nodes", json_incref(nodes)) : rc;
+/* What more there is to find out: who is at fault, or who is slow. */
+static int run_look_closer(struct shk_world *world, const struct hub_group *group,
+                           const struct shk_transport *transport,
+                           const struct shk_collective_options *options, struct shk_facts *facts)
+{
+    char *key = shk_strf("collective.%s.status", transport->name);
+    const char *status = key != NULL ? shk_facts_get_text(facts, key) : NULL;
+    int rc = key != NULL ? 0 : -ENOMEM;
+
+    if (status != NULL && world->nodes_count > 1) {
+        if (strcmp(status, "ok") == 0) {
+            rc = hub_speed_facts(world, transport, options, facts);
+        } else if (group->result.rank < 0) {
+            rc = hub_search(world, transport, options, group->result.moving, run_bytes(group),
+                            facts);
+        }
     }
-    json_decref(nodes);
+    free(key);
     return rc;
 }
 
@@ -489,8 +505,7 @@ int shk_world_measure(struct shk_world *world, const struct shk_transport *trans
     if (rc == 0) {
         rc = run_name_nodes(group, transport, facts, err);
     }
-    if (rc == 0 && group->result.outcome != SHK_CREW_OK && group->result.rank < 0 &&
-        world->nodes_count > 1 && run_search(world, transport, options, facts) < 0) {
+    if (rc == 0 && run_look_closer(world, group, transport, options, facts) < 0) {
         rc = shk_error_set(err, ENOMEM, "out of memory");
     }
     hub_group_free(group);

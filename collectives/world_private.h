@@ -139,6 +139,7 @@ struct hub_group {
     uint32_t *spread;   /* bytes of each slot's space that went out */
     bool over, expired; /* they were told to stop */
     bool done;          /* result is complete */
+    bool hasty;         /* whether it fails is all that matters, not which rank is lost */
     uint64_t over_ns;
 };
 
@@ -213,10 +214,47 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
 void hub_groups_finish(struct shk_world *world, struct hub_group **groups, size_t count);
 void hub_group_free(struct hub_group *group);
 
-/* hub_pairs.c: pairs of nodes. *rows_p: [{a, b, ok, ms, reason}]; *nodes_p: names of the nodes at
- * fault; *how_p: in which way, NULL when the pairs do not tell. The caller releases both. */
+/* Ended otherwise than with the right result? Its reason says how. One that was only slow did not
+ * fail. */
+bool hub_group_failed(struct hub_group *group, const struct shk_transport *transport,
+                      const struct shk_collective_options *options);
+
+/* hub_search.c: the node or pair at fault, when an all-reduce over all ranks failed and names none.
+ * Adds to collective.<t>.*: pairs, search, and where it succeeds nodes; the reason says what was
+ * tried. `slow`: it was getting on when its time was over, so slow nodes are looked for and not
+ * such that fail. `bytes`: size of the message that it failed with, 0 not known. -ENOMEM. */
+int hub_search(struct shk_world *world, const struct shk_transport *transport,
+               const struct shk_collective_options *options, bool slow, uint64_t bytes,
+               struct shk_facts *facts) SHK_MUST_CHECK;
+
+/* Slow nodes and pairs after an all-reduce that passed: collective.<t>.pair_speed. -ENOMEM. */
+int hub_speed_facts(struct shk_world *world, const struct shk_transport *transport,
+                    const struct shk_collective_options *options,
+                    struct shk_facts *facts) SHK_MUST_CHECK;
+
+/* First ranks of the nodes, those that are idle; room for nodes_count. */
+unsigned hub_leaders(struct shk_world *world, struct hub_member **leaders);
+
+/* hub_pairs.c: all-reduces between pairs of nodes; options->deadline_ms is that of one. None begins
+ * that may last beyond end_ns. */
+struct hub_pairs {
+    unsigned rounds;
+    json_t *rows;    /* [{a, b, ok, ms, reason}] */
+    json_t *nodes;   /* names of the nodes at fault */
+    const char *how; /* they are; NULL: the pairs do not tell */
+};
 int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
-              const struct shk_collective_options *options, json_t **nodes_p, json_t **rows_p,
-              const char **how_p) SHK_MUST_CHECK;
+              const struct shk_collective_options *options, uint64_t end_ns,
+              struct hub_pairs *found) SHK_MUST_CHECK;
+
+/* hub_speed.c: slow ones among the nodes. What seems slow is measured again. */
+struct hub_speed {
+    json_t *summary;      /* collective.<t>.pair_speed; NULL: not measured */
+    json_t *nodes;        /* names of slow nodes and of both ends of slow pairs */
+    struct shk_error why; /* not measured; "": there are fewer than three nodes */
+};
+int hub_speed(struct shk_world *world, const struct shk_transport *transport,
+              const struct shk_collective_options *options, uint64_t end_ns,
+              struct hub_speed *found) SHK_MUST_CHECK;
 
 #endif

@@ -47,6 +47,7 @@ SelectTypeParameters=CR_CPU
 TmpFS=$dir/tmp.%n
 ReturnToService=2
 SlurmdTimeout=600
+KillWait=2
 MpiDefault=none
 SlurmdParameters=config_overrides
 PartitionName=p Nodes=ALL Default=YES State=UP

@@ -1,8 +1,10 @@
 """One run over three hosts of a real Slurm: healthy, and with one fault planted at a time. The right host
 must be named, within the deadline, with exit code 1. Usage: test_cluster.py BINARY"""
-import json, os, pathlib, re, shutil, signal, subprocess, sys, tempfile, time, unittest
+import contextlib, json, os, pathlib, re, shutil, signal, subprocess, sys, tempfile, time, unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "program"))
+from relay import Relay, interface  # noqa: E402
 BINARY = pathlib.Path(sys.argv.pop(1)).resolve()
 DEADLINE = 24
 SKIP = 77
@@ -31,7 +33,7 @@ class Cluster(unittest.TestCase):
         subprocess.run([HERE / "hosts.sh", "down", cls.state], timeout=60)
         shutil.rmtree(cls.dir, ignore_errors=True)
 
-    def start(self, *args, sizes="4:64K", wrap=None):
+    def start(self, *args, sizes="4:64K", wrap=None, srun=("--mpi=pmix", "-N3", "--ntasks-per-node=2")):
         """srun of two ranks on each host; wrap: shell lines that run before it on every host."""
         self.out, self.err = self.dir / "report.json", self.dir / "err"
         self.out.unlink(missing_ok=True)
@@ -43,7 +45,7 @@ class Cluster(unittest.TestCase):
         with open(self.err, "w") as err:
             self.began = time.monotonic()
             self.process = subprocess.Popen(
-                [HERE / "hosts.sh", "run", self.state, "srun", "--mpi=pmix", "-N3", "--ntasks-per-node=2", *command],
+                [HERE / "hosts.sh", "run", self.state, "srun", *srun, *command],
                 stdout=subprocess.DEVNULL, stderr=err, env=env)
         self.addCleanup(self.process.kill)
 
@@ -150,18 +152,75 @@ class Cluster(unittest.TestCase):
         self.assertTrue(rows)
         self.assertEqual({tuple(f["nodes"]) for f in rows}, {("shk2",)})
 
-    def test_loss_and_delay(self):
-        netem = ["ip", "netns", "exec", "shk3", "tc", "qdisc", "add", "dev", "hsn0", "root", "netem"]
-        p = subprocess.run([*netem, "delay", "80ms", "loss", "10%"], capture_output=True, text=True)
-        if p.returncode:
-            self.skipTest("this kernel has no netem: " + p.stderr.strip())
+    @contextlib.contextmanager
+    def relayed(self, host, delay, loss):
+        """The fabric's link of a host (by its number) goes through a relay: same name and addresses."""
+        name, inside = f"hsn0-{host}", ["ip", "-n", f"shk{host}"]
+        link = json.loads(subprocess.check_output([*inside, "-j", "link", "show", "hsn0"]))[0]
+
+        def restore():
+            subprocess.run(["ip", "link", "set", name, "master", "shkhsn", "up"], check=True)
+            subprocess.run([*inside, "link", "set", "hsn0", "address", link["address"]], check=True)
+            subprocess.run([*inside, "addr", "add", f"10.77.2.{host}/24", "dev", "hsn0"], check=True)
+            subprocess.run([*inside, "link", "set", "hsn0", "up"], check=True)
+
+        subprocess.run(["ip", "link", "del", name], check=True)
+        relay = Relay([interface(name, tap=True), interface("hsn0", f"shk{host}", tap=True)], delay, loss)
+        relay.start()
         try:
-            self.start("--timeout", "12", sizes="4:64M", wrap="export FI_TCP_IFACE=hsn0")
-            report = self.finish(1)
+            restore()
+            yield relay
         finally:
-            subprocess.run(["ip", "netns", "exec", "shk3", "tc", "qdisc", "del", "dev", "hsn0", "root"])
+            relay.close()
+            subprocess.run(["ip", "link", "add", name, "type", "veth", "peer", "name", "hsn0", "netns", f"shk{host}"],
+                           check=True)
+            restore()
+
+    def test_loss_delay_and_a_stop(self):
+        """Uneven ranks, one of them stopped for a while, over a link that delays and loses: the result is
+        right, in time, and the host with that link is named as slow."""
+        with self.relayed(3, delay=0.005, loss=0.005) as relay:
+            self.start(sizes="4:1K", wrap="export FI_TCP_IFACE=hsn0", srun=("--mpi=pmix", "-N3", "-n4"))
+            self.wait_for("fabric: allreduce 8 B")
+            stopped = self.ranks_of("shk2")[-1]
+            os.kill(stopped, signal.SIGSTOP)
+            time.sleep(2)
+            self.assertIsNone(self.process.poll(), "ended while a rank was stopped")
+            os.kill(stopped, signal.SIGCONT)
+            report = self.finish(0)
+            self.assertGreater(relay.dropped, 0, f"nothing was lost of {relay.carried} packets")
+        self.assertIn("4 ranks over tcp", self.row(report, "all-reduce (fabric)", "pass")["observed"])
+        row = self.row(report, "speed between nodes (fabric)", "warn")
+        self.assertEqual(row["nodes"], ["shk3"], row["observed"])
+
+    def test_fabric_cut_in_mid_run(self):
+        with self.relayed(3, delay=0.001, loss=0) as relay:
+            self.start("--timeout", "12", sizes="4:64M", wrap="export FI_TCP_IFACE=hsn0")
+            self.wait_for("fabric: allreduce 64 B")
+            relay.loss = 1
+            report = self.finish(1)
         row = self.row(report, "all-reduce (fabric)", "fail")
         self.assertEqual(row["nodes"], ["shk3"], row["why"])
+
+    def test_second_rank_of_one_host(self):
+        """Pairs of hosts, between their first ranks, all pass: only parts with all ranks tell."""
+        self.start(wrap='[ "$SLURM_PROCID" != 5 ] || export FI_TCP_IFACE=lo')
+        report = self.finish(1)
+        row = self.row(report, "all-reduce (fabric)", "fail")
+        self.assertEqual(row["nodes"], ["shk3"], row["why"])
+        self.assertIn("over parts of the nodes", row["why"])
+
+    def test_killed_stepd(self):
+        """Its tasks go on without it, so the run does; srun gives up on the host, with --wait soon."""
+        self.start(srun=("--mpi=pmix", "-N3", "--ntasks-per-node=2", "--wait=2"))
+        self.wait_for("fabric: allreduce 64 B")
+        supervisor = self.ranks_of("shk3")[0]
+        stepd = int(re.search(r"PPid:\s+(\d+)", pathlib.Path(f"/proc/{supervisor}/status").read_text()).group(1))
+        self.assertIn("slurmstepd", self.name_of(stepd))
+        os.kill(stepd, signal.SIGKILL)
+        report = self.finish(None)
+        self.assertNotEqual(self.process.returncode, 0)
+        self.assertIn("6 ranks over tcp", self.row(report, "all-reduce (fabric)", "pass")["observed"])
 
     def test_wrong_interface_on_one_host(self):
         self.start(wrap='[ "$(hostname)" != shk3 ] || export FI_TCP_IFACE=lo FI_SOCKETS_IFACE=lo')

@@ -1,10 +1,9 @@
 """The host all-reduce between network namespaces that stand for hosts, over links that lose and delay,
 with a rank that stops for a while, and with any number of ranks. Every element is verified."""
-import contextlib, ctypes, fcntl, heapq, json, os, pathlib, random, select, signal, struct, subprocess, sys
-import threading, time, unittest
+import contextlib, json, os, pathlib, signal, subprocess, sys, time, unittest
+from relay import Relay, interface
 
 ALLREDUCE = pathlib.Path(sys.argv[1]).resolve().parent / "tests/bench/fabric_allreduce"
-TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 1, 0x1000
 
 
 def sh(*args):
@@ -26,55 +25,6 @@ def can_have_hosts():
 HOSTS = can_have_hosts()
 
 
-class Relay(threading.Thread):
-    """Carries packets between two tun interfaces, each after `delay`, all but a share of `loss`: what
-    netem does, on kernels that lack it too."""
-
-    def __init__(self, ends, delay, loss):
-        super().__init__(daemon=True)
-        self.ends, self.delay, self.loss = ends, delay, loss
-        self.random = random.Random(1)
-        self.dropped = self.carried = 0
-        self.stop = threading.Event()
-
-    def run(self):
-        late, serial = [], 0
-        other = {self.ends[0]: self.ends[1], self.ends[1]: self.ends[0]}
-        while not self.stop.is_set():
-            now = time.monotonic()
-            while late and late[0][0] <= now:
-                _, _, end, packet = heapq.heappop(late)
-                with contextlib.suppress(OSError):
-                    os.write(end, packet)
-            wait = max(0, late[0][0] - now) if late else 0.05
-            for end in select.select(self.ends, [], [], wait)[0]:
-                packet = os.read(end, 65535)
-                serial += 1
-                if self.random.random() < self.loss:
-                    self.dropped += 1
-                else:
-                    self.carried += 1
-                    heapq.heappush(late, (time.monotonic() + self.delay, serial, other[end], packet))
-
-
-def tun_in(namespace):
-    """The fd of interface r0, new in that namespace. Only the thread that asks moves there."""
-    result = []
-
-    def work():
-        with open(f"/run/netns/{namespace}") as space:
-            if ctypes.CDLL(None, use_errno=True).setns(space.fileno(), 0x40000000) != 0:
-                return
-        fd = os.open("/dev/net/tun", os.O_RDWR)
-        fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", b"r0", IFF_TUN | IFF_NO_PI))
-        result.append(fd)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    return result[0]
-
-
 @contextlib.contextmanager
 def hosts(delay=None, loss=0.0):
     """Two namespaces joined by a veth pair, or, with a delay, by a relay."""
@@ -87,7 +37,7 @@ def hosts(delay=None, loss=0.0):
         if delay is None:
             sh("ip", "link", "add", "r0", "netns", names[0], "type", "veth", "peer", "name", "r0", "netns", names[1])
         else:
-            relay = Relay([tun_in(name) for name in names], delay, loss)
+            relay = Relay([interface("r0", name) for name in names], delay, loss)
             relay.start()
         for i, name in enumerate(names):
             sh("ip", "-n", name, "addr", "add", f"10.214.0.{i + 1}/24", "dev", "r0")
@@ -98,10 +48,7 @@ def hosts(delay=None, loss=0.0):
         yield [f"/run/netns/{name}" for name in names], relay
     finally:
         if relay:
-            relay.stop.set()
-            relay.join()
-            for end in relay.ends:
-                os.close(end)
+            relay.close()
         for name in names:
             subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
 
@@ -144,9 +91,20 @@ class FabricNet(unittest.TestCase):
             self.allreduce(2, "tcp", 16384, *spaces)
             self.assertGreater(relay.dropped, 0, f"nothing was lost of {relay.carried} packets")
 
+    @unittest.skipUnless(HOSTS and os.path.exists("/dev/net/tun"), "needs root, namespaces and tun")
+    def test_uneven_ranks_and_a_stop_with_loss_and_delay(self):
+        """One rank on the first host, three on the second, which stops one of its ranks for two seconds."""
+        with hosts(delay=0.002, loss=0.01) as (spaces, relay):
+            self.stopped(["4", "tcp", "4", "16384", *[spaces[int(i)] for i in "0111"]], 4, 16384,
+                         lambda: relay.carried > 300)
+            self.assertGreater(relay.dropped, 0, f"nothing was lost of {relay.carried} packets")
+
     def test_rank_stopped_for_two_seconds(self):
-        p = subprocess.Popen([ALLREDUCE, "2", "shm", "4", str(16 << 20)], stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.stopped(["2", "shm", "4", str(16 << 20)], 2, 16 << 20)
+
+    def stopped(self, args, ranks, most, under_way=lambda: True):
+        p = subprocess.Popen([ALLREDUCE, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
         try:
             pids = []
 
@@ -154,19 +112,20 @@ class FabricNet(unittest.TestCase):
                 children = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
                 # Ranks have opened libfabric by now; the janitor never does.
                 pids[:] = [c for c in children if "libfabric" in pathlib.Path(f"/proc/{c}/maps").read_text()]
-                return len(pids) == 2
+                return len(pids) == ranks
 
             wait_for(started, "no ranks")
+            wait_for(under_way, "no packets")
             time.sleep(0.2)
-            os.kill(int(pids[1]), signal.SIGSTOP)
+            os.kill(int(pids[-1]), signal.SIGSTOP)
             time.sleep(2)
             self.assertIsNone(p.poll(), "ended while a rank was stopped")
-            os.kill(int(pids[1]), signal.SIGCONT)
+            os.kill(int(pids[-1]), signal.SIGCONT)
             out, err = p.communicate(timeout=100)
         finally:
             p.kill()
         self.assertEqual(p.returncode, 0, err)
-        self.check(json.loads(out), 16 << 20)
+        self.check(json.loads(out), most)
 
 
 unittest.main(argv=[sys.argv[0]], verbosity=1)

@@ -1,0 +1,324 @@
+/* Slow nodes and slow pairs of nodes: what their first ranks measure in one run, two at a time. */
+#include "collectives/outlier.h"
+#include "collectives/pairs.h"
+#include "collectives/world_private.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of single pairs in the facts: a job of 22 nodes in full. */
+#define SPEED_ROWS 64U
+
+/* More outliers than this are named by the first of them. */
+#define SPEED_SLOW 32U
+
+enum speed_metric { SPEED_LATENCY, SPEED_BANDWIDTH, SPEED_METRICS };
+
+struct speed_pair {
+    unsigned a, b;
+    double cost[SPEED_METRICS]; /* us; ns per byte: lower is better, 0 is not known */
+};
+
+/* A node (b is a) or a pair that is slow. */
+struct speed_slow {
+    unsigned a, b;
+    enum speed_metric metric;
+    double cost, median;
+};
+
+struct speed {
+    struct hub_member **nodes;
+    unsigned count;
+    struct speed_pair *pairs;
+    unsigned pairs_count;
+    double *best, *rest; /* room for values of nodes, of pairs */
+    struct shk_outlier of_pairs[SPEED_METRICS];
+    struct speed_slow slow[SPEED_SLOW];
+    unsigned slow_count;
+    struct shk_error why; /* not measured */
+};
+
+/* One part of what the ranks measured. */
+static void speed_take(struct speed *speed, const struct hub_group *group, unsigned part)
+{
+    unsigned round = 0;
+    unsigned i = 0;
+
+    speed->pairs_count = 0;
+    for (round = 0; round < shk_pairs_rounds(speed->count); round++) {
+        for (i = 0; i < speed->count; i++) {
+            unsigned peer = shk_pairs_partner(speed->count, round, i);
+            const struct shk_pairs_result *mine = shk_job_result(group->job, i);
+            const struct shk_pairs_result *other = shk_job_result(group->job, peer);
+            double slower = mine->round[part][round].bandwidth < other->round[part][round].bandwidth
+                                ? mine->round[part][round].bandwidth
+                                : other->round[part][round].bandwidth;
+
+            /* The rank that began the ping-pong has timed all of it. */
+            if (peer > i && mine->done && other->done) {
+                speed->pairs[speed->pairs_count++] = (struct speed_pair){
+                    .a = i,
+                    .b = peer,
+                    .cost = {mine->round[part][round].latency_us, slower > 0 ? 1 / slower : 0}};
+            }
+        }
+    }
+}
+
+static bool speed_node_slow(const struct speed *speed, enum speed_metric metric, unsigned node)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < speed->slow_count; i++) {
+        const struct speed_slow *slow = &speed->slow[i];
+
+        if (slow->a == slow->b && slow->a == node && slow->metric == metric) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void speed_add(struct speed *speed, enum speed_metric metric, unsigned a, unsigned b,
+                      double cost, double median)
+{
+    if (speed->slow_count < SPEED_SLOW) {
+        speed->slow[speed->slow_count++] =
+            (struct speed_slow){.a = a, .b = b, .metric = metric, .cost = cost, .median = median};
+    }
+}
+
+/* A node is as good as its best pair; a pair counts only where its ends are not slow by
+ * themselves. */
+static bool speed_judge(struct speed *speed, enum speed_metric metric)
+{
+    struct shk_outlier nodes;
+    unsigned i = 0;
+
+    memset(speed->best, 0, speed->count * sizeof(*speed->best));
+    for (i = 0; i < speed->pairs_count; i++) {
+        const struct speed_pair *pair = &speed->pairs[i];
+        double *two[2] = {&speed->best[pair->a], &speed->best[pair->b]};
+        unsigned k = 0;
+
+        for (k = 0; k < 2; k++) {
+            if (*two[k] <= 0 || (pair->cost[metric] > 0 && pair->cost[metric] < *two[k])) {
+                *two[k] = pair->cost[metric];
+            }
+        }
+    }
+    if (!shk_outlier_of(speed->best, speed->count, &nodes)) {
+        return false;
+    }
+    for (i = 0; i < speed->count; i++) {
+        if (nodes.limit > 0 && speed->best[i] > nodes.limit) {
+            speed_add(speed, metric, i, i, speed->best[i], nodes.median);
+        }
+    }
+    for (i = 0; i < speed->pairs_count; i++) {
+        const struct speed_pair *pair = &speed->pairs[i];
+        bool counts =
+            !speed_node_slow(speed, metric, pair->a) && !speed_node_slow(speed, metric, pair->b);
+
+        speed->rest[i] = counts ? pair->cost[metric] : 0;
+    }
+    if (!shk_outlier_of(speed->rest, speed->pairs_count, &speed->of_pairs[metric])) {
+        return false;
+    }
+    for (i = 0; i < speed->pairs_count; i++) {
+        const struct shk_outlier *o = &speed->of_pairs[metric];
+
+        if (o->limit > 0 && speed->rest[i] > o->limit) {
+            speed_add(speed, metric, speed->pairs[i].a, speed->pairs[i].b, speed->rest[i],
+                      o->median);
+        }
+    }
+    return true;
+}
+
+/* Keeps what was slow before as well: what passes by does not come every time. */
+static void speed_confirm(struct speed *speed, const struct speed_slow *before, unsigned count)
+{
+    unsigned kept = 0;
+    unsigned i = 0;
+    unsigned k = 0;
+
+    for (i = 0; i < speed->slow_count; i++) {
+        const struct speed_slow *slow = &speed->slow[i];
+
+        for (k = 0; k < count; k++) {
+            if (before[k].a == slow->a && before[k].b == slow->b &&
+                before[k].metric == slow->metric) {
+                speed->slow[kept++] = *slow;
+                break;
+            }
+        }
+    }
+    speed->slow_count = kept;
+}
+
+/* What is slow in every part of one run. */
+static bool speed_judge_all(struct speed *speed, const struct hub_group *group)
+{
+    struct speed_slow before[SPEED_SLOW];
+    unsigned count = 0;
+    unsigned part = 0;
+
+    for (part = 0; part < SHK_PAIRS_PARTS; part++) {
+        memcpy(before, speed->slow, sizeof(before));
+        count = speed->slow_count;
+        speed->slow_count = 0;
+        speed_take(speed, group, part);
+        if (!speed_judge(speed, SPEED_LATENCY) || !speed_judge(speed, SPEED_BANDWIDTH)) {
+            (void)shk_error_set(&speed->why, ENOMEM, "out of memory");
+            return false;
+        }
+        if (part > 0) {
+            speed_confirm(speed, before, count);
+        }
+    }
+    return true;
+}
+
+static bool speed_run(struct shk_world *world, struct speed *speed,
+                      const struct shk_transport *transport,
+                      const struct shk_collective_options *options)
+{
+    struct shk_collective_options how = *options;
+    struct hub_group *group = NULL;
+
+    how.pairs = true;
+    how.progress = NULL;
+    how.min_bytes = how.max_bytes = SHK_PAIRS_BYTES;
+    world_say(world, "speed of pairs of nodes");
+    group = hub_group_start(world, speed->nodes, speed->count, transport, &how, &speed->why);
+    if (group == NULL) {
+        return false;
+    }
+    hub_groups_finish(world, &group, 1);
+    if (group->result.outcome != SHK_CREW_OK) {
+        speed->why = group->result.reason;
+    } else {
+        (void)speed_judge_all(speed, group);
+    }
+    hub_group_free(group);
+    return speed->why.text[0] == '\0';
+}
+
+static bool speed_measure(struct shk_world *world, struct speed *speed,
+                          const struct shk_transport *transport,
+                          const struct shk_collective_options *options, uint64_t end_ns)
+{
+    struct speed_slow before[SPEED_SLOW];
+    unsigned count = 0;
+
+    if (!speed_run(world, speed, transport, options)) {
+        return false;
+    }
+    count = speed->slow_count;
+    memcpy(before, speed->slow, sizeof(before));
+    if (count == 0) {
+        return true;
+    }
+    if (shk_job_now_ns() + options->deadline_ms * 1000000ULL > end_ns) {
+        (void)shk_error_set(&speed->why, ETIMEDOUT,
+                            "no time was left to measure again what seemed slow");
+        return false;
+    }
+    if (!speed_run(world, speed, transport, options)) {
+        return false;
+    }
+    speed_confirm(speed, before, count);
+    return true;
+}
+
+static double speed_show(enum speed_metric metric, double cost)
+{
+    return metric == SPEED_BANDWIDTH && cost > 0 ? 1 / cost : cost;
+}
+
+static json_t *speed_spread(const struct speed *speed, enum speed_metric metric)
+{
+    const struct shk_outlier *o = &speed->of_pairs[metric];
+
+    /* To first order the spread of 1/x is that of x by the square of the median. */
+    return json_pack("{s:f, s:f}", "median", speed_show(metric, o->median), "mad",
+                     metric == SPEED_BANDWIDTH && o->median > 0 ? o->mad / (o->median * o->median)
+                                                                : o->mad);
+}
+
+static json_t *speed_rows(const struct speed *speed)
+{
+    json_t *rows = json_array();
+    unsigned i = 0;
+
+    for (i = 0; i < speed->pairs_count && i < SPEED_ROWS; i++) {
+        const struct speed_pair *pair = &speed->pairs[i];
+
+        (void)json_array_append_new(
+            rows, json_pack("{s:s, s:s, s:f, s:f}", "a", speed->nodes[pair->a]->host, "b",
+                            speed->nodes[pair->b]->host, "latency_us", pair->cost[SPEED_LATENCY],
+                            "bandwidth", speed_show(SPEED_BANDWIDTH, pair->cost[SPEED_BANDWIDTH])));
+    }
+    return rows;
+}
+
+static json_t *speed_json(const struct speed *speed, json_t *names)
+{
+    json_t *slow = json_array();
+    unsigned i = 0;
+
+    for (i = 0; i < speed->slow_count; i++) {
+        const struct speed_slow *s = &speed->slow[i];
+        const char *a = speed->nodes[s->a]->host;
+        json_t *nodes = json_pack("[s]", a);
+
+        (void)json_array_append_new(names, json_string(a));
+        if (s->a != s->b) {
+            (void)json_array_append_new(nodes, json_string(speed->nodes[s->b]->host));
+            (void)json_array_append_new(names, json_string(speed->nodes[s->b]->host));
+        }
+        (void)json_array_append_new(
+            slow,
+            json_pack("{s:o, s:s, s:f, s:f}", "nodes", nodes, "what",
+                      s->metric == SPEED_LATENCY ? "latency_us" : "bandwidth", "value",
+                      speed_show(s->metric, s->cost), "median", speed_show(s->metric, s->median)));
+    }
+    return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o}", "nodes", (int)speed->count, "pairs",
+                     (int)speed->pairs_count, "latency_us", speed_spread(speed, SPEED_LATENCY),
+                     "bandwidth", speed_spread(speed, SPEED_BANDWIDTH), "slow", slow, "rows",
+                     speed_rows(speed));
+}
+
+int hub_speed(struct shk_world *world, const struct shk_transport *transport,
+              const struct shk_collective_options *options, uint64_t end_ns,
+              struct hub_speed *found)
+{
+    size_t most = (world->nodes_count + 1) * SHK_PAIRS_ROUNDS;
+    struct speed speed = {
+        .nodes = calloc(world->nodes_count + 1, sizeof(*speed.nodes)),
+        .pairs = calloc(most, sizeof(*speed.pairs)),
+        .best = calloc(world->nodes_count + 1, sizeof(*speed.best)),
+        .rest = calloc(most, sizeof(*speed.rest)),
+    };
+    int rc = -1;
+
+    *found = (struct hub_speed){.nodes = json_array()};
+    if (speed.nodes != NULL && speed.pairs != NULL && speed.best != NULL && speed.rest != NULL &&
+        found->nodes != NULL) {
+        speed.count = hub_leaders(world, speed.nodes);
+        rc = 0;
+    }
+    if (rc == 0 && speed.count < SHK_OUTLIER_MIN) {
+        rc = 0; /* two nodes: neither is the odd one */
+    } else if (rc == 0 && speed_measure(world, &speed, transport, options, end_ns)) {
+        found->summary = speed_json(&speed, found->nodes);
+    } else if (rc == 0) {
+        found->why = speed.why;
+    }
+    free(speed.nodes);
+    free(speed.pairs);
+    free(speed.best);
+    free(speed.rest);
+    return rc;
+}
