@@ -1,61 +1,7 @@
-/* The job over its nodes: do the tasks find each other, are all of them there, and where. */
+/* The job over its nodes: are all tasks there, and where. */
 #include "checks/coded.h"
 
 #include <string.h>
-
-static void eval_pmix(const struct shk_check_context *ctx, struct shk_findings *findings)
-{
-    struct shk_row row = shk_row_start(&shk_check_job_pmix, "PMIx");
-    json_t *alone = shk_facts_get_object(ctx->facts, "job.alone");
-    const char *mpi = shk_facts_get_text(ctx->facts, "job.slurm.mpi_type");
-    const char *launcher = shk_member_text(alone, "launcher");
-    bool slurm = launcher && strcmp(launcher, "Slurm") == 0;
-    struct shk_fact fact;
-    enum shk_look look = shk_look(ctx->facts, "job.pmix.library", &fact);
-    row.fact = "job.pmix.library";
-    if (look == SHK_LOOK_PRESENT) {
-        const char *version = shk_facts_get_text(ctx->facts, "job.pmix.version");
-        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
-        shk_row_text(&row.observed, "%s", version ? version : "joined");
-    } else if (look == SHK_LOOK_FAILED) {
-        shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
-        row.diagnosis = strstr(fact.reason ? fact.reason : "", "not found")
-                            ? "pmix-plugin-missing"
-                            : "pmix-version-mismatch";
-        shk_row_text(&row.observed, "failed");
-        shk_row_text(&row.why, "%s", fact.reason ? fact.reason : "no reason was recorded");
-        shk_row_text(&row.fix, "install libpmix.so.2 of the launcher's version on every node");
-    } else if (alone) {
-        row.fact = "job.alone";
-        shk_row_verdict(&row, SHK_WARN, SHK_TESTED);
-        row.diagnosis = "pmi-flavour-mismatch";
-        shk_row_text(&row.observed, "%lld tasks of %s%s%s, no PMIx",
-                     shk_member_int(alone, "tasks", 0), launcher ? launcher : "a launcher",
-                     slurm && mpi ? " with --mpi=" : "", slurm && mpi ? mpi : "");
-        shk_row_text(&row.expected, "tasks that find each other");
-        shk_row_text(&row.why, "without PMIx the tasks cannot find each other: each node was "
-                               "tested on its own, and nothing between nodes");
-        shk_row_text(&row.fix, "%s",
-                     slurm ? "srun --mpi=pmix shakedown (srun --mpi=list shows what there is)"
-                           : "start with a launcher that offers PMIx: srun --mpi=pmix, prterun, "
-                             "mpirun of Open MPI");
-    } else {
-        return; /* one task */
-    }
-    shk_row_end(findings, &row);
-}
-
-const struct shk_check shk_check_job_pmix = {
-    .id = "job.pmix",
-    .family = "launcher",
-    .title = "The tasks of the launcher find each other",
-    .eval = eval_pmix,
-    .of_job = true,
-    .doc =
-        "Facts: job.pmix.library, job.pmix.version, job.alone, job.slurm.mpi_type.\nPMIx that is "
-        "offered and fails is FAIL. Several tasks without PMIx are WARN: each node is then "
-        "tested on its own.",
-};
 
 static void eval_missing(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
@@ -107,21 +53,39 @@ const struct shk_check shk_check_job_missing = {
            "not be probed is FAIL and named with its node.",
 };
 
-/* Ranks of one node of job.layout; the smallest and largest over the nodes. */
+static long long env_number(const struct shk_check_context *ctx, const char *name)
+{
+    const char *text = shk_env_get(ctx->facts, name);
+    return text ? strtoll(text, NULL, 10) : 0;
+}
+
 static void eval_spread(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_start(&shk_check_job_spread, "nodes in use");
     json_t *layout = shk_facts_get_array(ctx->facts, "job.layout");
+    json_t *missing = shk_facts_get_array(ctx->facts, "job.missing");
     long long used = (long long)json_array_size(layout);
-    const char *asked = shk_env_get(ctx->facts, "SLURM_JOB_NUM_NODES");
-    long long nodes = asked ? strtoll(asked, NULL, 10) : 0;
+    long long nodes = env_number(ctx, "SLURM_JOB_NUM_NODES");
+    long long step = env_number(ctx, "SLURM_STEP_NUM_NODES");
+    const char *launcher = shk_facts_get_text(ctx->facts, "job.launcher");
     row.fact = "job.layout";
     if (!layout) {
         return; /* not a job of several ranks */
     }
+    if (!nodes)
+        nodes = env_number(ctx, "SLURM_NNODES");
     shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
     shk_row_text(&row.observed, "%lld", used);
-    if (nodes > used) {
+    if (step > used && launcher && strcmp(launcher, "slurm") == 0 && !json_array_size(missing)) {
+        row.verdict = SHK_FAIL;
+        shk_row_text(&row.expected, "%lld, as srun placed them", step);
+        shk_row_text(&row.why,
+                     "srun started tasks on %lld nodes, and all came, but they report %lld "
+                     "different host name%s: nodes have the same name, and are told apart by "
+                     "nothing",
+                     step, used, used == 1 ? "" : "s");
+        shk_row_text(&row.fix, "srun -N%lld hostname; give each node a name of its own", step);
+    } else if (nodes > used) {
         row.verdict = SHK_WARN;
         shk_row_text(&row.expected, "%lld, as many as the job has", nodes);
         shk_row_text(&row.why,
@@ -139,9 +103,9 @@ const struct shk_check shk_check_job_spread = {
     .title = "Ranks run on every node of the allocation",
     .eval = eval_spread,
     .of_job = true,
-    .doc =
-        "Facts: job.layout, env.SLURM_JOB_NUM_NODES.\nFewer nodes with ranks than the job has is "
-        "WARN.",
+    .doc = "Facts: job.layout, job.missing, env.SLURM_JOB_NUM_NODES (or SLURM_NNODES), "
+           "env.SLURM_STEP_NUM_NODES.\nFewer nodes with ranks than the job has is WARN. Fewer host "
+           "names than the step has nodes, with no rank missing, is FAIL.",
 };
 
 /* Processors in "0-3,8". */
@@ -161,6 +125,20 @@ static long long cpu_count(const char *list)
     return count;
 }
 
+/* The largest count in "8(x2),4": what Slurm gave of a node; 0 when it says nothing. */
+static long long cpu_given(const char *list)
+{
+    long long most = 0;
+    while (list && *list) {
+        char *end;
+        long long count = strtoll(list, &end, 10);
+        most = count > most ? count : most;
+        list = strchr(end, ',');
+        list += list != NULL;
+    }
+    return most;
+}
+
 static void eval_slots(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_start(&shk_check_job_slots, "ranks per node");
@@ -176,7 +154,10 @@ static void eval_slots(const struct shk_check_context *ctx, struct shk_findings 
         where = ranks > most ? shk_member_text(item, "node") : where;
         most = ranks > most ? ranks : most;
     }
+    long long given = cpu_given(shk_env_get(ctx->facts, "SLURM_JOB_CPUS_PER_NODE"));
     json_array_foreach(numa, i, item) cpus += cpu_count(shk_member_text(item, "cpus"));
+    bool of_job = given > 0 && (!cpus || given < cpus);
+    cpus = of_job ? given : cpus;
     if (!layout) {
         return; /* not a job of several ranks */
     }
@@ -185,14 +166,16 @@ static void eval_slots(const struct shk_check_context *ctx, struct shk_findings 
         return;
     }
     shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-    shk_row_text(&row.observed, "%zu on %lld processors", most, cpus);
+    shk_row_text(&row.observed, "%zu on %lld processors%s", most, cpus,
+                 of_job ? " of the allocation" : "");
     if ((long long)most > cpus) {
         row.verdict = SHK_WARN;
         shk_row_text(&row.expected, "at most one rank for each processor");
         shk_row_text(&row.why,
-                     "%s has more ranks than processors: they take turns, and every "
+                     "%s has more ranks than %s: they take turns, and every "
                      "collective waits for the one that does not run",
-                     where ? where : "a node");
+                     where ? where : "a node",
+                     of_job ? "slots, the processors that Slurm gave the job there" : "processors");
         shk_row_text(&row.fix, "srun without --overcommit, mpirun without --oversubscribe, "
                                "or fewer --ntasks-per-node");
     }
@@ -205,5 +188,7 @@ const struct shk_check shk_check_job_slots = {
     .title = "No node has more ranks than processors",
     .eval = eval_slots,
     .of_job = true,
-    .doc = "Facts: job.layout, host.numa of rank 0's node.\nMore ranks than processors is WARN.",
+    .doc =
+        "Facts: job.layout, host.numa of rank 0's node, env.SLURM_JOB_CPUS_PER_NODE.\nMore ranks "
+        "than processors, of the node or of the allocation, is WARN.",
 };

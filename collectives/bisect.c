@@ -182,24 +182,47 @@ static int bisect_joint(struct bisect *b, struct bisect_range whole,
     memmove(set + left, set + whole.count / 2, right * sizeof(*set));
     bisect_keep(result, SHK_BISECT_GROUP, set, left + right);
     if (b->rc == 0) {
-        bisect_replace(b, result, joint);
+        bool again = bisect_fails(b, set, left + right);
+
+        if (b->rc == 0 && again) {
+            bisect_replace(b, result, joint);
+        } else if (b->rc == 0) {
+            result->kind = SHK_BISECT_CHANCE;
+        }
     }
     free(set);
     free(joint);
     return 0;
 }
 
-/* Singles that are left fail alone. */
-static void bisect_alone(const struct bisect *b, const struct bisect_range *sets, unsigned count,
-                         struct shk_bisect_result *result)
+/* Singles that are left fail alone, if they do so again. */
+static int bisect_alone(struct bisect *b, const struct bisect_range *sets, unsigned count,
+                        struct shk_bisect_result *result)
 {
+    struct shk_bisect_trial *trials = calloc(count, sizeof(*trials));
     unsigned i = 0;
 
-    result->count = 0;
-    for (i = 0; i < count; i++) {
-        result->nodes[result->count++] = b->order[sets[i].first];
+    if (trials == NULL) {
+        return -ENOMEM;
     }
-    result->kind = count == b->all ? SHK_BISECT_ALL : SHK_BISECT_ALONE;
+    for (i = 0; i < count; i++) {
+        trials[i] =
+            (struct shk_bisect_trial){.nodes = &b->order[sets[i].first], .count = sets[i].count};
+    }
+    b->rc = b->run(b->arg, trials, count);
+    if (b->rc == 0) {
+        result->count = 0;
+        for (i = 0; i < count; i++) {
+            if (trials[i].failed) {
+                result->nodes[result->count++] = trials[i].nodes[0];
+            }
+        }
+        result->kind = result->count == 0        ? SHK_BISECT_CHANCE
+                       : result->count == b->all ? SHK_BISECT_ALL
+                                                 : SHK_BISECT_ALONE;
+    }
+    free(trials);
+    return 0;
 }
 
 static bool bisect_divisible(const struct bisect_range *sets, unsigned count)
@@ -227,7 +250,7 @@ static int bisect_search(struct bisect *b, struct bisect_range *sets,
         }
     }
     if (rc == 0 && b->rc == 0 && count > 0) {
-        bisect_alone(b, sets, count, result);
+        rc = bisect_alone(b, sets, count, result);
     } else if (rc == 0 && b->rc == 0) {
         rc = bisect_joint(b, whole, result);
     }

@@ -3,7 +3,8 @@
  * Halves that fail are halved again, all at once, until single nodes are left. When a set fails and
  * neither of its halves does, the fault needs both: each half is then made as small as the failure
  * allows while the other stays, and each member of what is left is replaced by a node from outside,
- * which tells the node that matters from its company. Nothing here runs anything. */
+ * which tells the node that matters from its company. What is found is tried once more. Nothing here
+ * runs anything. */
 #ifndef SHK_COLLECTIVES_BISECT_H
 #define SHK_COLLECTIVES_BISECT_H
 
@@ -29,6 +30,7 @@ enum shk_bisect_kind {
     SHK_BISECT_GROUP,  /* `nodes`: more than two, only together */
     SHK_BISECT_NUMBER, /* any `count` nodes fail, whichever */
     SHK_BISECT_ALL,    /* every node fails alone */
+    SHK_BISECT_CHANCE, /* what was found passed when tried once more: it fails now and then */
     SHK_BISECT_ENDED,  /* the search was ended; `nodes`: the smallest set known to fail */
 };
 

@@ -468,8 +468,7 @@ static int run_look_closer(struct shk_world *world, const struct hub_group *grou
         if (strcmp(status, "ok") == 0) {
             rc = hub_speed_facts(world, transport, options, facts);
         } else if (group->result.rank < 0) {
-            rc = hub_search(world, transport, options, group->result.moving, run_bytes(group),
-                            facts);
+            rc = hub_search(world, transport, options, &group->result, run_bytes(group), facts);
         }
     }
     free(key);

@@ -30,6 +30,7 @@ struct search {
     const struct shk_transport *transport;
     struct shk_collective_options options; /* of one all-reduce over a part of the nodes */
     uint64_t end_ns;
+    bool hang;     /* the all-reduce that failed had to be ended */
     json_t *tried; /* [{nodes, first, last, ranks, ok, ms, reason}] */
     unsigned trials;
 };
@@ -104,6 +105,43 @@ static void search_note(struct search *search, const struct shk_bisect_trial *tr
                   group->result.reason.text));
 }
 
+static void search_run(struct search *search, struct shk_bisect_trial *trials, unsigned count,
+                       struct hub_group **groups)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < count; i++) {
+        groups[i] = search_start(search, &trials[i]);
+    }
+    hub_groups_finish(search->world, groups, count);
+    for (i = 0; i < count; i++) {
+        trials[i].failed =
+            groups[i] != NULL && hub_group_failed(groups[i], search->transport, &search->options);
+        if (groups[i] != NULL) {
+            search_note(search, &trials[i], groups[i]);
+        }
+    }
+}
+
+/* Looking for an error, no end in time means little: that trial again, by itself, with more time.
+ */
+static void search_again(struct search *search, struct shk_bisect_trial *trial,
+                         struct hub_group **group)
+{
+    unsigned deadline_ms = search->options.deadline_ms;
+    bool late = *group != NULL && (*group)->result.outcome == SHK_CREW_TIMEOUT;
+
+    hub_group_free(*group);
+    *group = NULL;
+    if (!search->hang && trial->failed && late) {
+        search->options.deadline_ms = 2 * deadline_ms;
+        search_run(search, trial, 1, group);
+        search->options.deadline_ms = deadline_ms;
+        hub_group_free(*group);
+        *group = NULL;
+    }
+}
+
 static int search_try(void *arg, struct shk_bisect_trial *trials, unsigned count)
 {
     struct search *search = arg;
@@ -119,17 +157,9 @@ static int search_try(void *arg, struct shk_bisect_trial *trials, unsigned count
     }
     world_say(search->world, "parts of the nodes, %u at once, of %u nodes and more", count,
               trials[0].count);
+    search_run(search, trials, count, groups);
     for (i = 0; i < count; i++) {
-        groups[i] = search_start(search, &trials[i]);
-    }
-    hub_groups_finish(search->world, groups, count);
-    for (i = 0; i < count; i++) {
-        trials[i].failed =
-            groups[i] != NULL && hub_group_failed(groups[i], search->transport, &search->options);
-        if (groups[i] != NULL) {
-            search_note(search, &trials[i], groups[i]);
-        }
-        hub_group_free(groups[i]);
+        search_again(search, &trials[i], &groups[i]);
     }
     free(groups);
     return 0;
@@ -182,6 +212,9 @@ static void search_say(struct shk_strbuf *sb, const struct shk_bisect_result *re
     case SHK_BISECT_NUMBER:
         shk_strbuf_printf(sb, "any %u nodes fail together, fewer do not: no node stands out",
                           result->count);
+        break;
+    case SHK_BISECT_CHANCE:
+        shk_strbuf_puts(sb, "what failed passed when tried once more: it fails now and then");
         break;
     case SHK_BISECT_ENDED:
         shk_strbuf_puts(sb, "the time was used up at a set that fails: ");
@@ -305,8 +338,8 @@ static int search_finish(struct search *search, struct shk_facts *facts, struct 
 }
 
 int hub_search(struct shk_world *world, const struct shk_transport *transport,
-               const struct shk_collective_options *options, bool slow, uint64_t bytes,
-               struct shk_facts *facts)
+               const struct shk_collective_options *options, const struct shk_crew_result *result,
+               uint64_t bytes, struct shk_facts *facts)
 {
     unsigned budget_ms = options->deadline_ms != 0 ? options->deadline_ms : SEARCH_MS;
     struct search search = {
@@ -320,12 +353,14 @@ int hub_search(struct shk_world *world, const struct shk_transport *transport,
     json_t *names = NULL;
     int rc = search.tried != NULL ? 0 : -ENOMEM;
 
+    search.hang = result->outcome == SHK_CREW_TIMEOUT;
     search.options.progress = NULL;
     search.options.min_bytes = search.options.max_bytes = (size_t)search_bytes(bytes);
     search.options.deadline_ms = search_share(budget_ms, SEARCH_PART_MS);
     rc = rc == 0 ? search_pairs(&search, budget_ms, facts, &sb, &names) : rc;
     if (rc == 0 && names == NULL) {
-        rc = slow ? search_slow(&search, facts, &sb, &names) : search_parts(&search, &sb, &names);
+        rc = result->moving ? search_slow(&search, facts, &sb, &names)
+                            : search_parts(&search, &sb, &names);
     }
     rc = rc == 0 ? search_finish(&search, facts, &sb, names) : rc;
     json_decref(names);

@@ -443,7 +443,12 @@ int shk_world_facts(const struct shk_world *world, struct shk_facts *facts)
         return rc;
     }
     if (rc == 0 && pmix->status != SHK_PMIX_OK) {
-        return shk_facts_failed(facts, "job.pmix.library", source, "%s", pmix->reason.text);
+        if (pmix->version[0] != '\0') { /* that was loaded and failed */
+            rc = shk_facts_text(facts, "job.pmix.version", pmix->version, source);
+        }
+        return rc != 0
+                   ? rc
+                   : shk_facts_failed(facts, "job.pmix.library", source, "%s", pmix->reason.text);
     }
     rc = rc != 0 ? rc : shk_facts_text(facts, "job.pmix.library", pmix->library, source);
     rc = rc != 0 ? rc : shk_facts_text(facts, "job.pmix.version", pmix->version, source);

@@ -221,11 +221,11 @@ bool hub_group_failed(struct hub_group *group, const struct shk_transport *trans
 
 /* hub_search.c: the node or pair at fault, when an all-reduce over all ranks failed and names none.
  * Adds to collective.<t>.*: pairs, search, and where it succeeds nodes; the reason says what was
- * tried. `slow`: it was getting on when its time was over, so slow nodes are looked for and not
- * such that fail. `bytes`: size of the message that it failed with, 0 not known. -ENOMEM. */
+ * tried. After one that was getting on when its time was over slow nodes are looked for, not such
+ * that fail. `bytes`: size of the message that it failed with, 0 not known. -ENOMEM. */
 int hub_search(struct shk_world *world, const struct shk_transport *transport,
-               const struct shk_collective_options *options, bool slow, uint64_t bytes,
-               struct shk_facts *facts) SHK_MUST_CHECK;
+               const struct shk_collective_options *options, const struct shk_crew_result *result,
+               uint64_t bytes, struct shk_facts *facts) SHK_MUST_CHECK;
 
 /* Slow nodes and pairs after an all-reduce that passed: collective.<t>.pair_speed. -ENOMEM. */
 int hub_speed_facts(struct shk_world *world, const struct shk_transport *transport,

@@ -195,8 +195,8 @@ class Cluster(unittest.TestCase):
 
     def test_fabric_cut_in_mid_run(self):
         with self.relayed(3, delay=0.001, loss=0) as relay:
-            self.start("--timeout", "12", sizes="4:64M", wrap="export FI_TCP_IFACE=hsn0")
-            self.wait_for("fabric: allreduce 64 B")
+            self.start("--timeout", "16", sizes="4:64M", wrap="export FI_TCP_IFACE=hsn0")
+            self.wait_for("fabric: warmup")
             relay.loss = 1
             report = self.finish(1)
         row = self.row(report, "all-reduce (fabric)", "fail")
@@ -219,7 +219,6 @@ class Cluster(unittest.TestCase):
         self.assertIn("slurmstepd", self.name_of(stepd))
         os.kill(stepd, signal.SIGKILL)
         report = self.finish(None)
-        self.assertNotEqual(self.process.returncode, 0)
         self.assertIn("6 ranks over tcp", self.row(report, "all-reduce (fabric)", "pass")["observed"])
 
     def test_wrong_interface_on_one_host(self):

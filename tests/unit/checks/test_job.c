@@ -119,3 +119,126 @@ Test(job, clocks_of_two_kinds)
     cr_assert_eq(warns, 1);
     shk_findings_destroy(list);
 }
+
+struct job_case {
+    const char *what, *facts, *id, *setting;
+    enum shk_verdict verdict;
+    const char *diagnosis; /* NULL: none */
+    const char *says, *fix;
+};
+
+#define ALONE(launcher) "'job.alone': {'launcher': '" launcher "', 'tasks': 4, 'local': 2}"
+#define OFFER(version)                                                                             \
+    "'job.pmix': {'namespace': 'n', 'rank': '0', 'version': '" version "', 'servers': []}"
+#define BROKEN(reason)                                                                             \
+    "'job.pmix.library': {'state': 'failed', 'source': 'PMIx', 'reason': '" reason "'}"
+#define TWO_NODES "'job.layout': [{'node': 'a', 'ranks': [0, 1]}, {'node': 'b', 'ranks': [2, 3]}]"
+#define ONE_NAME  "'job.layout': [{'node': 'a', 'ranks': [0, 1, 2, 3]}]"
+
+static const struct job_case job_cases[] = {
+    {"plain srun", ALONE("Slurm"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
+     "--mpi=none", "srun --mpi=list"},
+    {"pmi2", ALONE("Slurm") ", 'job.slurm.mpi_type': 'pmi2'", "job.pmix", "PMIx", SHK_WARN,
+     "pmi-flavour-mismatch", "PMI-2", "srun --mpi=pmix"},
+    {"pmi2 behind a wrapper", ALONE("Slurm") ", 'env.PMI_FD': '11'", "job.pmix", "PMIx", SHK_WARN,
+     "pmi-flavour-mismatch", "--mpi=pmi2", "srun --mpi=pmix"},
+    {"openmpi", ALONE("Slurm") ", 'job.slurm.mpi_type': 'openmpi'", "job.pmix", "PMIx", SHK_WARN,
+     "pmi-flavour-mismatch", "--mpi=openmpi", "srun --mpi=pmix"},
+    {"a flavour of tomorrow", ALONE("Slurm") ", 'job.slurm.mpi_type': 'pmi9'", "job.pmix", "PMIx",
+     SHK_WARN, "pmi-flavour-mismatch", "--mpi=pmi9", "srun --mpi=pmix"},
+    {"variables lost", ALONE("Slurm") ", 'job.slurm.mpi_type': 'pmix_v4'", "job.pmix", "PMIx",
+     SHK_WARN, "pmix-variables-lost", "PMIX_NAMESPACE", "--cleanenv"},
+    {"mpiexec of MPICH", ALONE("PMI"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
+     "MPICH", "prterun"},
+    {"mpirun without PMIx", ALONE("Open MPI"), "job.pmix", "PMIx", SHK_WARN, "pmix-variables-lost",
+     "variables of Open MPI", "PMIX_*"},
+    {"no library", OFFER("5.0.1") "," BROKEN("libpmix.so.2: not found in the cache"), "job.pmix",
+     "PMIx", SHK_FAIL, "pmix-library-missing", "offers PMIx 5.0.1", "install libpmix"},
+    {"other generation",
+     OFFER("5.0.1") ", 'job.pmix.version': 'OpenPMIx 3.2.3 (x)'," BROKEN("PMIx_Init: no"),
+     "job.pmix", "PMIx", SHK_FAIL, "pmix-version-mismatch", "server 5.0.1, library OpenPMIx 3.2.3",
+     "pmix_vN"},
+    {"same generation",
+     OFFER("4.2.2rc2") ", 'job.pmix.version': 'OpenPMIx 4.2.6'," BROKEN("PMIx_Init: no"),
+     "job.pmix", "PMIx", SHK_FAIL, NULL, "PMIx_Init: no", "PMIX_SERVER_TMPDIR"},
+    {"joined", "'job.pmix.library': '/l', 'job.pmix.version': '4.2'", "job.pmix", "PMIx", SHK_PASS,
+     NULL, "4.2", NULL},
+    {"nodes with one name",
+     ONE_NAME ", 'job.launcher': 'slurm', 'job.missing': [], 'env.SLURM_STEP_NUM_NODES': '2'",
+     "job.spread", "nodes in use", SHK_FAIL, NULL, "same name", "hostname"},
+    {"a rank is missing: that says it all",
+     ONE_NAME ", 'job.launcher': 'slurm', 'env.SLURM_STEP_NUM_NODES': '2', 'job.missing': "
+              "[{'rank': 4, 'host': 'b', 'why': 'it never came'}]",
+     "job.spread", "nodes in use", SHK_PASS, NULL, "1", NULL},
+    {"mpirun places as it likes",
+     ONE_NAME ", 'job.launcher': 'ompi', 'job.missing': [], 'env.SLURM_STEP_NUM_NODES': '2'",
+     "job.spread", "nodes in use", SHK_PASS, NULL, "1", NULL},
+    {"fewer nodes than asked for", TWO_NODES ", 'env.SLURM_NNODES': '3'", "job.spread",
+     "nodes in use", SHK_WARN, NULL, "2 of the 3 nodes", "srun -N3"},
+    {"all nodes", TWO_NODES ", 'env.SLURM_NNODES': '2', 'env.SLURM_STEP_NUM_NODES': '2'",
+     "job.spread", "nodes in use", SHK_PASS, NULL, "2", NULL},
+    {"more ranks than slots", TWO_NODES ", 'env.SLURM_JOB_CPUS_PER_NODE': '1(x2)'", "job.slots",
+     "ranks per node", SHK_WARN, NULL, "2 on 1 processors of the allocation", "--overcommit"},
+    {"slots of the roomiest node", TWO_NODES ", 'env.SLURM_JOB_CPUS_PER_NODE': '1,2'", "job.slots",
+     "ranks per node", SHK_PASS, NULL, "2 on 2 processors", NULL},
+};
+
+Test(job, launcher)
+{
+    for (size_t i = 0; i < sizeof job_cases / sizeof *job_cases; i++) {
+        const struct job_case *c = &job_cases[i];
+        struct shk_findings *list = support_run(support_config(), "single-node", c->facts);
+        const struct shk_finding *row = support_find(list, c->id, c->setting);
+        cr_assert_not_null(row, "%s", c->what);
+        char *text = support_text(row);
+        cr_assert_eq(row->verdict, c->verdict, "%s: %s", c->what, text);
+        cr_assert(!row->diagnosis == !c->diagnosis &&
+                      (!c->diagnosis || strcmp(row->diagnosis, c->diagnosis) == 0),
+                  "%s: %s", c->what, text);
+        cr_assert(strstr(text, c->says) != NULL, "%s: %s", c->what, text);
+        cr_assert(!c->fix || (row->fix && strstr(row->fix, c->fix)), "%s: %s", c->what, text);
+        free(text);
+        shk_findings_destroy(list);
+    }
+}
+
+#define SPEED(slow)                                                                                \
+    "'collective.fabric.pair_speed': {'nodes': 3, 'pairs': 3, 'latency_us': {'median': 2, 'mad': " \
+    "0}, 'bandwidth': {'median': 20, 'mad': 1}, 'rows': [], 'slow': [" slow "]}"
+
+Test(job, speed_between_nodes)
+{
+    static const struct clock_case cases[] = {
+        {"alike", SPEED(""), SHK_PASS, "3 pairs of 3 nodes: median 2.0 us, 20.00 GB/s", {NULL}},
+        {"a node",
+         SPEED("{'nodes': ['c'], 'what': 'latency_us', 'value': 9.5, 'median': 2}"),
+         SHK_WARN,
+         "c: latency 9.5 us (median 2.0)",
+         {"c"}},
+        {"a pair, and a node that is named once",
+         SPEED("{'nodes': ['a', 'b'], 'what': 'bandwidth', 'value': 3, 'median': 20}, {'nodes': "
+               "['b'], 'what': 'latency_us', 'value': 9, 'median': 2}"),
+         SHK_WARN,
+         "a with b: 3.00 GB/s (median 20.00)",
+         {"a", "b"}},
+        {"not measured",
+         "'collective.fabric.pair_speed': {'state': 'failed', 'source': 'x', 'reason': 'no time'}",
+         SHK_UNKNOWN,
+         "no time",
+         {NULL}},
+        {"nonsense", "'collective.fabric.pair_speed': 7", SHK_UNKNOWN, "no pair", {NULL}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct clock_case *c = &cases[i];
+        struct shk_findings *list = support_run(support_config(), "single-node", c->rows);
+        const struct shk_finding *row =
+            support_find(list, "collective.pair_speed", "speed between nodes (fabric)");
+        cr_assert_not_null(row, "%s", c->what);
+        char *text = support_text(row);
+        cr_assert_eq(row->verdict, c->verdict, "%s: %s", c->what, text);
+        cr_assert(strstr(text, c->says) != NULL, "%s: %s", c->what, text);
+        check_nodes(c->what, row, c->nodes);
+        free(text);
+        shk_findings_destroy(list);
+    }
+}

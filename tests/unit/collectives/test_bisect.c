@@ -130,6 +130,35 @@ Test(bisect, faults)
     }
 }
 
+/* Nodes whose failure does not come twice are not named. */
+static unsigned calls_of_5;
+static bool node_5_at_first(const unsigned *set, unsigned count)
+{
+    return has(set, count, 5) && ++calls_of_5 < 6;
+}
+static unsigned calls_together;
+static bool together_at_first(const unsigned *set, unsigned count)
+{
+    return has(set, count, 1) && has(set, count, 2) && ++calls_together < 4;
+}
+
+Test(bisect, chance)
+{
+    static const struct fault chances[] = {
+        {"alone", 12, node_5_at_first, SHK_BISECT_CHANCE, 0, {0}},
+        {"together", 4, together_at_first, SHK_BISECT_CHANCE, 2, {0}},
+    };
+    for (size_t f = 0; f < sizeof chances / sizeof *chances; f++) {
+        struct run run = {.fault = &chances[f], .limit = 60};
+        struct shk_bisect_result result;
+
+        cr_assert_eq(shk_bisect(run.fault->nodes, run_trials, &run, &result), 0);
+        cr_assert_eq(result.kind, SHK_BISECT_CHANCE, "%s: kind %d", run.fault->what, result.kind);
+        cr_assert_eq(result.count, run.fault->count, "%s: %u", run.fault->what, result.count);
+        free(result.nodes);
+    }
+}
+
 /* Wherever the time runs out, the result is a set that is known to fail. */
 Test(bisect, out_of_time)
 {
