@@ -3,8 +3,8 @@
  * Halves that fail are halved again, all at once, until single nodes are left. When a set fails and
  * neither of its halves does, the fault needs both: each half is then made as small as the failure
  * allows while the other stays, and each member of what is left is replaced by a node from outside,
- * which tells the node that matters from its company. What is found is tried once more. Nothing here
- * runs anything. */
+ * which tells the node that matters from its company. What is found is tried once more. Nothing
+ * here runs anything. */
 #ifndef SHK_COLLECTIVES_BISECT_H
 #define SHK_COLLECTIVES_BISECT_H
 
