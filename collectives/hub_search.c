@@ -3,6 +3,7 @@
 #include "collectives/bisect.h"
 #include "collectives/world_private.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +31,10 @@ struct search {
     const struct shk_transport *transport;
     struct shk_collective_options options; /* of one all-reduce over a part of the nodes */
     uint64_t end_ns;
-    bool hang;     /* the all-reduce that failed had to be ended */
-    json_t *tried; /* [{nodes, first, last, ranks, ok, ms, reason}] */
+    bool hang;         /* the all-reduce that failed had to be ended */
+    unsigned *node_of; /* by rank */
+    bool *in;          /* by node: takes part in the trial */
+    json_t *tried;     /* [{nodes, first, last, ranks, ok, ms, reason}] */
     unsigned trials;
 };
 
@@ -68,13 +71,15 @@ static struct hub_group *search_start(struct search *search, const struct shk_bi
     unsigned rank = 0;
     unsigned i = 0;
 
+    memset(search->in, 0, world->nodes_count * sizeof(*search->in));
+    for (i = 0; i < trial->count; i++) {
+        search->in[trial->nodes[i]] = true;
+    }
     for (rank = 0; members != NULL && rank < world->size; rank++) {
-        bool in = false;
+        unsigned node = search->node_of[rank];
 
-        for (i = 0; i < trial->count && !in; i++) {
-            in = strcmp(world->members[rank].host, world->nodes[trial->nodes[i]].name) == 0;
-        }
-        if (in && world->members[rank].state == MEMBER_IDLE) {
+        if (node < world->nodes_count && search->in[node] &&
+            world->members[rank].state == MEMBER_IDLE) {
             members[count++] = &world->members[rank];
         }
     }
@@ -310,6 +315,27 @@ static int search_pairs(struct search *search, unsigned budget_ms, struct shk_fa
     return rc;
 }
 
+/* Which node each rank is on. */
+static int search_index(struct search *search)
+{
+    struct shk_world *world = search->world;
+    json_t *known = json_object();
+    size_t i = 0;
+
+    search->node_of = calloc(world->size, sizeof(*search->node_of));
+    search->in = calloc(world->nodes_count, sizeof(*search->in));
+    for (i = 0; i < world->nodes_count; i++) {
+        (void)json_object_set_new(known, world->nodes[i].name, json_integer((json_int_t)i));
+    }
+    for (i = 0; search->node_of != NULL && i < world->size; i++) {
+        const json_t *node = json_object_get(known, world->members[i].host);
+
+        search->node_of[i] = node != NULL ? (unsigned)json_integer_value(node) : UINT_MAX;
+    }
+    json_decref(known);
+    return known != NULL && search->node_of != NULL && search->in != NULL ? 0 : -ENOMEM;
+}
+
 static uint64_t search_bytes(uint64_t bytes)
 {
     bytes = bytes < SEARCH_MIN_BYTES ? SEARCH_MIN_BYTES : bytes;
@@ -351,7 +377,7 @@ int hub_search(struct shk_world *world, const struct shk_transport *transport,
     };
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     json_t *names = NULL;
-    int rc = search.tried != NULL ? 0 : -ENOMEM;
+    int rc = search.tried != NULL ? search_index(&search) : -ENOMEM;
 
     search.hang = result->outcome == SHK_CREW_TIMEOUT;
     search.options.progress = NULL;
@@ -365,6 +391,8 @@ int hub_search(struct shk_world *world, const struct shk_transport *transport,
     rc = rc == 0 ? search_finish(&search, facts, &sb, names) : rc;
     json_decref(names);
     json_decref(search.tried);
+    free(search.node_of);
+    free(search.in);
     shk_strbuf_free(&sb);
     return rc;
 }
