@@ -50,9 +50,9 @@ static int output_close(int fd, int rc)
     return close(fd) != 0 && !rc ? -errno : rc;
 }
 
-static int output_in_place(const struct shk_output *out, const char *path)
+static int output_in_place(const struct shk_output *out, const char *path, bool link)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | (link ? 0 : O_NOFOLLOW), 0666);
     return fd < 0 ? -errno : output_close(fd, output_write(fd, out->text, out->len));
 }
 
@@ -71,7 +71,7 @@ static int output_replace(const struct shk_output *out, const char *path, const 
     int fd = temp ? mkostemp(temp, O_CLOEXEC) : -1, rc = 0;
     if (fd < 0) {
         free(temp);
-        return output_in_place(out, path);
+        return output_in_place(out, path, false);
     }
     if (fchmod(fd, output_mode(old)) != 0)
         rc = -errno;
@@ -94,7 +94,11 @@ static int output_file(const struct shk_output *out, const char *path)
         return -errno;
     if (!exists || (S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid()))
         return output_replace(out, path, exists ? &st : NULL);
-    return output_in_place(out, path); /* a link, a device, somebody else's file */
+    /* a link, a device, somebody else's file */
+    bool link = S_ISLNK(st.st_mode);
+    if (link && geteuid() == 0 && st.st_uid != 0)
+        return -EPERM; /* a user's link in /tmp would choose the file that root overwrites */
+    return output_in_place(out, path, link);
 }
 
 /* A reader that has seen enough (`shakedown | head`) is no trouble of ours, and no news: what the

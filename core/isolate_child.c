@@ -105,6 +105,8 @@ void shk_isolate_child_main(const struct shk_isolate_job *job, struct isolate_cr
     memcpy(head.error, err.text, sizeof head.error);
     child_write(result_fd, &head, sizeof head);
     child_write(result_fd, text, head.json_len);
+    free(text); /* for valgrind: a lost block in a child is a probe's */
+    json_decref(result);
     _exit(0);
 }
 

@@ -2,7 +2,7 @@
 import shutil
 import subprocess
 
-from support import BASE_ENV, BINARY, Case, main
+from support import BASE_ENV, BINARY, SOURCE, Case, main
 
 
 class Install(Case):
@@ -35,6 +35,23 @@ class Install(Case):
             p = subprocess.run(["pkg-config", "--modversion", "shakedown"], capture_output=True, text=True,
                                env={**BASE_ENV, "PKG_CONFIG_PATH": str(root / "share/pkgconfig")}, timeout=60)
             self.assertEqual(p.stdout.strip(), number, p.stderr)
+
+    def test_hardening(self):
+        if not shutil.which("readelf"):
+            self.skipTest("no readelf")
+        tool = SOURCE / "tests/tools/hardened"
+        p = subprocess.run([tool, BINARY], capture_output=True, text=True, timeout=60)
+        self.assertEqual((p.returncode, p.stdout), (0, ""), p.stderr)
+        # and the tool can tell: the same file without what it looks for
+        d = self.scratch()
+        (d / "plain.c").write_text("int main(void) { return 0; }\n")
+        subprocess.run(["cc", "-no-pie", "-fno-stack-protector", "-Wl,-z,lazy,-z,norelro,-z,execstack", "-Wl,-rpath,/tmp",
+                        "-o", d / "plain", d / "plain.c"], check=True, timeout=60)
+        p = subprocess.run([tool, d / "plain"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(p.returncode, 1)
+        for lack in ("not position-independent", "no full RELRO", "no RELRO", "the stack can be executed", "search path",
+                     "no stack protector", "not fortified"):
+            self.assertIn(lack, p.stdout)
 
 
 main()
