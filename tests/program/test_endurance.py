@@ -1,6 +1,6 @@
 """Run after run leaves nothing behind, and two runs at once do not disturb each other. SHAKEDOWN_ROUNDS=1000 for the
 long form."""
-import glob, os, pathlib, statistics, subprocess, tempfile, time
+import glob, os, pathlib, statistics, subprocess, time
 from support import BASE_ENV, BINARY, Case, count, left_behind, main, own_shm, run
 
 ROUNDS = int(os.environ.get("SHAKEDOWN_ROUNDS", "8"))
@@ -24,14 +24,13 @@ def sysv_segments():
 
 class Endurance(Case):
     def traces(self):
-        return {"shm": own_shm(), "tmp": {n for n in os.listdir(tempfile.gettempdir()) if "shakedown" in n or "shk" in n},
-                "sysv": sysv_segments()}
+        return {"shm": own_shm(), "tmp": set(os.listdir(self.tmp)), "sysv": sysv_segments()}
 
     def one_round(self):
         """Peak of resident memory in KiB, and of open descriptors as far as a look now and then shows it."""
         p = subprocess.Popen([str(BINARY), "--sizes", "4:64K", "--format", "json", "-o", os.devnull + "/none"],
-                             env=BASE_ENV, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL)
+                             env={**BASE_ENV, "TMPDIR": str(self.tmp)}, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         descriptors = 0
         while True:
             pid, status, usage = os.wait4(p.pid, os.WNOHANG)
@@ -48,6 +47,7 @@ class Endurance(Case):
 
     def test_nothing_is_left_behind(self):
         running = set(own_processes())
+        self.tmp = self.scratch()  # nobody else's temporary files
         before, peaks = self.traces(), []
         for i in range(1, ROUNDS + 1):
             peaks.append(self.one_round())
