@@ -392,5 +392,9 @@ int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned l
         return shk_error_set(err, rc < 0 ? -rc : EPIPE,
                              "rank %u: rank 0 is gone or cannot be reached any more", rank);
     }
+    if (agent.code < 0) {
+        return shk_error_set(err, EPROTO, "rank %u: rank 0 said goodbye with code %d", rank,
+                             agent.code);
+    }
     return agent.code;
 }
