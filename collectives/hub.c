@@ -19,8 +19,9 @@
 #define HUB_HELLO_MAX ((size_t)4096)
 
 /* Connections that have not introduced themselves yet: more than this wait in the kernel's queue,
- * and those that say nothing for WORLD_SILENT_NS are closed. */
+ * and those that say nothing for as long as a starved machine may take to do so are closed. */
 #define HUB_STRANGERS_MAX ((size_t)1024)
+#define HUB_STRANGER_NS   30000000000ULL
 
 /* When no more files can be opened, until the next look. */
 #define HUB_CROWDED_NS 100000000ULL
@@ -217,7 +218,7 @@ static void hub_strangers(struct shk_world *world)
             if (!known) {
                 shk_link_close(link);
             }
-        } else if (link->fd >= 0 && shk_job_now_ns() - link->heard_ns < WORLD_SILENT_NS) {
+        } else if (link->fd >= 0 && shk_job_now_ns() - link->heard_ns < HUB_STRANGER_NS) {
             world->strangers[kept++] = *link;
         } else {
             shk_link_close(link);
