@@ -114,7 +114,7 @@ static void expect_ok(const struct shk_facts *facts, unsigned ranks, const char 
     cr_expect_eq(json_array_size(places), ranks);
     json_array_foreach(places, i, row)
     {
-        cr_expect_eq(json_integer_value(json_object_get(row, "rank")), i);
+        cr_expect_eq(json_integer_value(json_object_get(row, "rank")), (json_int_t)i);
         cr_expect_str_neq(json_string_value(json_object_get(row, "how")), "");
     }
     expect_roofline(facts, ranks);
