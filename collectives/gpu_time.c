@@ -41,14 +41,31 @@ static int time_ops(struct gpu_rank *g, const struct gpu_op *op, unsigned n, str
     return rc;
 }
 
+/* A common start. Ranks that a launcher started leave the barrier up to milliseconds apart, since
+ * it goes over sockets and their supervisors share a core with them: an operation that does not
+ * count then ends on all GPUs at once. */
+static int time_start(struct gpu_rank *g, const struct gpu_op *op, uint64_t *start_p,
+                      struct shk_error *err)
+{
+    int rc = gpu_barrier(g, err);
+
+    if (rc == 0) {
+        rc = time_one(g, op, 0, err);
+    }
+    if (rc == 0) {
+        rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "wait for the GPU");
+    }
+    *start_p = shk_job_now_ns();
+    return rc;
+}
+
 /* From a common start to the end of the last operation. */
 static int time_batch(struct gpu_rank *g, const struct gpu_op *op, unsigned n, uint64_t *ns_p,
                       struct shk_error *err)
 {
     uint64_t start = 0;
-    int rc = gpu_barrier(g, err);
+    int rc = time_start(g, op, &start, err);
 
-    start = shk_job_now_ns();
     if (rc == 0) {
         rc = time_ops(g, op, n, err);
     }
@@ -59,7 +76,25 @@ static int time_batch(struct gpu_rank *g, const struct gpu_op *op, unsigned n, u
     return rc;
 }
 
-static int time_agree(struct gpu_rank *g, uint64_t pace_ns, unsigned rows_left,
+/* What an operation takes, and what it takes to start together. */
+struct time_pace {
+    uint64_t op_ns;
+    uint64_t start_ns;
+};
+
+static int time_pace(struct gpu_rank *g, const struct gpu_op *op, unsigned n,
+                     struct time_pace *pace, struct shk_error *err)
+{
+    uint64_t begin = shk_job_now_ns();
+    uint64_t ns = 0;
+    int rc = time_batch(g, op, n, &ns, err);
+
+    pace->op_ns = ns / n;
+    pace->start_ns = shk_job_now_ns() - begin - ns;
+    return rc;
+}
+
+static int time_agree(struct gpu_rank *g, struct time_pace pace, unsigned rows_left,
                       struct time_plan *plan, struct shk_error *err)
 {
     uint64_t budget = g->run->options->brief ? TIME_BRIEF_NS : TIME_BUDGET_NS;
@@ -76,7 +111,10 @@ static int time_agree(struct gpu_rank *g, uint64_t pace_ns, unsigned rows_left,
         longest = left / 3 < longest ? left / 3 : longest;
     }
     /* The slowest rank's pace, and the smallest budget, as the maximum of its complement. */
-    rc = shk_job_barrier(g->job, pace_ns, &pace_ns, NULL, NULL);
+    rc = shk_job_barrier(g->job, pace.op_ns, &pace.op_ns, NULL, NULL);
+    if (rc == 0) {
+        rc = shk_job_barrier(g->job, pace.start_ns, &pace.start_ns, NULL, NULL);
+    }
     if (rc == 0) {
         rc = shk_job_barrier(g->job, UINT64_MAX - budget, &budget, NULL, NULL);
         budget = UINT64_MAX - budget;
@@ -88,9 +126,9 @@ static int time_agree(struct gpu_rank *g, uint64_t pace_ns, unsigned rows_left,
     if (rc < 0) {
         return shk_error_sys(err, -rc, "barrier");
     }
-    want = longest / (pace_ns + 1);
+    want = longest / (pace.op_ns + 1);
     plan->batch = want < 1 ? 1 : want > TIME_BATCH ? TIME_BATCH : (unsigned)want;
-    want = budget / ((pace_ns + 1) * plan->batch);
+    want = budget / ((pace.op_ns + 1) * plan->batch + pace.start_ns);
     plan->batches = want < 3 ? 3 : want > TIME_BATCHES ? TIME_BATCHES : (unsigned)want;
     return 0;
 }
@@ -180,8 +218,8 @@ static int time_single(struct gpu_rank *g, const struct gpu_op *op, struct gpu_r
     return rc;
 }
 
-static int time_replays(struct gpu_rank *g, void *exec, const struct time_plan *plan, double *us_p,
-                        struct shk_error *err)
+static int time_replays(struct gpu_rank *g, const struct gpu_op *op, void *exec,
+                        const struct time_plan *plan, double *us_p, struct shk_error *err)
 {
     double us[TIME_BATCHES];
     unsigned replays = plan->batch / TIME_GRAPH_OPS < 1 ? 1 : plan->batch / TIME_GRAPH_OPS;
@@ -191,8 +229,7 @@ static int time_replays(struct gpu_rank *g, void *exec, const struct time_plan *
     int rc = 0;
 
     for (i = 0; i < plan->batches && rc == 0; i++) {
-        rc = gpu_barrier(g, err);
-        start = shk_job_now_ns();
+        rc = time_start(g, op, &start, err);
         for (k = 0; k < replays && rc == 0; k++) {
             rc = gpu_ok(g, g->gpu.api.graph_launch(exec, g->stream), err, "replay of a graph");
         }
@@ -225,7 +262,7 @@ static int time_graph(struct gpu_rank *g, const struct gpu_op *op, const struct 
         rc = gpu_ok(g, api->graph_instantiate(&exec, graph, 0), err, "graph");
     }
     if (rc == 0) {
-        rc = time_replays(g, exec, plan, us_p, err);
+        rc = time_replays(g, op, exec, plan, us_p, err);
     }
     if (exec != NULL) {
         (void)api->graph_exec_destroy(exec);
@@ -250,15 +287,15 @@ static void time_op(const struct gpu_rank *g, const struct gpu_row *row, bool in
 int gpu_time_row(struct gpu_rank *g, struct gpu_row *row, unsigned rows_left, struct shk_error *err)
 {
     struct time_plan plan = {0};
+    struct time_pace pace = {0};
     struct gpu_op op;
-    uint64_t ns = 0;
     int rc = 0;
 
     time_op(g, row, false, &op);
     shk_job_set_phase(g->job, SHK_PHASE_ALLREDUCE, row->bytes);
-    rc = time_batch(g, &op, TIME_WARMUPS, &ns, err);
+    rc = time_pace(g, &op, TIME_WARMUPS, &pace, err);
     if (rc == 0) {
-        rc = time_agree(g, ns / TIME_WARMUPS, rows_left, &plan, err);
+        rc = time_agree(g, pace, rows_left, &plan, err);
     }
     if (rc == 0) {
         row->iterations = plan.batches * plan.batch;
@@ -277,14 +314,14 @@ int gpu_time_in_place(struct gpu_rank *g, struct gpu_row *row, unsigned rows_lef
                       struct shk_error *err)
 {
     struct time_plan plan = {0};
+    struct time_pace pace = {0};
     struct gpu_op op;
-    uint64_t ns = 0;
     int rc = 0;
 
     time_op(g, row, true, &op);
-    rc = time_batch(g, &op, 1, &ns, err);
+    rc = time_pace(g, &op, 1, &pace, err);
     if (rc == 0) {
-        rc = time_agree(g, ns, rows_left, &plan, err);
+        rc = time_agree(g, pace, rows_left, &plan, err);
     }
     if (rc == 0) {
         rc = time_stream(g, &op, &plan, &row->in_place_us, err);
