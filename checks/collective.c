@@ -135,7 +135,7 @@ static void say_failed(struct shk_row *row, const struct results *r, const char 
     long long rank = member_int(r, t, len, "rank");
     if (nothing_to_drive(r, t, cause)) {
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
-        shk_row_text(&row->why, "no GPU on this node%s%s", reason ? "; " : "",
+        shk_row_text(&row->why, "no device here that it could drive%s%s", reason ? "; " : "",
                      reason ? reason : "");
         return;
     }
