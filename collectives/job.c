@@ -3,6 +3,7 @@
 #include "core/isolate.h"
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,10 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+#define JOB_SPINS    100U   /* polls before a CPU is given up */
+#define JOB_NAP_NS   50000L /* between polls while others may need this rank's progress */
+#define JOB_SLEEP_NS 100000000L
 
 /* A published value: this header, then len bytes, padded to 8. */
 struct job_entry {
@@ -72,6 +77,7 @@ int shk_job_create(struct shk_job **job_p, unsigned ranks, size_t result_bytes,
     job->ranks = ranks;
     job->rank = UINT_MAX;
     job->wake_fd = -1;
+    job->go_fd = -1;
     job->crowded = job_crowded(ranks);
     job->result_bytes = (result_bytes + SHK_JOB_LINE - 1) / SHK_JOB_LINE * SHK_JOB_LINE;
     job->map_bytes = ranks * (sizeof(struct shk_job_slot) + job->result_bytes);
@@ -102,15 +108,26 @@ void shk_job_destroy(struct shk_job *job)
     if (job->wake_fd >= 0) {
         close(job->wake_fd);
     }
+    if (job->go_fd >= 0) {
+        close(job->go_fd);
+    }
     munmap(job->slots, job->map_bytes);
     free(job);
+}
+
+static void job_signal(int fd)
+{
+    uint64_t one = 1;
+
+    (void)!write(fd, &one, sizeof(one));
 }
 
 int shk_job_make_remote(struct shk_job *job, unsigned local, struct shk_error *err)
 {
     job->crowded = job_crowded(local);
     job->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return job->wake_fd >= 0 ? 0 : shk_error_sys(err, errno, "eventfd");
+    job->go_fd = job->wake_fd >= 0 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+    return job->go_fd >= 0 ? 0 : shk_error_sys(err, errno, "eventfd");
 }
 
 void shk_job_release(struct shk_job *job, unsigned self, uint64_t epoch, uint64_t max)
@@ -123,6 +140,7 @@ void shk_job_release(struct shk_job *job, unsigned self, uint64_t epoch, uint64_
             atomic_store_explicit(&job->slots[i].epoch, epoch, memory_order_release);
         }
     }
+    job_signal(job->go_fd);
 }
 
 void shk_job_join(struct shk_job *job, unsigned rank)
@@ -206,7 +224,7 @@ void shk_job_relax(const struct shk_job *job, unsigned *idle)
 {
     /* Not crowded: some microseconds of spinning before the CPU is offered to others, since even
      * then the scheduler may have put two ranks on one. */
-    unsigned spins = job->crowded ? 4 : 100;
+    unsigned spins = job->crowded ? 4 : JOB_SPINS;
 
     if (++*idle > spins) {
         sched_yield();
@@ -225,9 +243,7 @@ static void job_enter(struct shk_job *job, uint64_t value)
     mine->value[job->epoch & 1] = value;
     atomic_store_explicit(&mine->epoch, job->epoch, memory_order_release);
     if (job->wake_fd >= 0) {
-        uint64_t one = 1;
-
-        (void)!write(job->wake_fd, &one, sizeof(one));
+        job_signal(job->wake_fd);
     }
 }
 
@@ -261,6 +277,24 @@ int shk_job_fence(struct shk_job *job, unsigned timeout_ms, struct shk_error *er
     return rc;
 }
 
+/* Waits a little for others to arrive. Those elsewhere arrive through the supervisor, which the
+ * launcher may have bound to the very CPU that this rank would spin on: there it sleeps, for less
+ * long when peers may need its progress. */
+static void job_await(struct shk_job *job, bool progress, unsigned *idle)
+{
+    struct pollfd go = {.fd = job->go_fd, .events = POLLIN};
+    struct timespec nap = {.tv_nsec = progress ? JOB_NAP_NS : JOB_SLEEP_NS};
+    uint64_t count = 0;
+
+    if (job->go_fd < 0 || (progress && *idle < JOB_SPINS)) {
+        shk_job_relax(job, idle);
+        return;
+    }
+    if (ppoll(&go, 1, &nap, NULL) > 0) {
+        (void)!read(job->go_fd, &count, sizeof(count));
+    }
+}
+
 int shk_job_barrier(struct shk_job *job, uint64_t value, uint64_t *max_p, int (*poll)(void *arg),
                     void *arg)
 {
@@ -280,7 +314,7 @@ int shk_job_barrier(struct shk_job *job, uint64_t value, uint64_t *max_p, int (*
         }
         shk_job_set_waiting(job, (int)i);
         rc = poll != NULL ? poll(arg) : 0;
-        shk_job_relax(job, &idle);
+        job_await(job, poll != NULL, &idle);
     }
     shk_job_set_waiting(job, -1);
     if (rc >= 0 && max_p != NULL) {

@@ -37,6 +37,7 @@ struct shk_job {
     unsigned rank; /* UINT_MAX in the supervisor */
     bool crowded;
     int wake_fd;    /* eventfd that tells the supervisor of a new epoch; -1: all ranks are local */
+    int go_fd;      /* eventfd that tells the worker of the others' arrival; -1 as well */
     uint64_t epoch; /* of this process */
     size_t result_bytes;
     size_t map_bytes;

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 TestSuite(link, .timeout = 20);
@@ -93,6 +95,48 @@ Test(link, barrier_of_a_remote_job)
     cr_assert_eq(read(job->wake_fd, &woken, sizeof(woken)), (ssize_t)sizeof(woken));
     cr_assert_eq(woken, 1);
     shk_job_destroy(job);
+}
+
+static int never_moves(void *polls)
+{
+    ++*(unsigned *)polls;
+    return 0;
+}
+
+/* The supervisor may share the rank's only CPU: a rank that waits leaves it alone, yet goes on at
+ * once when the others are there, and moves data along meanwhile. */
+static void wait_for_release(unsigned pause_ms, bool progress)
+{
+    struct shk_job *job = NULL;
+    struct rusage used;
+    unsigned polls = 0;
+    uint64_t max = 0;
+    int status = 0;
+    pid_t pid = -1;
+
+    cr_assert_eq(shk_job_create(&job, 2, 0, NULL), 0);
+    cr_assert_eq(shk_job_make_remote(job, 1, NULL), 0);
+    pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid == 0) {
+        shk_job_join(job, 1);
+        status = shk_job_barrier(job, 7, &max, progress ? never_moves : NULL, &polls);
+        _exit(status == 0 && max == 42 && (!progress || polls > 100) ? 0 : 1);
+    }
+    usleep(pause_ms * 1000);
+    shk_job_release(job, 1, 1, 42);
+    cr_assert_eq(wait4(pid, &status, 0, &used), pid);
+    cr_assert_eq(status, 0);
+    cr_assert_lt(used.ru_utime.tv_sec * 1000000L + used.ru_utime.tv_usec +
+                     used.ru_stime.tv_sec * 1000000L + used.ru_stime.tv_usec,
+                 (long)pause_ms * 500);
+    shk_job_destroy(job);
+}
+
+Test(link, waiting_leaves_the_cpu_to_the_supervisor)
+{
+    wait_for_release(400, false);
+    wait_for_release(400, true);
 }
 
 /* A launcher that offers PMIx on a node without the library. */
