@@ -99,6 +99,7 @@ static const char *key_of_cause(const char *cause)
         {"driver", "accelerator-driver-missing"},
         {"driver-old", "cuda-driver-too-old"},
         {"visible-devices", "visible-devices-mismatch"},
+        {"gpu-missing", "accelerator-driver-missing"},
         {"same-gpu", "duplicate-gpu"},
         {"no-peer-access", "gpu-cgroup-isolation"},
         {"out-of-memory", "gpu-memory-exhausted"},

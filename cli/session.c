@@ -298,10 +298,23 @@ static const char *session_no_collective(const struct shk_session *session)
     return session->live ? NULL : "not run: this is a capture";
 }
 
+static bool session_is_root(const struct shk_session *session)
+{
+    return session->world && shk_world_role(session->world) == SHK_WORLD_ROOT;
+}
+
+/* Ranks of the launcher on this node, or on the fullest. */
+static unsigned session_local_tasks(const struct shk_session *session)
+{
+    if (session_is_root(session))
+        return shk_world_most_local(session->world);
+    return session->world ? shk_world_local_tasks(session->world) : 0;
+}
+
 static struct shk_collective_options session_collective(struct shk_session *session)
 {
     const struct shk_options *o = session->options;
-    unsigned tasks = session->world ? shk_world_local_tasks(session->world) : 0;
+    unsigned tasks = session_local_tasks(session);
     return (struct shk_collective_options){
         .ranks = tasks > 1 ? tasks : (unsigned)o->ranks,
         .min_bytes = o->min_bytes,
@@ -314,20 +327,26 @@ static struct shk_collective_options session_collective(struct shk_session *sess
     };
 }
 
-static int session_run_transport(struct shk_session *session, const struct shk_transport *transport,
-                                 struct shk_facts *facts, struct shk_error *err)
+/* struct shk_measure of the ranks that a launcher started. One rank on each node has nobody there:
+ * then rank 0 starts local ones. */
+static int session_run_world(const struct shk_transport *transport,
+                             const struct shk_collective_options *how, struct shk_facts *facts,
+                             void *arg, struct shk_error *err)
 {
-    struct shk_collective_options how = session_collective(session);
-    if (session->world && shk_world_role(session->world) == SHK_WORLD_ROOT && transport->work)
-        return shk_world_measure(session->world, transport, &how, facts, err);
-    return transport->run(&how, facts, err);
+    struct shk_session *session = arg;
+    if (!transport->work || (transport->within_node && session_local_tasks(session) < 2))
+        return transport->run(how, facts, err);
+    return shk_world_measure(session->world, transport, how, facts, err);
 }
 
-static int session_run_layers(struct shk_session *session, struct shk_facts *facts,
-                              struct shk_error *err)
+static int session_run_all(struct shk_session *session, const struct shk_transport *transport,
+                           bool layers, struct shk_facts *facts, struct shk_error *err)
 {
     struct shk_collective_options how = session_collective(session);
-    return shk_layers_run(&how, NULL, facts, err);
+    struct shk_measure world = {.run = session_run_world, .arg = session};
+    const struct shk_measure *measure = session_is_root(session) ? &world : NULL;
+    int rc = shk_layer_run(transport, &how, measure, facts, err);
+    return !rc && layers ? shk_layers_run(&how, measure, facts, err) : rc;
 }
 
 int shk_session_measure(struct shk_session *session)
@@ -351,8 +370,7 @@ int shk_session_measure(struct shk_session *session)
         shk_session_no_collective(session, why_not);
         return SHK_EXIT_OK;
     }
-    if (session_run_transport(session, transport, facts, &err) ||
-        (all && session_run_layers(session, facts, &err)))
+    if (session_run_all(session, transport, all, facts, &err))
         return session_fail(&err, SHK_EXIT_INTERNAL);
     if (session->world && shk_world_facts(session->world, facts)) {
         shk_error_sys(&err, ENOMEM, "facts");

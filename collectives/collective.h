@@ -16,6 +16,7 @@ struct shk_collective_options {
     unsigned deadline_ms; /* for the whole collective, start to result */
     bool brief;           /* fewer sizes, repeats and cases: a preflight rather than a benchmark */
     bool pairs; /* no all-reduce: pairs of ranks, see pairs.h (a transport's work() only) */
+    bool proof; /* nothing timed: the library's log shows how it does each size (GPUs only) */
     const char *provider; /* only this libfabric provider; NULL: libfabric's own choice */
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;
@@ -23,6 +24,15 @@ struct shk_collective_options {
 
 struct shk_job;
 struct shk_crew_result;
+struct shk_transport;
+
+/* Who measures: ranks of this process, or those that a launcher started. Writes
+ * collective.<name>.*, as shk_transport's run(). */
+struct shk_measure {
+    int (*run)(const struct shk_transport *transport, const struct shk_collective_options *options,
+               struct shk_facts *facts, void *arg, struct shk_error *err);
+    void *arg;
+};
 
 struct shk_transport {
     const char *name; /* "fabric", "nccl", "peer", "lsa", "multimem" */
@@ -38,6 +48,8 @@ struct shk_transport {
     int (*work)(struct shk_job *job, const struct shk_collective_options *options,
                 struct shk_error *err);
     size_t result_bytes;
+    bool within_node; /* its ranks share a node: every node does it, at the same time */
+    bool pairs;       /* work() knows options->pairs */
     int (*facts)(const struct shk_job *job, struct shk_crew_result *result,
                  const struct shk_collective_options *options, struct shk_facts *facts,
                  struct shk_error *err);

@@ -294,5 +294,6 @@ const struct shk_transport shk_transport_fabric = {
     .run = fabric_transport_run,
     .work = fabric_transport_work,
     .result_bytes = sizeof(struct shk_sweep_result),
+    .pairs = true,
     .facts = fabric_transport_facts,
 };

@@ -10,7 +10,11 @@
  *   rccl         ncclAllReduce of RCCL, on HIP
  *
  * Facts beside those of collective.h:
- *   collective.<t>.cause      why it did not end well, one of the names in gpu_cause_names
+ *   collective.<t>.cause      why it did not end well, one of the names in gpu_cause_names, or
+ *                             "gpu-missing": some ranks find no GPU, others do
+ *   collective.<t>.by_node    [{node, status, ranks, busbw, reason}]: transports within a node, of
+ *                             ranks that a launcher started; the other facts are those of the node
+ *                             where it went worst, or was slowest
  *   collective.<t>.devices    [{rank, ordinal, name, pci, host, driver}]
  *   collective.<t>.cases      int: combinations of type, count, offset and place verified before
  *                             the sweep
@@ -57,10 +61,17 @@ struct shk_gpu_tweaks {
     void *arg;
 };
 
-/* Runs the transport of that name with tweaks (may be NULL). -EINVAL: no such transport. */
-int shk_gpu_run(const char *name, const struct shk_collective_options *options,
+/* Runs one of the transports below in ranks of this process, with tweaks (may be NULL). */
+int shk_gpu_run(const struct shk_transport *transport, const struct shk_collective_options *options,
                 const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts,
                 struct shk_error *err) SHK_MUST_CHECK;
+
+/* How the library did each size, from a second run whose log says so: a line per operation would
+ * have cost time in the first, whose facts these are. Nothing when the transport reduces without
+ * NCCL's or RCCL's collectives, the run was brief or did not end well. */
+int shk_gpu_prove(const struct shk_transport *transport,
+                  const struct shk_collective_options *options, const struct shk_measure *measure,
+                  struct shk_facts *facts, struct shk_error *err) SHK_MUST_CHECK;
 
 extern const struct shk_transport shk_transport_peer;
 extern const struct shk_transport shk_transport_lsa;

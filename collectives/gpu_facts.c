@@ -249,6 +249,24 @@ static void facts_unaligned(struct facts_out *out, const struct shk_job *job)
                          (int)worst->unaligned_cases, "text", text));
 }
 
+/* Some ranks found GPUs, others none: that is not a job without GPUs. */
+static bool facts_some_have_none(const struct shk_job *job)
+{
+    char buf[SHK_JOB_SPACE];
+    bool some = false;
+    bool none = false;
+    unsigned rank = 0;
+    size_t len = 0;
+
+    for (rank = 0; rank < shk_job_size(job); rank++) {
+        bool placed = shk_job_get(job, rank, GPU_KEY_PLACE, buf, sizeof(buf), &len, NULL) == 0;
+
+        some = some || placed;
+        none = none || !placed;
+    }
+    return some && none;
+}
+
 /* The cause is that of the rank which is blamed: one that lost its peer by that has another. */
 static void facts_outcome(struct facts_out *out, const struct shk_job *job,
                           const struct shk_crew_result *result)
@@ -260,21 +278,25 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
         [SHK_CREW_TIMEOUT] = "timeout",
     };
     int wrong = facts_wrong(job);
+    int blamed = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;
     char text[640];
     size_t len = 0;
     char *cause = facts_published_by(job, result->rank, GPU_KEY_CAUSE, &len);
+    bool na = cause != NULL && result->outcome == SHK_CREW_FAILED &&
+              strcmp(cause, gpu_cause_names[GPU_CAUSE_NA]) == 0;
 
     if (result->outcome == SHK_CREW_OK && wrong >= 0) {
         const struct gpu_result *bad = result_of(job, (unsigned)wrong);
 
         facts_wrong_text(out, job, bad->bad_text, bad->wrong_cases, bad->wrong_cases + bad->cases,
                          text, sizeof(text));
-        facts_status(out, "wrong", text, wrong, "verify", "wrong-result");
-    } else if (cause != NULL && result->outcome == SHK_CREW_FAILED &&
-               strcmp(cause, gpu_cause_names[GPU_CAUSE_NA]) == 0) {
+        facts_status(out, "wrong", text, (int)result->ranks[wrong].id, "verify", "wrong-result");
+    } else if (na && facts_some_have_none(job)) {
+        facts_status(out, "failed", result->reason.text, blamed, result->phase, "gpu-missing");
+    } else if (na) {
         facts_status(out, "na", result->reason.text, -1, NULL, NULL);
     } else {
-        facts_status(out, names[result->outcome], result->reason.text, result->rank, result->phase,
+        facts_status(out, names[result->outcome], result->reason.text, blamed, result->phase,
                      cause);
     }
     free(cause);
@@ -363,9 +385,11 @@ static void facts_ranks(struct facts_out *out, const struct shk_job *job,
     (void)gethostname(host, sizeof(host) - 1);
     for (rank = 0; rank < shk_job_size(job) && ranks != NULL; rank++) {
         const struct shk_crew_rank *state = &result->ranks[rank];
-        json_t *row = json_pack("{s:i, s:i, s:o, s:s, s:s}", "rank", (int)rank, "pid",
-                                (int)state->pid, "host", shk_json_text(host, strlen(host)), "phase",
-                                state->phase, "status", shk_rank_status_name(state->status));
+        const char *where = state->host[0] != '\0' ? state->host : host;
+        json_t *row =
+            json_pack("{s:i, s:i, s:o, s:s, s:s}", "rank", (int)state->id, "pid", (int)state->pid,
+                      "host", shk_json_text(where, strlen(where)), "phase", state->phase, "status",
+                      shk_rank_status_name(state->status));
 
         if (json_array_append_new(ranks, row) != 0) {
             json_decref(ranks);

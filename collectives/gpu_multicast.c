@@ -126,7 +126,7 @@ static int multicast_import(struct gpu_rank *g, struct gpu_multicast *m, unsigne
 {
     int fd = -1;
     int status = GPU_SUCCESS;
-    int rc = gpu_post_take(m->socket, peer, &fd, err);
+    int rc = gpu_post_take(g, m->socket, peer, &fd, err);
 
     if (rc < 0) {
         return rc;

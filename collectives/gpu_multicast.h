@@ -89,6 +89,6 @@ void gpu_multicast_close(struct gpu_rank *g, struct gpu_multicast *m);
 int gpu_post_open(struct gpu_rank *g, int *socket_p, struct shk_error *err);
 int gpu_post_send(struct gpu_rank *g, int socket, unsigned peer, int fd, struct shk_error *err);
 /* Takes what peer has sent before a fence; the caller closes it. */
-int gpu_post_take(int socket, unsigned peer, int *fd_p, struct shk_error *err);
+int gpu_post_take(struct gpu_rank *g, int socket, unsigned peer, int *fd_p, struct shk_error *err);
 
 #endif

@@ -104,7 +104,6 @@ struct gpu_run {
     const struct shk_collective_options *options;
     const struct shk_gpu_tweaks *tweaks;
     uint64_t deadline_ns;
-    bool proof; /* one operation per size with NCCL's log on, nothing timed */
 };
 
 /* One rank, in its own process. */

@@ -30,7 +30,7 @@ static int run_measure(struct gpu_rank *g, struct shk_error *err)
     run_phase(g, SHK_PHASE_WARMUP);
     rc = gpu_once(g, &op, &wrong, err);
     run_phase(g, SHK_PHASE_ALLREDUCE);
-    if (rc == 0 && !g->run->proof) {
+    if (rc == 0 && !g->run->options->proof) {
         rc = gpu_conform(g, result, err);
     }
     if (rc == 0) {
@@ -133,110 +133,161 @@ static int run_crew(struct gpu_run *run, struct shk_facts *facts, struct shk_err
     return rc;
 }
 
-/* How the library did each size, from a second run whose log says so: the line per operation would
- * have cost time in the first. */
-static int run_proof(struct gpu_run *run, struct shk_facts *facts, struct shk_error *err)
+static const struct gpu_path *run_path(const char *name)
 {
-    struct shk_facts *second = NULL;
-    struct shk_fact proof;
+    size_t i = 0;
+
+    for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        if (strcmp(paths[i]->name, name) == 0) {
+            return paths[i];
+        }
+    }
+    return NULL;
+}
+
+static bool run_wants_proof(const char *name, const struct shk_collective_options *options,
+                            const struct shk_facts *facts)
+{
+    const struct gpu_path *path = run_path(name);
+    const char *status = NULL;
     char key[64];
+
+    snprintf(key, sizeof(key), "collective.%s.status", name);
+    status = shk_facts_get_text(facts, key);
+    return path != NULL && path->nccl && !path->kernels && !options->brief && !options->proof &&
+           status != NULL && strcmp(status, "ok") == 0;
+}
+
+/* Takes the proof of the second run over to the facts of the first. */
+static int run_take_proof(const char *name, const struct shk_facts *second, struct shk_facts *facts)
+{
+    struct shk_fact proof;
+    const char *why = NULL;
+    char reason[64];
+    char key[64];
+
+    snprintf(key, sizeof(key), "collective.%s.proof", name);
+    if (shk_facts_get(second, key, &proof) && proof.state == SHK_FACT_PRESENT) {
+        return shk_facts_present(facts, key, json_incref(proof.value), NULL, proof.source);
+    }
+    snprintf(reason, sizeof(reason), "collective.%s.reason", name);
+    why = shk_facts_get_text(second, reason);
+    return shk_facts_failed(facts, key, "NCCL_DEBUG_FILE", "second run: %s",
+                            why != NULL ? why : "no log");
+}
+
+int shk_gpu_prove(const struct shk_transport *transport,
+                  const struct shk_collective_options *options, const struct shk_measure *measure,
+                  struct shk_facts *facts, struct shk_error *err)
+{
+    struct shk_collective_options again = *options;
+    struct shk_facts *second = NULL;
     int rc = 0;
 
-    snprintf(key, sizeof(key), "collective.%s.status", run->path->name);
-    if (!run->path->nccl || run->path->kernels || run->options->brief ||
-        shk_facts_get_text(facts, key) == NULL ||
-        strcmp(shk_facts_get_text(facts, key), "ok") != 0) {
+    if (!run_wants_proof(transport->name, options, facts)) {
         return 0;
     }
+    again.proof = true;
     second = shk_facts_create();
     if (second == NULL) {
         return shk_error_set(err, ENOMEM, "out of memory");
     }
-    run->proof = true;
-    rc = run_crew(run, second, err);
-    snprintf(key, sizeof(key), "collective.%s.proof", run->path->name);
-    if (rc == 0 && shk_facts_get(second, key, &proof) && proof.state == SHK_FACT_PRESENT) {
-        rc = shk_facts_present(facts, key, json_incref(proof.value), NULL, proof.source);
-    } else if (rc == 0) {
-        char reason[64];
-
-        snprintf(reason, sizeof(reason), "collective.%s.reason", run->path->name);
-        rc = shk_facts_failed(facts, key, "NCCL_DEBUG_FILE", "second run: %s",
-                              shk_facts_get_text(second, reason) != NULL
-                                  ? shk_facts_get_text(second, reason)
-                                  : "no log");
+    rc = measure->run(transport, &again, second, measure->arg, err);
+    if (rc == 0 && run_take_proof(transport->name, second, facts) < 0) {
+        rc = shk_error_set(err, ENOMEM, "out of memory");
     }
     shk_facts_destroy(second);
     return rc;
 }
 
-int shk_gpu_run(const char *name, const struct shk_collective_options *options,
-                const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts, struct shk_error *err)
+static const struct shk_gpu_tweaks run_no_tweaks;
+
+static void run_init(struct gpu_run *run, const struct gpu_path *path,
+                     const struct shk_collective_options *options,
+                     const struct shk_gpu_tweaks *tweaks)
 {
-    static const struct shk_gpu_tweaks none = {0};
-    struct gpu_run run = {
+    *run = (struct gpu_run){
+        .path = path,
         .options = options,
-        .tweaks = tweaks != NULL ? tweaks : &none,
+        .tweaks = tweaks != NULL ? tweaks : &run_no_tweaks,
         .deadline_ns = options->deadline_ms != 0
                            ? shk_job_now_ns() + options->deadline_ms * UINT64_C(1000000)
                            : 0,
     };
-    size_t i = 0;
-    int rc = 0;
-
-    for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-        if (strcmp(paths[i]->name, name) == 0) {
-            run.path = paths[i];
-        }
-    }
-    if (run.path == NULL) {
-        return shk_error_set(err, EINVAL, "there is no GPU transport %s", name);
-    }
-    rc = run_crew(&run, facts, err);
-    return rc == 0 ? run_proof(&run, facts, err) : rc;
 }
 
-#define TRANSPORT(symbol_, path_)                                                                  \
+/* struct shk_measure of ranks of this process. */
+static int run_here(const struct shk_transport *transport,
+                    const struct shk_collective_options *options, struct shk_facts *facts,
+                    void *arg, struct shk_error *err)
+{
+    struct gpu_run run;
+
+    run_init(&run, run_path(transport->name), options, arg);
+    return run_crew(&run, facts, err);
+}
+
+int shk_gpu_run(const struct shk_transport *transport, const struct shk_collective_options *options,
+                const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts, struct shk_error *err)
+{
+    struct shk_measure here = {.run = run_here, .arg = (void *)tweaks};
+    int rc = run_here(transport, options, facts, (void *)tweaks, err);
+
+    return rc == 0 ? shk_gpu_prove(transport, options, &here, facts, err) : rc;
+}
+
+static int run_rank(const struct gpu_path *path, struct shk_job *job,
+                    const struct shk_collective_options *options, struct shk_error *err)
+{
+    struct gpu_run run;
+    int rc = run_check(options, err);
+
+    run_init(&run, path, options, NULL);
+    return rc == 0 ? run_worker(job, &run, err) : rc;
+}
+
+static int run_facts(const struct gpu_path *path, const struct shk_job *job,
+                     const struct shk_crew_result *result,
+                     const struct shk_collective_options *options, struct shk_facts *facts,
+                     struct shk_error *err)
+{
+    struct gpu_run run;
+
+    run_init(&run, path, options, NULL);
+    return gpu_facts(&run, facts, job, result, err);
+}
+
+#define TRANSPORT(symbol_, name_, within_node_, doc_)                                              \
     static int run_##symbol_(const struct shk_collective_options *options,                         \
                              struct shk_facts *facts, struct shk_error *err)                       \
     {                                                                                              \
-        return shk_gpu_run(path_, options, NULL, facts, err);                                      \
-    }
-
-TRANSPORT(peer, "peer")
-TRANSPORT(lsa, "lsa")
-TRANSPORT(nccl, "nccl")
-TRANSPORT(nccl_window, "nccl-window")
-TRANSPORT(rccl, "rccl")
-TRANSPORT(multimem, "multimem")
-
-const struct shk_transport shk_transport_peer = {
-    .name = "peer",
-    .doc = "verified all-reduce on GPUs by own kernels through CUDA IPC, without NCCL",
-    .run = run_peer,
-};
-const struct shk_transport shk_transport_lsa = {
-    .name = "lsa",
-    .doc = "the same kernels through the pointers of an NCCL symmetric window",
-    .run = run_lsa,
-};
-const struct shk_transport shk_transport_nccl = {
-    .name = "nccl",
-    .doc = "verified ncclAllReduce as frameworks call it",
-    .run = run_nccl,
-};
-const struct shk_transport shk_transport_nccl_window = {
-    .name = "nccl-window",
-    .doc = "verified ncclAllReduce on symmetric windows",
-    .run = run_nccl_window,
-};
-const struct shk_transport shk_transport_rccl = {
-    .name = "rccl",
-    .doc = "verified ncclAllReduce of RCCL on AMD GPUs",
-    .run = run_rccl,
-};
-const struct shk_transport shk_transport_multimem = {
-    .name = "multimem",
-    .doc = "verified all-reduce by NVLink switches (NVLS), through multicast memory",
-    .run = run_multimem,
-};
+        return shk_gpu_run(&shk_transport_##symbol_, options, NULL, facts, err);                   \
+    }                                                                                              \
+    static int work_##symbol_(struct shk_job *job, const struct shk_collective_options *options,   \
+                              struct shk_error *err)                                               \
+    {                                                                                              \
+        return run_rank(&gpu_path_##symbol_, job, options, err);                                   \
+    }                                                                                              \
+    static int facts_##symbol_(const struct shk_job *job, struct shk_crew_result *result,          \
+                               const struct shk_collective_options *options,                       \
+                               struct shk_facts *facts, struct shk_error *err)                     \
+    {                                                                                              \
+        return run_facts(&gpu_path_##symbol_, job, result, options, facts, err);                   \
+    }                                                                                              \
+    const struct shk_transport shk_transport_##symbol_ = {                                         \
+        .name = name_,                                                                             \
+        .doc = doc_,                                                                               \
+        .run = run_##symbol_,                                                                      \
+        .work = work_##symbol_,                                                                    \
+        .result_bytes = sizeof(struct gpu_result),                                                 \
+        .within_node = within_node_,                                                               \
+        .facts = facts_##symbol_,                                                                  \
+    };
+TRANSPORT(peer, "peer", true,
+          "verified all-reduce on GPUs by own kernels through CUDA IPC, without NCCL")
+TRANSPORT(lsa, "lsa", true, "the same kernels through the pointers of an NCCL symmetric window")
+TRANSPORT(nccl, "nccl", false, "verified ncclAllReduce as frameworks call it")
+TRANSPORT(nccl_window, "nccl-window", false, "verified ncclAllReduce on symmetric windows")
+TRANSPORT(rccl, "rccl", false, "verified ncclAllReduce of RCCL on AMD GPUs")
+TRANSPORT(multimem, "multimem", true,
+          "verified all-reduce by NVLink switches (NVLS), through multicast memory")

@@ -297,7 +297,7 @@ static int sweep_row(struct gpu_rank *g, struct gpu_result *result, struct gpu_r
     if (rc == 0) {
         rc = sweep_verified(g, result, row, false, err);
     }
-    if (rc == 0 && !g->run->proof) {
+    if (rc == 0 && !g->run->options->proof) {
         rc = gpu_time_row(g, row, left, err);
         if (rc == 0) {
             rc = sweep_again(g, result, row, err);

@@ -205,11 +205,12 @@ static void run_order(const struct hub_group *group, const struct shk_transport 
 {
     struct hub_member *member = group->members[i];
     json_t *doc =
-        json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:I, s:I}", "run", (int)group->run,
-                  "index", (int)i, "size", (int)group->size, "local",
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:s, s:s, s:I, s:I}", "run",
+                  (int)group->run, "index", (int)i, "size", (int)group->size, "local",
                   (int)run_local(group->members, group->size, member->host), "deadline_ms",
-                  (int)options->deadline_ms, "pairs", options->pairs, "transport", transport->name,
-                  "provider", options->provider != NULL ? options->provider : "", "min",
+                  (int)options->deadline_ms, "pairs", options->pairs, "brief", options->brief,
+                  "proof", options->proof, "transport", transport->name, "provider",
+                  options->provider != NULL ? options->provider : "", "min",
                   (json_int_t)options->min_bytes, "max", (json_int_t)options->max_bytes);
     char *text = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
 
@@ -464,9 +465,9 @@ static int run_look_closer(struct shk_world *world, const struct hub_group *grou
     const char *status = key != NULL ? shk_facts_get_text(facts, key) : NULL;
     int rc = key != NULL ? 0 : -ENOMEM;
 
-    if (status != NULL && world->nodes_count > 1) {
+    if (status != NULL && world->nodes_count > 1 && strcmp(status, "na") != 0 && !options->proof) {
         if (strcmp(status, "ok") == 0) {
-            rc = hub_speed_facts(world, transport, options, facts);
+            rc = !transport->pairs ? 0 : hub_speed_facts(world, transport, options, facts);
         } else if (group->result.rank < 0) {
             rc = hub_search(world, transport, options, &group->result, run_bytes(group), facts);
         }
@@ -485,6 +486,10 @@ int shk_world_measure(struct shk_world *world, const struct shk_transport *trans
     unsigned i = 0;
     int rc = 0;
 
+    if (transport->within_node) {
+        free(members);
+        return hub_nodes_measure(world, transport, options, facts, err);
+    }
     for (i = 0; members != NULL && i < world->size; i++) {
         if (world->members[i].state == MEMBER_IDLE) {
             members[count++] = &world->members[i];

@@ -7,7 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const above_peer[] = {"lsa", "nccl", "nccl-window", "multimem"};
+static const struct shk_transport *const above_peer[] = {
+    &shk_transport_lsa,
+    &shk_transport_nccl,
+    &shk_transport_nccl_window,
+    &shk_transport_multimem,
+};
 
 /* With two GPUs a switch saves nothing, and NCCL's symmetric kernels leave it out there, too. */
 #define LAYERS_MULTIMEM_RANKS 3U
@@ -63,8 +68,21 @@ static int layer_skip(struct shk_facts *facts, const char *layer, const char *br
     return layer_na(facts, layer, why, err);
 }
 
+int shk_layer_run(const struct shk_transport *transport,
+                  const struct shk_collective_options *options, const struct shk_measure *measure,
+                  struct shk_facts *facts, struct shk_error *err)
+{
+    int rc = 0;
+
+    if (measure == NULL) {
+        return transport->run(options, facts, err);
+    }
+    rc = measure->run(transport, options, facts, measure->arg, err);
+    return rc == 0 ? shk_gpu_prove(transport, options, measure, facts, err) : rc;
+}
+
 static int layers_cuda(const struct shk_collective_options *options,
-                       const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts,
+                       const struct shk_measure *measure, struct shk_facts *facts,
                        struct shk_error *err)
 {
     const char *broken = layer_broke(facts, "peer") ? "peer" : NULL;
@@ -72,33 +90,34 @@ static int layers_cuda(const struct shk_collective_options *options,
     int rc = 0;
 
     for (i = 0; i < sizeof(above_peer) / sizeof(above_peer[0]) && rc == 0; i++) {
+        const char *name = above_peer[i]->name;
+
         if (broken != NULL) {
-            rc = layer_skip(facts, above_peer[i], broken, err);
+            rc = layer_skip(facts, name, broken, err);
             continue;
         }
-        if (strcmp(above_peer[i], "multimem") == 0 && options->ranks < LAYERS_MULTIMEM_RANKS) {
-            rc = layer_na(facts, above_peer[i],
+        if (above_peer[i] == &shk_transport_multimem && options->ranks < LAYERS_MULTIMEM_RANKS) {
+            rc = layer_na(facts, name,
                           "not run with fewer than 3 ranks unless asked for: --transport multimem",
                           err);
             continue;
         }
-        rc = shk_gpu_run(above_peer[i], options, tweaks, facts, err);
-        broken = layer_broke(facts, above_peer[i]) ? above_peer[i] : NULL;
+        rc = shk_layer_run(above_peer[i], options, measure, facts, err);
+        broken = layer_broke(facts, name) ? name : NULL;
     }
     return rc;
 }
 
-int shk_layers_run(const struct shk_collective_options *options,
-                   const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts,
-                   struct shk_error *err)
+int shk_layers_run(const struct shk_collective_options *options, const struct shk_measure *measure,
+                   struct shk_facts *facts, struct shk_error *err)
 {
-    int rc = shk_gpu_run("peer", options, tweaks, facts, err);
+    int rc = shk_layer_run(&shk_transport_peer, options, measure, facts, err);
 
     if (rc == 0 && layer_has_gpus(facts, "peer")) {
-        rc = layers_cuda(options, tweaks, facts, err);
+        rc = layers_cuda(options, measure, facts, err);
     }
     if (rc == 0 && access("/dev/kfd", F_OK) == 0) {
-        rc = shk_gpu_run("rccl", options, tweaks, facts, err);
+        rc = shk_layer_run(&shk_transport_rccl, options, measure, facts, err);
     }
     if (rc == 0 && access("/dev/neuron0", F_OK) == 0) {
         rc = shk_neuron_run(options, NULL, facts, err);

@@ -6,14 +6,17 @@
 
 #include "collectives/collective.h"
 
-struct shk_gpu_tweaks; /* collectives/gpu.h, NULL for the real thing */
+/* Runs one transport, and again for what the log of its library proves. measure NULL: local ranks.
+ */
+int shk_layer_run(const struct shk_transport *transport,
+                  const struct shk_collective_options *options, const struct shk_measure *measure,
+                  struct shk_facts *facts, struct shk_error *err) SHK_MUST_CHECK;
 
-/* Runs each that applies and writes its collective.<t>.* facts. Where no rank finds a GPU to use,
- * peer's facts say why, and the other transports on GPUs have none. After one that hung or crashed
- * those above it are not run ("na"): the GPUs are not to be trusted then. An error only when facts
- * could not be written. */
-int shk_layers_run(const struct shk_collective_options *options,
-                   const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts,
-                   struct shk_error *err) SHK_MUST_CHECK;
+/* Runs each that applies and writes its collective.<t>.* facts. Where no
+ * rank finds a GPU to use, peer's facts say why, and the other transports on GPUs have none. After
+ * one that hung or crashed those above it are not run ("na"): the GPUs are not to be trusted then.
+ * An error only when facts could not be written. */
+int shk_layers_run(const struct shk_collective_options *options, const struct shk_measure *measure,
+                   struct shk_facts *facts, struct shk_error *err) SHK_MUST_CHECK;
 
 #endif

@@ -32,7 +32,7 @@ static int comm_log_start(const struct gpu_rank *g)
         (void)setenv("NCCL_DEBUG", "INFO", 1);
     }
     (void)setenv("NCCL_DEBUG_SUBSYS",
-                 g->run->proof            ? "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG,TUNING"
+                 g->run->options->proof   ? "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG,TUNING"
                  : g->run->options->brief ? "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG"
                                           : "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS",
                  1);

@@ -360,6 +360,24 @@ unsigned shk_world_local_tasks(const struct shk_world *world)
     return world->local;
 }
 
+unsigned shk_world_most_local(const struct shk_world *world)
+{
+    unsigned most = 0;
+    size_t node = 0;
+    unsigned i = 0;
+
+    for (node = 0; node < world->nodes_count; node++) {
+        unsigned here = 0;
+
+        for (i = 0; i < world->size; i++) {
+            here += world->members[i].state == MEMBER_IDLE &&
+                    strcmp(world->members[i].host, world->nodes[node].name) == 0;
+        }
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
 int shk_world_serve(struct shk_world *world, struct shk_error *err)
 {
     int fd = -1;

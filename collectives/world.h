@@ -53,6 +53,8 @@ int shk_world_gather(struct shk_world *world, struct shk_error *err) SHK_MUST_CH
  * Facts that nodes have alike are shared by reference. */
 size_t shk_world_nodes(const struct shk_world *world);
 struct shk_facts *shk_world_take_facts(struct shk_world *world, size_t node);
+/* Root: most ranks on one node that are there. */
+unsigned shk_world_most_local(const struct shk_world *world);
 /* Host name of a node. */
 const char *shk_world_node_name(const struct shk_world *world, size_t node);
 /* Root: the first node that says the same but for what may differ (rules); itself when none does.
@@ -60,7 +62,8 @@ const char *shk_world_node_name(const struct shk_world *world, size_t node);
 size_t shk_world_like(struct shk_world *world, size_t node);
 
 /* Root: an all-reduce over every rank that is there, and when it fails a search for the node or
- * pair at fault. Writes collective.<t>.*. */
+ * pair at fault. Transports within a node: on every node at once; the facts are those of the node
+ * where it went worst. Writes collective.<t>.*. */
 int shk_world_measure(struct shk_world *world, const struct shk_transport *transport,
                       const struct shk_collective_options *options, struct shk_facts *facts,
                       struct shk_error *err) SHK_MUST_CHECK;

@@ -219,6 +219,12 @@ void hub_group_free(struct hub_group *group);
 bool hub_group_failed(struct hub_group *group, const struct shk_transport *transport,
                       const struct shk_collective_options *options);
 
+/* hub_nodes.c: an all-reduce within each node, on all of them at once. The facts are those of the
+ * node where it went worst; by_node has a row for each. */
+int hub_nodes_measure(struct shk_world *world, const struct shk_transport *transport,
+                      const struct shk_collective_options *options, struct shk_facts *facts,
+                      struct shk_error *err) SHK_MUST_CHECK;
+
 /* hub_search.c: the node or pair at fault, when an all-reduce over all ranks failed and names none.
  * Adds to collective.<t>.*: pairs, search, and where it succeeds nodes; the reason says what was
  * tried. After one that was getting on when its time was over slow nodes are looked for, not such

@@ -3,6 +3,7 @@
 #include "collectives/gpu.h"
 #include "collectives/layers.h"
 #include "core/facts.h"
+#include "tests/unit/collectives/gpu_measure.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ static struct shk_facts *run_with(const struct shk_collective_options *options,
     struct shk_facts *facts = shk_facts_create();
     struct shk_error err = {{0}};
 
-    cr_assert_eq(shk_gpu_run("multimem", options, tweaks, facts, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_gpu_run(&shk_transport_multimem, options, tweaks, facts, &err), 0, "%s",
+                 err.text);
     return facts;
 }
 
@@ -241,10 +243,11 @@ static struct shk_facts *run_layers(unsigned ranks)
 {
     struct shk_collective_options options = options_for(ranks);
     struct shk_facts *facts = shk_facts_create();
+    struct shk_measure measure = {.run = gpu_measure, .arg = (void *)&fakes};
     struct shk_error err = {{0}};
 
     options.max_bytes = 64;
-    cr_assert_eq(shk_layers_run(&options, &fakes, facts, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_layers_run(&options, &measure, facts, &err), 0, "%s", err.text);
     return facts;
 }
 

@@ -39,7 +39,8 @@ static struct shk_facts *run_with(const struct shk_gpu_tweaks *tweaks, unsigned 
     struct shk_facts *facts = shk_facts_create();
     struct shk_error err = {{0}};
 
-    cr_assert_eq(shk_gpu_run("rccl", &options, tweaks, facts, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_gpu_run(&shk_transport_rccl, &options, tweaks, facts, &err), 0, "%s",
+                 err.text);
     return facts;
 }
 

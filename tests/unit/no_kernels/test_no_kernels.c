@@ -2,6 +2,7 @@
 #include "collectives/gpu.h"
 #include "collectives/layers.h"
 #include "core/facts.h"
+#include "tests/unit/collectives/gpu_measure.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -28,13 +29,14 @@ Test(no_kernels, layers, .timeout = 120)
     const struct shk_gpu_tweaks tweaks = {.driver_names = cuda, .nccl_names = nccl};
     const struct shk_collective_options options = {
         .ranks = 3, .min_bytes = 8, .max_bytes = 1024, .deadline_ms = 60000, .brief = true};
+    struct shk_measure measure = {.run = gpu_measure, .arg = (void *)&tweaks};
     struct shk_facts *facts = shk_facts_create();
     struct shk_error err = {{0}};
     size_t i = 0;
 
     setenv("SHK_FAKE_GPUS", "3", 1);
     setenv("SHK_FAKE_MULTICAST", "1", 1);
-    cr_assert_eq(shk_layers_run(&options, &tweaks, facts, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_layers_run(&options, &measure, facts, &err), 0, "%s", err.text);
     for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
         cr_expect_str_eq(text(facts, own[i], "status"), "na", "%s: %s", own[i],
                          text(facts, own[i], "status"));
