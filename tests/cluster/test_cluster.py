@@ -226,6 +226,34 @@ class Cluster(unittest.TestCase):
         report = self.finish(1)
         self.assertEqual(self.row(report, "env.FI_TCP_IFACE", "fail")["nodes"], ["shk3"])
 
+    GPUS = f'export LD_LIBRARY_PATH="{BINARY.parent}/tests/fakes/gpu"\n'
+
+    def gpus(self, transport, *faults, code=0):
+        """Each host with two GPUs of a stand-in driver; faults: shell lines that set what goes wrong."""
+        self.start("--transport", transport, "--trust-libraries", sizes="8:64", wrap="\n".join((self.GPUS, *faults)))
+        report = self.finish(code)
+        found = report["collectives"][transport]
+        if "without a CUDA compiler" in found.get("reason", ""):
+            self.skipTest(found["reason"])
+        return report, found
+
+    def test_gpus_of_all_hosts(self):
+        _, found = self.gpus("nccl")
+        self.assertEqual((found["status"], found["ranks"]), ("ok", 6), found.get("reason"))
+        self.assertEqual([d["host"] for d in found["devices"]], ["shk1"] * 2 + ["shk2"] * 2 + ["shk3"] * 2)
+        self.assertEqual({row["wrong"] for row in found["sizes"]}, {0})
+
+    def test_host_without_gpus(self):
+        report, _ = self.gpus("nccl", '[ "$SLURM_NODEID" != 1 ] || export SHK_FAKE_FAULT=no-device', code=1)
+        row = self.row(report, "all-reduce (nccl)", "fail")
+        self.assertEqual(row["nodes"], ["shk2"], row)
+
+    def test_gpus_within_each_host(self):
+        report, found = self.gpus("peer", '[ "$SLURM_NODEID" != 2 ] || export SHK_FAKE_FAULT=corrupt', code=1)
+        self.assertEqual(self.row(report, "all-reduce (peer)", "fail")["nodes"], ["shk3"])
+        self.assertEqual([(r["node"], r["status"], r["ranks"]) for r in found["by_node"]],
+                         [("shk1", "ok", 2), ("shk2", "ok", 2), ("shk3", "wrong", 2)])
+
     def test_another_libfabric_on_one_host_a_wrong_clock_on_another(self):
         found = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True).stdout
         path = re.search(r"libfabric\.so\.1 .*=> (\S+)", found).group(1)
