@@ -258,9 +258,10 @@ __device__ __forceinline__ void push_reduce(const struct shk_gpu_reduce &args, u
     }
 }
 
-/* No barrier at the start. The one at the end frees the scratch: a launch starts after all blocks
+/* AHEAD: tiles under way while one is waited for; each has a place of its own in the scratch.
+ * No barrier at the start. The one at the end frees the scratch: a launch starts after all blocks
  * of the last one, each of which met every rank's block of its index there. */
-template <class T, int RANKS, int UNROLL>
+template <class T, int RANKS, int UNROLL, int AHEAD>
 __device__ __forceinline__ void push(const struct shk_gpu_reduce &args)
 {
     const uint64_t per = 16 / sizeof(T);
@@ -277,12 +278,14 @@ __device__ __forceinline__ void push(const struct shk_gpu_reduce &args)
         return;
     if (threadIdx.x == blockDim.x - 1)
         count_launch(args, epoch);
-    if (at < part)
-        push_send<RANKS, UNROLL>(args, at, part, vectors, mark + 1);
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++)
+        if (at + k * step < part)
+            push_send<RANKS, UNROLL>(args, at + k * step, part, vectors, mark + 1 + k);
     for (; at < part; at += step) {
         mark++;
-        if (at + step < part) /* one tile ahead */
-            push_send<RANKS, UNROLL>(args, at + step, part, vectors, mark + 1);
+        if (at + AHEAD * step < part)
+            push_send<RANKS, UNROLL>(args, at + AHEAD * step, part, vectors, mark + AHEAD);
         if (!push_wait<RANKS>(args, mark))
             return;
         push_reduce<T, RANKS, UNROLL>(args, at, part, vectors);
@@ -487,12 +490,12 @@ __device__ void check(const T *got, uint64_t count, const struct shk_gpu_spec &s
     extern "C" __global__ void __launch_bounds__(SHK_GPU_PUSH_THREADS)                             \
         shk_push_##name_##_2(const __grid_constant__ shk_gpu_reduce args)                          \
     {                                                                                              \
-        push<type_, 2, 4>(args);                                                                   \
+        push<type_, 2, 4, 3>(args);                                                                \
     }                                                                                              \
     extern "C" __global__ void __launch_bounds__(SHK_GPU_PUSH_THREADS)                             \
         shk_push_##name_##_n(const __grid_constant__ shk_gpu_reduce args)                          \
     {                                                                                              \
-        push<type_, 0, 2>(args);                                                                   \
+        push<type_, 0, 2, 1>(args);                                                                \
     }                                                                                              \
     extern "C" __global__ void shk_multimem_##name_(const __grid_constant__ shk_gpu_reduce args)   \
     {                                                                                              \
