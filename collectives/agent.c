@@ -1,4 +1,3 @@
-#include "collectives/place.h"
 #include "collectives/world_private.h"
 #include <errno.h>
 #include <stdio.h>
@@ -381,7 +380,6 @@ int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned l
     struct agent agent = {.world = world, .rank = rank};
     int rc = 0;
 
-    shk_place_prompt();
     shk_link_open(&agent.link, fd);
     rc = agent_hello(&agent, local_rank);
     if (rc == 0 && local_rank == 0) {

@@ -1,4 +1,3 @@
-#include "collectives/place.h"
 #include "collectives/world_private.h"
 #include <ctype.h>
 #include <errno.h>
@@ -311,7 +310,6 @@ static int hub_start_own(struct shk_world *world, struct shk_error *err)
         hub_own_agent(world, fds[1], parent);
     }
     close(fds[1]);
-    shk_place_prompt();
     if (world->agent < 0) {
         close(fds[0]);
         return shk_error_sys(err, errno, "fork of rank 0");

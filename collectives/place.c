@@ -1,10 +1,7 @@
 #include "collectives/place.h"
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* True when another hardware thread of the same core comes first in the allowed set. */
 static bool place_sibling(const struct shk_host *host, int cpu, const cpu_set_t *allowed)
@@ -98,34 +95,6 @@ void shk_place_bind(int cpu)
     CPU_ZERO(&one);
     CPU_SET((size_t)cpu, &one);
     (void)sched_setaffinity(0, sizeof(one), &one);
-}
-
-/* struct sched_attr of the kernel, whose header does not go with sched.h of older C libraries. */
-struct place_sched {
-    uint32_t size;
-    uint32_t policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime; /* ns; of normal processes: their time slice */
-    uint64_t deadline;
-    uint64_t period;
-};
-
-#define PLACE_RESET_ON_FORK 1U      /* SCHED_FLAG_RESET_ON_FORK */
-#define PLACE_SLICE_NS      100000U /* the least that the kernel takes */
-
-void shk_place_prompt(void)
-{
-    struct place_sched sched;
-
-    if (syscall(SYS_sched_getattr, 0, &sched, sizeof(sched), 0) == 0 &&
-        sched.policy == SCHED_OTHER) {
-        sched.size = sizeof(sched);
-        sched.flags |= PLACE_RESET_ON_FORK;
-        sched.runtime = PLACE_SLICE_NS;
-        (void)syscall(SYS_sched_setattr, 0, &sched, 0);
-    }
 }
 
 /* Attribute of a device that is -1 where the firmware says nothing. */

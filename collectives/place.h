@@ -17,12 +17,6 @@ bool shk_place_cpus(unsigned ranks, int *cpus);
 /* Binds the calling process to one CPU; best effort. */
 void shk_place_bind(int cpu);
 
-/* For a supervisor that may share its CPU with a rank that polls: it gets the CPU when it wakes up,
- * not when the rank's time slice is over (3 ms and more with Linux 6.6 and later). Its children
- * are scheduled as usual. Best effort: needs Linux 6.12; before 6.6 those who sleep come first
- * anyway. */
-void shk_place_prompt(void);
-
 /* NUMA node of a network device, by its PCI address ("0000:17:00.0", NULL: unknown) or its name
  * ("mlx5_0", "eth0", "cxi0"). -1: the kernel knows of none. */
 int shk_place_device_node(const struct shk_host *host, const char *pci, const char *name);
