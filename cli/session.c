@@ -311,12 +311,23 @@ static unsigned session_local_tasks(const struct shk_session *session)
     return session->world ? shk_world_local_tasks(session->world) : 0;
 }
 
-static struct shk_collective_options session_collective(struct shk_session *session)
+/* Local ranks: as asked for, or one for each GPU that the driver shows to this process. */
+static unsigned session_ranks(const struct shk_session *session, bool per_gpu)
+{
+    unsigned tasks = session_local_tasks(session);
+    if (tasks > 1)
+        return tasks;
+    if (session->options->ranks)
+        return (unsigned)session->options->ranks;
+    unsigned gpus = per_gpu ? shk_gpus_visible() : 0;
+    return gpus > 2 ? gpus : 2;
+}
+
+static struct shk_collective_options session_collective(struct shk_session *session, bool per_gpu)
 {
     const struct shk_options *o = session->options;
-    unsigned tasks = session_local_tasks(session);
     return (struct shk_collective_options){
-        .ranks = tasks > 1 ? tasks : (unsigned)o->ranks,
+        .ranks = session_ranks(session, per_gpu),
         .min_bytes = o->min_bytes,
         .max_bytes = o->max_bytes,
         .deadline_ms = (unsigned)o->timeout_s * 1000u,
@@ -342,10 +353,11 @@ static int session_run_world(const struct shk_transport *transport,
 static int session_run_all(struct shk_session *session, const struct shk_transport *transport,
                            bool layers, struct shk_facts *facts, struct shk_error *err)
 {
-    struct shk_collective_options how = session_collective(session);
+    struct shk_collective_options how = session_collective(session, transport->per_gpu);
     struct shk_measure world = {.run = session_run_world, .arg = session};
     const struct shk_measure *measure = session_is_root(session) ? &world : NULL;
     int rc = shk_layer_run(transport, &how, measure, facts, err);
+    how = session_collective(session, true);
     return !rc && layers ? shk_layers_run(&how, measure, facts, err) : rc;
 }
 

@@ -50,12 +50,17 @@ struct shk_transport {
     size_t result_bytes;
     bool within_node; /* its ranks share a node: every node does it, at the same time */
     bool pairs;       /* work() knows options->pairs */
+    bool per_gpu;     /* a rank is for a GPU */
     int (*facts)(const struct shk_job *job, struct shk_crew_result *result,
                  const struct shk_collective_options *options, struct shk_facts *facts,
                  struct shk_error *err);
 };
 
 const struct shk_transport *const *shk_transports(size_t *count_p);
+
+/* GPUs that the driver (libcuda.so.1, else libamdhip64.so) shows to this process, asked for in a
+ * process of its own; 0 when it cannot be told. */
+unsigned shk_gpus_visible(void);
 
 /* Facts of a transport:
  *   collective.<t>.status      "ok" | "wrong" | "failed" | "timeout" | "crashed" | "na"

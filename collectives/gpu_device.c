@@ -11,6 +11,9 @@
  * NCCL's symmetric windows need. */
 #define DRIVER_MIN 11040
 
+/* Drivers of nodes with many GPUs take seconds to start. */
+#define DEVICE_COUNT_MS 20000
+
 const char *const gpu_cause_names[GPU_CAUSE_COUNT] = {
     [GPU_CAUSE_NONE] = "",
     [GPU_CAUSE_NA] = "na",
@@ -329,4 +332,42 @@ json_t *gpu_device_json(const struct shk_job *job)
         }
     }
     return devices;
+}
+
+static int device_ask(void *arg, json_t **result_p, struct shk_error *err)
+{
+    const enum gpu_vendor *vendor = arg;
+    struct gpu_lib lib = {0};
+    int count = 0;
+    int rc = gpu_lib_open(&lib, *vendor, NULL, err);
+
+    if (rc == 0 &&
+        (lib.api.init(0) != GPU_SUCCESS || lib.api.device_count(&count) != GPU_SUCCESS)) {
+        rc = shk_error_set(err, ENODEV, "%s tells of no device", lib.dynlib.path);
+    }
+    *result_p = json_integer(count);
+    return rc;
+}
+
+unsigned shk_gpus_visible(void)
+{
+    static enum gpu_vendor vendors[] = {GPU_CUDA, GPU_HIP};
+    unsigned count = 0;
+    size_t i = 0;
+
+    for (i = 0; i < sizeof(vendors) / sizeof(vendors[0]) && count == 0; i++) {
+        struct shk_isolate_job job = {.name = "GPU driver",
+                                      .fn = device_ask,
+                                      .arg = &vendors[i],
+                                      .deadline_ms = DEVICE_COUNT_MS};
+        struct shk_isolate_result result = {0};
+
+        if (shk_isolate_run(&job, &result, 1, 1, NULL) == 0 && result.outcome == SHK_CHILD_OK) {
+            json_int_t found = json_integer_value(result.result);
+
+            count = found > 0 && found <= SHK_JOB_MAX_RANKS ? (unsigned)found : 0;
+        }
+        shk_isolate_result_clear(&result);
+    }
+    return count;
 }

@@ -280,6 +280,7 @@ static int run_facts(const struct gpu_path *path, const struct shk_job *job,
         .run = run_##symbol_,                                                                      \
         .work = work_##symbol_,                                                                    \
         .result_bytes = sizeof(struct gpu_result),                                                 \
+        .per_gpu = true,                                                                           \
         .within_node = within_node_,                                                               \
         .facts = facts_##symbol_,                                                                  \
     };

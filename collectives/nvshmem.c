@@ -224,5 +224,6 @@ static int run_nvshmem(const struct shk_collective_options *options, struct shk_
 const struct shk_transport shk_transport_nvshmem = {
     .name = "nvshmem",
     .doc = "NVSHMEM on local GPUs: start, symmetric memory, peers, put latency (not an all-reduce)",
+    .per_gpu = true,
     .run = run_nvshmem,
 };

@@ -1,7 +1,7 @@
 """Ranks that mpirun started on one host, with a stand-in driver and NCCL: each works on a GPU of its own."""
 import json, os, subprocess
 import support
-from support import BASE_ENV, BINARY, FAKES
+from support import BASE_ENV, BINARY, FAKES, run
 
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1",
        "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -74,6 +74,14 @@ class Mpirun(support.Case):
         found = self.bench("peer", env={"SHK_FAKE_FAULT": "corrupt"})
         self.assertEqual(found["status"], "wrong", found.get("reason"))
         self.assertEqual(found["nodes"], [os.uname().nodename])
+
+    def test_without_a_launcher(self):
+        """A local rank for each GPU that the driver shows, unless --ranks says otherwise."""
+        for gpus, args, ranks in (("2", (), 2), ("4", (), 4), ("4", ("--ranks", "3"), 3)):
+            with self.subTest(gpus=gpus, args=args):
+                p = run("bench", "--transport", "nccl", "--sizes", "8:64", "--format", "json", *args,
+                        env={"LD_LIBRARY_PATH": str(FAKES / "gpu"), "SHK_FAKE_GPUS": gpus})
+                self.right(self.json_of(p)["collectives"]["nccl"], ranks)
 
     def test_every_layer(self):
         report = mpirun(2, "run", "--sizes", "4:64")
