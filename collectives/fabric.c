@@ -170,7 +170,6 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
 
     run_phase(run, job, SHK_PHASE_START);
     shk_allreduce_layout(shk_job_size(job), run->options->max_bytes, &layout);
-    layout.length[SHK_AREA_MAIL] = FABRIC_MAIL_BYTES;
     run_phase(run, job, SHK_PHASE_OPEN);
     rc = fabric_lib_open(&lib, run->tweaks->library_names, err);
     if (rc == 0) {

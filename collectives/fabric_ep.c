@@ -7,9 +7,11 @@
 
 /* Any key does: each rank has a domain of its own. Small, since some devices treat small keys
  * better (fi_cxi(7): below 100). */
-#define EP_KEY 1U
+#define EP_KEY      1U
+#define EP_KEY_MAIL 2U
 
 #define EP_CQ_MAX ((size_t)65536)
+#define EP_PAGE   ((size_t)4096)
 
 static int ep_open_endpoint(struct fabric *fabric, struct shk_error *err)
 {
@@ -76,11 +78,14 @@ int fabric_open(struct fabric *fabric, const struct fabric_lib *lib, struct shk_
         (unsigned)(fabric->info->tx_attr->size < FABRIC_DEPTH ? fabric->info->tx_attr->size
                                                               : FABRIC_DEPTH);
     fabric->depth = fabric->depth != 0 ? fabric->depth : 1;
+    if (posix_memalign((void **)&fabric->mail.base, EP_PAGE, FABRIC_MAIL_BYTES) != 0) {
+        return shk_error_set(err, FI_ENOMEM, "out of memory");
+    }
     return fabric_ops_create(fabric, err);
 }
 
 /* Registration is where a low memlock limit shows: say what it is. */
-static int ep_reg_error(const struct fabric *fabric, int rc, struct shk_error *err)
+static int ep_reg_error(const struct fabric *fabric, size_t bytes, int rc, struct shk_error *err)
 {
     struct rlimit limit;
     char memlock[32] = "unlimited";
@@ -91,15 +96,37 @@ static int ep_reg_error(const struct fabric *fabric, int rc, struct shk_error *e
     } else if (limit.rlim_cur != RLIM_INFINITY) {
         snprintf(memlock, sizeof(memlock), "%llu B", (unsigned long long)limit.rlim_cur);
     }
-    return shk_error_set(err, errnum, "fi_mr_reg of %zu B: %s (memlock limit %s)",
-                         fabric->wire.heap->bytes, fabric->lib->api.strerror(errnum), memlock);
+    return shk_error_set(err, errnum, "fi_mr_reg of %zu B: %s (memlock limit %s)", bytes,
+                         fabric->lib->api.strerror(errnum), memlock);
+}
+
+static int ep_register(struct fabric *fabric, void *base, size_t bytes, uint64_t access,
+                       uint64_t key, struct fid_mr **mr_p, struct shk_error *err)
+{
+    int rc = 0;
+
+    shk_crumb_call("fi_mr_reg");
+    rc = fi_mr_reg(fabric->domain, base, bytes, access, 0, key, 0, mr_p, NULL);
+    if (rc != 0) {
+        return ep_reg_error(fabric, bytes, rc, err);
+    }
+    if ((fabric->info->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0) {
+        shk_crumb_call("fi_mr_enable");
+        rc = fi_mr_bind(*mr_p, &fabric->ep->fid, 0);
+        if (rc == 0) {
+            rc = fi_mr_enable(*mr_p);
+        }
+        if (rc != 0) {
+            return fabric_error(fabric->lib, "fi_mr_enable", rc, err);
+        }
+    }
+    return 0;
 }
 
 int fabric_register(struct fabric *fabric, size_t max_put, struct shk_error *err)
 {
-    const struct fabric_lib *lib = fabric->lib;
-    const struct fi_domain_attr *attr = fabric->info->domain_attr;
-    uint64_t access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SEND | FI_RECV;
+    uint64_t access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    const struct shk_heap *heap = fabric->wire.heap;
     int rc = 0;
 
     fabric->wire.max_put = fabric->info->ep_attr->max_msg_size;
@@ -108,24 +135,16 @@ int fabric_register(struct fabric *fabric, size_t max_put, struct shk_error *err
                              "provider %s moves at most %zu B at once, %zu B are needed",
                              fabric->info->fabric_attr->prov_name, fabric->wire.max_put, max_put);
     }
-    shk_crumb_call("fi_mr_reg");
-    rc = fi_mr_reg(fabric->domain, fabric->wire.heap->base, fabric->wire.heap->bytes, access, 0,
-                   EP_KEY, 0, &fabric->mr, NULL);
-    if (rc != 0) {
-        return ep_reg_error(fabric, rc, err);
+    rc = ep_register(fabric, heap->base, heap->bytes, access, EP_KEY, &fabric->mr, err);
+    if (rc == 0) {
+        rc = ep_register(fabric, fabric->mail.base, FABRIC_MAIL_BYTES, FI_SEND | FI_RECV,
+                         EP_KEY_MAIL, &fabric->mail.mr, err);
     }
-    if ((attr->mr_mode & FI_MR_ENDPOINT) != 0) {
-        shk_crumb_call("fi_mr_enable");
-        rc = fi_mr_bind(fabric->mr, &fabric->ep->fid, 0);
-        if (rc == 0) {
-            rc = fi_mr_enable(fabric->mr);
-        }
-        if (rc != 0) {
-            return fabric_error(lib, "fi_mr_enable", rc, err);
-        }
+    if (rc == 0) {
+        fabric->desc = fi_mr_desc(fabric->mr);
+        fabric->mail.desc = fi_mr_desc(fabric->mail.mr);
     }
-    fabric->desc = fi_mr_desc(fabric->mr);
-    return 0;
+    return rc;
 }
 
 static void ep_close(struct fid *fid, const char *what)
@@ -136,17 +155,24 @@ static void ep_close(struct fid *fid, const char *what)
     }
 }
 
+static void ep_close_regions(struct fabric *fabric)
+{
+    ep_close(fabric->mr != NULL ? &fabric->mr->fid : NULL, "memory region");
+    ep_close(fabric->mail.mr != NULL ? &fabric->mail.mr->fid : NULL, "memory region of messages");
+    fabric->mr = NULL;
+    fabric->mail.mr = NULL;
+}
+
 void fabric_close(struct fabric *fabric)
 {
     bool of_ep = fabric->info != NULL && (fabric->info->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0;
 
     /* A registration that belongs to the endpoint goes before it, others after it. */
-    if (of_ep && fabric->mr != NULL) {
-        ep_close(&fabric->mr->fid, "memory region");
-        fabric->mr = NULL;
+    if (of_ep) {
+        ep_close_regions(fabric);
     }
     ep_close(fabric->ep != NULL ? &fabric->ep->fid : NULL, "endpoint");
-    ep_close(fabric->mr != NULL ? &fabric->mr->fid : NULL, "memory region");
+    ep_close_regions(fabric);
     ep_close(fabric->av != NULL ? &fabric->av->fid : NULL, "address vector");
     ep_close(fabric->cq != NULL ? &fabric->cq->fid : NULL, "completion queue");
     ep_close(fabric->domain != NULL ? &fabric->domain->fid : NULL, "domain");
@@ -155,6 +181,7 @@ void fabric_close(struct fabric *fabric)
         fabric->lib->api.freeinfo(fabric->info);
     }
     free(fabric->ops);
+    free(fabric->mail.base);
     free(fabric->peers);
     shk_wire_fini(&fabric->wire);
     memset(fabric, 0, sizeof(*fabric));

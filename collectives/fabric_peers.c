@@ -11,7 +11,7 @@
 /* What a rank tells the others. */
 struct peers_card {
     uint64_t heap_bytes;
-    uint64_t mail; /* offset of the last area: differs when the layouts do */
+    uint64_t last; /* offset of the last area: differs when the layouts do */
     uint64_t base;
     uint64_t key;
     char provider[64];
@@ -26,7 +26,7 @@ static int peers_publish(struct fabric *fabric, struct shk_error *err)
     bool virtual = (fabric->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     struct peers_card card = {
         .heap_bytes = heap->bytes,
-        .mail = heap->offset[SHK_AREA_MAIL],
+        .last = heap->offset[SHK_AREA_COUNT - 1],
         .base = virtual ? (uint64_t)(uintptr_t)heap->base : 0,
     };
     size_t len = sizeof(card.addr);
@@ -68,7 +68,7 @@ static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *c
                              card->provider, fabric->info->fabric_attr->prov_name);
     }
     if (card->heap_bytes != fabric->wire.heap->bytes ||
-        card->mail != fabric->wire.heap->offset[SHK_AREA_MAIL]) {
+        card->last != fabric->wire.heap->offset[SHK_AREA_COUNT - 1]) {
         return shk_error_set(err, EPROTO,
                              "the heap is not symmetric: rank %u has %llu B, this rank %zu B", rank,
                              (unsigned long long)card->heap_bytes, fabric->wire.heap->bytes);

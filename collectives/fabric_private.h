@@ -101,14 +101,22 @@ struct fabric_op {
     struct fabric_op *next; /* free list, or list of sends to be retried */
     enum fabric_use use;
     unsigned peer;
-    uint32_t note; /* notification to send, or -received in- */
-    size_t mail;   /* heap offset of its small message */
+    uint32_t note;       /* notification to send, or -received in- */
+    unsigned char *mail; /* its small message, in the mailbox */
 };
 
 struct fabric_peer {
     fi_addr_t addr;
     uint64_t base; /* address of its heap in its own terms; 0 when offsets are used */
     uint64_t key;
+};
+
+/* Small messages of the transport: host memory, since the CPU reads them, and apart from the heap,
+ * which peers write to. */
+struct fabric_mail {
+    unsigned char *base;
+    struct fid_mr *mr;
+    void *desc;
 };
 
 struct fabric {
@@ -122,6 +130,7 @@ struct fabric {
     struct fid_ep *ep;
     struct fid_mr *mr;
     void *desc;
+    struct fabric_mail mail;
     struct fabric_peer *peers;
     struct fabric_op *ops;
     struct fabric_op *free;
@@ -136,8 +145,8 @@ struct fabric {
 /* Small messages that the transport keeps ready to receive, and puts under way at most. */
 #define FABRIC_RECVS      ((size_t)256)
 #define FABRIC_DEPTH      ((size_t)256)
-#define FABRIC_MAIL       ((size_t)16) /* bytes of one, in the heap's mailbox */
-#define FABRIC_MAIL_BYTES ((FABRIC_RECVS + FABRIC_DEPTH + 1) * FABRIC_MAIL)
+#define FABRIC_MAIL       ((size_t)16) /* bytes of one */
+#define FABRIC_MAIL_BYTES ((FABRIC_RECVS + FABRIC_DEPTH) * FABRIC_MAIL)
 
 /* Binds this rank to a CPU near the device of `info`, where that is ours to do, and publishes what
  * was done. Before memory is touched: it then lies near as well. */

@@ -26,7 +26,6 @@ static int put_fail(struct fabric *fabric, const char *call, ssize_t rc, unsigne
 
 int fabric_ops_create(struct fabric *fabric, struct shk_error *err)
 {
-    size_t mail = fabric->wire.heap->offset[SHK_AREA_MAIL];
     size_t total = fabric->depth + FABRIC_RECVS;
     size_t i = 0;
 
@@ -35,7 +34,7 @@ int fabric_ops_create(struct fabric *fabric, struct shk_error *err)
         return shk_error_set(err, FI_ENOMEM, "out of memory");
     }
     for (i = 0; i < total; i++) {
-        fabric->ops[i].mail = mail + i * FABRIC_MAIL;
+        fabric->ops[i].mail = fabric->mail.base + i * FABRIC_MAIL;
         if (i < fabric->depth) {
             fabric->ops[i].next = fabric->free;
             fabric->free = &fabric->ops[i];
@@ -54,13 +53,12 @@ static void put_release(struct fabric *fabric, struct fabric_op *op)
 
 static int put_send(struct fabric *fabric, struct fabric_op *op)
 {
-    unsigned char *at = fabric->wire.heap->base + op->mail;
     ssize_t rc = 0;
 
     op->use = FABRIC_SEND;
-    memcpy(at, &op->note, sizeof(op->note));
-    rc = fi_send(fabric->ep, at, sizeof(op->note), fabric->desc, fabric->peers[op->peer].addr,
-                 &op->context);
+    memcpy(op->mail, &op->note, sizeof(op->note));
+    rc = fi_send(fabric->ep, op->mail, sizeof(op->note), fabric->mail.desc,
+                 fabric->peers[op->peer].addr, &op->context);
     if (rc == -FI_EAGAIN) {
         op->next = fabric->resend;
         fabric->resend = op;
@@ -76,8 +74,8 @@ static int put_recv(struct fabric *fabric, struct fabric_op *op)
 
     op->use = FABRIC_RECV;
     do {
-        rc = fi_recv(fabric->ep, fabric->wire.heap->base + op->mail, FABRIC_MAIL, fabric->desc,
-                     FI_ADDR_UNSPEC, &op->context);
+        rc = fi_recv(fabric->ep, op->mail, FABRIC_MAIL, fabric->mail.desc, FI_ADDR_UNSPEC,
+                     &op->context);
     } while (rc == -FI_EAGAIN && ++tries < 1000);
     return rc == 0 ? 0 : put_fail(fabric, "fi_recv", rc, fabric->wire.rank);
 }
@@ -122,7 +120,7 @@ static int put_completed(struct fabric *fabric, const struct fi_cq_data_entry *e
     switch (op->use) {
     case FABRIC_WRITE_THEN_SEND: return put_send(fabric, op);
     case FABRIC_RECV:
-        memcpy(&note, fabric->wire.heap->base + op->mail, sizeof(note));
+        memcpy(&note, op->mail, sizeof(note));
         rc = put_noted(fabric, note);
         return rc < 0 ? rc : put_recv(fabric, op);
     case FABRIC_READ:
@@ -321,15 +319,16 @@ static int put_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to,
 ssize_t fabric_probe(struct fabric *fabric)
 {
     unsigned peer = (fabric->wire.rank + 1) % fabric->wire.size;
-    size_t mail = fabric->wire.heap->offset[SHK_AREA_MAIL] + FABRIC_MAIL_BYTES - FABRIC_MAIL;
+    size_t from = fabric->wire.heap->offset[SHK_AREA_SEND];
+    size_t to = fabric->wire.heap->offset[SHK_AREA_SLOT0];
     struct fabric_op *op = put_take(fabric, peer, PUT_PROBE);
     unsigned idle = 0;
     ssize_t rc = 0;
 
     op->use = FABRIC_WRITE;
-    rc = put_post(fabric, peer, mail, mail, sizeof(uint32_t), PUT_PROBE, op);
+    rc = put_post(fabric, peer, from, to, sizeof(uint32_t), PUT_PROBE, op);
     while (rc == -FI_EAGAIN && put_stall(fabric, peer, &idle)) {
-        rc = put_post(fabric, peer, mail, mail, sizeof(uint32_t), PUT_PROBE, op);
+        rc = put_post(fabric, peer, from, to, sizeof(uint32_t), PUT_PROBE, op);
     }
     shk_job_set_waiting(fabric->wire.job, -1);
     if (rc != 0) {

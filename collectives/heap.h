@@ -17,7 +17,6 @@ enum shk_area {
     SHK_AREA_SLOT1, /* … and odd ones: a fast rank is at most one operation ahead */
     SHK_AREA_PART0, /* ring: partial sums, even and odd */
     SHK_AREA_PART1,
-    SHK_AREA_MAIL, /* small messages of the transport */
     SHK_AREA_COUNT
 };
 
