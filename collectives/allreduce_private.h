@@ -3,7 +3,7 @@
 #define SHK_COLLECTIVES_ALLREDUCE_PRIVATE_H
 
 #include "collectives/allreduce.h"
-#include "collectives/reduce.h"
+#include "collectives/memory.h"
 
 /* Pieces that one chunk is cut into at most. */
 #define SHK_PIECES ((size_t)64)
@@ -33,8 +33,8 @@ void shk_cut_range(const struct shk_cut *cut, unsigned chunk, size_t piece, size
                    size_t *to_p);
 
 /* Adds up elements [from, to) of two areas of the heap, at the same places, into a third. */
-void shk_add_areas(const struct shk_heap *heap, enum shk_type type, enum shk_area dst,
-                   enum shk_area a, enum shk_area b, size_t from, size_t to);
+int shk_add_areas(struct shk_wire *wire, enum shk_type type, enum shk_area dst, enum shk_area a,
+                  enum shk_area b, size_t from, size_t to);
 
 /* Area for this operation's arrivals: a peer may already be in the next one. */
 static inline enum shk_area shk_area_by_turn(const struct shk_wire *wire, enum shk_area even)

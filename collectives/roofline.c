@@ -105,10 +105,11 @@ static int roof_shift(const struct roof *roof, size_t piece_bytes, uint64_t *ns_
     int rc = 0;
 
     /* Both buffers as the sweep has them before an operation: the caches hold the same. */
-    shk_data_fill(SHK_FLOAT32, shk_heap_at(wire->heap, SHK_AREA_SEND), roof->count, wire->rank,
+    shk_data_fill(SHK_FLOAT32, shk_wire_stage(wire, SHK_AREA_SEND), roof->count, wire->rank,
                   wire->size, 0);
-    shk_heap_poison(wire->heap, SHK_AREA_RECV, 0, roof->count * SHK_TYPE_BYTES);
-    rc = roof_barrier(wire, 0, NULL);
+    rc = shk_wire_store(wire, SHK_AREA_SEND, roof->count * SHK_TYPE_BYTES);
+    rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, roof->count * SHK_TYPE_BYTES) : rc;
+    rc = rc == 0 ? roof_barrier(wire, 0, NULL) : rc;
     start = shk_job_now_ns();
     shk_wire_begin(wire);
     for (p = 0; p < ahead && p < cut.pieces && rc == 0; p++) {
