@@ -38,6 +38,9 @@ static int ep_open_endpoint(struct fabric *fabric, struct shk_error *err)
     if (rc != 0) {
         return fabric_error(lib, "fi_endpoint", rc, err);
     }
+    if (fabric->hmem != NULL) {
+        fabric_hmem_endpoint(fabric);
+    }
     shk_crumb_call("fi_ep_bind");
     rc = fi_ep_bind(fabric->ep, &fabric->av->fid, 0);
     if (rc == 0) {
@@ -73,7 +76,8 @@ int fabric_open(struct fabric *fabric, const struct fabric_lib *lib, struct shk_
     if (rc < 0) {
         return rc;
     }
-    fabric->inject = fabric->info->tx_attr->inject_size;
+    /* What is injected is read by the CPU. */
+    fabric->inject = fabric->hmem == NULL ? fabric->info->tx_attr->inject_size : 0;
     fabric->depth =
         (unsigned)(fabric->info->tx_attr->size < FABRIC_DEPTH ? fabric->info->tx_attr->size
                                                               : FABRIC_DEPTH);
@@ -100,21 +104,26 @@ static int ep_reg_error(const struct fabric *fabric, size_t bytes, int rc, struc
                          fabric->lib->api.strerror(errnum), memlock);
 }
 
-static int ep_register(struct fabric *fabric, void *base, size_t bytes, uint64_t access,
-                       uint64_t key, struct fid_mr **mr_p, struct shk_error *err)
+static int ep_register_host(struct fabric *fabric, void *base, size_t bytes, uint64_t access,
+                            uint64_t key, struct fid_mr **mr_p, struct shk_error *err)
 {
     int rc = 0;
 
     shk_crumb_call("fi_mr_reg");
     rc = fi_mr_reg(fabric->domain, base, bytes, access, 0, key, 0, mr_p, NULL);
-    if (rc != 0) {
-        return ep_reg_error(fabric, bytes, rc, err);
-    }
+    return rc == 0 ? 0 : ep_reg_error(fabric, bytes, rc, err);
+}
+
+/* A registration that belongs to the endpoint works from here on. */
+static int ep_enable_region(struct fabric *fabric, struct fid_mr *mr, struct shk_error *err)
+{
+    int rc = 0;
+
     if ((fabric->info->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0) {
         shk_crumb_call("fi_mr_enable");
-        rc = fi_mr_bind(*mr_p, &fabric->ep->fid, 0);
+        rc = fi_mr_bind(mr, &fabric->ep->fid, 0);
         if (rc == 0) {
-            rc = fi_mr_enable(*mr_p);
+            rc = fi_mr_enable(mr);
         }
         if (rc != 0) {
             return fabric_error(fabric->lib, "fi_mr_enable", rc, err);
@@ -135,10 +144,17 @@ int fabric_register(struct fabric *fabric, size_t max_put, struct shk_error *err
                              "provider %s moves at most %zu B at once, %zu B are needed",
                              fabric->info->fabric_attr->prov_name, fabric->wire.max_put, max_put);
     }
-    rc = ep_register(fabric, heap->base, heap->bytes, access, EP_KEY, &fabric->mr, err);
+    rc = (fabric->hmem != NULL ? fabric_hmem_register : ep_register_host)(
+        fabric, heap->base, heap->bytes, access, EP_KEY, &fabric->mr, err);
     if (rc == 0) {
-        rc = ep_register(fabric, fabric->mail.base, FABRIC_MAIL_BYTES, FI_SEND | FI_RECV,
-                         EP_KEY_MAIL, &fabric->mail.mr, err);
+        rc = ep_enable_region(fabric, fabric->mr, err);
+    }
+    if (rc == 0) {
+        rc = ep_register_host(fabric, fabric->mail.base, FABRIC_MAIL_BYTES, FI_SEND | FI_RECV,
+                              EP_KEY_MAIL, &fabric->mail.mr, err);
+    }
+    if (rc == 0) {
+        rc = ep_enable_region(fabric, fabric->mail.mr, err);
     }
     if (rc == 0) {
         fabric->desc = fi_mr_desc(fabric->mr);

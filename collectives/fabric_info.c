@@ -95,6 +95,9 @@ static struct fi_info *info_variant(const struct fabric_lib *lib, const struct f
     if (hints == NULL) {
         return NULL;
     }
+    if ((info->caps & FI_HMEM) != 0) {
+        fabric_hmem_want(hints);
+    }
     hints->tx_attr->op_flags = op_flags;
     hints->domain_attr->name = info_copy(info->domain_attr->name);
     hints->fabric_attr->name = info_copy(info->fabric_attr->name);
@@ -117,28 +120,12 @@ bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *inf
     return found != NULL;
 }
 
-void fabric_hmem_text(const struct fabric_lib *lib, const struct fi_info *info, char *buf,
-                      size_t size)
+/* The usual, stronger promise costs some providers a round trip. */
+struct fi_info *fabric_lazy(const struct fabric_lib *lib, const struct fi_info *info)
 {
-    struct fi_info *hints = fabric_hints(lib, info->fabric_attr->prov_name);
-    struct fi_info *list = NULL;
-    int rc = -FI_ENOMEM;
+    struct fi_info *lazy = info_variant(lib, info, FI_INJECT_COMPLETE);
 
-    if (hints != NULL) {
-        hints->caps |= FI_HMEM;
-        hints->domain_attr->mr_mode |= FI_MR_HMEM;
-        shk_crumb_call("fi_getinfo");
-        rc = lib->api.getinfo(lib->version, NULL, NULL, 0, hints, &list);
-        lib->api.freeinfo(hints);
-    }
-    if (rc == 0 && list != NULL) {
-        snprintf(buf, size, "provider %s offers FI_HMEM, but only host memory is measured here",
-                 info->fabric_attr->prov_name);
-        lib->api.freeinfo(list);
-    } else {
-        snprintf(buf, size, "provider %s of libfabric %s offers no FI_HMEM: %s",
-                 info->fabric_attr->prov_name, lib->text, lib->api.strerror(-rc));
-    }
+    return lazy != NULL ? lazy : lib->api.dupinfo(info);
 }
 
 int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_info **info_p,
@@ -146,7 +133,6 @@ int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_
 {
     struct fi_info *hints = fabric_hints(lib, provider);
     struct fi_info *list = NULL;
-    struct fi_info *lazy = NULL;
     int rc = 0;
 
     if (hints == NULL) {
@@ -161,11 +147,8 @@ int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_
     if (rc != 0) {
         return fabric_error(lib, "fi_getinfo", rc, err);
     }
-    /* libfabric lists the best first: what other applications get, we take as well. All that a
-     * completion at the source must say is that the buffer is free again; the usual stronger
-     * promise costs some providers a round trip. */
-    lazy = info_variant(lib, list, FI_INJECT_COMPLETE);
-    *info_p = lazy != NULL ? lazy : lib->api.dupinfo(list);
+    /* libfabric lists the best first: what other applications get, we take as well. */
+    *info_p = fabric_lazy(lib, list);
     lib->api.freeinfo(list);
     return *info_p != NULL ? 0 : shk_error_set(err, FI_ENOMEM, "out of memory");
 }

@@ -4,6 +4,7 @@
 
 #include "collectives/crew.h"
 #include "collectives/fabric.h"
+#include "collectives/gpu_memory.h"
 #include "core/strbuf.h"
 #include <jansson.h>
 #include <rdma/fabric.h>
@@ -22,7 +23,9 @@ struct fabric_api {
     int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
     const char *(*strerror)(int errnum);
     uint32_t (*version)(void);
-    char *(*tostr)(const void *data, enum fi_type type); /* optional */
+    char *(*tostr)(const void *data, enum fi_type type); /* optional, as all below */
+    int (*getparams)(struct fi_param **params, int *count);
+    void (*freeparams)(struct fi_param *params);
 };
 
 struct fabric_lib {
@@ -54,9 +57,9 @@ int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_
 /* Does the chosen provider offer FI_DELIVERY_COMPLETE? */
 bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *info);
 
-/* One line: why device memory is not what the all-reduce works on. */
-void fabric_hmem_text(const struct fabric_lib *lib, const struct fi_info *info, char *buf,
-                      size_t size);
+/* A copy of the entry (freeinfo); where it can be had, so that a completion at the source says only
+ * that the buffer is free again. */
+struct fi_info *fabric_lazy(const struct fabric_lib *lib, const struct fi_info *info);
 
 /* {provider, fabric, domain, endpoint, protocol, library, version, …} of what was chosen. */
 json_t *fabric_identity(const struct fabric_lib *lib, const struct fi_info *info);
@@ -79,12 +82,13 @@ void fabric_explain(const char *const *names, const char *provider, const struct
 #define FABRIC_NOTIFY   "fabric.notify"
 #define FABRIC_HMEM     "fabric.hmem"
 #define FABRIC_PLACE    "fabric.place"
+#define FABRIC_CAUSE    "gpu.cause" /* the same as that of the GPU transports */
 
-/* fabric_facts.c: collective.fabric.* from what the crew and its ranks left. */
-int fabric_facts(struct shk_facts *facts, const struct shk_job *job,
+/* fabric_facts.c: collective.<transport>.* from what the crew and its ranks left. */
+int fabric_facts(const char *transport, struct shk_facts *facts, const struct shk_job *job,
                  const struct shk_crew_result *result, struct shk_error *err);
-int fabric_facts_not_run(struct shk_facts *facts, unsigned ranks, const char *status,
-                         const char *why, struct shk_error *err);
+int fabric_facts_not_run(const char *transport, struct shk_facts *facts, unsigned ranks,
+                         const char *status, const char *why, struct shk_error *err);
 
 enum fabric_use {
     FABRIC_FREE,
@@ -119,6 +123,16 @@ struct fabric_mail {
     void *desc;
 };
 
+/* The heap is in GPU memory. */
+struct fabric_hmem {
+    struct shk_gpu_memory *gpu;
+    enum fi_hmem_iface iface;
+    char usual[64];  /* provider that host memory uses */
+    char answer[64]; /* to the request for peer to peer */
+    const char *p2p; /* what is in effect */
+    const char *cuda_calls;
+};
+
 struct fabric {
     struct shk_wire wire; /* first: a struct shk_wire * is a struct fabric * */
     const struct fabric_lib *lib;
@@ -131,6 +145,7 @@ struct fabric {
     struct fid_mr *mr;
     void *desc;
     struct fabric_mail mail;
+    struct fabric_hmem *hmem; /* NULL: the heap is in host memory */
     struct fabric_peer *peers;
     struct fabric_op *ops;
     struct fabric_op *free;
@@ -161,6 +176,24 @@ void fabric_close(struct fabric *fabric);
 
 /* -errno with "call: libfabric's text" in err; rc is what the call returned. */
 int fabric_error(const struct fabric_lib *lib, const char *call, ssize_t rc, struct shk_error *err);
+
+/* fabric_hmem.c: FI_HMEM. What fails for a reason that is known has published it as FABRIC_CAUSE:
+ * "na" (nothing to test here), "hmem-interface" (libfabric knows this kind of memory and does not
+ * serve it), "hmem-registration", or one of the GPU transports. */
+void fabric_hmem_want(struct fi_info *hints);
+int fabric_hmem_fail(struct shk_job *job, const char *cause, int rc);
+int fabric_hmem_choose(const struct fabric_lib *lib, const char *provider, struct shk_job *job,
+                       struct fabric_hmem *hmem, struct fi_info **info_p, struct shk_error *err);
+int fabric_hmem_open(struct fabric_hmem *hmem, const struct fi_info *info, struct shk_job *job,
+                     const struct shk_gpu_tweaks *tweaks, struct shk_error *err);
+/* Asks for what NCCL's plugin asks for, before the endpoint is enabled; a refusal is no error. */
+void fabric_hmem_endpoint(struct fabric *fabric);
+int fabric_hmem_register(struct fabric *fabric, void *base, size_t bytes, uint64_t access,
+                         uint64_t key, struct fid_mr **mr_p, struct shk_error *err);
+/* {iface, driver, host_provider, sums, flushes, requested, effective} */
+json_t *fabric_hmem_json(const struct fabric *fabric);
+/* {status: "offered" or "na", reason}: for the run on host memory */
+json_t *fabric_hmem_offer(const struct fabric_lib *lib, const struct fi_info *info);
 
 /* fabric_put.c */
 extern const struct shk_wire_ops fabric_wire_ops;

@@ -42,7 +42,7 @@ static void sweep_add(struct shk_sweep_row *rows, unsigned *count, size_t bytes,
     }
 }
 
-unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, struct shk_sweep_row *rows)
+unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, bool few, struct shk_sweep_row *rows)
 {
     size_t first = sweep_floor(min_bytes);
     size_t last = sweep_floor(max_bytes > min_bytes ? max_bytes : min_bytes);
@@ -50,9 +50,10 @@ unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, struct shk_sweep_row
     unsigned count = 0;
     size_t bytes = 0;
 
-    for (bytes = first; bytes <= last && bytes != 0; bytes *= 2) {
+    for (bytes = first; bytes < last && bytes != 0; bytes *= few ? 8 : 2) {
         sweep_add(rows, &count, bytes, SHK_FLOAT32);
     }
+    sweep_add(rows, &count, last, SHK_FLOAT32);
     sweep_add(rows, &count, first, SHK_INT32);
     if (second > first) {
         sweep_add(rows, &count, second, SHK_INT32);
@@ -249,7 +250,8 @@ int shk_sweep_run(struct shk_wire *wire, const struct shk_sweep_options *options
                   struct shk_sweep_result *result, struct shk_error *err)
 {
     struct sweep sweep = {.wire = wire, .options = options};
-    unsigned rows = shk_sweep_plan(options->min_bytes, options->max_bytes, result->row);
+    unsigned rows =
+        shk_sweep_plan(options->min_bytes, options->max_bytes, options->few, result->row);
     uint64_t bad = 0;
     unsigned i = 0;
     int rc = 0;

@@ -352,7 +352,7 @@ Test(wire, arrivals_out_of_turn_are_refused)
 Test(sweep, plan_covers_powers_of_two_and_a_second_type)
 {
     struct shk_sweep_row rows[SHK_SWEEP_MAX];
-    unsigned n = shk_sweep_plan(4, (size_t)16 << 20, rows);
+    unsigned n = shk_sweep_plan(4, (size_t)16 << 20, false, rows);
     unsigned i = 0;
 
     cr_assert_eq(n, 25);
@@ -363,10 +363,10 @@ Test(sweep, plan_covers_powers_of_two_and_a_second_type)
     cr_expect_eq(rows[23].type, SHK_INT32);
     cr_expect_eq(rows[23].bytes, 4);
     cr_expect_eq(rows[24].bytes, 1U << 20);
-    n = shk_sweep_plan(100, 100, rows);
+    n = shk_sweep_plan(100, 100, false, rows);
     cr_assert_eq(n, 2);
     cr_expect_eq(rows[0].bytes, 64);
-    n = shk_sweep_plan(4, SIZE_MAX, rows);
+    n = shk_sweep_plan(4, SIZE_MAX, false, rows);
     cr_expect_leq(n, SHK_SWEEP_MAX);
 }
 
