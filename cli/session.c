@@ -327,7 +327,11 @@ static int session_run_layers(struct shk_session *session, struct shk_facts *fac
                               struct shk_error *err)
 {
     struct shk_collective_options how = session_collective(session);
-    return shk_layers_run(&how, NULL, facts, err);
+    int rc = shk_layers_run(&how, NULL, facts, err);
+    if (!rc)
+        rc = shk_layers_want_hmem(facts, err);
+    return rc > 0 ? session_run_transport(session, session_transport("fabric-hmem"), facts, err)
+                  : rc;
 }
 
 int shk_session_measure(struct shk_session *session)

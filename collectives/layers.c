@@ -105,3 +105,22 @@ int shk_layers_run(const struct shk_collective_options *options,
     }
     return rc;
 }
+
+int shk_layers_want_hmem(struct shk_facts *facts, struct shk_error *err)
+{
+    static const char *const gpus[] = {"peer", "lsa", "nccl", "nccl-window", "multimem", "rccl"};
+    char why[160];
+    size_t i = 0;
+
+    if (!layer_has_gpus(facts, "peer") && !layer_has_gpus(facts, "rccl")) {
+        return 0;
+    }
+    for (i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++) {
+        if (layer_broke(facts, gpus[i])) {
+            snprintf(why, sizeof(why), "not run: %s on the same GPUs ended with %s", gpus[i],
+                     layer_text(facts, gpus[i], "status"));
+            return layer_na(facts, "fabric-hmem", why, err);
+        }
+    }
+    return 1;
+}

@@ -16,4 +16,9 @@ int shk_layers_run(const struct shk_collective_options *options,
                    const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts,
                    struct shk_error *err) SHK_MUST_CHECK;
 
+/* After shk_layers_run(): 1 when the fabric's all-reduce on GPU memory is to be run as well, on all
+ * ranks of the job; 0 when no rank found a GPU, or one of the transports on GPUs hung or crashed
+ * (fabric-hmem is then "na"). */
+int shk_layers_want_hmem(struct shk_facts *facts, struct shk_error *err) SHK_MUST_CHECK;
+
 #endif
