@@ -25,7 +25,7 @@ struct shk_job;
 struct shk_crew_result;
 
 struct shk_transport {
-    const char *name; /* "fabric", "nccl", "peer", "lsa", "multimem" */
+    const char *name; /* "fabric", "fabric-hmem", "nccl", "peer", "lsa", "multimem" */
     const char *doc;
     /* Writes collective.<name>.*; an error is returned only when not even those could be written.
      */
@@ -60,8 +60,9 @@ const struct shk_transport *const *shk_transports(size_t *count_p);
  *                              efficiency: busbw by the roofline, where there is one
  *   collective.<t>.roofline    {latency_us, sizes: [{bytes, bandwidth}]} of plain puts between the
  *                              same ranks (fabric only)
- *   collective.<t>.hmem        {status: "na", reason}: device memory was not what the ranks added
- * up (fabric only) collective.<t>.evidence    [text]: what proves the path
+ *   collective.<t>.hmem        fabric: {status: "offered" or "na", reason}, is there FI_HMEM?
+ *                              fabric-hmem: what it was asked for and does, see docs/facts.md
+ *   collective.<t>.evidence    [text]: what proves the path
  *   collective.<t>.ranks_state [{rank, pid, host, phase, status}] */
 
 #endif
