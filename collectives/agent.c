@@ -186,12 +186,13 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
     int local = 0;
     int deadline = 0;
     int pairs = 0;
+    int rails = 0;
 
-    if (json_unpack((json_t *)doc, "{s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:I, s:I}", "run",
+    if (json_unpack((json_t *)doc, "{s:i, s:i, s:i, s:i, s:i, s:b, s:i, s:s, s:s, s:I, s:I}", "run",
                     &run, "index", &index, "size", &size, "local", &local, "deadline_ms", &deadline,
-                    "pairs", &pairs, "transport", &transport, "provider", &provider, "min", &min,
-                    "max", &max) != 0 ||
-        index < 0 || index >= size || deadline < 0) {
+                    "pairs", &pairs, "rails", &rails, "transport", &transport, "provider",
+                    &provider, "min", &min, "max", &max) != 0 ||
+        index < 0 || index >= size || deadline < 0 || rails < 0) {
         return -EPROTO;
     }
     agent->transport = agent_transport(transport);
@@ -202,6 +203,7 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
         .max_bytes = (size_t)max,
         .deadline_ms = (unsigned)deadline,
         .pairs = pairs != 0,
+        .rails = (unsigned)rails,
         .provider = agent->provider[0] != '\0' ? agent->provider : NULL,
     };
     agent->run = (uint32_t)run;

@@ -68,11 +68,11 @@ struct shk_cut shk_cut(unsigned parts, size_t count, size_t piece_bytes)
     return cut;
 }
 
-size_t shk_cut_ahead(const struct shk_cut *cut)
+size_t shk_cut_ahead(const struct shk_wire *wire, const struct shk_cut *cut)
 {
     size_t ahead = AHEAD_BYTES / SHK_TYPE_BYTES / cut->piece;
 
-    return ahead > 2 ? ahead : 2;
+    return (ahead > 2 ? ahead : 2) * wire->lanes;
 }
 
 void shk_cut_range(const struct shk_cut *cut, unsigned chunk, size_t piece, size_t *from_p,

@@ -26,8 +26,8 @@ size_t shk_cut_chunk(unsigned parts, size_t count);
 /* piece_bytes 0: SHK_PIECE_BYTES; larger where there would be more than SHK_PIECES. */
 struct shk_cut shk_cut(unsigned parts, size_t count, size_t piece_bytes);
 /* Pieces to send ahead of those that came in. More would only queue up on the way, outside the
- * caches. */
-size_t shk_cut_ahead(const struct shk_cut *cut);
+ * caches; fewer would leave lanes idle. */
+size_t shk_cut_ahead(const struct shk_wire *wire, const struct shk_cut *cut);
 /* Elements [from, to) of a piece of a chunk; empty where the vector ends earlier. */
 void shk_cut_range(const struct shk_cut *cut, unsigned chunk, size_t piece, size_t *from_p,
                    size_t *to_p);

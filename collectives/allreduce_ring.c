@@ -56,7 +56,7 @@ static int ring_reduce_scatter(const struct ring *ring)
 {
     unsigned size = ring->wire->size;
     size_t steps = size - 1;
-    size_t ahead = shk_cut_ahead(&ring->cut);
+    size_t ahead = shk_cut_ahead(ring->wire, &ring->cut);
     size_t s = 0;
     size_t p = 0;
     int rc = 0;

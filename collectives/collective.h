@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Network devices that the fabric all-reduce uses side by side, at most. */
+#define SHK_RAILS_MAX 8U
+
 struct shk_collective_options {
     unsigned ranks;   /* local ranks; at least 1 */
     size_t min_bytes; /* per rank message, power-of-two steps; at least 4 */
@@ -17,6 +20,7 @@ struct shk_collective_options {
     bool brief;           /* fewer sizes, repeats and cases: a preflight rather than a benchmark */
     bool pairs; /* no all-reduce: pairs of ranks, see pairs.h (a transport's work() only) */
     const char *provider; /* only this libfabric provider; NULL: libfabric's own choice */
+    unsigned rails; /* network devices to use side by side; 0: SHK_RAILS_MAX, 1: the first only */
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;
 };

@@ -43,13 +43,14 @@ static int run_put_json(struct shk_job *job, const char *key, json_t *value, str
 /* The supervisor reads it from the job, also when this rank ends badly later. */
 static int run_publish(struct shk_job *job, const struct fabric *fabric, struct shk_error *err)
 {
-    int rc = run_put_json(job, FABRIC_IDENTITY, fabric_identity(fabric->lib, fabric->info), err);
+    const struct fi_info *info = fabric->rail[0].info;
+    int rc = run_put_json(job, FABRIC_IDENTITY, fabric_identity(fabric->lib, info), err);
 
     if (rc == 0 && fabric->hmem != NULL) {
         return run_put_json(job, FABRIC_HMEM, fabric_hmem_json(fabric), err);
     }
     if (rc == 0 && shk_job_rank(job) == 0) {
-        rc = run_put_json(job, FABRIC_HMEM, fabric_hmem_offer(fabric->lib, fabric->info), err);
+        rc = run_put_json(job, FABRIC_HMEM, fabric_hmem_offer(fabric->lib, info), err);
     }
     return rc;
 }
@@ -73,6 +74,10 @@ static int run_tune(const struct fabric_run *run, struct fabric *fabric,
     int rc = shk_roofline_run(&fabric->wire, run->options->max_bytes,
                               run_budget(run, SHK_ROOFLINE_BUDGET_NS), roofline);
 
+    if (rc == 0) {
+        rc = fabric_rails_measure(fabric, run->options->max_bytes,
+                                  run_budget(run, SHK_ROOFLINE_BUDGET_NS));
+    }
     if (rc == 0) {
         rc = shk_tune_run(&fabric->wire, run->options->min_bytes, run->options->max_bytes,
                           run_budget(run, SHK_TUNE_BUDGET_NS), tune);
@@ -135,13 +140,12 @@ static int run_measure(const struct fabric_run *run, struct fabric *fabric, stru
     return rc;
 }
 
-static int run_connected(const struct fabric_run *run, struct fabric *fabric,
-                         const struct fabric_lib *lib, struct shk_job *job,
+static int run_connected(const struct fabric_run *run, struct fabric *fabric, struct shk_job *job,
                          const struct shk_allreduce_layout *layout, struct shk_error *err)
 {
     int rc = 0;
 
-    rc = fabric_open(fabric, lib, err);
+    rc = fabric_open(fabric, err);
     if (rc == 0) {
         rc = run_publish(job, fabric, err);
     }
@@ -163,15 +167,43 @@ static int run_connected(const struct fabric_run *run, struct fabric *fabric,
     return rc;
 }
 
+/* The devices to use. Pairs of ranks are compared with each other: over the first device alone, and
+ * so are heaps in GPU memory. */
+static unsigned run_rails(const struct fabric_run *run, const struct shk_job *job)
+{
+    unsigned wanted = run->options->rails;
+
+    if (run->hmem || run->options->pairs || shk_job_size(job) == 1) {
+        return 1;
+    }
+    return wanted == 0 || wanted > SHK_RAILS_MAX ? SHK_RAILS_MAX : wanted;
+}
+
 static int run_choose(const struct fabric_run *run, struct fabric *fabric,
                       const struct fabric_lib *lib, struct shk_job *job, struct shk_error *err)
 {
+    struct fabric_result *result = shk_job_result(job, shk_job_rank(job));
     const char *provider = run->options->provider;
-    int rc = fabric->hmem != NULL
-                 ? fabric_hmem_choose(lib, provider, job, fabric->hmem, &fabric->info, err)
-                 : fabric_choose(lib, provider, &fabric->info, err);
+    struct fi_info **first = &fabric->rail[0].info;
+    struct fi_info *list = NULL;
+    struct shk_host *host = NULL;
+    int rc = fabric->hmem != NULL ? fabric_hmem_choose(lib, provider, job, fabric->hmem, first, err)
+                                  : fabric_choose(lib, provider, first, &list, err);
 
-    return rc == 0 ? fabric_place(fabric->info, job, err) : rc;
+    if (rc < 0) {
+        return rc;
+    }
+    fabric->lib = lib;
+    fabric->report = &result->rails;
+    if (shk_host_open(&host, NULL, NULL) != 0) {
+        host = NULL;
+    }
+    rc = fabric_rails_select(fabric, host, list, run_rails(run, job), err);
+    shk_host_close(host);
+    if (list != NULL) {
+        lib->api.freeinfo(list);
+    }
+    return rc == 0 ? fabric_place(*first, job, err) : rc;
 }
 
 static int run_heap(const struct fabric_run *run, struct fabric *fabric,
@@ -184,7 +216,7 @@ static int run_heap(const struct fabric_run *run, struct fabric *fabric,
     if (fabric->hmem == NULL) {
         return shk_heap_create(heap, layout->length, err);
     }
-    rc = fabric_hmem_open(fabric->hmem, fabric->info, job, run->tweaks->gpu, err);
+    rc = fabric_hmem_open(fabric->hmem, fabric->rail[0].info, job, run->tweaks->gpu, err);
     shk_crumb_library(lib->dynlib.path);
     return rc == 0 ? shk_heap_create_in(heap, layout->length, &fabric->hmem->gpu->memory, err) : rc;
 }
@@ -203,6 +235,7 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
     run_phase(run, job, SHK_PHASE_START);
     shk_allreduce_layout(shk_job_size(job),
                          run->options->max_bytes / SHK_TYPE_BYTES * SHK_TYPE_BYTES, &layout);
+    layout.length[SHK_AREA_RAIL] = FABRIC_TOKEN_BYTES;
     run_phase(run, job, SHK_PHASE_OPEN);
     rc = fabric_lib_open(&lib, run->tweaks->library_names, err);
     if (rc == 0) {
@@ -216,7 +249,7 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
         rc = shk_wire_init(&fabric.wire, &fabric_wire_ops, job, &heap, layout.indices, err);
     }
     if (rc == 0) {
-        rc = run_connected(run, &fabric, &lib, job, &layout, err);
+        rc = run_connected(run, &fabric, job, &layout, err);
     }
     /* After an error closing may hang or crash, and hide the cause: the process ends instead. */
     if (rc == 0) {
@@ -271,7 +304,7 @@ static int run_crew(struct fabric_run *run, struct shk_facts *facts, struct shk_
     int rc = run_check(options, &why);
 
     if (rc == 0) {
-        rc = shk_job_create(&job, options->ranks, sizeof(struct shk_sweep_result), &why);
+        rc = shk_job_create(&job, options->ranks, sizeof(struct fabric_result), &why);
     }
     if (rc == 0) {
         rc = shk_crew_run(&crew, job, &result, &why);
@@ -355,7 +388,7 @@ const struct shk_transport shk_transport_fabric = {
     .doc = "verified all-reduce on host memory over libfabric (one-sided writes between processes)",
     .run = host_run,
     .work = host_work,
-    .result_bytes = sizeof(struct shk_sweep_result),
+    .result_bytes = sizeof(struct fabric_result),
     .facts = host_facts,
 };
 
@@ -364,6 +397,6 @@ const struct shk_transport shk_transport_fabric_hmem = {
     .doc = "the same on GPU memory (FI_HMEM), where the provider and libfabric offer it",
     .run = hmem_run,
     .work = hmem_work,
-    .result_bytes = sizeof(struct shk_sweep_result),
+    .result_bytes = sizeof(struct fabric_result),
     .facts = hmem_facts,
 };

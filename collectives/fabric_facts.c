@@ -199,7 +199,7 @@ static void facts_add_roofline(json_t *lines, const struct shk_job *job)
 
 static void facts_evidence(struct facts_out *out, const struct shk_job *job,
                            const struct shk_crew_result *result, const json_t *identity,
-                           const json_t *hmem)
+                           const json_t *hmem, const json_t *rails)
 {
     json_t *lines = json_array();
     char *notify = facts_published(job, FABRIC_NOTIFY);
@@ -219,6 +219,7 @@ static void facts_evidence(struct facts_out *out, const struct shk_job *job,
         facts_add_line(lines, line);
     }
     facts_add_roofline(lines, job);
+    fabric_rails_evidence(rails, facts_add_line, lines);
     for (rank = 0; rank < shk_job_size(job); rank++) {
         if (result->ranks[rank].output[0] != '\0') {
             snprintf(line, sizeof(line), "output of rank %u: %s", rank, result->ranks[rank].output);
@@ -357,6 +358,7 @@ int fabric_facts(const char *transport, struct shk_facts *facts, const struct sh
     struct facts_out out = {.facts = facts, .transport = transport};
     json_t *identity = facts_identity(job);
     json_t *hmem = NULL;
+    json_t *rails = fabric_rails_json(job, result);
 
     facts_outcome(&out, job, result);
     facts_note(&out, shk_facts_int(facts, facts_key(&out, "ranks"), shk_job_size(job), NULL,
@@ -366,7 +368,8 @@ int fabric_facts(const char *transport, struct shk_facts *facts, const struct sh
     facts_roofline(&out, job);
     hmem = facts_hmem(&out, job);
     facts_placement(&out, job);
-    facts_evidence(&out, job, result, identity, hmem);
+    facts_evidence(&out, job, result, identity, hmem, rails);
+    facts_json(&out, "rails", rails);
     facts_ranks(&out, job, result);
     json_decref(hmem);
     json_decref(identity);

@@ -56,7 +56,7 @@ static void hmem_usual(const struct fabric_lib *lib, const char *provider, char 
     struct fi_info *info = NULL;
 
     buf[0] = '\0';
-    if (fabric_choose(lib, provider, &info, NULL) == 0) {
+    if (fabric_choose(lib, provider, &info, NULL, NULL) == 0) {
         snprintf(buf, size, "%s", info->fabric_attr->prov_name);
         lib->api.freeinfo(info);
     }
@@ -184,17 +184,18 @@ void fabric_hmem_endpoint(struct fabric *fabric)
     int rc = 0;
 
     shk_crumb_call("fi_setopt of FI_OPT_FI_HMEM_P2P");
-    rc = fi_setopt(&fabric->ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &want, sizeof(want));
+    rc = fi_setopt(&fabric->rail[0].ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &want,
+                   sizeof(want));
     snprintf(hmem->answer, sizeof(hmem->answer), "%s",
              rc == 0 ? "accepted" : fabric->lib->api.strerror(-rc));
-    rc = fi_getopt(&fabric->ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &have, &len);
+    rc = fi_getopt(&fabric->rail[0].ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &have, &len);
     hmem->p2p = rc == 0 && have >= FI_HMEM_P2P_ENABLED && have <= FI_HMEM_P2P_DISABLED
                     ? hmem_p2p_names[have]
                     : "not told";
     shk_crumb_call("fi_setopt of FI_OPT_CUDA_API_PERMITTED");
     hmem->cuda_calls =
         hmem->iface == FI_HMEM_CUDA && FI_VERSION_GE(fabric->lib->api.version(), FI_VERSION(1, 18))
-            ? hmem_cuda_calls(fabric->ep)
+            ? hmem_cuda_calls(fabric->rail[0].ep)
             : "not told";
 }
 
@@ -233,13 +234,13 @@ static int hmem_refused(const struct fabric *fabric, size_t bytes, int rc, struc
                           lib->text, lib->dynlib.path, iface, lib->api.strerror(-rc)));
     }
     rc = shk_error_set(err, -rc, "fi_mr_regattr of %zu B on GPU %d (%s, provider %s): %s", bytes,
-                       fabric->hmem->gpu->device, iface, fabric->info->fabric_attr->prov_name,
-                       lib->api.strerror(-rc));
+                       fabric->hmem->gpu->device, iface,
+                       fabric->rail[0].info->fabric_attr->prov_name, lib->api.strerror(-rc));
     return fabric_hmem_fail(job, absent ? "hmem-interface" : "hmem-registration", rc);
 }
 
-int fabric_hmem_register(struct fabric *fabric, void *base, size_t bytes, uint64_t access,
-                         uint64_t key, struct fid_mr **mr_p, struct shk_error *err)
+int fabric_hmem_register(struct fabric *fabric, struct fabric_rail *rail, void *base, size_t bytes,
+                         uint64_t access, uint64_t key, struct fid_mr **mr_p, struct shk_error *err)
 {
     struct iovec range = {.iov_base = base, .iov_len = bytes};
     struct fi_mr_attr attr = {
@@ -255,7 +256,7 @@ int fabric_hmem_register(struct fabric *fabric, void *base, size_t bytes, uint64
         attr.device.cuda = fabric->hmem->gpu->device;
     }
     shk_crumb_call("fi_mr_regattr");
-    rc = fi_mr_regattr(fabric->domain, &attr, 0, mr_p);
+    rc = fi_mr_regattr(rail->domain, &attr, 0, mr_p);
     return rc == 0 ? 0 : hmem_refused(fabric, bytes, rc, err);
 }
 

@@ -83,6 +83,20 @@ const struct fabric_hint fabric_hint_list[] = {
     {0},
 };
 
+static bool info_same(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+}
+
+bool fabric_info_same(const struct fi_info *a, const struct fi_info *b)
+{
+    return info_same(a->fabric_attr->prov_name, b->fabric_attr->prov_name) &&
+           info_same(a->fabric_attr->name, b->fabric_attr->name) &&
+           info_same(a->domain_attr->name, b->domain_attr->name) &&
+           a->ep_attr->type == b->ep_attr->type && a->ep_attr->protocol == b->ep_attr->protocol &&
+           a->addr_format == b->addr_format;
+}
+
 /* The entry of the same provider, fabric and domain with these operation flags as its default;
  * NULL when it cannot have them. */
 static struct fi_info *info_variant(const struct fabric_lib *lib, const struct fi_info *info,
@@ -91,6 +105,7 @@ static struct fi_info *info_variant(const struct fabric_lib *lib, const struct f
     struct fi_info *hints = fabric_hints(lib, info->fabric_attr->prov_name);
     struct fi_info *list = NULL;
     struct fi_info *found = NULL;
+    const struct fi_info *at = NULL;
 
     if (hints == NULL) {
         return NULL;
@@ -103,7 +118,10 @@ static struct fi_info *info_variant(const struct fabric_lib *lib, const struct f
     hints->fabric_attr->name = info_copy(info->fabric_attr->name);
     shk_crumb_call("fi_getinfo");
     if (lib->api.getinfo(lib->version, NULL, NULL, 0, hints, &list) == 0 && list != NULL) {
-        found = lib->api.dupinfo(list);
+        /* Not every provider obeys the names: tcp lists all of its interfaces. */
+        for (at = list; at != NULL && !fabric_info_same(at, info); at = at->next) {
+        }
+        found = at != NULL ? lib->api.dupinfo(at) : NULL;
         lib->api.freeinfo(list);
     }
     lib->api.freeinfo(hints);
@@ -129,7 +147,7 @@ struct fi_info *fabric_lazy(const struct fabric_lib *lib, const struct fi_info *
 }
 
 int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_info **info_p,
-                  struct shk_error *err)
+                  struct fi_info **list_p, struct shk_error *err)
 {
     struct fi_info *hints = fabric_hints(lib, provider);
     struct fi_info *list = NULL;
@@ -149,7 +167,11 @@ int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_
     }
     /* libfabric lists the best first: what other applications get, we take as well. */
     *info_p = fabric_lazy(lib, list);
-    lib->api.freeinfo(list);
+    if (*info_p != NULL && list_p != NULL) {
+        *list_p = list;
+    } else {
+        lib->api.freeinfo(list);
+    }
     return *info_p != NULL ? 0 : shk_error_set(err, FI_ENOMEM, "out of memory");
 }
 

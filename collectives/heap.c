@@ -18,6 +18,7 @@ static const char *const area_names[SHK_AREA_COUNT] = {
     [SHK_AREA_SLOT1] = "one-shot slots (odd)",
     [SHK_AREA_PART0] = "ring partial sums (even)",
     [SHK_AREA_PART1] = "ring partial sums (odd)",
+    [SHK_AREA_RAIL] = "rail tokens",
 };
 
 const char *shk_area_name(enum shk_area area)

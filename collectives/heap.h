@@ -17,6 +17,7 @@ enum shk_area {
     SHK_AREA_SLOT1, /* … and odd ones: a fast rank is at most one operation ahead */
     SHK_AREA_PART0, /* ring: partial sums, even and odd */
     SHK_AREA_PART1,
+    SHK_AREA_RAIL, /* tokens of the transport, which try its rails */
     SHK_AREA_COUNT
 };
 

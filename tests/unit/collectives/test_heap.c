@@ -9,6 +9,7 @@
 static const size_t lengths[SHK_AREA_COUNT] = {
     [SHK_AREA_SEND] = 100,   [SHK_AREA_RECV] = 10000, [SHK_AREA_SLOT0] = 4096,
     [SHK_AREA_SLOT1] = 4096, [SHK_AREA_PART0] = 0,    [SHK_AREA_PART1] = 4,
+    [SHK_AREA_RAIL] = 512,
 };
 
 static struct shk_heap heap;
