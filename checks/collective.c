@@ -62,8 +62,31 @@ static struct sweep sweep_of(const struct results *r, const char *t, int len)
     return sweep;
 }
 
+/* GPU memory over the fabric: what was asked for and what is so, and host memory beside it. */
+static void say_hmem(struct shk_strbuf *sb, const struct results *r, const char *t, int len)
+{
+    bool there;
+    struct shk_fact hmem = member(r, t, len, "hmem", &there);
+    const json_t *effective = there ? json_object_get(hmem.value, "effective") : NULL;
+    const char *iface = there ? shk_member_text(hmem.value, "iface") : NULL;
+    const char *sums = there ? shk_member_text(hmem.value, "sums") : NULL;
+    const char *p2p = shk_member_text(effective, "p2p");
+    const char *answer = shk_member_text(effective, "answer");
+    struct sweep host = sweep_of(r, "fabric", (int)strlen("fabric"));
+    const char *usual = member_text(r, "fabric", (int)strlen("fabric"), "provider");
+    if (!iface)
+        return;
+    shk_strbuf_printf(sb, "; %s, sums %s; peer to peer: effective %s (asked to require it: %s)",
+                      iface, sums ? sums : "not told", p2p ? p2p : "not told",
+                      answer ? answer : "not told");
+    if (host.busbw > 0)
+        shk_strbuf_printf(sb, "; host memory over %s: best %.2f GB/s", usual ? usual : "the fabric",
+                          host.busbw);
+}
+
 static void say_ok(struct shk_row *row, const struct results *r, const char *t, int len)
 {
+    struct shk_strbuf more = SHK_STRBUF_INIT;
     struct sweep sweep = sweep_of(r, t, len);
     long long ranks = member_int(r, t, len, "ranks");
     const char *provider = member_text(r, t, len, "provider");
@@ -84,12 +107,15 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
     } else {
         shk_row_verdict(row, SHK_PASS, SHK_TESTED);
         char *bytes = shk_bytes_text(sweep.bytes);
+        if (strncmp(t, "fabric-hmem.", strlen("fabric-hmem.")) == 0)
+            say_hmem(&more, r, t, len);
         shk_row_text(&row->observed,
-                     "%lld ranks%s%s, %zu sizes verified; best %.2f GB/s busbw at %s", ranks,
+                     "%lld ranks%s%s, %zu sizes verified; best %.2f GB/s busbw at %s%s", ranks,
                      provider ? " over " : "", provider ? provider : "", sweep.right, sweep.busbw,
-                     bytes ? bytes : "");
+                     bytes ? bytes : "", shk_strbuf_text(&more));
         free(bytes);
     }
+    shk_strbuf_free(&more);
 }
 
 /* collective.<t>.cause, as GPU transports have it, and its diagnosis. */
@@ -111,6 +137,10 @@ static const char *key_of_cause(const char *cause)
         {"nccl-error", "nccl-call-failed"},
         {"unequal-buffers", "unequal-buffers-across-ranks"},
         {"wrong-result", "gpu-wrong-result"},
+        {"hmem-interface", "hmem-interface-not-started"},
+        {"hmem-registration", "hmem-registration-refused"},
+        {"hmem-wrong", "hmem-wrong-result"},
+        {"hmem-failed", "hmem-failed"},
     };
     for (size_t i = 0; cause && i < sizeof(keys) / sizeof(keys[0]); i++)
         if (strcmp(keys[i][0], cause) == 0)
@@ -250,7 +280,7 @@ const struct shk_check shk_check_collective = {
     .eval = eval,
     .doc =
         "Facts: collective.<transport>.{status, reason, rank, phase, ranks, provider, sizes, "
-        "cause, unaligned}.\n"
+        "cause, unaligned, hmem}.\n"
         "pass needs status ok, at least two ranks, at least one size, and zero wrong elements "
         "at each size. A failure names rank and phase. Nothing run is UNKNOWN. Wrong sums that a "
         "library makes of 16-bit data at no multiple of 4 bytes are WARN, in a row of their "

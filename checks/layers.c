@@ -11,18 +11,18 @@
 #define LAYER_SHARE (1.0 / 3.0)
 
 /* What stands on what: all on the host's fabric, else each on those before it of its own kind. */
-enum kind { KIND_HOST, KIND_CUDA, KIND_HIP, KIND_NEURON };
+enum kind { KIND_HOST, KIND_HMEM, KIND_CUDA, KIND_HIP, KIND_NEURON };
 
 static const struct {
     const char *name;
     enum kind kind;
 } layer_table[] = {
-    {"fabric", KIND_HOST},   {"peer copy", KIND_CUDA}, {"peer", KIND_CUDA},
-    {"lsa", KIND_CUDA},      {"nccl", KIND_CUDA},      {"nccl-window", KIND_CUDA},
-    {"multimem", KIND_CUDA}, {"nvshmem", KIND_CUDA},   {"rccl", KIND_HIP},
-    {"neuron", KIND_NEURON},
+    {"fabric", KIND_HOST},      {"fabric-hmem", KIND_HMEM}, {"peer copy", KIND_CUDA},
+    {"peer", KIND_CUDA},        {"lsa", KIND_CUDA},         {"nccl", KIND_CUDA},
+    {"nccl-window", KIND_CUDA}, {"multimem", KIND_CUDA},    {"nvshmem", KIND_CUDA},
+    {"rccl", KIND_HIP},         {"neuron", KIND_NEURON},
 };
-enum { LAYER_COPY = 1, LAYERS = sizeof(layer_table) / sizeof(layer_table[0]) };
+enum { LAYER_COPY = 2, LAYERS = sizeof(layer_table) / sizeof(layer_table[0]) };
 
 struct layer {
     const char *name;
@@ -122,11 +122,13 @@ static struct drop layer_drop(const struct layer *below, const struct layer *lay
 }
 
 /* May the layer be held against that one? Host memory on one node says nothing about GPUs, and a
- * copy between two GPUs nothing about more of them that share a bus. */
+ * copy between two GPUs nothing about more of them that share a bus. What the fabric does on GPU
+ * memory is told beside host memory, and judged by nobody. */
 static bool layer_comparable(const struct shk_facts *facts, const struct layer *below,
                              const struct layer *layer)
 {
-    if (!layer_ok(below) || !layer_ok(layer) || layer->ranks < 2 || below->ranks != layer->ranks)
+    if (strcmp(layer->name, "fabric-hmem") == 0 || !layer_ok(below) || !layer_ok(layer) ||
+        layer->ranks < 2 || below->ranks != layer->ranks)
         return false;
     if (below->copy > 0)
         return layer->ranks == 2;
@@ -205,7 +207,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
         layers[i] = layer_of(ctx->facts, i);
         bool known = layers[i].status || layers[i].unread;
         run += known;
-        gpus = gpus || (known && i > LAYER_COPY);
+        gpus = gpus || (known && i > 0 && i != LAYER_COPY);
         bool failed = layers[i].status && shk_list_has(failures, layers[i].status);
         if (suspect < 0 && failed)
             suspect = i;
@@ -230,12 +232,13 @@ const struct shk_check shk_check_layers = {
     .of_job = true,
     .title = "Which layer of the all-reduce fails or falls off first",
     .eval = eval,
-    .doc = "Facts: collective.<layer>.{status, sizes, ranks}, collective.peer.copy. Layers, from "
-           "below: fabric, peer copy, peer, lsa, nccl, nccl-window, multimem, nvshmem; rccl and "
-           "neuron stand on the fabric.\n"
-           "fail: the first layer that ends badly is the suspect. warn: at some size of 4 MiB or "
-           "more a layer has less than a third of the busbw of the layer below it, on as many "
-           "ranks; the fabric counts for jobs of several nodes, the peer copy for two ranks, and "
-           "nvshmem only ever fails: it reduces nothing. No row when no layer above the fabric "
-           "ran, or nothing beside it.",
+    .doc =
+        "Facts: collective.<layer>.{status, sizes, ranks}, collective.peer.copy. Layers, from "
+        "below: fabric, peer copy, peer, lsa, nccl, nccl-window, multimem, nvshmem; fabric-hmem, "
+        "rccl and neuron stand on the fabric.\n"
+        "fail: the first layer that ends badly is the suspect. warn: at some size of 4 MiB or "
+        "more a layer has less than a third of the busbw of the layer below it, on as many "
+        "ranks; the fabric counts for jobs of several nodes, the peer copy for two ranks, and "
+        "fabric-hmem and nvshmem only ever fail. No row when no layer above the fabric "
+        "ran, or nothing beside it.",
 };

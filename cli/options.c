@@ -1,5 +1,7 @@
 #include "cli/options.h"
 
+#include "collectives/collective.h"
+
 #include "core/strbuf.h"
 
 #include <errno.h>
@@ -81,6 +83,14 @@ static const struct shk_option table[] = {
      .offset = AT(provider),
      .arg = "NAME",
      .doc = "libfabric provider for the fabric transport, instead of libfabric's own choice"},
+    {.name = "rails",
+     .type = SHK_OPT_NUMBER,
+     .offset = AT(rails),
+     .arg = "N",
+     .initial = "8",
+     .min = 1,
+     .max = SHK_RAILS_MAX,
+     .doc = "network devices that the fabric all-reduce uses side by side; 1: the first only"},
     {.name = "sizes",
      .type = SHK_OPT_TEXT,
      .offset = AT(sizes),

@@ -30,6 +30,7 @@ struct shk_options {
     bool verbatim;
     long timeout_s; /* of one probe, and of the whole collective */
     long ranks;
+    long rails;
     const char *transport;
     const char *provider;
     const char *sizes;

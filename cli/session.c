@@ -333,6 +333,7 @@ static struct shk_collective_options session_collective(struct shk_session *sess
         .deadline_ms = (unsigned)o->timeout_s * 1000u,
         .brief = !session->collectives_only,
         .provider = o->provider,
+        .rails = (unsigned)o->rails,
         .progress = session_progress,
         .progress_arg = session,
     };

@@ -68,11 +68,11 @@ struct shk_cut shk_cut(unsigned parts, size_t count, size_t piece_bytes)
     return cut;
 }
 
-size_t shk_cut_ahead(const struct shk_cut *cut)
+size_t shk_cut_ahead(const struct shk_wire *wire, const struct shk_cut *cut)
 {
     size_t ahead = AHEAD_BYTES / SHK_TYPE_BYTES / cut->piece;
 
-    return ahead > 2 ? ahead : 2;
+    return (ahead > 2 ? ahead : 2) * wire->lanes;
 }
 
 void shk_cut_range(const struct shk_cut *cut, unsigned chunk, size_t piece, size_t *from_p,
@@ -88,14 +88,15 @@ void shk_cut_range(const struct shk_cut *cut, unsigned chunk, size_t piece, size
     }
 }
 
-void shk_add_areas(const struct shk_heap *heap, enum shk_type type, enum shk_area dst,
-                   enum shk_area a, enum shk_area b, size_t from, size_t to)
+int shk_add_areas(struct shk_wire *wire, enum shk_type type, enum shk_area dst, enum shk_area a,
+                  enum shk_area b, size_t from, size_t to)
 {
+    const struct shk_heap *heap = wire->heap;
     size_t at = from * SHK_TYPE_BYTES;
 
-    shk_reduce_sum(type, (unsigned char *)shk_heap_at(heap, dst) + at,
-                   (unsigned char *)shk_heap_at(heap, a) + at,
-                   (unsigned char *)shk_heap_at(heap, b) + at, to - from);
+    return shk_wire_sum(wire, type, (unsigned char *)shk_heap_at(heap, dst) + at,
+                        (unsigned char *)shk_heap_at(heap, a) + at,
+                        (unsigned char *)shk_heap_at(heap, b) + at, to - from);
 }
 
 void shk_allreduce_layout(unsigned ranks, size_t max_bytes, struct shk_allreduce_layout *layout)

@@ -35,7 +35,7 @@ unsigned shk_algorithm_default(unsigned ranks, size_t count);
 
 /* What messages of up to max_bytes need. */
 struct shk_allreduce_layout {
-    size_t length[SHK_AREA_COUNT]; /* of the heap's areas; the mailbox is the transport's */
+    size_t length[SHK_AREA_COUNT]; /* of the heap's areas */
     uint32_t indices;              /* of notifications */
     size_t max_put;                /* longest single put in bytes */
 };

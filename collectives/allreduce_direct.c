@@ -108,8 +108,8 @@ static int direct_add(const struct direct *d, size_t piece, size_t from, size_t 
 
         rc = shk_wire_wait(d->wire, peer, direct_index(peer, piece));
         if (rc == 0) {
-            shk_reduce_sum(d->args->type, recv, sum, parts + part(d, peer, piece) * SHK_TYPE_BYTES,
-                           to - from);
+            rc = shk_wire_sum(d->wire, d->args->type, recv, sum,
+                              parts + part(d, peer, piece) * SHK_TYPE_BYTES, to - from);
             sum = recv;
         }
     }

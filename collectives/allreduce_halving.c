@@ -53,10 +53,10 @@ static int halving_step(struct halving *h, enum shk_area source, uint32_t step)
     }
     if (rc == 0 && from < to) {
         /* What this adds to was not sent away: the halves that were are no longer this rank's. */
-        shk_reduce_sum(h->args->type,
-                       (unsigned char *)shk_heap_at(heap, SHK_AREA_RECV) + from * SHK_TYPE_BYTES,
-                       (unsigned char *)shk_heap_at(heap, source) + from * SHK_TYPE_BYTES,
-                       heap->base + parts, to - from);
+        rc = shk_wire_sum(h->wire, h->args->type,
+                          (unsigned char *)shk_heap_at(heap, SHK_AREA_RECV) + from * SHK_TYPE_BYTES,
+                          (unsigned char *)shk_heap_at(heap, source) + from * SHK_TYPE_BYTES,
+                          heap->base + parts, to - from);
     }
     return rc;
 }

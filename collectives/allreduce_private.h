@@ -3,7 +3,7 @@
 #define SHK_COLLECTIVES_ALLREDUCE_PRIVATE_H
 
 #include "collectives/allreduce.h"
-#include "collectives/reduce.h"
+#include "collectives/memory.h"
 
 /* Pieces that one chunk is cut into at most. */
 #define SHK_PIECES ((size_t)64)
@@ -26,15 +26,15 @@ size_t shk_cut_chunk(unsigned parts, size_t count);
 /* piece_bytes 0: SHK_PIECE_BYTES; larger where there would be more than SHK_PIECES. */
 struct shk_cut shk_cut(unsigned parts, size_t count, size_t piece_bytes);
 /* Pieces to send ahead of those that came in. More would only queue up on the way, outside the
- * caches. */
-size_t shk_cut_ahead(const struct shk_cut *cut);
+ * caches; fewer would leave lanes idle. */
+size_t shk_cut_ahead(const struct shk_wire *wire, const struct shk_cut *cut);
 /* Elements [from, to) of a piece of a chunk; empty where the vector ends earlier. */
 void shk_cut_range(const struct shk_cut *cut, unsigned chunk, size_t piece, size_t *from_p,
                    size_t *to_p);
 
 /* Adds up elements [from, to) of two areas of the heap, at the same places, into a third. */
-void shk_add_areas(const struct shk_heap *heap, enum shk_type type, enum shk_area dst,
-                   enum shk_area a, enum shk_area b, size_t from, size_t to);
+int shk_add_areas(struct shk_wire *wire, enum shk_type type, enum shk_area dst, enum shk_area a,
+                  enum shk_area b, size_t from, size_t to);
 
 /* Area for this operation's arrivals: a peer may already be in the next one. */
 static inline enum shk_area shk_area_by_turn(const struct shk_wire *wire, enum shk_area even)

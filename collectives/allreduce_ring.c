@@ -39,14 +39,14 @@ static int ring_wait(const struct ring *ring, unsigned chunk, size_t piece, size
 
 /* Adds this rank's elements to the partial sum that arrived; the sum goes to the receive area,
  * which is its final place for the chunk that ends here. */
-static void ring_add(const struct ring *ring, unsigned chunk, size_t piece)
+static int ring_add(const struct ring *ring, unsigned chunk, size_t piece)
 {
     size_t from = 0;
     size_t to = 0;
 
     shk_cut_range(&ring->cut, chunk, piece, &from, &to);
-    shk_add_areas(ring->wire->heap, ring->args->type, SHK_AREA_RECV, SHK_AREA_SEND, ring->parts,
-                  from, to);
+    return shk_add_areas(ring->wire, ring->args->type, SHK_AREA_RECV, SHK_AREA_SEND, ring->parts,
+                         from, to);
 }
 
 /* In step s this rank sends chunk rank - s and receives rank - s - 1. The last sum to be completed
@@ -56,7 +56,7 @@ static int ring_reduce_scatter(const struct ring *ring)
 {
     unsigned size = ring->wire->size;
     size_t steps = size - 1;
-    size_t ahead = shk_cut_ahead(&ring->cut);
+    size_t ahead = shk_cut_ahead(ring->wire, &ring->cut);
     size_t s = 0;
     size_t p = 0;
     int rc = 0;
@@ -71,8 +71,8 @@ static int ring_reduce_scatter(const struct ring *ring)
         for (p = 0; p < ring->cut.pieces && rc == 0; p++) {
             rc = ring_wait(ring, chunk, p, s - 1);
             if (rc == 0) {
-                ring_add(ring, chunk, p);
-                rc = ring_put(ring, SHK_AREA_RECV, target, chunk, p, s);
+                rc = ring_add(ring, chunk, p);
+                rc = rc == 0 ? ring_put(ring, SHK_AREA_RECV, target, chunk, p, s) : rc;
             }
             if (s == 1 && rc == 0 && p + ahead < ring->cut.pieces) {
                 rc = ring_put(ring, SHK_AREA_SEND, ring->parts, ring->wire->rank, p + ahead, 0);

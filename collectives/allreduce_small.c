@@ -1,5 +1,4 @@
 #include "collectives/allreduce_private.h"
-#include <string.h>
 
 static bool single_fits(unsigned ranks, size_t count)
 {
@@ -9,9 +8,8 @@ static bool single_fits(unsigned ranks, size_t count)
 
 static int single_run(struct shk_wire *wire, const struct shk_allreduce_args *args)
 {
-    memcpy(shk_heap_at(wire->heap, SHK_AREA_RECV), shk_heap_at(wire->heap, SHK_AREA_SEND),
-           args->count * SHK_TYPE_BYTES);
-    return 0;
+    return shk_wire_copy(wire, shk_heap_at(wire->heap, SHK_AREA_RECV),
+                         shk_heap_at(wire->heap, SHK_AREA_SEND), args->count * SHK_TYPE_BYTES);
 }
 
 const struct shk_algorithm shk_allreduce_single = {
@@ -47,7 +45,7 @@ static int oneshot_run(struct shk_wire *wire, const struct shk_allreduce_args *a
 
         rc = shk_wire_wait(wire, peer, peer);
         if (rc == 0) {
-            shk_reduce_sum(args->type, recv, sum, slots + peer * stride, args->count);
+            rc = shk_wire_sum(wire, args->type, recv, sum, slots + peer * stride, args->count);
             sum = recv;
         }
     }
@@ -91,8 +89,8 @@ static int doubling_add(struct doubling *d, unsigned peer, bool last)
     int rc = shk_wire_wait(d->wire, peer, d->slot);
 
     if (rc == 0) {
-        shk_reduce_sum(d->args->type, heap->base + to, heap->base + d->sum,
-                       heap->base + doubling_slot(d, d->slot), d->args->count);
+        rc = shk_wire_sum(d->wire, d->args->type, heap->base + to, heap->base + d->sum,
+                          heap->base + doubling_slot(d, d->slot), d->args->count);
         d->sum = to;
         d->slot++;
     }

@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Network devices that the fabric all-reduce uses side by side, at most. */
+#define SHK_RAILS_MAX 8U
+
 struct shk_collective_options {
     unsigned ranks;   /* local ranks; at least 1 */
     size_t min_bytes; /* per rank message, power-of-two steps; at least 4 */
@@ -18,6 +21,7 @@ struct shk_collective_options {
     bool pairs; /* no all-reduce: pairs of ranks, see pairs.h (a transport's work() only) */
     bool proof; /* nothing timed: the library's log shows how it does each size (GPUs only) */
     const char *provider; /* only this libfabric provider; NULL: libfabric's own choice */
+    unsigned rails; /* network devices to use side by side; 0: SHK_RAILS_MAX, 1: the first only */
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;
 };
@@ -35,7 +39,7 @@ struct shk_measure {
 };
 
 struct shk_transport {
-    const char *name; /* "fabric", "nccl", "peer", "lsa", "multimem" */
+    const char *name; /* "fabric", "fabric-hmem", "nccl", "peer", "lsa", "multimem" */
     const char *doc;
     /* Writes collective.<name>.*; an error is returned only when not even those could be written.
      */
@@ -77,8 +81,9 @@ unsigned shk_gpus_visible(void);
  *                              efficiency: busbw by the roofline, where there is one
  *   collective.<t>.roofline    {latency_us, sizes: [{bytes, bandwidth}]} of plain puts between the
  *                              same ranks (fabric only)
- *   collective.<t>.hmem        {status: "na", reason}: device memory was not what the ranks added
- * up (fabric only) collective.<t>.evidence    [text]: what proves the path
+ *   collective.<t>.hmem        fabric: {status: "offered" or "na", reason}, is there FI_HMEM?
+ *                              fabric-hmem: what it was asked for and does, see docs/facts.md
+ *   collective.<t>.evidence    [text]: what proves the path
  *   collective.<t>.ranks_state [{rank, pid, host, phase, status}] */
 
 #endif

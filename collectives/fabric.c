@@ -14,6 +14,8 @@
 
 /* What the workers need from the caller. */
 struct fabric_run {
+    const char *transport;
+    bool hmem; /* heaps in GPU memory */
     const struct shk_collective_options *options;
     const struct shk_fabric_tweaks *tweaks;
     uint64_t deadline_ns;
@@ -27,25 +29,28 @@ static void run_phase(const struct fabric_run *run, struct shk_job *job, enum sh
     }
 }
 
-/* The supervisor reads it from the job, also when this rank ends badly later. */
-static int run_publish(struct shk_job *job, const struct fabric_lib *lib,
-                       const struct fi_info *info, struct shk_error *err)
+static int run_put_json(struct shk_job *job, const char *key, json_t *value, struct shk_error *err)
 {
-    json_t *identity = fabric_identity(lib, info);
-    char *text = identity != NULL ? json_dumps(identity, JSON_COMPACT) : NULL;
-    char hmem[256];
-    int rc = 0;
+    char *text = value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
+    int rc = text != NULL ? shk_job_put(job, key, text, strlen(text), err)
+                          : shk_error_set(err, ENOMEM, "out of memory");
 
-    if (text == NULL) {
-        rc = shk_error_set(err, ENOMEM, "out of memory");
-    } else {
-        rc = shk_job_put(job, FABRIC_IDENTITY, text, strlen(text), err);
-    }
     free(text);
-    json_decref(identity);
+    json_decref(value);
+    return rc;
+}
+
+/* The supervisor reads it from the job, also when this rank ends badly later. */
+static int run_publish(struct shk_job *job, const struct fabric *fabric, struct shk_error *err)
+{
+    const struct fi_info *info = fabric->rail[0].info;
+    int rc = run_put_json(job, FABRIC_IDENTITY, fabric_identity(fabric->lib, info), err);
+
+    if (rc == 0 && fabric->hmem != NULL) {
+        return run_put_json(job, FABRIC_HMEM, fabric_hmem_json(fabric), err);
+    }
     if (rc == 0 && shk_job_rank(job) == 0) {
-        fabric_hmem_text(lib, info, hmem, sizeof(hmem));
-        rc = shk_job_put(job, FABRIC_HMEM, hmem, strlen(hmem), err);
+        rc = run_put_json(job, FABRIC_HMEM, fabric_hmem_offer(fabric->lib, info), err);
     }
     return rc;
 }
@@ -69,6 +74,10 @@ static int run_tune(const struct fabric_run *run, struct fabric *fabric,
     int rc = shk_roofline_run(&fabric->wire, run->options->max_bytes,
                               run_budget(run, SHK_ROOFLINE_BUDGET_NS), roofline);
 
+    if (rc == 0) {
+        rc = fabric_rails_measure(fabric, run->options->max_bytes,
+                                  run_budget(run, SHK_ROOFLINE_BUDGET_NS));
+    }
     if (rc == 0) {
         rc = shk_tune_run(&fabric->wire, run->options->min_bytes, run->options->max_bytes,
                           run_budget(run, SHK_TUNE_BUDGET_NS), tune);
@@ -105,6 +114,7 @@ static int run_measure(const struct fabric_run *run, struct fabric *fabric, stru
         .max_bytes = run->options->max_bytes,
         .deadline_ns = run->deadline_ns,
         .tune = &tune,
+        .few = run->hmem && run->options->brief,
         .tamper = run->tweaks->tamper,
         .tamper_arg = run->tweaks->tamper_arg,
     };
@@ -130,15 +140,14 @@ static int run_measure(const struct fabric_run *run, struct fabric *fabric, stru
     return rc;
 }
 
-static int run_connected(const struct fabric_run *run, struct fabric *fabric,
-                         const struct fabric_lib *lib, struct shk_job *job,
+static int run_connected(const struct fabric_run *run, struct fabric *fabric, struct shk_job *job,
                          const struct shk_allreduce_layout *layout, struct shk_error *err)
 {
     int rc = 0;
 
-    rc = fabric_open(fabric, lib, err);
+    rc = fabric_open(fabric, err);
     if (rc == 0) {
-        rc = run_publish(job, lib, fabric->info, err);
+        rc = run_publish(job, fabric, err);
     }
     if (rc == 0) {
         run_phase(run, job, SHK_PHASE_REGISTER);
@@ -158,36 +167,89 @@ static int run_connected(const struct fabric_run *run, struct fabric *fabric,
     return rc;
 }
 
+/* The devices to use. Pairs of ranks are compared with each other: over the first device alone, and
+ * so are heaps in GPU memory. */
+static unsigned run_rails(const struct fabric_run *run, const struct shk_job *job)
+{
+    unsigned wanted = run->options->rails;
+
+    if (run->hmem || run->options->pairs || shk_job_size(job) == 1) {
+        return 1;
+    }
+    return wanted == 0 || wanted > SHK_RAILS_MAX ? SHK_RAILS_MAX : wanted;
+}
+
+static int run_choose(const struct fabric_run *run, struct fabric *fabric,
+                      const struct fabric_lib *lib, struct shk_job *job, struct shk_error *err)
+{
+    struct fabric_result *result = shk_job_result(job, shk_job_rank(job));
+    const char *provider = run->options->provider;
+    struct fi_info **first = &fabric->rail[0].info;
+    struct fi_info *list = NULL;
+    struct shk_host *host = NULL;
+    int rc = fabric->hmem != NULL ? fabric_hmem_choose(lib, provider, job, fabric->hmem, first, err)
+                                  : fabric_choose(lib, provider, first, &list, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    fabric->lib = lib;
+    fabric->report = &result->rails;
+    if (shk_host_open(&host, NULL, NULL) != 0) {
+        host = NULL;
+    }
+    rc = fabric_rails_select(fabric, host, list, run_rails(run, job), err);
+    shk_host_close(host);
+    if (list != NULL) {
+        lib->api.freeinfo(list);
+    }
+    return rc == 0 ? fabric_place(*first, job, err) : rc;
+}
+
+static int run_heap(const struct fabric_run *run, struct fabric *fabric,
+                    const struct fabric_lib *lib, struct shk_job *job,
+                    const struct shk_allreduce_layout *layout, struct shk_heap *heap,
+                    struct shk_error *err)
+{
+    int rc = 0;
+
+    if (fabric->hmem == NULL) {
+        return shk_heap_create(heap, layout->length, err);
+    }
+    rc = fabric_hmem_open(fabric->hmem, fabric->rail[0].info, job, run->tweaks->gpu, err);
+    shk_crumb_library(lib->dynlib.path);
+    return rc == 0 ? shk_heap_create_in(heap, layout->length, &fabric->hmem->gpu->memory, err) : rc;
+}
+
 /* One rank, in its own process. */
 static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
 {
     const struct fabric_run *run = arg;
-    struct fabric fabric = {0};
+    struct fabric_hmem hmem = {0};
+    struct fabric fabric = {.hmem = run->hmem ? &hmem : NULL};
     struct fabric_lib lib = {0};
     struct shk_heap heap = {0};
     struct shk_allreduce_layout layout;
     int rc = 0;
 
     run_phase(run, job, SHK_PHASE_START);
-    shk_allreduce_layout(shk_job_size(job), run->options->max_bytes, &layout);
-    layout.length[SHK_AREA_MAIL] = FABRIC_MAIL_BYTES;
+    shk_allreduce_layout(shk_job_size(job),
+                         run->options->max_bytes / SHK_TYPE_BYTES * SHK_TYPE_BYTES, &layout);
+    layout.length[SHK_AREA_RAIL] = FABRIC_TOKEN_BYTES;
     run_phase(run, job, SHK_PHASE_OPEN);
     rc = fabric_lib_open(&lib, run->tweaks->library_names, err);
     if (rc == 0) {
         shk_crumb_library(lib.dynlib.path);
-        rc = fabric_choose(&lib, run->options->provider, &fabric.info, err);
+        rc = run_choose(run, &fabric, &lib, job, err);
     }
     if (rc == 0) {
-        rc = fabric_place(fabric.info, job, err);
-    }
-    if (rc == 0) {
-        rc = shk_heap_create(&heap, layout.length, err);
+        rc = run_heap(run, &fabric, &lib, job, &layout, &heap, err);
     }
     if (rc == 0) {
         rc = shk_wire_init(&fabric.wire, &fabric_wire_ops, job, &heap, layout.indices, err);
     }
     if (rc == 0) {
-        rc = run_connected(run, &fabric, &lib, job, &layout, err);
+        rc = run_connected(run, &fabric, job, &layout, err);
     }
     /* After an error closing may hang or crash, and hide the cause: the process ends instead. */
     if (rc == 0) {
@@ -209,23 +271,30 @@ static int run_check(const struct shk_collective_options *options, struct shk_er
     return 0;
 }
 
-int shk_fabric_run(const struct shk_collective_options *options,
-                   const struct shk_fabric_tweaks *tweaks, struct shk_facts *facts,
-                   struct shk_error *err)
+static struct fabric_run run_make(bool hmem, const struct shk_collective_options *options,
+                                  const struct shk_fabric_tweaks *tweaks)
 {
     static const struct shk_fabric_tweaks none = {0};
-    struct fabric_run run = {
+
+    return (struct fabric_run){
+        .transport = hmem ? "fabric-hmem" : "fabric",
+        .hmem = hmem,
         .options = options,
         .tweaks = tweaks != NULL ? tweaks : &none,
         .deadline_ns = options->deadline_ms != 0
                            ? shk_job_now_ns() + options->deadline_ms * UINT64_C(1000000)
                            : 0,
     };
+}
+
+static int run_crew(struct fabric_run *run, struct shk_facts *facts, struct shk_error *err)
+{
+    const struct shk_collective_options *options = run->options;
     struct shk_crew crew = {
-        .name = "fabric",
+        .name = run->transport,
         .deadline_ms = options->deadline_ms,
         .work = run_worker,
-        .arg = &run,
+        .arg = run,
         .progress = options->progress,
         .progress_arg = options->progress_arg,
     };
@@ -235,65 +304,101 @@ int shk_fabric_run(const struct shk_collective_options *options,
     int rc = run_check(options, &why);
 
     if (rc == 0) {
-        rc = shk_job_create(&job, options->ranks, sizeof(struct shk_sweep_result), &why);
+        rc = shk_job_create(&job, options->ranks, sizeof(struct fabric_result), &why);
     }
     if (rc == 0) {
         rc = shk_crew_run(&crew, job, &result, &why);
     }
     if (rc == 0) {
-        fabric_explain(run.tweaks->library_names, options->provider, job, &result);
-        rc = fabric_facts(facts, job, &result, err);
+        fabric_explain(run->tweaks->library_names, options->provider, job, &result);
+        rc = fabric_facts(run->transport, facts, job, &result, err);
     } else {
-        rc = fabric_facts_not_run(facts, options->ranks, "failed", why.text, err);
+        rc = fabric_facts_not_run(run->transport, facts, options->ranks, "failed", why.text, err);
     }
     shk_crew_result_clear(&result);
     shk_job_destroy(job);
     return rc;
 }
 
-static int fabric_transport_run(const struct shk_collective_options *options,
-                                struct shk_facts *facts, struct shk_error *err)
+int shk_fabric_run(const struct shk_collective_options *options,
+                   const struct shk_fabric_tweaks *tweaks, struct shk_facts *facts,
+                   struct shk_error *err)
 {
+    struct fabric_run run = run_make(false, options, tweaks);
+
+    return run_crew(&run, facts, err);
+}
+
+int shk_fabric_hmem_run(const struct shk_collective_options *options,
+                        const struct shk_fabric_tweaks *tweaks, struct shk_facts *facts,
+                        struct shk_error *err)
+{
+    struct fabric_run run = run_make(true, options, tweaks);
+
+    return run_crew(&run, facts, err);
+}
+
+static int transport_run(bool hmem, const struct shk_collective_options *options,
+                         struct shk_facts *facts, struct shk_error *err)
+{
+    struct fabric_run run = run_make(hmem, options, NULL);
     struct shk_error why = {{0}};
 
     if (shk_dynlib_permitted("libfabric.so.1", &why) != 0) {
-        return fabric_facts_not_run(facts, options->ranks, "na", why.text, err);
+        return fabric_facts_not_run(run.transport, facts, options->ranks, "na", why.text, err);
     }
-    return shk_fabric_run(options, NULL, facts, err);
+    return run_crew(&run, facts, err);
 }
 
-static int fabric_transport_work(struct shk_job *job, const struct shk_collective_options *options,
-                                 struct shk_error *err)
+static int transport_work(bool hmem, struct shk_job *job,
+                          const struct shk_collective_options *options, struct shk_error *err)
 {
-    static const struct shk_fabric_tweaks none = {0};
-    struct fabric_run run = {
-        .options = options,
-        .tweaks = &none,
-        .deadline_ns = options->deadline_ms != 0
-                           ? shk_job_now_ns() + options->deadline_ms * UINT64_C(1000000)
-                           : 0,
-    };
+    struct fabric_run run = run_make(hmem, options, NULL);
     int rc = run_check(options, err);
 
     return rc == 0 ? run_worker(job, &run, err) : rc;
 }
 
-static int fabric_transport_facts(const struct shk_job *job, struct shk_crew_result *result,
-                                  const struct shk_collective_options *options,
-                                  struct shk_facts *facts, struct shk_error *err)
-{
-    if (result->rank < 0) {
-        fabric_explain(NULL, options->provider, job, result);
+#define TRANSPORT(prefix_, hmem_, name_)                                                           \
+    static int prefix_##_run(const struct shk_collective_options *options,                         \
+                             struct shk_facts *facts, struct shk_error *err)                       \
+    {                                                                                              \
+        return transport_run(hmem_, options, facts, err);                                          \
+    }                                                                                              \
+    static int prefix_##_work(struct shk_job *job, const struct shk_collective_options *options,   \
+                              struct shk_error *err)                                               \
+    {                                                                                              \
+        return transport_work(hmem_, job, options, err);                                           \
+    }                                                                                              \
+    static int prefix_##_facts(const struct shk_job *job, struct shk_crew_result *result,          \
+                               const struct shk_collective_options *options,                       \
+                               struct shk_facts *facts, struct shk_error *err)                     \
+    {                                                                                              \
+        if (result->rank < 0) {                                                                    \
+            fabric_explain(NULL, options->provider, job, result);                                  \
+        }                                                                                          \
+        return fabric_facts(name_, facts, job, result, err);                                       \
     }
-    return fabric_facts(facts, job, result, err);
-}
+
+TRANSPORT(host, false, "fabric")
+TRANSPORT(hmem, true, "fabric-hmem")
 
 const struct shk_transport shk_transport_fabric = {
     .name = "fabric",
     .doc = "verified all-reduce on host memory over libfabric (one-sided writes between processes)",
-    .run = fabric_transport_run,
-    .work = fabric_transport_work,
-    .result_bytes = sizeof(struct shk_sweep_result),
+    .run = host_run,
+    .work = host_work,
+    .result_bytes = sizeof(struct fabric_result),
     .pairs = true,
-    .facts = fabric_transport_facts,
+    .facts = host_facts,
+};
+
+const struct shk_transport shk_transport_fabric_hmem = {
+    .name = "fabric-hmem",
+    .doc = "the same on GPU memory (FI_HMEM), where the provider and libfabric offer it",
+    .run = hmem_run,
+    .work = hmem_work,
+    .result_bytes = sizeof(struct fabric_result),
+    .per_gpu = true,
+    .facts = hmem_facts,
 };

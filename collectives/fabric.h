@@ -1,10 +1,13 @@
-/* Transport "fabric": all-reduce on host memory over libfabric's one-sided operations. */
+/* Transports "fabric" and "fabric-hmem": all-reduce on host memory and on GPU memory over
+ * libfabric's one-sided operations. */
 #ifndef SHK_COLLECTIVES_FABRIC_H
 #define SHK_COLLECTIVES_FABRIC_H
 
 #include "collectives/collective.h"
 #include "collectives/wire.h"
 #include "core/dynlib.h"
+
+struct shk_gpu_tweaks; /* gpu.h */
 
 /* How a target learns that a put is readable. */
 enum shk_fabric_notify {
@@ -22,6 +25,7 @@ struct shk_fabric_tweaks {
     /* Called by each rank at the start of a phase; may kill, stop, hang. */
     void (*at_phase)(struct shk_job *job, enum shk_phase phase, void *arg);
     void *at_phase_arg;
+    const struct shk_gpu_tweaks *gpu; /* fabric-hmem: driver and kernels */
 };
 
 /* shk_transport_fabric.run with tweaks (may be NULL). */
@@ -29,6 +33,12 @@ int shk_fabric_run(const struct shk_collective_options *options,
                    const struct shk_fabric_tweaks *tweaks, struct shk_facts *facts,
                    struct shk_error *err) SHK_MUST_CHECK;
 
+/* The same for fabric-hmem. */
+int shk_fabric_hmem_run(const struct shk_collective_options *options,
+                        const struct shk_fabric_tweaks *tweaks, struct shk_facts *facts,
+                        struct shk_error *err) SHK_MUST_CHECK;
+
 extern const struct shk_transport shk_transport_fabric;
+extern const struct shk_transport shk_transport_fabric_hmem;
 
 #endif

@@ -83,6 +83,20 @@ const struct fabric_hint fabric_hint_list[] = {
     {0},
 };
 
+static bool info_same(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+}
+
+bool fabric_info_same(const struct fi_info *a, const struct fi_info *b)
+{
+    return info_same(a->fabric_attr->prov_name, b->fabric_attr->prov_name) &&
+           info_same(a->fabric_attr->name, b->fabric_attr->name) &&
+           info_same(a->domain_attr->name, b->domain_attr->name) &&
+           a->ep_attr->type == b->ep_attr->type && a->ep_attr->protocol == b->ep_attr->protocol &&
+           a->addr_format == b->addr_format;
+}
+
 /* The entry of the same provider, fabric and domain with these operation flags as its default;
  * NULL when it cannot have them. */
 static struct fi_info *info_variant(const struct fabric_lib *lib, const struct fi_info *info,
@@ -91,16 +105,23 @@ static struct fi_info *info_variant(const struct fabric_lib *lib, const struct f
     struct fi_info *hints = fabric_hints(lib, info->fabric_attr->prov_name);
     struct fi_info *list = NULL;
     struct fi_info *found = NULL;
+    const struct fi_info *at = NULL;
 
     if (hints == NULL) {
         return NULL;
+    }
+    if ((info->caps & FI_HMEM) != 0) {
+        fabric_hmem_want(hints);
     }
     hints->tx_attr->op_flags = op_flags;
     hints->domain_attr->name = info_copy(info->domain_attr->name);
     hints->fabric_attr->name = info_copy(info->fabric_attr->name);
     shk_crumb_call("fi_getinfo");
     if (lib->api.getinfo(lib->version, NULL, NULL, 0, hints, &list) == 0 && list != NULL) {
-        found = lib->api.dupinfo(list);
+        /* Not every provider obeys the names: tcp lists all of its interfaces. */
+        for (at = list; at != NULL && !fabric_info_same(at, info); at = at->next) {
+        }
+        found = at != NULL ? lib->api.dupinfo(at) : NULL;
         lib->api.freeinfo(list);
     }
     lib->api.freeinfo(hints);
@@ -117,36 +138,19 @@ bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *inf
     return found != NULL;
 }
 
-void fabric_hmem_text(const struct fabric_lib *lib, const struct fi_info *info, char *buf,
-                      size_t size)
+/* The usual, stronger promise costs some providers a round trip. */
+struct fi_info *fabric_lazy(const struct fabric_lib *lib, const struct fi_info *info)
 {
-    struct fi_info *hints = fabric_hints(lib, info->fabric_attr->prov_name);
-    struct fi_info *list = NULL;
-    int rc = -FI_ENOMEM;
+    struct fi_info *lazy = info_variant(lib, info, FI_INJECT_COMPLETE);
 
-    if (hints != NULL) {
-        hints->caps |= FI_HMEM;
-        hints->domain_attr->mr_mode |= FI_MR_HMEM;
-        shk_crumb_call("fi_getinfo");
-        rc = lib->api.getinfo(lib->version, NULL, NULL, 0, hints, &list);
-        lib->api.freeinfo(hints);
-    }
-    if (rc == 0 && list != NULL) {
-        snprintf(buf, size, "provider %s offers FI_HMEM, but only host memory is measured here",
-                 info->fabric_attr->prov_name);
-        lib->api.freeinfo(list);
-    } else {
-        snprintf(buf, size, "provider %s of libfabric %s offers no FI_HMEM: %s",
-                 info->fabric_attr->prov_name, lib->text, lib->api.strerror(-rc));
-    }
+    return lazy != NULL ? lazy : lib->api.dupinfo(info);
 }
 
 int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_info **info_p,
-                  struct shk_error *err)
+                  struct fi_info **list_p, struct shk_error *err)
 {
     struct fi_info *hints = fabric_hints(lib, provider);
     struct fi_info *list = NULL;
-    struct fi_info *lazy = NULL;
     int rc = 0;
 
     if (hints == NULL) {
@@ -161,12 +165,13 @@ int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_
     if (rc != 0) {
         return fabric_error(lib, "fi_getinfo", rc, err);
     }
-    /* libfabric lists the best first: what other applications get, we take as well. All that a
-     * completion at the source must say is that the buffer is free again; the usual stronger
-     * promise costs some providers a round trip. */
-    lazy = info_variant(lib, list, FI_INJECT_COMPLETE);
-    *info_p = lazy != NULL ? lazy : lib->api.dupinfo(list);
-    lib->api.freeinfo(list);
+    /* libfabric lists the best first: what other applications get, we take as well. */
+    *info_p = fabric_lazy(lib, list);
+    if (*info_p != NULL && list_p != NULL) {
+        *list_p = list;
+    } else {
+        lib->api.freeinfo(list);
+    }
     return *info_p != NULL ? 0 : shk_error_set(err, FI_ENOMEM, "out of memory");
 }
 

@@ -11,7 +11,7 @@
 /* What a rank tells the others. */
 struct peers_card {
     uint64_t heap_bytes;
-    uint64_t mail; /* offset of the last area: differs when the layouts do */
+    uint64_t last; /* offset of the last area: differs when the layouts do */
     uint64_t base;
     uint64_t key;
     char provider[64];
@@ -22,26 +22,27 @@ struct peers_card {
 
 static int peers_publish(struct fabric *fabric, struct shk_error *err)
 {
+    const struct fabric_rail *first = &fabric->rail[0];
     const struct shk_heap *heap = fabric->wire.heap;
-    bool virtual = (fabric->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+    bool virtual = (first->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     struct peers_card card = {
         .heap_bytes = heap->bytes,
-        .mail = heap->offset[SHK_AREA_MAIL],
+        .last = heap->offset[SHK_AREA_COUNT - 1],
         .base = virtual ? (uint64_t)(uintptr_t)heap->base : 0,
     };
     size_t len = sizeof(card.addr);
     int rc = 0;
 
-    card.key = fi_mr_key(fabric->mr);
+    card.key = fi_mr_key(first->mr);
     if (card.key == FI_KEY_NOTAVAIL) {
         return shk_error_set(err, FI_EOPNOTSUPP, "fi_mr_key: the provider has keys above 64 bits");
     }
-    strncpy(card.provider, fabric->info->fabric_attr->prov_name, sizeof(card.provider) - 1);
-    if (fabric->info->fabric_attr->name != NULL) {
-        strncpy(card.fabric, fabric->info->fabric_attr->name, sizeof(card.fabric) - 1);
+    strncpy(card.provider, first->info->fabric_attr->prov_name, sizeof(card.provider) - 1);
+    if (first->info->fabric_attr->name != NULL) {
+        strncpy(card.fabric, first->info->fabric_attr->name, sizeof(card.fabric) - 1);
     }
     shk_crumb_call("fi_getname");
-    rc = fi_getname(&fabric->ep->fid, card.addr, &len);
+    rc = fi_getname(&first->ep->fid, card.addr, &len);
     if (rc != 0 || len > sizeof(card.addr)) {
         return fabric_error(fabric->lib, "fi_getname", rc != 0 ? rc : -FI_ETOOSMALL, err);
     }
@@ -52,6 +53,7 @@ static int peers_publish(struct fabric *fabric, struct shk_error *err)
 static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *card,
                       struct shk_error *err)
 {
+    const struct fabric_rail *first = &fabric->rail[0];
     size_t len = 0;
     int rc = shk_job_get(fabric->wire.job, rank, PEERS_KEY, card, sizeof(*card), &len, err);
 
@@ -63,12 +65,12 @@ static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *c
     }
     card->provider[sizeof(card->provider) - 1] = '\0';
     card->fabric[sizeof(card->fabric) - 1] = '\0';
-    if (strcmp(card->provider, fabric->info->fabric_attr->prov_name) != 0) {
+    if (strcmp(card->provider, first->info->fabric_attr->prov_name) != 0) {
         return shk_error_set(err, EPROTO, "rank %u uses provider %s, this rank %s", rank,
-                             card->provider, fabric->info->fabric_attr->prov_name);
+                             card->provider, first->info->fabric_attr->prov_name);
     }
     if (card->heap_bytes != fabric->wire.heap->bytes ||
-        card->mail != fabric->wire.heap->offset[SHK_AREA_MAIL]) {
+        card->last != fabric->wire.heap->offset[SHK_AREA_COUNT - 1]) {
         return shk_error_set(err, EPROTO,
                              "the heap is not symmetric: rank %u has %llu B, this rank %zu B", rank,
                              (unsigned long long)card->heap_bytes, fabric->wire.heap->bytes);
@@ -78,31 +80,32 @@ static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *c
 
 static int peers_insert(struct fabric *fabric, struct shk_error *err)
 {
+    struct fabric_rail *first = &fabric->rail[0];
     unsigned rank = 0;
     int rc = 0;
 
-    fabric->peers = calloc(fabric->wire.size, sizeof(*fabric->peers));
-    if (fabric->peers == NULL) {
+    first->peers = calloc(fabric->wire.size, sizeof(*first->peers));
+    if (first->peers == NULL) {
         return shk_error_set(err, FI_ENOMEM, "out of memory");
     }
     for (rank = 0; rank < fabric->wire.size && rc == 0; rank++) {
-        struct fabric_peer *peer = &fabric->peers[rank];
+        struct fabric_peer *peer = &first->peers[rank];
         struct peers_card card;
 
         rc = peers_read(fabric, rank, &card, err);
         if (rc < 0) {
             break;
         }
-        if (fabric->info->fabric_attr->name != NULL && fabric->unlike[0] == '\0' &&
-            strcmp(card.fabric, fabric->info->fabric_attr->name) != 0) {
+        if (first->info->fabric_attr->name != NULL && fabric->unlike[0] == '\0' &&
+            strcmp(card.fabric, first->info->fabric_attr->name) != 0) {
             snprintf(fabric->unlike, sizeof(fabric->unlike),
                      " (rank %u is on fabric %s, this rank on %s)", rank, card.fabric,
-                     fabric->info->fabric_attr->name);
+                     first->info->fabric_attr->name);
         }
         peer->base = card.base;
         peer->key = card.key;
         shk_crumb_call("fi_av_insert of rank %u", rank);
-        if (fi_av_insert(fabric->av, card.addr, 1, &peer->addr, 0, NULL) != 1) {
+        if (fi_av_insert(first->av, card.addr, 1, &peer->addr, 0, NULL) != 1) {
             rc = fabric_error(fabric->lib, "fi_av_insert", -FI_EADDRNOTAVAIL, err);
         }
     }
@@ -112,7 +115,8 @@ static int peers_insert(struct fabric *fabric, struct shk_error *err)
 /* All ranks must agree: notification with data when every provider can. */
 static int peers_agree(struct fabric *fabric, enum shk_fabric_notify notify, struct shk_error *err)
 {
-    uint64_t cannot = notify == SHK_NOTIFY_DELIVERY || fabric->info->domain_attr->cq_data_size < 4;
+    const struct fabric_rail *first = &fabric->rail[0];
+    uint64_t cannot = notify == SHK_NOTIFY_DELIVERY || first->info->domain_attr->cq_data_size < 4;
     ssize_t rc = 0;
 
     if (cannot == 0 && fabric->wire.size > 1) {
@@ -130,11 +134,11 @@ static int peers_agree(struct fabric *fabric, enum shk_fabric_notify notify, str
         fabric->notify = SHK_NOTIFY_CQ_DATA;
         return 0;
     }
-    if (!fabric_has_delivery(fabric->lib, fabric->info)) {
+    if (!fabric_has_delivery(fabric->lib, first->info)) {
         return shk_error_set(err, FI_ENOSYS,
                              "provider %s has neither remote CQ data for writes nor "
                              "FI_DELIVERY_COMPLETE: a target cannot know when data is there",
-                             fabric->info->fabric_attr->prov_name);
+                             first->info->fabric_attr->prov_name);
     }
     fabric->notify = SHK_NOTIFY_DELIVERY;
     if (fabric_post_recvs(fabric) < 0) {
@@ -148,6 +152,9 @@ int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct
     int rc = peers_publish(fabric, err);
 
     if (rc == 0) {
+        rc = fabric_rails_publish(fabric, err);
+    }
+    if (rc == 0) {
         rc = shk_job_fence(fabric->wire.job, 0, err);
     }
     if (rc == 0) {
@@ -155,6 +162,9 @@ int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct
     }
     if (rc == 0) {
         rc = peers_agree(fabric, notify, err);
+    }
+    if (rc == 0) {
+        rc = fabric_rails_agree(fabric, err);
     }
     if (rc < 0 && fabric->wire.status != 0) {
         shk_job_fail(fabric->wire.job, -rc, fabric->wire.by_peer, err->text);

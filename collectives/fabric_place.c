@@ -5,8 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "0000:17:00.0" of the device behind an entry; false when the provider does not tell. */
-static bool place_pci(const struct fi_info *info, char *buf, size_t size)
+bool fabric_pci(const struct fi_info *info, char *buf, size_t size)
 {
     const struct fi_bus_attr *bus = info->nic != NULL ? info->nic->bus_attr : NULL;
 
@@ -43,7 +42,7 @@ int fabric_place(const struct fi_info *info, struct shk_job *job, struct shk_err
     struct shk_place place = {.cpu = -1, .node = -1, .nic_node = -1};
     cpu_set_t allowed;
     char pci[32];
-    bool known = place_pci(info, pci, sizeof(pci));
+    bool known = fabric_pci(info, pci, sizeof(pci));
 
     if (!place_allowed(&allowed) || shk_host_open(&host, NULL, NULL) != 0) {
         snprintf(place.how, sizeof(place.how), "the CPUs that may be used cannot be told");

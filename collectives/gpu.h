@@ -46,6 +46,7 @@ struct shk_gpu_tweaks {
     const char *const *driver_names; /* instead of libcuda.so.1, libamdhip64.so */
     const char *const *nccl_names;   /* instead of libnccl.so.2, librccl.so.1 */
     const void *image;               /* instead of the embedded kernels */
+    bool hip;                        /* driver_names are of HIP: for fabric-hmem */
     unsigned kernel_timeout_ms; /* a kernel gives up waiting for a peer; 0: from the deadline */
     size_t push_from;     /* push kernel for messages from so many bytes on, any number of ranks; 0:
                              as measured */

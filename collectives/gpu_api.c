@@ -45,6 +45,7 @@ static const struct shk_symbol cuda_symbols[] = {
     {.name = "cuGraphLaunch", .offset = AT(graph_launch)},
     {.name = "cuGraphDestroy", .offset = AT(graph_destroy)},
     {.name = "cuGraphExecDestroy", .offset = AT(graph_exec_destroy)},
+    {.name = "cuFlushGPUDirectRDMAWrites", .offset = AT(flush_writes), .optional = true},
     {.name = "cuGetErrorString", .offset = AT(error_text), .optional = true},
     {.name = NULL},
 };

@@ -37,6 +37,14 @@ enum gpu_status {
 #define GPU_ATTR_PROCESSORS 16  /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
 #define GPU_ATTR_MULTICAST  132 /* CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED */
 
+/* Writes of other devices to a GPU: CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS,
+ * …_WRITES_ORDERING and their values, and what cuFlushGPUDirectRDMAWrites takes. */
+#define GPU_ATTR_FLUSH_WRITES 117
+#define GPU_ATTR_WRITES_ORDER 118
+#define GPU_FLUSH_BY_HOST     1
+#define GPU_ORDER_OWNER       100
+#define GPU_FLUSH_CONTEXT     0
+
 struct gpu_ipc {
     unsigned char bytes[GPU_IPC_BYTES];
 };
@@ -81,6 +89,7 @@ struct gpu_api {
     int (*graph_launch)(void *exec, void *stream);
     int (*graph_destroy)(void *graph);
     int (*graph_exec_destroy)(void *exec);
+    int (*flush_writes)(int target, int scope);       /* may be NULL */
     int (*error_text)(int status, const char **text); /* may be NULL */
 };
 

@@ -165,7 +165,7 @@ static int device_choose(struct gpu_rank *g, struct shk_error *err)
         return device_none(g, status, err);
     }
     rc = device_place(g, &local, &forked, err);
-    if (rc == 0 && forked && g->ranks > (unsigned)count) {
+    if (rc == 0 && forked && !g->run->path->shared && g->ranks > (unsigned)count) {
         return gpu_fail(g, GPU_CAUSE_NA,
                         shk_error_set(err, ENODEV, "%u ranks, but %d %s visible", g->ranks, count,
                                       count == 1 ? "GPU is" : "GPUs are"));
@@ -200,8 +200,8 @@ static int device_compare(struct gpu_rank *g, const struct device_identity *mine
         if (rc == 0 && theirs.processors < g->processors) {
             g->processors = theirs.processors;
         }
-        if (rc == 0 && peer != g->rank && strcmp(theirs.host, mine->host) == 0 &&
-            strcmp(theirs.pci, mine->pci) == 0) {
+        if (rc == 0 && peer != g->rank && !g->run->path->shared &&
+            strcmp(theirs.host, mine->host) == 0 && strcmp(theirs.pci, mine->pci) == 0) {
             rc = gpu_fail(g, GPU_CAUSE_SAME_GPU,
                           shk_error_set(err, EBUSY, "ranks %u and %u both use GPU %.31s of %.60s",
                                         peer < g->rank ? peer : g->rank,

@@ -85,6 +85,12 @@ static int launch_functions(struct gpu_rank *g, struct shk_error *err)
             rc = launch_function(g, &g->check[type], err, "shk_check_", tag);
         }
     }
+    if (rc == 0) {
+        rc = launch_function(g, &g->sum[SHK_GPU_F32], err, "shk_sum_", "f32");
+    }
+    if (rc == 0) {
+        rc = launch_function(g, &g->sum[SHK_GPU_I32], err, "shk_sum_", "i32");
+    }
     return rc == 0 ? launch_function(g, &g->delay, err, "shk_delay", "") : rc;
 }
 

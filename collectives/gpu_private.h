@@ -83,6 +83,7 @@ struct gpu_path {
     enum gpu_vendor vendor;
     bool kernels; /* reduces with our kernels, so cannot do without them */
     bool nccl;
+    bool shared;                                              /* ranks may share a GPU */
     int (*open)(struct gpu_rank *g, struct shk_error *err);   /* may be NULL */
     int (*memory)(struct gpu_rank *g, struct shk_error *err); /* fills base[] as far as needed */
     int (*reduce)(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err);
@@ -123,7 +124,8 @@ struct gpu_rank {
     void *fill[SHK_GPU_TYPE_COUNT];
     void *check[SHK_GPU_TYPE_COUNT];
     void *delay;
-    gpu_ptr result; /* struct shk_gpu_check */
+    void *sum[SHK_GPU_TYPE_COUNT]; /* of two vectors: float32 and int32 */
+    gpu_ptr result;                /* struct shk_gpu_check */
     uint64_t kernel_timeout_ns;
     struct gpu_heap heap;
     gpu_ptr base[SHK_GPU_MAX_RANKS]; /* own at [rank]; others 0 unless mapped */

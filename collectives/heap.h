@@ -17,13 +17,17 @@ enum shk_area {
     SHK_AREA_SLOT1, /* … and odd ones: a fast rank is at most one operation ahead */
     SHK_AREA_PART0, /* ring: partial sums, even and odd */
     SHK_AREA_PART1,
-    SHK_AREA_MAIL, /* small messages of the transport */
+    SHK_AREA_RAIL, /* tokens of the transport, which try its rails */
     SHK_AREA_COUNT
 };
 
+struct shk_memory; /* memory.h */
+
 struct shk_heap {
     unsigned char *base;
-    size_t bytes; /* whole block, multiple of the page size */
+    struct shk_memory *memory; /* NULL: host memory, which base points to */
+    unsigned char *stage;      /* else: host memory for the longest area */
+    size_t bytes;              /* whole block, multiple of the page size */
     size_t offset[SHK_AREA_COUNT];
     size_t length[SHK_AREA_COUNT];
 };
@@ -32,6 +36,10 @@ struct shk_heap {
  * empty area. -ENOMEM, -EOVERFLOW. */
 int shk_heap_create(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT],
                     struct shk_error *err) SHK_MUST_CHECK;
+/* The same in memory of that kind, which must live as long as the heap. Lengths are multiples of 4.
+ */
+int shk_heap_create_in(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT],
+                       struct shk_memory *memory, struct shk_error *err) SHK_MUST_CHECK;
 void shk_heap_destroy(struct shk_heap *heap);
 
 const char *shk_area_name(enum shk_area area);
@@ -41,16 +49,18 @@ static inline void *shk_heap_at(const struct shk_heap *heap, enum shk_area area)
 }
 
 /* Fills bytes [from, to) of an area with poison: a float that no sum can be, so that an element
- * that never arrived is seen. from is a multiple of 4. */
-void shk_heap_poison(struct shk_heap *heap, enum shk_area area, size_t from, size_t to);
+ * that never arrived is seen. from is a multiple of 4. Never fails in host memory. */
+int shk_heap_poison(struct shk_heap *heap, enum shk_area area, size_t from, size_t to,
+                    struct shk_error *err);
 
-/* 0 when bytes [from, end) of the area still hold poison; else -EILSEQ with the offset in the text.
+/* 0 when bytes [from, end) of the area still hold poison; -EILSEQ with the offset in the text;
+ * another error when memory that is not the host's cannot be read.
  * from is a multiple of 4. */
 int shk_heap_poisoned(const struct shk_heap *heap, enum shk_area area, size_t from,
                       struct shk_error *err) SHK_MUST_CHECK;
 
-/* 0 when every guard is whole; else -EILSEQ naming the first byte that is not, and the areas
- * around it. */
+/* 0 when every guard is whole; -EILSEQ naming the first byte that is not, and the areas around it;
+ * another error when memory that is not the host's cannot be read. */
 int shk_heap_check(const struct shk_heap *heap, struct shk_error *err) SHK_MUST_CHECK;
 
 #endif

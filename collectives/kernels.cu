@@ -516,6 +516,39 @@ SHK_KERNELS_OF(f16, __half)
 SHK_KERNELS_OF(bf16, __nv_bfloat16)
 SHK_KERNELS_OF(i32, int)
 
+/* dst = a + b, where dst may be a or b. Vec: 16 bytes of T. */
+template <class T, class Vec>
+__device__ __forceinline__ void sum_two(T *dst, const T *a, const T *b, uint64_t count)
+{
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    uint64_t whole = (((uint64_t)dst | (uint64_t)a | (uint64_t)b) & 15) == 0 ? count / 4 : 0;
+
+    for (uint64_t v = i; v < whole; v += step) {
+        Vec x = ((const Vec *)a)[v];
+        Vec y = ((const Vec *)b)[v];
+
+        x.x += y.x;
+        x.y += y.y;
+        x.z += y.z;
+        x.w += y.w;
+        ((Vec *)dst)[v] = x;
+    }
+    for (i += whole * 4; i < count; i += step)
+        dst[i] = a[i] + b[i];
+}
+
+extern "C" __global__ void shk_sum_f32(float *dst, const float *a, const float *b, uint64_t count)
+{
+    sum_two<float, float4>(dst, a, b, count);
+}
+
+extern "C" __global__ void shk_sum_i32(uint32_t *dst, const uint32_t *a, const uint32_t *b,
+                                       uint64_t count)
+{
+    sum_two<uint32_t, uint4>(dst, a, b, count);
+}
+
 /* Words that must all hold one value: poison and guard zones. */
 extern "C" __global__ void shk_check_words(const uint32_t *got, uint64_t words, uint32_t value,
                                            shk_gpu_check *result)

@@ -1,4 +1,5 @@
 #include "collectives/layers.h"
+#include "collectives/fabric.h"
 #include "collectives/gpu.h"
 #include "collectives/neuron.h"
 
@@ -108,6 +109,28 @@ static int layers_cuda(const struct shk_collective_options *options,
     return rc;
 }
 
+/* The fabric's all-reduce again, on the memory of the GPUs. */
+static int layers_hmem(const struct shk_collective_options *options,
+                       const struct shk_measure *measure, struct shk_facts *facts,
+                       struct shk_error *err)
+{
+    static const char *const gpus[] = {"peer", "lsa", "nccl", "nccl-window", "multimem", "rccl"};
+    char why[160];
+    size_t i = 0;
+
+    if (!layer_has_gpus(facts, "peer") && !layer_has_gpus(facts, "rccl")) {
+        return 0;
+    }
+    for (i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++) {
+        if (layer_broke(facts, gpus[i])) {
+            snprintf(why, sizeof(why), "not run: %s on the same GPUs ended with %s", gpus[i],
+                     layer_text(facts, gpus[i], "status"));
+            return layer_na(facts, "fabric-hmem", why, err);
+        }
+    }
+    return shk_layer_run(&shk_transport_fabric_hmem, options, measure, facts, err);
+}
+
 int shk_layers_run(const struct shk_collective_options *options, const struct shk_measure *measure,
                    struct shk_facts *facts, struct shk_error *err)
 {
@@ -122,5 +145,5 @@ int shk_layers_run(const struct shk_collective_options *options, const struct sh
     if (rc == 0 && access("/dev/neuron0", F_OK) == 0) {
         rc = shk_neuron_run(options, NULL, facts, err);
     }
-    return rc;
+    return rc == 0 ? layers_hmem(options, measure, facts, err) : rc;
 }

@@ -99,16 +99,17 @@ static int roof_shift(const struct roof *roof, size_t piece_bytes, uint64_t *ns_
     struct shk_wire *wire = roof->wire;
     size_t chunk = shk_cut_chunk(wire->size, roof->count) * SHK_TYPE_BYTES;
     struct shk_cut cut = shk_cut(1, roof->count, piece_bytes != 0 ? piece_bytes : chunk);
-    size_t ahead = shk_cut_ahead(&cut);
+    size_t ahead = shk_cut_ahead(wire, &cut);
     uint64_t start = 0;
     size_t p = 0;
     int rc = 0;
 
     /* Both buffers as the sweep has them before an operation: the caches hold the same. */
-    shk_data_fill(SHK_FLOAT32, shk_heap_at(wire->heap, SHK_AREA_SEND), roof->count, wire->rank,
+    shk_data_fill(SHK_FLOAT32, shk_wire_stage(wire, SHK_AREA_SEND), roof->count, wire->rank,
                   wire->size, 0);
-    shk_heap_poison(wire->heap, SHK_AREA_RECV, 0, roof->count * SHK_TYPE_BYTES);
-    rc = roof_barrier(wire, 0, NULL);
+    rc = shk_wire_store(wire, SHK_AREA_SEND, roof->count * SHK_TYPE_BYTES);
+    rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, roof->count * SHK_TYPE_BYTES) : rc;
+    rc = rc == 0 ? roof_barrier(wire, 0, NULL) : rc;
     start = shk_job_now_ns();
     shk_wire_begin(wire);
     for (p = 0; p < ahead && p < cut.pieces && rc == 0; p++) {
@@ -158,6 +159,30 @@ static int roof_bandwidth(const struct roof *roof, uint64_t budget_ns, uint64_t 
         rc = roof_barrier(roof->wire, times[i][rounds / 2], &median);
         *ns_p = median < *ns_p ? median : *ns_p;
     }
+    return rc;
+}
+
+int shk_roofline_own(struct shk_wire *wire, size_t bytes, uint64_t budget_ns, double *bandwidth_p)
+{
+    struct roof roof = {.wire = wire, .count = bytes / SHK_TYPE_BYTES};
+    uint64_t start = shk_job_now_ns();
+    uint64_t spent = 0;
+    uint64_t best = UINT64_MAX;
+    unsigned rounds = 0;
+    size_t i = 0;
+    int rc = 0;
+
+    while (rounds < ROOF_ROUNDS && rc == 0 && spent <= budget_ns) {
+        for (i = 0; i < ROOF_PIECES && rc == 0; i++) {
+            uint64_t ns = 0;
+
+            rc = roof_shift(&roof, roof_pieces[i], &ns);
+            best = ns < best ? ns : best;
+        }
+        rounds++;
+        rc = rc == 0 ? roof_barrier(wire, shk_job_now_ns() - start, &spent) : rc;
+    }
+    *bandwidth_p = (double)bytes / (double)(best != 0 ? best : 1);
     return rc;
 }
 

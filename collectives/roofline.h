@@ -29,6 +29,11 @@ struct shk_roofline {
 int shk_roofline_run(struct shk_wire *wire, size_t max_bytes, uint64_t budget_ns,
                      struct shk_roofline *roof) SHK_MUST_CHECK;
 
+/* GB/s of this rank at best, with puts of one size to the next rank while the one before puts to
+ * it: for comparing ways with each other. */
+int shk_roofline_own(struct shk_wire *wire, size_t bytes, uint64_t budget_ns,
+                     double *bandwidth_p) SHK_MUST_CHECK;
+
 /* Bandwidth for a message of this size: that of the nearest size at or below; 0: none. */
 double shk_roofline_bandwidth(const struct shk_roofline *roof, uint64_t bytes);
 

@@ -1,5 +1,7 @@
 #include "collectives/sweep.h"
 #include "collectives/job_private.h"
+#include "collectives/memory.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +42,7 @@ static void sweep_add(struct shk_sweep_row *rows, unsigned *count, size_t bytes,
     }
 }
 
-unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, struct shk_sweep_row *rows)
+unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, bool few, struct shk_sweep_row *rows)
 {
     size_t first = sweep_floor(min_bytes);
     size_t last = sweep_floor(max_bytes > min_bytes ? max_bytes : min_bytes);
@@ -48,9 +50,10 @@ unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, struct shk_sweep_row
     unsigned count = 0;
     size_t bytes = 0;
 
-    for (bytes = first; bytes <= last && bytes != 0; bytes *= 2) {
+    for (bytes = first; bytes < last && bytes != 0; bytes *= few ? 8 : 2) {
         sweep_add(rows, &count, bytes, SHK_FLOAT32);
     }
+    sweep_add(rows, &count, last, SHK_FLOAT32);
     sweep_add(rows, &count, first, SHK_INT32);
     if (second > first) {
         sweep_add(rows, &count, second, SHK_INT32);
@@ -58,17 +61,20 @@ unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, struct shk_sweep_row
     return count;
 }
 
-static void sweep_verify(struct sweep *sweep)
+static int sweep_verify(struct sweep *sweep)
 {
     struct shk_wire *wire = sweep->wire;
     struct shk_sweep_row *row = sweep->row;
     struct shk_mismatch bad = {0};
 
     shk_job_set_phase(wire->job, SHK_PHASE_VERIFY, row->bytes);
+    if (shk_wire_load(wire, SHK_AREA_RECV, row->bytes) < 0) {
+        return wire->status;
+    }
     row->verified += sweep->args.count;
-    if (shk_data_verify(sweep->args.type, shk_heap_at(wire->heap, SHK_AREA_RECV), sweep->args.count,
+    if (shk_data_verify(sweep->args.type, shk_wire_stage(wire, SHK_AREA_RECV), sweep->args.count,
                         wire->size, sweep->seed, &bad)) {
-        return;
+        return 0;
     }
     if (row->wrong == 0) {
         row->bad_index = bad.index;
@@ -76,6 +82,7 @@ static void sweep_verify(struct sweep *sweep)
         row->bad_got = bad.got;
     }
     row->wrong += bad.wrong;
+    return 0;
 }
 
 /* One operation on fresh data: every element of every result is compared. */
@@ -87,11 +94,12 @@ static int sweep_once(struct sweep *sweep, uint64_t *ns_p)
     int rc = 0;
 
     sweep->seed++;
-    shk_data_fill(sweep->args.type, shk_heap_at(wire->heap, SHK_AREA_SEND), sweep->args.count,
+    shk_data_fill(sweep->args.type, shk_wire_stage(wire, SHK_AREA_SEND), sweep->args.count,
                   wire->rank, wire->size, sweep->seed);
-    shk_heap_poison(wire->heap, SHK_AREA_RECV, 0, row->bytes);
+    rc = shk_wire_store(wire, SHK_AREA_SEND, row->bytes);
+    rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, row->bytes) : rc;
     shk_job_set_phase(wire->job, SHK_PHASE_ALLREDUCE, row->bytes);
-    rc = shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire);
+    rc = rc == 0 ? shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire) : rc;
     if (rc < 0) {
         return rc;
     }
@@ -109,22 +117,26 @@ static int sweep_once(struct sweep *sweep, uint64_t *ns_p)
     if (sweep->options->tamper != NULL) {
         sweep->options->tamper(wire, row->bytes, sweep->options->tamper_arg);
     }
-    sweep_verify(sweep);
-    return 0;
+    return sweep_verify(sweep);
 }
 
 /* Memory around the result: the rest of the buffers, and the guards of the whole heap. */
-static void sweep_guards(struct sweep *sweep)
+static int sweep_guards(struct sweep *sweep)
 {
     struct shk_heap *heap = sweep->wire->heap;
     struct shk_sweep_row *row = sweep->row;
     struct shk_error err = {{0}};
+    int rc = shk_heap_check(heap, &err);
 
-    if (shk_heap_check(heap, &err) < 0 ||
-        shk_heap_poisoned(heap, SHK_AREA_RECV, row->bytes, &err) < 0) {
+    rc = rc == 0 ? shk_heap_poisoned(heap, SHK_AREA_RECV, row->bytes, &err) : rc;
+    if (rc < 0 && rc != -EILSEQ) {
+        return shk_wire_fail(sweep->wire, -rc, false, "%s", err.text);
+    }
+    if (rc < 0) {
         row->bad_guard = 1;
         snprintf(row->guard, sizeof(row->guard), "%.255s", err.text);
     }
+    return 0;
 }
 
 /* Timed iterations that all ranks agree on: rank-independent, from the slowest rank's pace. */
@@ -191,10 +203,10 @@ static int sweep_row(struct sweep *sweep, unsigned rows_left)
         rc = sweep_once(sweep, &ns);
         times[i] = (double)ns / 1000.0;
     }
+    rc = rc == 0 ? sweep_guards(sweep) : rc;
     if (rc < 0) {
         return rc;
     }
-    sweep_guards(sweep);
     sweep_statistics(sweep->row, times, iterations);
     __atomic_store_n(&sweep->row->done, 1U, __ATOMIC_RELEASE);
     return 0;
@@ -238,7 +250,8 @@ int shk_sweep_run(struct shk_wire *wire, const struct shk_sweep_options *options
                   struct shk_sweep_result *result, struct shk_error *err)
 {
     struct sweep sweep = {.wire = wire, .options = options};
-    unsigned rows = shk_sweep_plan(options->min_bytes, options->max_bytes, result->row);
+    unsigned rows =
+        shk_sweep_plan(options->min_bytes, options->max_bytes, options->few, result->row);
     uint64_t bad = 0;
     unsigned i = 0;
     int rc = 0;
@@ -251,9 +264,9 @@ int shk_sweep_run(struct shk_wire *wire, const struct shk_sweep_options *options
         sweep_choose(&sweep);
         if (i > 0 && sweep.row->bytes < result->row[i - 1].bytes) {
             /* Back to a smaller size: what lies beyond it must be poison again. */
-            shk_heap_poison(wire->heap, SHK_AREA_RECV, 0, wire->heap->length[SHK_AREA_RECV]);
+            rc = shk_wire_poison(wire, SHK_AREA_RECV, 0, wire->heap->length[SHK_AREA_RECV]);
         }
-        rc = sweep_row(&sweep, rows - i - 1);
+        rc = rc == 0 ? sweep_row(&sweep, rows - i - 1) : rc;
         if (rc == 0) {
             rc = shk_job_barrier(wire->job, sweep.row->wrong + sweep.row->bad_guard, &bad,
                                  shk_wire_poll, wire);

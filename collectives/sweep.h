@@ -42,14 +42,15 @@ struct shk_sweep_options {
     size_t max_bytes;
     uint64_t deadline_ns;        /* CLOCK_MONOTONIC; 0: none. Iterations are cut to keep it. */
     const struct shk_tune *tune; /* NULL: default algorithms */
+    bool few;                    /* every third size only */
     /* Tests only: called after each operation, before it is verified. */
     void (*tamper)(struct shk_wire *wire, size_t bytes, void *arg);
     void *tamper_arg;
 };
 
-/* Rows of a sweep in order; returns their number. Every size with float32, then int32 at the
- * smallest size and at the largest that is not above 1 MiB. */
-unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, struct shk_sweep_row *rows);
+/* Rows of a sweep in order; returns their number. Every size with float32 (few: every third, and
+ * the largest), then int32 at the smallest size and at the largest that is not above 1 MiB. */
+unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, bool few, struct shk_sweep_row *rows);
 
 /* Warm-up: one small operation between all, which sets up the connections. */
 int shk_sweep_warmup(struct shk_wire *wire, struct shk_error *err) SHK_MUST_CHECK;

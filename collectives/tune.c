@@ -89,10 +89,11 @@ static int tune_round(struct tune_trial *trial)
         int rc = 0;
 
         /* Fresh data, as in the sweep: what a rank has just written costs its peers more. */
-        shk_data_fill(SHK_FLOAT32, shk_heap_at(wire->heap, SHK_AREA_SEND), trial->count, wire->rank,
+        shk_data_fill(SHK_FLOAT32, shk_wire_stage(wire, SHK_AREA_SEND), trial->count, wire->rank,
                       wire->size, i);
-        shk_heap_poison(wire->heap, SHK_AREA_RECV, 0, trial->count * SHK_TYPE_BYTES);
-        rc = shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire);
+        rc = shk_wire_store(wire, SHK_AREA_SEND, trial->count * SHK_TYPE_BYTES);
+        rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, trial->count * SHK_TYPE_BYTES) : rc;
+        rc = rc == 0 ? shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire) : rc;
         start = shk_job_now_ns();
         rc = rc == 0 ? shk_allreduce(wire, shk_algorithms[candidate->algorithm], &args) : rc;
         took = shk_job_now_ns() - start;
@@ -177,7 +178,7 @@ int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint
             tune->choice[k] = before;
         }
     }
-    shk_heap_poison(wire->heap, SHK_AREA_RECV, 0, wire->heap->length[SHK_AREA_RECV]);
+    rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, wire->heap->length[SHK_AREA_RECV]) : rc;
     return rc < 0 ? rc : shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire);
 }
 

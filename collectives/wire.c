@@ -14,6 +14,7 @@ int shk_wire_init(struct shk_wire *wire, const struct shk_wire_ops *ops, struct 
     wire->rank = shk_job_rank(job);
     wire->size = shk_job_size(job);
     wire->max_put = SIZE_MAX;
+    wire->lanes = 1;
     wire->indices = indices;
     wire->arrived[0] = calloc(indices, 1);
     wire->arrived[1] = calloc(indices, 1);

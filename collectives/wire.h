@@ -41,6 +41,7 @@ struct shk_wire {
     size_t max_put;     /* longest single put in bytes */
     unsigned pending;   /* puts whose source may not be changed yet */
     unsigned last_peer; /* of the last put */
+    unsigned lanes;     /* ways side by side that large puts take turns on */
     uint64_t op;        /* operations begun */
     uint32_t indices;
     uint8_t *arrived[2]; /* by parity of the operation: arrivals not yet consumed */

@@ -2,6 +2,7 @@
  * network namespaces. Prints the facts collective.fabric.* as one JSON object.
  *
  * usage: fabric_allreduce RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]
+ * Of the environment: BENCH_RAILS, devices to use at most; BENCH_NOTIFY=message, no CQ data.
  * Ranks are dealt out to the namespaces in blocks; a namespace is a file such as /run/netns/a. */
 #include "collectives/fabric.h"
 #include "core/facts.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #define BENCH_DEADLINE_MS 300000U
@@ -19,6 +21,15 @@ struct bench_spaces {
     char **paths;
     unsigned count;
 };
+
+/* What /sys/class/net shows belongs to the namespace in which it was mounted. */
+static int bench_sysfs(void)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+        return -1;
+    }
+    return mount("sysfs", "/sys", "sysfs", 0, NULL);
+}
 
 /* Before a rank opens libfabric. */
 static void bench_enter(struct shk_job *job, enum shk_phase phase, void *arg)
@@ -31,7 +42,7 @@ static void bench_enter(struct shk_job *job, enum shk_phase phase, void *arg)
     }
     fd = open(spaces->paths[shk_job_rank(job) * spaces->count / shk_job_size(job)],
               O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
+    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0 || bench_sysfs() != 0) {
         shk_job_fail(job, errno, false, "cannot enter the network namespace");
         _exit(1);
     }
@@ -57,6 +68,8 @@ static int bench_print(const struct shk_facts *facts)
                         json_string(shk_facts_get_text(facts, "collective.fabric.version")));
     json_object_set(out, "sizes", shk_facts_get_array(facts, "collective.fabric.sizes"));
     json_object_set(out, "roofline", shk_facts_get_object(facts, "collective.fabric.roofline"));
+    json_object_set(out, "rails", shk_facts_get_array(facts, "collective.fabric.rails"));
+    json_object_set(out, "evidence", shk_facts_get_array(facts, "collective.fabric.evidence"));
     json_dumpf(out, stdout, JSON_COMPACT);
     json_decref(out);
     putchar('\n');
@@ -72,12 +85,16 @@ int main(int argc, char **argv)
     struct shk_facts *facts = NULL;
     int rc = 0;
 
+    if (getenv("BENCH_NOTIFY") != NULL && strcmp(getenv("BENCH_NOTIFY"), "message") == 0) {
+        tweaks.notify = SHK_NOTIFY_DELIVERY;
+    }
     if (argc < 5) {
         fprintf(stderr, "usage: fabric_allreduce RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]\n");
         return 2;
     }
     options.ranks = (unsigned)strtoul(argv[1], NULL, 10);
     options.provider = argv[2];
+    options.rails = getenv("BENCH_RAILS") != NULL ? (unsigned)atoi(getenv("BENCH_RAILS")) : 0;
     options.min_bytes = strtoull(argv[3], NULL, 10);
     options.max_bytes = strtoull(argv[4], NULL, 10);
     spaces.paths = argv + 5;

@@ -334,6 +334,35 @@ static void run_check(void *arg)
     shk_gpu_data_check(&check->spec, (const void *)(uintptr_t)check->at, check->count, result);
 }
 
+struct sum_args {
+    uint32_t type;
+    gpu_ptr to, a, b;
+    uint64_t count;
+};
+
+static void run_sum(void *arg)
+{
+    const struct sum_args *sum = arg;
+    const void *a = (const void *)(uintptr_t)sum->a;
+    const void *b = (const void *)(uintptr_t)sum->b;
+    void *to = (void *)(uintptr_t)sum->to;
+    uint64_t i = 0;
+
+    for (i = 0; i < sum->count; i++) {
+        if (sum->type == SHK_GPU_F32) {
+            ((float *)to)[i] = ((const float *)a)[i] + ((const float *)b)[i];
+        } else {
+            ((uint32_t *)to)[i] = ((const uint32_t *)a)[i] + ((const uint32_t *)b)[i];
+        }
+    }
+    if (shk_fake_faulty("corrupt")) {
+        *(unsigned char *)to ^= 1;
+    }
+    if (shk_fake_faulty("illegal")) {
+        shk_fake_failed = 700;
+    }
+}
+
 static void run_delay(void *arg)
 {
     uint64_t ns = *(const uint64_t *)arg;
@@ -385,9 +414,9 @@ static void run_pointers(void *arg)
 }
 
 static const char *const kernel_names[] = {
-    "shk_oneshot_", "shk_twoshot_", "shk_push_",        "shk_multimem_",      "shk_fill_",
-    "shk_check_",   "shk_delay",    "shk_lsa_pointers", "shk_multicast_probe"};
-enum { ONESHOT, TWOSHOT, PUSH, MULTIMEM, FILL, CHECK, DELAY, POINTERS, PROBE, KERNELS };
+    "shk_oneshot_", "shk_twoshot_", "shk_push_", "shk_multimem_",    "shk_fill_",
+    "shk_check_",   "shk_sum_",     "shk_delay", "shk_lsa_pointers", "shk_multicast_probe"};
+enum { ONESHOT, TWOSHOT, PUSH, MULTIMEM, FILL, CHECK, SUM, DELAY, POINTERS, PROBE, KERNELS };
 
 static struct function {
     int kernel;
@@ -430,6 +459,7 @@ int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, uns
     struct check_args check = {.type = f->type};
     struct reduce_args reduce = {
         .push = f->kernel == PUSH, .multimem = f->kernel == MULTIMEM, .type = f->type};
+    struct sum_args sum = {.type = f->type};
     struct pointers_args pointers;
 #ifndef HIP
     struct probe_args probe;
@@ -455,6 +485,12 @@ int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, uns
             memcpy(&check.result, params[3], sizeof(check.result));
         }
         return shk_fake_enqueue(f->kernel == FILL ? run_fill : run_check, &check, sizeof(check));
+    case SUM:
+        memcpy(&sum.to, params[0], sizeof(sum.to));
+        memcpy(&sum.a, params[1], sizeof(sum.a));
+        memcpy(&sum.b, params[2], sizeof(sum.b));
+        memcpy(&sum.count, params[3], sizeof(sum.count));
+        return shk_fake_enqueue(run_sum, &sum, sizeof(sum));
     case DELAY: return shk_fake_enqueue(run_delay, params[0], sizeof(uint64_t));
 #ifndef HIP
     case PROBE:

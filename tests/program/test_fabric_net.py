@@ -53,6 +53,40 @@ def hosts(delay=None, loss=0.0):
             subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
 
 
+@contextlib.contextmanager
+def railed(count):
+    """Two namespaces, `count` rails between them, each through a bridge: a link that goes down at one host stays up
+    at the other."""
+    names = [f"shk{os.getpid()}-{i}" for i in range(2)]
+    switch = f"shk{os.getpid()}-s"
+    try:
+        for name in (switch, *names):
+            sh("ip", "netns", "add", name)
+            sh("ip", "-n", name, "link", "set", "lo", "up")
+        for rail in range(count):
+            sh("ip", "-n", switch, "link", "add", f"b{rail}", "type", "bridge")
+            sh("ip", "-n", switch, "link", "set", f"b{rail}", "up")
+            for i, name in enumerate(names):
+                port = f"p{rail}{i}"
+                sh("ip", "link", "add", f"r{rail}", "netns", name, "type", "veth", "peer", "name", port, "netns", switch)
+                sh("ip", "-n", switch, "link", "set", port, "master", f"b{rail}", "up")
+                sh("ip", "-n", name, "addr", "add", f"10.214.{rail}.{i + 1}/24", "dev", f"r{rail}")
+                sh("ip", "-n", name, "link", "set", f"r{rail}", "addrgenmode", "none", "up")
+        for name in names:
+            wait_for(lambda name=name: subprocess.check_output(["ip", "-n", name, "-br", "link"], text=True)
+                     .count(" UP ") == count, "the links do not come up")
+        yield names
+    finally:
+        for name in (*names, switch):
+            subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
+
+
+def sent(name, interface):
+    """Bytes that left the namespace through this interface."""
+    link = json.loads(subprocess.check_output(["ip", "-n", name, "-s", "-j", "link", "show", interface]))
+    return link[0]["stats64"]["tx"]["bytes"]
+
+
 def wait_for(what, complaint):
     limit = time.monotonic() + 20
     while not what():
@@ -99,6 +133,94 @@ class FabricNet(unittest.TestCase):
                          lambda: relay.carried > 300)
             self.assertGreater(relay.dropped, 0, f"nothing was lost of {relay.carried} packets")
 
+    def rails(self, names, most=1 << 20, ranks=2, **env):
+        """The rows of the devices, by name, and everything."""
+        p = subprocess.run([ALLREDUCE, str(ranks), "tcp", "4", str(most), *[f"/run/netns/{n}" for n in names]],
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=150,
+                           env={**os.environ, **env})
+        self.assertEqual(p.returncode, 0, p.stderr)
+        result = json.loads(p.stdout)
+        self.check(result, most)
+        return {row["domain"]: row for row in result["rails"]}, result
+
+    def first_of(self, names):
+        """(first, other) device: libfabric decides which of two."""
+        rows, _ = self.rails(names, 65536)
+        self.assertEqual({name: row["status"] for name, row in rows.items()}, {"r0": "used", "r1": "used"})
+        return tuple(rows)
+
+    def other_fails(self, break_it, status, reason):
+        """With two rails, of which the one that is not libfabric's first choice is broken."""
+        with railed(2) as names:
+            first, other = self.first_of(names)
+            break_it(names, other)
+            start = time.monotonic()
+            rows, result = self.rails(names, 262144)
+            self.assertLess(time.monotonic() - start, 60)
+            self.assertEqual(rows[first]["status"], "used")
+            self.assertEqual(rows[other]["status"], status, rows)
+            self.assertRegex(rows[other]["reason"], reason)
+            self.assertTrue(any(other in line and status in line for line in result["evidence"]), result["evidence"])
+
+    @unittest.skipUnless(HOSTS, "needs root and network namespaces")
+    def test_two_rails_carry_large_messages(self):
+        with railed(2) as names:
+            before = {r: sent(names[0], r) for r in ("r0", "r1")}
+            rows, result = self.rails(names, 4 << 20, ranks=4)
+            self.assertEqual({name: row["status"] for name, row in rows.items()}, {"r0": "used", "r1": "used"})
+            self.assertTrue(all(row["bandwidth"] > 0 for row in rows.values()), rows)
+            self.assertTrue(any(line.startswith("devices side by side: ") for line in result["evidence"]))
+            for rail, count in before.items():
+                self.assertGreater(sent(names[0], rail) - count, 20 << 20, rail)
+            rows, _ = self.rails(names, BENCH_RAILS="1")
+            self.assertEqual([row["status"] for row in rows.values()], ["used"])
+
+    @unittest.skipUnless(HOSTS, "needs root and network namespaces")
+    def test_rails_notified_by_message(self):
+        with railed(2) as names:
+            rows, _ = self.rails(names, BENCH_NOTIFY="message")
+            self.assertEqual([row["status"] for row in rows.values()], ["used", "used"])
+
+    @unittest.skipUnless(HOSTS, "needs root and network namespaces")
+    def test_rail_down_on_one_host(self):
+        self.other_fails(lambda names, rail: sh("ip", "-n", names[1], "link", "set", rail, "down"),
+                         "missing", "^rank 1 has no device for it$")
+
+    @unittest.skipUnless(HOSTS, "needs root and network namespaces")
+    def test_rail_that_swallows_everything(self):
+        def swallow(names, rail):
+            sh("ip", "-n", names[0], "neigh", "replace", f"10.214.{rail[1:]}.2", "lladdr", "02:00:00:00:00:99", "dev", rail,
+               "nud", "permanent")
+        self.other_fails(swallow, "dead", "^nothing came from rank . in 2 s$")
+
+    @unittest.skipUnless(HOSTS, "needs root and network namespaces")
+    def test_rail_without_a_route(self):
+        self.other_fails(lambda names, rail: sh("ip", "-n", names[1], "route", "add", "unreachable", f"10.214.{rail[1:]}.1/32"),
+                         "dead", "rank")
+
+    @unittest.skipUnless(HOSTS, "needs root and network namespaces")
+    def test_same_address_on_every_host(self):
+        def double(names, rail):
+            sh("ip", "-n", names[1], "addr", "flush", "dev", rail)
+            sh("ip", "-n", names[1], "addr", "add", f"10.214.{rail[1:]}.1/24", "dev", rail)
+        self.other_fails(double, "left out", "^rank . on another host has the same address$")
+
+    @unittest.skipUnless(HOSTS, "needs root and network namespaces")
+    def test_rail_that_breaks_later(self):
+        """Its connections are cut off in mid-run: a failure that names the device."""
+        with railed(2) as names:
+            _, other = self.first_of(names)
+            p = subprocess.Popen([ALLREDUCE, "2", "tcp", "16777216", "16777216", *[f"/run/netns/{n}" for n in names]],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            try:
+                wait_for(lambda: sent(names[0], other) > 16 << 20, "no data on the second rail")
+                sh("ip", "netns", "exec", names[0], "ss", "-K", "src", f"10.214.{other[1:]}.1")
+                _, err = p.communicate(timeout=100)
+            finally:
+                p.kill()
+            self.assertEqual(p.returncode, 1)
+            self.assertIn(f" over {other} of fabric 10.214.{other[1:]}.0/24", err)
+
     def test_rank_stopped_for_two_seconds(self):
         self.stopped(["2", "shm", "4", str(16 << 20)], 2, 16 << 20)
 
@@ -128,4 +250,4 @@ class FabricNet(unittest.TestCase):
         self.check(json.loads(out), most)
 
 
-unittest.main(argv=[sys.argv[0]], verbosity=1)
+unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=1)

@@ -60,6 +60,14 @@ static const struct layers_case {
     {LAYER("peer", "ok", "258") "," LAYER("nvshmem", "crashed", "0"), SHK_FAIL,
      "suspect: nvshmem (crashed)"},
     {LAYER("rccl", "ok", "20"), -1, NULL},
+    /* GPU memory over the fabric is slow at nobody's expense, and stands below nothing. */
+    {LAYER("fabric", "ok", "90") "," LAYER("fabric-hmem", "ok", "2") ",'job.nodes': 2", SHK_PASS,
+     "fabric, fabric-hmem right"},
+    {LAYER("fabric-hmem", "ok", "90") "," LAYER("peer", "ok", "2"), SHK_PASS,
+     "fabric-hmem, peer right"},
+    {LAYER("fabric", "ok", "90") "," LAYER("fabric-hmem", "crashed", "2"), SHK_FAIL,
+     "suspect: fabric-hmem (crashed)"},
+    {LAYER("fabric", "ok", "90") ", 'collective.fabric-hmem.status': 'na'", -1, NULL},
     {LAYER("peer", "ok", "258") "," LAYER("nccl", "odd", "50"), SHK_UNKNOWN, "unknown status"},
     {LAYER("peer", "ok",
            "258") ", 'collective.nccl.status': {'state': 'failed', 'reason': 'no space'}",
@@ -102,6 +110,10 @@ Test(layers, causes_have_diagnoses)
         {"nccl-error", "nccl-call-failed"},
         {"unequal-buffers", "unequal-buffers-across-ranks"},
         {"wrong-result", "gpu-wrong-result"},
+        {"hmem-interface", "hmem-interface-not-started"},
+        {"hmem-registration", "hmem-registration-refused"},
+        {"hmem-wrong", "hmem-wrong-result"},
+        {"hmem-failed", "hmem-failed"},
     };
     for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
         char facts[256];
@@ -173,4 +185,24 @@ Test(layers, driver_without_a_device_is_no_fault)
         free(text);
         shk_findings_destroy(all);
     }
+}
+
+/* Told, not judged: what the provider answers, and how host memory does. */
+Test(layers, gpu_memory_over_the_fabric_is_told_beside_host_memory)
+{
+    const char *facts = LAYER("fabric", "ok", "22.1") ",'collective.fabric.provider': 'tcp'," LAYER(
+        "fabric-hmem", "ok", "4.5") ",'collective.fabric-hmem.provider': 'shm',"
+                                    "'collective.fabric-hmem.hmem': {'iface': 'FI_HMEM_CUDA',"
+                                    "'sums': 'on the GPU', 'effective': {'p2p': 'not told',"
+                                    "'answer': 'Protocol not available'}}";
+    struct shk_findings *all = support_run(support_config(), "single-node", facts);
+    const struct shk_finding *row =
+        support_find(all, "collective.allreduce", "all-reduce (fabric-hmem)");
+    cr_assert_not_null(row);
+    cr_expect_eq(row->verdict, SHK_PASS);
+    cr_expect_str_eq(row->observed,
+                     "2 ranks over shm, 2 sizes verified; best 4.50 GB/s busbw at 8 MiB; "
+                     "FI_HMEM_CUDA, sums on the GPU; peer to peer: effective not told (asked to "
+                     "require it: Protocol not available); host memory over tcp: best 22.10 GB/s");
+    shk_findings_destroy(all);
 }

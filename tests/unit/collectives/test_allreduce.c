@@ -2,6 +2,7 @@
 #include "collectives/crew.h"
 #include "collectives/sweep.h"
 #include "collectives/tune.h"
+#include "tests/unit/collectives/hidden.h"
 
 #include <criterion/criterion.h>
 #include <stdatomic.h>
@@ -35,7 +36,14 @@ static struct {
     struct shk_allreduce_layout layout;
     unsigned char *region;
     _Atomic uint8_t *flags;
+    bool hidden; /* the heaps' addresses are not where their memory is */
+    unsigned fail_after;
 } world;
+
+static unsigned char *shared_own(const struct shared_wire *self)
+{
+    return self->region + self->wire.rank * self->wire.heap->bytes;
+}
 
 static void shared_deliver(struct shared_wire *self, unsigned which)
 {
@@ -44,7 +52,7 @@ static void shared_deliver(struct shared_wire *self, unsigned which)
     size_t flag = (put.peer * 2 + shk_wire_parity(&self->wire)) * self->wire.indices + put.index;
 
     self->held[which] = self->held[--self->count];
-    memcpy(self->region + put.peer * bytes + put.to, self->wire.heap->base + put.from, put.bytes);
+    memcpy(self->region + put.peer * bytes + put.to, shared_own(self) + put.from, put.bytes);
     if (atomic_exchange(&self->flags[flag], 1) != 0) {
         (void)shk_wire_fail(&self->wire, 1, false, "index %u overrun", put.index);
     }
@@ -78,7 +86,7 @@ static int shared_get(struct shk_wire *wire, unsigned peer, size_t from, size_t 
         to + bytes > wire->heap->bytes || bytes > world.layout.max_put) {
         return shk_wire_fail(wire, 1, false, "get out of bounds");
     }
-    memcpy(wire->heap->base + to, self->region + peer * wire->heap->bytes + from, bytes);
+    memcpy(shared_own(self) + to, self->region + peer * wire->heap->bytes + from, bytes);
     return shk_wire_arrived(wire, (uint8_t)wire->op, index);
 }
 
@@ -126,15 +134,17 @@ static int check_count(struct shared_wire *self, const struct shk_algorithm *alg
     struct shk_mismatch bad = {0};
     int rc = 0;
 
-    shk_data_fill(type, shk_heap_at(heap, SHK_AREA_SEND), count, self->wire.rank, self->wire.size,
-                  seed);
-    shk_heap_poison(heap, SHK_AREA_RECV, 0, MAX_BYTES);
-    rc = shk_allreduce(&self->wire, algorithm, &args);
+    shk_data_fill(type, shk_wire_stage(&self->wire, SHK_AREA_SEND), count, self->wire.rank,
+                  self->wire.size, seed);
+    rc = shk_wire_store(&self->wire, SHK_AREA_SEND, count * SHK_TYPE_BYTES);
+    rc = rc == 0 ? shk_wire_poison(&self->wire, SHK_AREA_RECV, 0, MAX_BYTES) : rc;
+    rc = rc == 0 ? shk_allreduce(&self->wire, algorithm, &args) : rc;
+    rc = rc == 0 ? shk_wire_load(&self->wire, SHK_AREA_RECV, count * SHK_TYPE_BYTES) : rc;
     if (rc != 0) {
         return shk_error_set(err, 1, "%s", self->wire.error.text);
     }
-    if (!shk_data_verify(type, shk_heap_at(heap, SHK_AREA_RECV), count, self->wire.size, seed,
-                         &bad)) {
+    if (!shk_data_verify(type, shk_wire_stage(&self->wire, SHK_AREA_RECV), count, self->wire.size,
+                         seed, &bad)) {
         return shk_error_set(err, 1, "%s, %zu elements: %zu wrong, first %zu is %g, not %g",
                              algorithm->name, count, bad.wrong, bad.index, bad.got, bad.expected);
     }
@@ -144,6 +154,7 @@ static int check_count(struct shared_wire *self, const struct shk_algorithm *alg
 
 static int work_allreduce(struct shk_job *job, void *arg, struct shk_error *err)
 {
+    struct hidden_memory hidden = {.memory = hidden_ops};
     struct shk_heap heap = world.heap;
     struct shared_wire self = {.region = world.region, .flags = world.flags};
     uint32_t seed = 0;
@@ -152,7 +163,15 @@ static int work_allreduce(struct shk_job *job, void *arg, struct shk_error *err)
 
     (void)arg;
     heap.base = world.region + shk_job_rank(job) * heap.bytes;
-    rc = shk_wire_init(&self.wire, &shared_ops, job, &heap, world.layout.indices, err);
+    if (world.hidden) {
+        hidden.behind = heap.base;
+        hidden.fail_after = shk_job_rank(job) == 0 ? world.fail_after : 0;
+        rc = shk_heap_create_in(&heap, world.layout.length, &hidden.memory, err);
+        rc = rc == 0 ? shk_job_fence(job, 0, err) : rc; /* it was filled where others put to */
+    }
+    if (rc == 0) {
+        rc = shk_wire_init(&self.wire, &shared_ops, job, &heap, world.layout.indices, err);
+    }
     for (i = 0; i < sizeof(counts) / sizeof(counts[0]) && rc == 0;
          i += shk_job_size(job) > 5 ? 3 : 1) {
         unsigned a = 0;
@@ -166,6 +185,9 @@ static int work_allreduce(struct shk_job *job, void *arg, struct shk_error *err)
         }
     }
     shk_wire_fini(&self.wire);
+    if (world.hidden) {
+        shk_heap_destroy(&heap);
+    }
     return rc;
 }
 
@@ -222,6 +244,41 @@ Test(allreduce, right_for_any_count_and_ranks, .timeout = 300)
 
     for (i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
         all_counts(ranks[i]);
+    }
+}
+
+/* Nothing may follow an address of the heap where its memory is not the host's. */
+Test(allreduce, right_in_memory_that_is_not_the_hosts, .timeout = 300)
+{
+    static const unsigned ranks[] = {1, 3, 4};
+    size_t i = 0;
+
+    world.hidden = true;
+    for (i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+        all_counts(ranks[i]);
+    }
+}
+
+Test(allreduce, memory_that_fails_is_named, .timeout = 120)
+{
+    struct shk_crew crew = {.name = "test", .work = work_allreduce, .deadline_ms = 60000};
+    struct shk_crew_result result;
+    struct shk_error err = {{0}};
+
+    world.hidden = true;
+    for (world.fail_after = 5; world.fail_after < 60; world.fail_after += 7) {
+        struct shk_job *job = NULL;
+
+        world_make(2);
+        cr_assert_eq(shk_job_create(&job, 2, 0, &err), 0);
+        cr_assert_eq(shk_crew_run(&crew, job, &result, &err), 0, "%s", err.text);
+        cr_expect_eq(result.outcome, SHK_CREW_FAILED);
+        cr_expect_eq(result.rank, 0);
+        cr_expect_not_null(strstr(result.reason.text, "the memory is gone"), "%s",
+                           result.reason.text);
+        shk_crew_result_clear(&result);
+        shk_job_destroy(job);
+        world_clear(2);
     }
 }
 
@@ -295,7 +352,7 @@ Test(wire, arrivals_out_of_turn_are_refused)
 Test(sweep, plan_covers_powers_of_two_and_a_second_type)
 {
     struct shk_sweep_row rows[SHK_SWEEP_MAX];
-    unsigned n = shk_sweep_plan(4, (size_t)16 << 20, rows);
+    unsigned n = shk_sweep_plan(4, (size_t)16 << 20, false, rows);
     unsigned i = 0;
 
     cr_assert_eq(n, 25);
@@ -306,10 +363,10 @@ Test(sweep, plan_covers_powers_of_two_and_a_second_type)
     cr_expect_eq(rows[23].type, SHK_INT32);
     cr_expect_eq(rows[23].bytes, 4);
     cr_expect_eq(rows[24].bytes, 1U << 20);
-    n = shk_sweep_plan(100, 100, rows);
+    n = shk_sweep_plan(100, 100, false, rows);
     cr_assert_eq(n, 2);
     cr_expect_eq(rows[0].bytes, 64);
-    n = shk_sweep_plan(4, SIZE_MAX, rows);
+    n = shk_sweep_plan(4, SIZE_MAX, false, rows);
     cr_expect_leq(n, SHK_SWEEP_MAX);
 }
 

@@ -95,7 +95,8 @@ static void expect_ok(const struct shk_facts *facts, unsigned ranks, const char 
 
     cr_assert_str_eq(STATUS(facts), "ok", "%s, %u ranks: %s: %s", what, ranks, STATUS(facts),
                      REASON(facts));
-    cr_expect_eq(json_array_size(sizes), shk_sweep_plan(small.min_bytes, small.max_bytes, rows));
+    cr_expect_eq(json_array_size(sizes),
+                 shk_sweep_plan(small.min_bytes, small.max_bytes, false, rows));
     cr_expect_eq(json_array_size(states), ranks);
     cr_expect_eq(shk_facts_get_int(facts, "collective.fabric.ranks", 0), ranks);
     cr_expect_eq(wrong_elements(facts), 0);
@@ -109,7 +110,9 @@ static void expect_ok(const struct shk_facts *facts, unsigned ranks, const char 
     cr_expect_str_neq(text(facts, "collective.fabric.domain"), "");
     cr_expect_str_neq(text(facts, "collective.fabric.protocol"), "");
     hmem = shk_facts_get_object(facts, "collective.fabric.hmem");
-    cr_expect_str_eq(json_string_value(json_object_get(hmem, "status")), "na");
+    cr_expect_str_eq(json_string_value(json_object_get(hmem, "status")),
+                     strcmp(text(facts, "collective.fabric.provider"), "shm") == 0 ? "offered"
+                                                                                   : "na");
     cr_expect_not_null(strstr(json_string_value(json_object_get(hmem, "reason")), "FI_HMEM"));
     cr_expect_eq(json_array_size(places), ranks);
     json_array_foreach(places, i, row)

@@ -1,4 +1,5 @@
 #include "collectives/heap.h"
+#include "tests/unit/collectives/hidden.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -8,7 +9,7 @@
 static const size_t lengths[SHK_AREA_COUNT] = {
     [SHK_AREA_SEND] = 100,   [SHK_AREA_RECV] = 10000, [SHK_AREA_SLOT0] = 4096,
     [SHK_AREA_SLOT1] = 4096, [SHK_AREA_PART0] = 0,    [SHK_AREA_PART1] = 4,
-    [SHK_AREA_MAIL] = 8192,
+    [SHK_AREA_RAIL] = 512,
 };
 
 static struct shk_heap heap;
@@ -116,7 +117,7 @@ Test(heap, writing_past_a_message_is_found)
     recv[77] = 0;
     cr_expect_eq(shk_heap_poisoned(&heap, SHK_AREA_RECV, 64, &err), -EILSEQ);
     cr_expect_not_null(strstr(err.text, "byte 77, beyond its 64 bytes"), "%s", err.text);
-    shk_heap_poison(&heap, SHK_AREA_RECV, 0, 80);
+    cr_assert_eq(shk_heap_poison(&heap, SHK_AREA_RECV, 0, 80, &err), 0);
     cr_expect_eq(shk_heap_poisoned(&heap, SHK_AREA_RECV, 0, &err), 0, "%s", err.text);
 }
 
@@ -129,4 +130,48 @@ Test(heap, absurd_sizes_are_refused)
     cr_expect_eq(other.base, (unsigned char *)&huge, "written although it failed");
     huge[SHK_AREA_SEND] = (size_t)1 << 60;
     cr_expect_eq(shk_heap_create(&other, huge, &err), -ENOMEM);
+}
+
+Test(heap, memory_that_is_not_the_hosts)
+{
+    struct hidden_memory hidden = {.memory = hidden_ops};
+    struct shk_heap far;
+    size_t i = 0;
+
+    cr_assert_eq(shk_heap_create_in(&far, lengths, &hidden.memory, &err), 0, "%s", err.text);
+    cr_expect_eq(far.bytes, heap.bytes);
+    cr_expect_eq(shk_heap_check(&far, &err), 0, "%s", err.text);
+    for (i = 0; i < SHK_AREA_COUNT; i++) {
+        unsigned char *end = hidden.behind + far.offset[i] + far.length[i];
+
+        cr_expect_eq(shk_heap_poisoned(&far, (enum shk_area)i, 0, &err), 0, "%s", err.text);
+        *end ^= 1;
+        cr_expect_eq(shk_heap_check(&far, &err), -EILSEQ, "after area %zu", i);
+        *end ^= 1;
+    }
+    hidden.behind[far.offset[SHK_AREA_RECV] + 9000] = 0;
+    cr_expect_eq(shk_heap_poisoned(&far, SHK_AREA_RECV, 64, &err), -EILSEQ);
+    cr_expect_not_null(strstr(err.text, "at byte 9000,"), "%s", err.text);
+    hidden.fail_after = hidden.calls;
+    cr_expect_eq(shk_heap_poisoned(&far, SHK_AREA_RECV, 64, &err), -EIO);
+    cr_expect_eq(shk_heap_check(&far, &err), -EIO);
+    cr_expect_eq(shk_heap_poison(&far, SHK_AREA_RECV, 0, 64, &err), -EIO);
+    shk_heap_destroy(&far);
+    munmap(hidden.behind, hidden.bytes);
+}
+
+/* Whichever call fails while the heap is made: nothing is left of it. */
+Test(heap, memory_that_cannot_be_had)
+{
+    unsigned fail = 0;
+
+    for (fail = 1; fail <= SHK_AREA_COUNT; fail++) {
+        struct hidden_memory hidden = {.memory = hidden_ops, .fail_after = fail};
+        struct shk_heap far = {0};
+
+        cr_expect_eq(shk_heap_create_in(&far, lengths, &hidden.memory, &err), -EIO);
+        cr_expect_null(hidden.base, "not given back");
+        cr_expect_null(far.base);
+        munmap(hidden.behind, hidden.bytes);
+    }
 }
