@@ -10,6 +10,7 @@ static const struct shk_check *const checks[] = {
     &shk_check_probe_health,
     &shk_check_collective,
     &shk_check_pair_speed,
+    &shk_check_by_node,
     &shk_check_rails,
     &shk_check_layers,
     &shk_check_gpu_presence,

@@ -242,3 +242,62 @@ Test(job, speed_between_nodes)
         shk_findings_destroy(list);
     }
 }
+
+#define GPUS(name, status, busbw)                                                                  \
+    "{'node': '" name "', 'status': '" status "', 'ranks': 2, 'busbw': " busbw "}"
+#define NODES(rows) "'collective.peer.by_node': [" rows "]"
+
+Test(job, gpus_within_nodes)
+{
+    static const struct clock_case cases[] = {
+        {"alike",
+         NODES(GPUS("a", "ok", "350.5") ", " GPUS("b", "ok", "180")),
+         SHK_PASS,
+         "2 nodes, 180.00 to 350.50 GB/s",
+         {NULL}},
+        {"one of three slow",
+         NODES(GPUS("a", "ok", "350") ", " GPUS("b", "ok", "170") ", " GPUS("c", "ok", "345")),
+         SHK_WARN,
+         "b: 170.00 GB/s (median 345.00)",
+         {"b"}},
+        {"one without GPUs",
+         NODES(GPUS("a", "ok", "350") ", {'node': 'b', 'status': 'na', 'ranks': 2, 'busbw': 0, "
+                                      "'reason': 'the driver finds no GPU'}"),
+         SHK_WARN,
+         "b: the driver finds no GPU",
+         {"b"}},
+        {"one fails, which is another row's",
+         NODES(GPUS("a", "ok", "350") ", " GPUS("b", "wrong", "1") ", " GPUS("c", "ok", "345")),
+         SHK_PASS,
+         "2 nodes",
+         {NULL}},
+        {"nonsense", "'collective.peer.by_node': 7", SHK_UNKNOWN, "not a list", {NULL}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct clock_case *c = &cases[i];
+        struct shk_findings *list = support_run(support_config(), "single-node", c->rows);
+        const struct shk_finding *row = support_find(list, "collective.by_node", "nodes (peer)");
+        cr_assert_not_null(row, "%s", c->what);
+        char *text = support_text(row);
+        cr_expect_eq(row->verdict, c->verdict, "%s: %s", c->what, text);
+        cr_expect(strstr(text, c->says) != NULL, "%s: %s", c->what, text);
+        check_nodes(c->what, row, c->nodes);
+        free(text);
+        shk_findings_destroy(list);
+    }
+}
+
+/* Nothing to compare: no row. */
+Test(job, gpus_of_one_node_or_of_none)
+{
+    static const char *const rows[] = {
+        NODES(GPUS("a", "ok", "350")),
+        NODES(GPUS("a", "na", "0") ", " GPUS("b", "na", "0")),
+        NODES(GPUS("a", "failed", "0") ", " GPUS("b", "failed", "0")),
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct shk_findings *list = support_run(support_config(), "single-node", rows[i]);
+        cr_expect_null(support_find(list, "collective.by_node", "nodes (peer)"), "%s", rows[i]);
+        shk_findings_destroy(list);
+    }
+}

@@ -1,0 +1,148 @@
+/* All-reduces within nodes, on every node at once: nodes that are slower, or have no GPU. */
+#include "checks/coded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Fewer nodes than this have no majority. */
+#define BYNODE_MIN 3
+
+struct bynode {
+    const json_t *rows;
+    double *busbw; /* of nodes that are right */
+    size_t right, without;
+    double least, median, most;
+};
+
+static int bynode_order(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static bool bynode_is(const json_t *row, const char *status)
+{
+    const char *text = shk_member_text(row, "status");
+    return text && strcmp(text, status) == 0;
+}
+
+static double bynode_busbw(const json_t *row)
+{
+    return json_number_value(json_object_get(row, "busbw"));
+}
+
+static bool bynode_read(struct bynode *all, const json_t *rows)
+{
+    size_t i;
+    json_t *row;
+    all->rows = rows;
+    all->busbw = calloc(json_array_size(rows) + 1, sizeof *all->busbw);
+    if (!all->busbw)
+        return false;
+    json_array_foreach((json_t *)rows, i, row)
+    {
+        all->without += bynode_is(row, "na");
+        if (bynode_is(row, "ok"))
+            all->busbw[all->right++] = bynode_busbw(row);
+    }
+    qsort(all->busbw, all->right, sizeof *all->busbw, bynode_order);
+    if (all->right) {
+        all->least = all->busbw[0];
+        all->most = all->busbw[all->right - 1];
+        all->median = all->busbw[(all->right - 1) / 2];
+    }
+    return true;
+}
+
+static bool bynode_slow(const struct bynode *all, const json_t *row)
+{
+    return all->right >= BYNODE_MIN && bynode_is(row, "ok") && bynode_busbw(row) * 2 < all->median;
+}
+
+/* Nodes that are slow or where it does not apply, with the reason. */
+static void bynode_name(const struct bynode *all, struct shk_strbuf *sb, json_t *names)
+{
+    size_t i, said = 0;
+    json_t *row;
+    json_array_foreach((json_t *)all->rows, i, row)
+    {
+        const char *node = shk_member_text(row, "node"), *reason = shk_member_text(row, "reason");
+        bool slow = bynode_slow(all, row);
+        if (!node || !(slow || bynode_is(row, "na")))
+            continue;
+        json_array_append_new(names, json_string(node));
+        if (++said > 8)
+            continue;
+        shk_strbuf_printf(sb, "%s%s: ", said > 1 ? "; " : "", node);
+        if (slow)
+            shk_strbuf_printf(sb, "%.2f GB/s (median %.2f)", bynode_busbw(row), all->median);
+        else
+            shk_strbuf_puts(sb, reason ? reason : "it does not apply there");
+    }
+    if (said > 8)
+        shk_strbuf_printf(sb, "; and %zu more", said - 8);
+}
+
+static void bynode_judge(struct shk_row *row, const struct bynode *all, json_t *names)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    bynode_name(all, &sb, names);
+    if (json_array_size(names)) {
+        shk_row_verdict(row, SHK_WARN, SHK_TESTED);
+        shk_row_text(&row->observed, "%s", shk_strbuf_text(&sb));
+        shk_row_text(&row->expected, "on every node, with at least half of the median busbw");
+        shk_row_text(&row->why, "a job is as fast as its slowest node");
+        shk_row_text(&row->fix, "compare clocks, link rate, width and error counters of the GPUs "
+                                "of these nodes with another node's; leave them out with srun "
+                                "--exclude");
+    } else {
+        shk_row_verdict(row, SHK_PASS, SHK_TESTED);
+        shk_row_text(&row->observed, "%zu nodes, %.2f to %.2f GB/s at best", all->right, all->least,
+                     all->most);
+    }
+    shk_strbuf_free(&sb);
+}
+
+static int bynode_each(const struct shk_fact *fact, void *arg)
+{
+    struct shk_findings *findings = arg;
+    const char *transport = fact->key + strlen("collective."), *dot = strchr(transport, '.');
+    struct bynode all = {0};
+    if (!dot || strcmp(dot, ".by_node") != 0)
+        return 0;
+    char *setting = shk_strf("nodes (%.*s)", (int)(dot - transport), transport);
+    struct shk_row row = shk_row_start(&shk_check_by_node, setting ? setting : "nodes");
+    json_t *names = json_array();
+    row.fact = fact->key;
+    if (fact->state != SHK_FACT_PRESENT || !json_is_array(fact->value)) {
+        shk_row_text(&row.why, "%s", fact->reason ? fact->reason : "not a list of nodes");
+        shk_row_end(findings, &row);
+    } else if (bynode_read(&all, fact->value) && json_array_size(fact->value) > 1 && all.right) {
+        bynode_judge(&row, &all, names);
+        shk_row_end(findings, &row);
+        if (json_array_size(names))
+            shk_row_nodes(findings, names, NULL);
+    }
+    free(all.busbw);
+    free(setting);
+    json_decref(names);
+    return 0;
+}
+
+static void eval_by_node(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    (void)shk_facts_each(ctx->facts, "collective.", bynode_each, findings);
+}
+
+const struct shk_check shk_check_by_node = {
+    .id = "collective.by_node",
+    .family = "collectives",
+    .of_job = true,
+    .title = "GPUs within each node are as fast as those of the other nodes",
+    .eval = eval_by_node,
+    .doc = "Fact: collective.<transport>.by_node, of transports that stay within a node and that "
+           "every node runs at the same time. Nodes that fail are in the row of the all-reduce.\n"
+           "WARN: a node whose best busbw is below half of the median of three nodes or more, and "
+           "a node where the transport does not apply although it does on others. No row when it "
+           "applies nowhere, or for a single node.",
+};
