@@ -39,7 +39,7 @@ static int ep_open_endpoint(struct fabric *fabric, struct fabric_rail *rail, str
         return fabric_error(lib, "fi_endpoint", rc, err);
     }
     if (fabric->hmem != NULL) {
-        fabric_hmem_endpoint(fabric);
+        fabric_hmem_ask(fabric);
     }
     shk_crumb_call("fi_ep_bind");
     rc = fi_ep_bind(rail->ep, &rail->av->fid, 0);
@@ -51,7 +51,13 @@ static int ep_open_endpoint(struct fabric *fabric, struct fabric_rail *rail, str
     }
     shk_crumb_call("fi_enable");
     rc = fi_enable(rail->ep);
-    return rc == 0 ? 0 : fabric_error(lib, "fi_enable", rc, err);
+    if (rc != 0) {
+        return fabric_error(lib, "fi_enable", rc, err);
+    }
+    if (fabric->hmem != NULL) {
+        fabric_hmem_answer(fabric);
+    }
+    return 0;
 }
 
 int fabric_rail_open(struct fabric *fabric, struct fabric_rail *rail, struct shk_error *err)

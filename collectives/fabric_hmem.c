@@ -175,12 +175,12 @@ static const char *hmem_cuda_calls(struct fid_ep *ep)
     return rc == -FI_EOPNOTSUPP ? "needed" : "not told";
 }
 
-void fabric_hmem_endpoint(struct fabric *fabric)
+void fabric_hmem_ask(struct fabric *fabric)
 {
     struct fabric_hmem *hmem = fabric->hmem;
+    bool cuda =
+        hmem->iface == FI_HMEM_CUDA && FI_VERSION_GE(fabric->lib->api.version(), FI_VERSION(1, 18));
     int want = FI_HMEM_P2P_REQUIRED;
-    int have = -1;
-    size_t len = sizeof(have);
     int rc = 0;
 
     shk_crumb_call("fi_setopt of FI_OPT_FI_HMEM_P2P");
@@ -188,15 +188,21 @@ void fabric_hmem_endpoint(struct fabric *fabric)
                    sizeof(want));
     snprintf(hmem->answer, sizeof(hmem->answer), "%s",
              rc == 0 ? "accepted" : fabric->lib->api.strerror(-rc));
-    rc = fi_getopt(&fabric->rail[0].ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &have, &len);
-    hmem->p2p = rc == 0 && have >= FI_HMEM_P2P_ENABLED && have <= FI_HMEM_P2P_DISABLED
-                    ? hmem_p2p_names[have]
-                    : "not told";
     shk_crumb_call("fi_setopt of FI_OPT_CUDA_API_PERMITTED");
-    hmem->cuda_calls =
-        hmem->iface == FI_HMEM_CUDA && FI_VERSION_GE(fabric->lib->api.version(), FI_VERSION(1, 18))
-            ? hmem_cuda_calls(fabric->rail[0].ep)
-            : "not told";
+    hmem->cuda_calls = cuda ? hmem_cuda_calls(fabric->rail[0].ep) : "not told";
+}
+
+void fabric_hmem_answer(struct fabric *fabric)
+{
+    size_t len = sizeof(int);
+    int have = -1;
+    int rc = 0;
+
+    shk_crumb_call("fi_getopt of FI_OPT_FI_HMEM_P2P");
+    rc = fi_getopt(&fabric->rail[0].ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &have, &len);
+    fabric->hmem->p2p = rc == 0 && have >= FI_HMEM_P2P_ENABLED && have <= FI_HMEM_P2P_DISABLED
+                            ? hmem_p2p_names[have]
+                            : "not told";
 }
 
 /* Was the library built for this kind of memory? Only then its settings have such names; those of

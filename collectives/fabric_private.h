@@ -205,8 +205,10 @@ int fabric_hmem_choose(const struct fabric_lib *lib, const char *provider, struc
                        struct fabric_hmem *hmem, struct fi_info **info_p, struct shk_error *err);
 int fabric_hmem_open(struct fabric_hmem *hmem, const struct fi_info *info, struct shk_job *job,
                      const struct shk_gpu_tweaks *tweaks, struct shk_error *err);
-/* Asks for what NCCL's plugin asks for, before the endpoint is enabled; a refusal is no error. */
-void fabric_hmem_endpoint(struct fabric *fabric);
+/* Asks the endpoint for what NCCL's plugin asks for, before it is enabled; a refusal is no error.
+ * What is in effect can be asked for only afterwards: shm crashes on it before. */
+void fabric_hmem_ask(struct fabric *fabric);
+void fabric_hmem_answer(struct fabric *fabric);
 int fabric_hmem_register(struct fabric *fabric, struct fabric_rail *rail, void *base, size_t bytes,
                          uint64_t access, uint64_t key, struct fid_mr **mr_p,
                          struct shk_error *err);

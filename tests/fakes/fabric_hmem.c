@@ -22,6 +22,8 @@ static struct fi_ops_fabric fabric_ops, *real_fabric;
 static struct fi_ops_domain domain_ops, *real_domain;
 static struct fi_ops_mr mr_ops, *real_mr;
 static struct fi_ops_ep ep_ops, *real_ep;
+static struct fi_ops fid_ops, *real_fid;
+static int enabled; /* the endpoint */
 
 static void *real(const char *name)
 {
@@ -141,8 +143,17 @@ static int hmem_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t
 
 static int p2p = FI_HMEM_P2P_ENABLED;
 
+static int hmem_control(struct fid *fid, int command, void *arg)
+{
+    enabled = enabled || command == FI_ENABLE;
+    return real_fid->control(fid, command, arg);
+}
+
 static int hmem_setopt(fid_t fid, int level, int option, const void *value, size_t len)
 {
+    if (enabled) {
+        return -FI_EBUSY;
+    }
     if (option == FI_OPT_FI_HMEM_P2P && len == sizeof(p2p)) {
         if (!is("SHK_FAKE_HMEM_P2P", "1")) {
             return -FI_EOPNOTSUPP;
@@ -158,6 +169,9 @@ static int hmem_setopt(fid_t fid, int level, int option, const void *value, size
 
 static int hmem_getopt(fid_t fid, int level, int option, void *value, size_t *len)
 {
+    if (!enabled) {
+        raise(SIGSEGV); /* as shm does */
+    }
     if (option == FI_OPT_FI_HMEM_P2P) {
         memcpy(value, &p2p, sizeof(p2p));
         return 0;
@@ -178,6 +192,10 @@ static int hmem_endpoint(struct fid_domain *domain, struct fi_info *info, struct
         ep_ops.setopt = hmem_setopt;
         ep_ops.getopt = hmem_getopt;
         (*ep)->ops = &ep_ops;
+        real_fid = (*ep)->fid.ops;
+        fid_ops = *real_fid;
+        fid_ops.control = hmem_control;
+        (*ep)->fid.ops = &fid_ops;
     }
     return rc;
 }
