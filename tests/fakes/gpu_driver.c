@@ -5,10 +5,10 @@
  *   SHK_FAKE_GPUS     devices, 2 by default
  *   SHK_FAKE_DRIVER   version, 13000 by default
  *   SHK_FAKE_MULTICAST 1: has it, see gpu_multicast.c for its faults
- *   SHK_FAKE_FAULT    init, no-device, peer, memory, illegal, image, hang, crash, corrupt, skip,
- *                     overrun, input, tired (an operation that is launched three times in a row),
- *                     moved (illegal access two lengths behind the first operation): what goes
- *                     wrong */
+ *   SHK_FAKE_FLUSH    1: writes of other devices need a flush, and the driver has one
+ *   SHK_FAKE_FAULT    init, flush, no-device, peer, memory, illegal, image, hang, crash, corrupt,
+ * skip, overrun, input, tired (an operation that is launched three times in a row), moved (illegal
+ * access two lengths behind the first operation): what goes wrong */
 #include "tests/fakes/gpu_driver.h"
 #include "collectives/gpu_api.h"
 
@@ -118,9 +118,20 @@ int CALL(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char *address, int len, int 
 int CALL(cuDeviceGetAttribute, hipDeviceGetAttribute)(int *value, int attribute, int device)
 {
     (void)device;
-    *value = attribute == GPU_ATTR_MULTICAST ? atoi(setting("SHK_FAKE_MULTICAST", "0")) : 0;
+    *value = attribute == GPU_ATTR_MULTICAST      ? atoi(setting("SHK_FAKE_MULTICAST", "0"))
+             : attribute == GPU_ATTR_FLUSH_WRITES ? atoi(setting("SHK_FAKE_FLUSH", "0"))
+                                                  : 0;
     return SUCCESS;
 }
+
+#ifndef HIP
+int cuFlushGPUDirectRDMAWrites(int target, int scope)
+{
+    return target != GPU_FLUSH_CONTEXT || scope != GPU_ORDER_OWNER ? INVALID
+           : shk_fake_faulty("flush")                              ? 700
+                                                                   : SUCCESS;
+}
+#endif
 
 int CALL(cuDeviceCanAccessPeer, hipDeviceCanAccessPeer)(int *can, int device, int peer)
 {

@@ -363,6 +363,10 @@ Test(sweep, plan_covers_powers_of_two_and_a_second_type)
     cr_expect_eq(rows[23].type, SHK_INT32);
     cr_expect_eq(rows[23].bytes, 4);
     cr_expect_eq(rows[24].bytes, 1U << 20);
+    n = shk_sweep_plan(4, (size_t)1 << 20, true, rows);
+    cr_expect_eq(n, 9, "4 B to 1 MiB in steps of eight, and int32 twice");
+    cr_expect_eq(rows[1].bytes, 32);
+    cr_expect_eq(rows[6].bytes, (size_t)1 << 20, "the largest is always there");
     n = shk_sweep_plan(100, 100, false, rows);
     cr_assert_eq(n, 2);
     cr_expect_eq(rows[0].bytes, 64);

@@ -2,6 +2,7 @@
  * and a libfabric that offers FI_HMEM on top of the real one. */
 #include "collectives/fabric.h"
 #include "collectives/gpu.h"
+#include "collectives/layers.h"
 #include "collectives/sweep.h"
 #include "core/facts.h"
 
@@ -339,6 +340,66 @@ Test(hmem, gpu_that_fails_is_named, .timeout = 120)
     facts = run_with(&small, &fakes);
     expect_failed(facts, "failed", "out-of-memory", "open", "out of memory");
     shk_facts_destroy(facts);
+}
+
+/* Writes of network devices that the GPU would not see in time. */
+Test(hmem, writes_are_flushed_where_the_driver_says_so, .timeout = 120)
+{
+    struct shk_facts *facts = run_with(&small, &fakes);
+    const json_t *hmem = shk_facts_get_object(facts, "collective.fabric-hmem.hmem");
+
+    cr_expect(json_is_false(json_object_get(hmem, "flushes")));
+    shk_facts_destroy(facts);
+    setenv("SHK_FAKE_FLUSH", "1", 1);
+    facts = run_with(&small, &fakes);
+    expect_ok(facts, 2);
+    hmem = shk_facts_get_object(facts, "collective.fabric-hmem.hmem");
+    cr_expect(json_is_true(json_object_get(hmem, "flushes")));
+    shk_facts_destroy(facts);
+    setenv("SHK_FAKE_FAULT", "flush", 1);
+    facts = run_with(&small, &fakes);
+    cr_expect_str_eq(text(facts, "status"), "failed");
+    cr_expect_not_null(strstr(text(facts, "reason"), "cuFlushGPUDirectRDMAWrites"), "%s",
+                       text(facts, "reason"));
+    shk_facts_destroy(facts);
+}
+
+/* In `auto`: where a rank found a GPU, and none of the transports on GPUs broke. */
+Test(hmem, when_auto_wants_it)
+{
+    static const struct {
+        const char *transport, *status;
+        int devices;
+        int want;
+        const char *reason;
+    } rows[] = {
+        {"peer", "na", 0, 0, NULL},
+        {"peer", "ok", 2, 1, NULL},
+        {"rccl", "failed", 2, 1, NULL},
+        {"peer", "wrong", 2, 1, NULL},
+        {"peer", "crashed", 2, 0, "not run: peer on the same GPUs ended with crashed"},
+        {"rccl", "timeout", 2, 0, "not run: rccl on the same GPUs ended with timeout"},
+    };
+    size_t i = 0;
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct shk_facts *facts = shk_facts_create();
+        json_t *devices = json_array();
+        char key[64];
+        int d = 0;
+
+        for (d = 0; d < rows[i].devices; d++) {
+            json_array_append_new(devices, json_integer(d));
+        }
+        snprintf(key, sizeof(key), "collective.%s.devices", rows[i].transport);
+        cr_assert_eq(shk_facts_present(facts, key, devices, NULL, "test"), 0);
+        snprintf(key, sizeof(key), "collective.%s.status", rows[i].transport);
+        cr_assert_eq(shk_facts_text(facts, key, rows[i].status, "test"), 0);
+        cr_expect_eq(shk_layers_want_hmem(facts, NULL), rows[i].want, "row %zu", i);
+        cr_expect_str_eq(text(facts, "status"), rows[i].reason != NULL ? "na" : "");
+        cr_expect_str_eq(text(facts, "reason"), rows[i].reason != NULL ? rows[i].reason : "");
+        shk_facts_destroy(facts);
+    }
 }
 
 /* What host memory says of it. */
