@@ -13,6 +13,7 @@
 
 struct env_case {
     const struct shk_check_context *ctx;
+    struct shk_readers *readers;
     const char *name, *value, *key;
     const char *origin; /* "environment" or the file */
     const struct shk_setting *setting;
@@ -269,8 +270,8 @@ static void judge_known(struct env_case *c)
 {
     const struct shk_name_family *family = shk_name_family(c->name);
     struct shk_read_answer answer = c->setting->readers_count || !family
-                                        ? shk_readers_ask(c->ctx->facts, c->setting)
-                                        : shk_readers_ask_name(c->ctx->facts, family, c->name);
+                                        ? shk_readers_ask(c->readers, c->setting)
+                                        : shk_readers_ask_name(c->readers, family, c->name);
     opinion_kind(c, &answer);
     bool sound = c->setting->kind != SHK_SETTING_FOLKLORE && opinion_grammar(c);
     if (sound)
@@ -295,10 +296,9 @@ static void judge_unknown(struct env_case *c)
     const struct shk_name_family *family = shk_name_family(c->name);
     struct shk_read_answer answer = {.reads = SHK_READS_UNKNOWN};
     if (family)
-        answer = shk_readers_ask_name(c->ctx->facts, family, c->name);
-    char *near = answer.reads == SHK_READS_YES
-                     ? NULL
-                     : shk_readers_nearest(c->ctx->facts, c->ctx->config, family, c->name);
+        answer = shk_readers_ask_name(c->readers, family, c->name);
+    const char *near =
+        answer.reads == SHK_READS_YES ? NULL : shk_readers_nearest(c->readers, family, c->name);
     struct shk_row row = case_row(c);
     row.family = family ? family->family : "environment";
     if (answer.reads == SHK_READS_YES) {
@@ -327,7 +327,6 @@ static void judge_unknown(struct env_case *c)
     }
     if (row.id)
         offer(c, &row);
-    free(near);
     free(answer.text);
 }
 
@@ -393,6 +392,7 @@ static void judge_case(struct env_case *c, struct shk_findings *findings)
 
 struct walk {
     const struct shk_check_context *ctx;
+    struct shk_readers *readers;
     struct shk_findings *findings;
 };
 
@@ -405,6 +405,7 @@ static int judge_fact(const struct shk_fact *fact, void *arg)
         !shk_is_variable_name(name))
         return 0;
     struct env_case c = {.ctx = walk->ctx,
+                         .readers = walk->readers,
                          .name = name,
                          .value = json_string_value(fact->value),
                          .key = fact->key,
@@ -427,8 +428,10 @@ bool shk_is_variable_name(const char *name)
 
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct walk walk = {ctx, findings};
+    struct shk_readers readers = {.facts = ctx->facts, .config = ctx->config};
+    struct walk walk = {ctx, &readers, findings};
     (void)shk_facts_each(ctx->facts, "env.", judge_fact, &walk);
+    shk_readers_clear(&readers);
     if (!shk_env_known(ctx->facts)) {
         struct shk_row row = shk_row_start(&shk_check_env_value, "environment");
         row.required = 1;

@@ -13,7 +13,7 @@ struct library {
     bool partial; /* not every name is among the strings: compilers put short ones into code */
 };
 
-static const struct library libraries[] = {
+static const struct library libraries[SHK_READERS_LIBRARIES] = {
     {.name = "nccl",
      .title = "NCCL",
      .version = "nccl.version",
@@ -78,7 +78,7 @@ static const struct library libraries[] = {
      .partial = true},
 };
 
-static const struct shk_name_family families[] = {
+static const struct shk_name_family families[SHK_READERS_FAMILIES] = {
     {"NCCL_", "nccl", {"nccl", "rccl", "ofi-plugin"}, true},
     {"RCCL_", "rccl", {"rccl"}, true},
     {"OFI_NCCL_", "ofi-plugin", {"ofi-plugin"}, true},
@@ -108,9 +108,22 @@ static const char *const install_words[] = {
     "LIBRARY", "INCLUDE",  "INC",          "VERSION", "LIBRARIES", "INCLUDE_DIR",
     "LIB_DIR", "ROOT_DIR", "INCLUDE_DIRS", "LIBDIR",  NULL};
 
+/* Names looked at: fifty thousand unknown settings' worth. */
+#define NEAREST_MOST ((size_t)100000000)
+
+void shk_readers_clear(struct shk_readers *readers)
+{
+    for (size_t i = 0; i < SHK_READERS_LIBRARIES; i++)
+        shk_known_destroy(readers->libraries[i]);
+    for (size_t i = 0; i <= SHK_READERS_FAMILIES; i++)
+        for (size_t j = 0; j < 2; j++)
+            shk_known_destroy(readers->families[i][j]);
+    *readers = (struct shk_readers){.facts = readers->facts, .config = readers->config};
+}
+
 static const struct library *library_of(const char *name)
 {
-    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+    for (size_t i = 0; i < SHK_READERS_LIBRARIES; i++)
         if (strcmp(libraries[i].name, name) == 0)
             return &libraries[i];
     return NULL;
@@ -118,7 +131,7 @@ static const struct library *library_of(const char *name)
 
 const struct shk_name_family *shk_name_family(const char *name)
 {
-    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+    for (size_t i = 0; i < SHK_READERS_FAMILIES; i++)
         if (strncmp(name, families[i].prefix, strlen(families[i].prefix)) == 0)
             return &families[i];
     return NULL;
@@ -136,29 +149,16 @@ static void name_library(struct shk_strbuf *sb, const struct library *lib,
         shk_strbuf_printf(sb, " (%s)", path);
 }
 
-static bool param_listed(const json_t *params, const char *name)
-{
-    size_t i;
-    json_t *param;
-    json_array_foreach((json_t *)params, i, param)
-    {
-        const char *s =
-            json_is_string(param) ? json_string_value(param) : shk_member_text(param, "name");
-        if (s && strcmp(s, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static enum shk_reads plugins_read(const struct shk_facts *facts, const char *name, bool *asked_p)
+/* What the net plugins of this node read: their names go to `known`; what a name is that none has.
+ */
+static void plugins_names(struct shk_readers *readers, struct shk_known *known)
 {
     struct shk_fact fact;
-    enum shk_look look = shk_look(facts, "plugin.candidates", &fact);
-    if (look == SHK_LOOK_ABSENT)
-        return SHK_READS_NONE_HERE;
+    enum shk_look look = shk_look(readers->facts, "plugin.candidates", &fact);
+    readers->plugins = look == SHK_LOOK_ABSENT ? SHK_READS_NONE_HERE : SHK_READS_UNKNOWN;
     if (look != SHK_LOOK_PRESENT || !json_is_array(fact.value))
-        return SHK_READS_UNKNOWN;
-    enum shk_reads reads = SHK_READS_NONE_HERE;
+        return;
+    readers->plugins = SHK_READS_NONE_HERE;
     size_t i;
     json_t *plugin;
     json_array_foreach(fact.value, i, plugin)
@@ -166,17 +166,34 @@ static enum shk_reads plugins_read(const struct shk_facts *facts, const char *na
         const json_t *names = json_object_get(plugin, "env_names");
         if (!shk_member_bool(plugin, "found", false))
             continue;
-        if (json_array_size(names) == 0) {
-            if (reads == SHK_READS_NONE_HERE)
-                reads = SHK_READS_UNKNOWN;
-            continue;
-        }
-        *asked_p = true;
-        if (shk_array_has(names, name, false))
-            return SHK_READS_YES;
-        reads = SHK_READS_NO;
+        if (json_array_size(names) > 0)
+            readers->plugins = SHK_READS_NO;
+        else if (readers->plugins == SHK_READS_NONE_HERE)
+            readers->plugins = SHK_READS_UNKNOWN;
+        shk_known_add_array(known, names);
     }
-    return reads;
+}
+
+/* The names that a library says it reads. */
+static struct shk_known *library_names(struct shk_readers *readers, const struct library *lib)
+{
+    struct shk_known **known = &readers->libraries[lib - libraries];
+    if (*known || !(*known = shk_known_create()))
+        return *known;
+    if (lib->plugin)
+        plugins_names(readers, *known);
+    else
+        shk_known_add_array(
+            *known, shk_facts_get_array(readers->facts, lib->names ? lib->names : lib->params));
+    return *known;
+}
+
+static enum shk_reads plugins_read(struct shk_readers *readers, const struct library *lib,
+                                   const char *name, bool *asked_p)
+{
+    bool has = shk_known_has(library_names(readers, lib), name);
+    *asked_p = has || readers->plugins == SHK_READS_NO;
+    return has ? SHK_READS_YES : readers->plugins;
 }
 
 /* `until` may name a release line: "2.30" is the last of 2.30.x as well. */
@@ -190,17 +207,16 @@ static bool in_range(const char *version, const struct shk_reader *reader)
     return strncmp(version, reader->until, len) == 0 && version[len] == '.';
 }
 
-static enum shk_reads library_reads(const struct shk_facts *facts, const struct library *lib,
+static enum shk_reads library_reads(struct shk_readers *readers, const struct library *lib,
                                     const char *name, const struct shk_reader *reader,
                                     bool *asked_p)
 {
     if (lib->plugin)
-        return plugins_read(facts, name, asked_p);
-    const char *list_key = lib->names ? lib->names : lib->params;
-    json_t *list = shk_facts_get_array(facts, list_key);
-    if (json_array_size(list) > 0) {
+        return plugins_read(readers, lib, name, asked_p);
+    struct shk_known *known = library_names(readers, lib);
+    if (shk_known_count(known) > 0) {
         *asked_p = true;
-        if (lib->params ? param_listed(list, name) : shk_array_has(list, name, false))
+        if (shk_known_has(known, name))
             return SHK_READS_YES;
         /* Not every variable of the core goes through its parameter list: trust the row there. */
         bool complete = lib->params ? lib->provider || !reader : !lib->partial;
@@ -209,7 +225,7 @@ static enum shk_reads library_reads(const struct shk_facts *facts, const struct 
         *asked_p = false;
     }
     struct shk_fact fact;
-    switch (shk_look(facts, lib->version, &fact)) {
+    switch (shk_look(readers->facts, lib->version, &fact)) {
     case SHK_LOOK_ABSENT: return SHK_READS_NONE_HERE;
     case SHK_LOOK_PRESENT: break;
     default: return SHK_READS_UNKNOWN;
@@ -242,7 +258,7 @@ static void fold(struct shk_read_answer *all, struct shk_strbuf *sb, enum shk_re
     }
 }
 
-struct shk_read_answer shk_readers_ask(const struct shk_facts *facts,
+struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
                                        const struct shk_setting *setting)
 {
     struct shk_read_answer all = {.reads = SHK_READS_NONE_HERE};
@@ -252,14 +268,14 @@ struct shk_read_answer shk_readers_ask(const struct shk_facts *facts,
         const struct library *lib = library_of(reader->library);
         bool asked = false;
         enum shk_reads one =
-            lib ? library_reads(facts, lib, setting->name, reader, &asked) : SHK_READS_UNKNOWN;
-        fold(&all, &sb, one, asked, lib, facts);
+            lib ? library_reads(readers, lib, setting->name, reader, &asked) : SHK_READS_UNKNOWN;
+        fold(&all, &sb, one, asked, lib, readers->facts);
     }
     all.text = shk_strbuf_take(&sb);
     return all;
 }
 
-struct shk_read_answer shk_readers_ask_name(const struct shk_facts *facts,
+struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
                                             const struct shk_name_family *family, const char *name)
 {
     struct shk_read_answer all = {.reads = SHK_READS_NONE_HERE};
@@ -268,13 +284,13 @@ struct shk_read_answer shk_readers_ask_name(const struct shk_facts *facts,
         const struct library *lib = library_of(family->libraries[i]);
         bool asked = false;
         enum shk_reads one =
-            lib ? library_reads(facts, lib, name, NULL, &asked) : SHK_READS_UNKNOWN;
+            lib ? library_reads(readers, lib, name, NULL, &asked) : SHK_READS_UNKNOWN;
         /* A library that was asked counts for more than one that is not here to ask. */
         if (one == SHK_READS_NO && all.reads == SHK_READS_UNKNOWN)
             all.reads = SHK_READS_NONE_HERE;
         else if (one == SHK_READS_UNKNOWN && all.reads == SHK_READS_NO)
             continue;
-        fold(&all, &sb, one, asked, lib, facts);
+        fold(&all, &sb, one, asked, lib, readers->facts);
     }
     if (!family->libraries[0])
         all.reads = SHK_READS_UNKNOWN;
@@ -284,112 +300,6 @@ struct shk_read_answer shk_readers_ask_name(const struct shk_facts *facts,
 
 /* ---- nearest name ---- */
 
-struct names {
-    const char **list;
-    size_t count, cap;
-};
-
-static void names_add(struct names *names, const char *name)
-{
-    if (!name)
-        return;
-    if (names->count == names->cap) {
-        size_t cap = names->cap ? names->cap * 2 : 256;
-        const char **list = realloc(names->list, cap * sizeof(*list));
-        if (!list)
-            return; /* a suggestion less */
-        names->list = list;
-        names->cap = cap;
-    }
-    names->list[names->count++] = name;
-}
-
-static void names_add_array(struct names *names, const json_t *array)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach((json_t *)array, i, item) names_add(
-        names, json_is_string(item) ? json_string_value(item) : shk_member_text(item, "name"));
-}
-
-static void names_add_library(struct names *names, const struct shk_facts *facts,
-                              const struct library *lib)
-{
-    if (!lib->plugin) {
-        names_add_array(names, shk_facts_get_array(facts, lib->names ? lib->names : lib->params));
-        return;
-    }
-    size_t i;
-    json_t *plugin;
-    json_array_foreach(shk_facts_get_array(facts, lib->names), i, plugin)
-        names_add_array(names, json_object_get(plugin, "env_names"));
-}
-
-/* The words of a name (between '_'), sorted into a canonical text. */
-static bool same_words(const char *a, const char *b)
-{
-    if (strlen(a) != strlen(b))
-        return false;
-    const char *start, *other;
-    size_t len, other_len;
-    for (const char *pos = a; pos;) {
-        const char *end = strchr(pos, '_');
-        start = pos;
-        len = end ? (size_t)(end - pos) : strlen(pos);
-        pos = end ? end + 1 : NULL;
-        bool found = false;
-        for (const char *q = b; q && !found;) {
-            const char *stop = strchr(q, '_');
-            other = q;
-            other_len = stop ? (size_t)(stop - q) : strlen(q);
-            q = stop ? stop + 1 : NULL;
-            found = other_len == len && strncmp(start, other, len) == 0;
-        }
-        if (!found)
-            return false;
-    }
-    return true;
-}
-
-/* `longer` is `shorter` with one word more, anywhere. */
-static bool one_word_more(const char *longer, const char *shorter)
-{
-    size_t a = strlen(longer), b = strlen(shorter);
-    if (a <= b + 1)
-        return false;
-    size_t head = 0;
-    while (shorter[head] && longer[head] == shorter[head])
-        head++;
-    while (head && longer[head - 1] != '_' && !(shorter[head] == '\0' && longer[head] == '_'))
-        head--;
-    size_t extra = a - b; /* "_WORD" or "WORD_" */
-    if (strcmp(longer + head + extra, shorter + head) != 0)
-        return false;
-    size_t underscores = 0;
-    for (size_t i = head; i < head + extra; i++)
-        underscores += longer[i] == '_';
-    return underscores == 1;
-}
-
-static const char *nearest_of(const char *name, const struct names *names)
-{
-    const char *near = shk_nearest(name, names->list, names->count);
-    if (near)
-        return near;
-    for (size_t i = 0; i < names->count; i++)
-        if (strcmp(name, names->list[i]) != 0 && same_words(name, names->list[i]))
-            return names->list[i];
-    const char *best = NULL; /* the shortest longer name */
-    for (size_t i = 0; i < names->count; i++)
-        if (one_word_more(names->list[i], name) && (!best || strlen(names->list[i]) < strlen(best)))
-            best = names->list[i];
-    for (size_t i = 0; !best && i < names->count; i++)
-        if (one_word_more(name, names->list[i]) &&
-            strchr(names->list[i], '_') != strrchr(names->list[i], '_'))
-            best = names->list[i];
-    return best;
-}
-
 static bool is_foreign(const char *name)
 {
     for (const char *const *f = foreign; *f; f++)
@@ -398,36 +308,54 @@ static bool is_foreign(const char *name)
     return false;
 }
 
-static void names_add_catalogue(struct names *names, const struct shk_config *config)
+static void add_catalogue(struct shk_known *known, const struct shk_config *config)
 {
     size_t count;
     const struct shk_setting *settings = shk_config_settings(config, &count);
     for (size_t i = 0; i < count; i++)
         if (settings[i].variable &&
             (settings[i].kind == SHK_SETTING_CURRENT || settings[i].kind == SHK_SETTING_DEPRECATED))
-            names_add(names, settings[i].name);
+            shk_known_add(known, settings[i].name);
 }
 
-char *shk_readers_nearest(const struct shk_facts *facts, const struct shk_config *config,
-                          const struct shk_name_family *family, const char *name)
+/* What the libraries of a family know (NULL: none), or that and the catalogue. */
+static struct shk_known *family_names(struct shk_readers *readers,
+                                      const struct shk_name_family *family, bool catalogue)
 {
-    struct names names = {0};
-    const char *near = NULL;
+    size_t row = family ? (size_t)(family - families) : SHK_READERS_FAMILIES;
+    struct shk_known **known = &readers->families[row][catalogue];
+    if (*known || !(*known = shk_known_create()))
+        return *known;
     for (size_t i = 0; family && i < 4 && family->libraries[i]; i++)
-        names_add_library(&names, facts, library_of(family->libraries[i]));
-    if (names.count)
-        near = nearest_of(name, &names);
-    if (!near && (family || !is_foreign(name))) {
-        names_add_catalogue(&names, config);
-        near = nearest_of(name, &names);
-        /* A name of no family is reported only when it is all but equal. */
-        if (near && (!family || !family->strict) &&
-            (strlen(name) < 8 || shk_edit_distance(name, near) > 1))
-            near = NULL;
-    }
-    char *copy = near ? strdup(near) : NULL;
-    free(names.list);
-    return copy;
+        shk_known_add_all(*known, library_names(readers, library_of(family->libraries[i])));
+    if (catalogue)
+        add_catalogue(*known, readers->config);
+    return *known;
+}
+
+/* Bounds what a stranger's facts can cost: no suggestion when all of it is spent. */
+static const char *nearest_of(struct shk_readers *readers, const struct shk_known *known,
+                              const char *name)
+{
+    size_t count = shk_known_count(known);
+    if (count > NEAREST_MOST - readers->compared)
+        return NULL;
+    readers->compared += count;
+    return shk_known_nearest(known, name);
+}
+
+const char *shk_readers_nearest(struct shk_readers *readers, const struct shk_name_family *family,
+                                const char *name)
+{
+    const char *near = nearest_of(readers, family_names(readers, family, false), name);
+    if (near || (!family && is_foreign(name)))
+        return near;
+    near = nearest_of(readers, family_names(readers, family, true), name);
+    /* A name of no family is reported only when it is all but equal. */
+    if (near && (!family || !family->strict) &&
+        (strlen(name) < 8 || shk_edit_distance_within(name, near, 1) > 1))
+        near = NULL;
+    return near;
 }
 
 bool shk_name_is_install(const char *name)

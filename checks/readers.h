@@ -4,6 +4,9 @@
 #define SHK_CHECKS_READERS_H
 
 #include "checks/check.h"
+#include "checks/known.h"
+
+enum { SHK_READERS_LIBRARIES = 12, SHK_READERS_FAMILIES = 14 };
 
 enum shk_reads {
     SHK_READS_YES,
@@ -19,9 +22,22 @@ struct shk_read_answer {
         text; /* "libfabric 1.17.0 (/usr/lib/libfabric.so.1)", the libraries that decided; free() */
 };
 
+/* Who is asked: set facts and config, the rest to zero; what their libraries say is looked up when
+ * it is needed, once. shk_readers_clear() frees that. */
+struct shk_readers {
+    const struct shk_facts *facts;
+    const struct shk_config *config;
+    struct shk_known *libraries[SHK_READERS_LIBRARIES];
+    struct shk_known *families[SHK_READERS_FAMILIES + 1][2];
+    enum shk_reads plugins; /* of a name that none of them has */
+    size_t compared;        /* by shk_readers_nearest() */
+};
+
+void shk_readers_clear(struct shk_readers *readers);
+
 /* Does anything here read the catalogue row? YES when one reader does; NO when at least one reader
  * is here and none reads it. */
-struct shk_read_answer shk_readers_ask(const struct shk_facts *facts,
+struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
                                        const struct shk_setting *setting);
 
 /* The libraries that own a name by its prefix ("FI_" is libfabric's). */
@@ -35,13 +51,14 @@ struct shk_name_family {
 const struct shk_name_family *shk_name_family(const char *name);
 
 /* As shk_readers_ask() for a name that the catalogue does not know. */
-struct shk_read_answer shk_readers_ask_name(const struct shk_facts *facts,
+struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
                                             const struct shk_name_family *family, const char *name);
 
-/* The known name that was probably meant by `name`: a new string, NULL when none is near.
- * Libraries' own lists come first, then the catalogue's current names. */
-char *shk_readers_nearest(const struct shk_facts *facts, const struct shk_config *config,
-                          const struct shk_name_family *family, const char *name);
+/* The known name that was probably meant by `name`: borrowed, NULL when none is near, or when more
+ * names were asked for than any node has. Libraries' own lists come first, then the catalogue's
+ * current names. */
+const char *shk_readers_nearest(struct shk_readers *readers, const struct shk_name_family *family,
+                                const char *name);
 
 /* NCCL_HOME, NVSHMEM_DIR …: says where something is installed, for build systems. */
 bool shk_name_is_install(const char *name);

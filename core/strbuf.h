@@ -41,6 +41,12 @@ char *shk_strf(const char *fmt, ...) SHK_PRINTF(1, 2);
  * case-insensitive. Strings above 128 bytes count as infinitely far (returns SIZE_MAX). */
 size_t shk_edit_distance(const char *a, const char *b);
 
+/* The same when it is at most `limit`, else any larger number; much faster for a small limit. */
+size_t shk_edit_distance_within(const char *a, const char *b, size_t limit);
+
+/* How far a word of this length may be from the one that was meant. */
+size_t shk_nearest_limit(size_t length);
+
 /* Nearest of `names` to `word`, or NULL when none is near enough to be a plausible misspelling
  * (distance at most 1 for words of 4 characters or less, 2 up to 10, else 3). An exact match is
  * never returned. Borrowed from names. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EDIT_MAX = 128 };
+enum { EDIT_MAX = 128, EDIT_FAR = 2 * EDIT_MAX };
 
 static size_t min3(size_t a, size_t b, size_t c)
 {
@@ -13,24 +13,29 @@ static size_t min3(size_t a, size_t b, size_t c)
     return m < c ? m : c;
 }
 
-size_t shk_edit_distance(const char *a, const char *b)
+size_t shk_edit_distance_within(const char *a, const char *b, size_t limit)
 {
     size_t la = strlen(a), lb = strlen(b);
-    if (la > EDIT_MAX || lb > EDIT_MAX)
+    if (la > EDIT_MAX || lb > EDIT_MAX || (la > lb ? la - lb : lb - la) > limit)
         return SIZE_MAX;
     size_t rows[3][EDIT_MAX + 1];
     size_t *before = rows[0], *prev = rows[1], *cur = rows[2];
     for (size_t j = 0; j <= lb; j++)
         prev[j] = j;
+    /* What is further from the diagonal than `limit` costs more than that many insertions. */
     for (size_t i = 1; i <= la; i++) {
-        cur[0] = i;
-        for (size_t j = 1; j <= lb; j++) {
+        size_t first = i > limit ? i - limit : 1,
+               last = limit < lb && i < lb - limit ? i + limit : lb;
+        cur[first - 1] = first == 1 ? i : EDIT_FAR;
+        for (size_t j = first; j <= last; j++) {
             int ca = toupper((unsigned char)a[i - 1]), cb = toupper((unsigned char)b[j - 1]);
             cur[j] = min3(prev[j] + 1, cur[j - 1] + 1, prev[j - 1] + (ca != cb));
             if (i > 1 && j > 1 && ca == toupper((unsigned char)b[j - 2]) &&
                 toupper((unsigned char)a[i - 2]) == cb && before[j - 2] + 1 < cur[j])
                 cur[j] = before[j - 2] + 1;
         }
+        if (last < lb)
+            cur[last + 1] = EDIT_FAR;
         size_t *t = before;
         before = prev;
         prev = cur;
@@ -39,17 +44,27 @@ size_t shk_edit_distance(const char *a, const char *b)
     return prev[lb];
 }
 
+size_t shk_edit_distance(const char *a, const char *b)
+{
+    return shk_edit_distance_within(a, b, EDIT_MAX);
+}
+
+size_t shk_nearest_limit(size_t length)
+{
+    return length <= 4 ? 1 : length <= 10 ? 2 : 3;
+}
+
 const char *shk_nearest(const char *word, const char *const *names, size_t count)
 {
     size_t len = strlen(word);
-    size_t best = (len <= 4 ? 1 : len <= 10 ? 2 : 3) + 1;
+    size_t best = shk_nearest_limit(len) + 1;
     const char *found = NULL;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && best > 0; i++) {
         size_t other = strlen(names[i]);
         size_t gap = other > len ? other - len : len - other;
         if (gap >= best || strcmp(word, names[i]) == 0)
             continue;
-        size_t d = shk_edit_distance(word, names[i]);
+        size_t d = shk_edit_distance_within(word, names[i], best - 1);
         if (d < best) {
             best = d;
             found = names[i];

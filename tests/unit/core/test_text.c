@@ -28,6 +28,20 @@ Test(text, edit_distance)
     cr_expect_eq(shk_edit_distance(big, "x"), SIZE_MAX);
 }
 
+Test(text, edit_distance_within_a_limit_is_the_same_distance)
+{
+    static const char *const words[] = {"",        "a",       "ab",      "ba",       "kitten",
+                                        "sitting", "sittign", "ikttens", "kitten_a", "nettik"};
+    size_t n = sizeof words / sizeof *words;
+    for (size_t k = 0; k < n * n * 10; k++) {
+        const char *a = words[k % n], *b = words[k / n % n];
+        size_t limit = k / n / n, full = shk_edit_distance(a, b),
+               d = shk_edit_distance_within(a, b, limit);
+        cr_expect(full <= limit ? d == full : d > limit, "%s %s within %zu: %zu, not %zu", a, b,
+                  limit, d, full);
+    }
+}
+
 Test(text, nearest_suggests_plausible_names_only)
 {
     static const char *const names[] = {"NCCL_SOCKET_IFNAME", "NCCL_DEBUG", "hsn0", "hsn3", "lo"};
