@@ -49,6 +49,9 @@ const char *shk_log_env(const struct shk_facts *facts, const char *name);
 /* Are there logs at all? */
 bool shk_log_given(const struct shk_facts *facts);
 
+/* A warning when a log shows that the variable has no effect; else false, the row is unchanged. */
+bool shk_log_refute(const struct shk_check_context *ctx, const char *name, struct shk_row *row);
+
 /* Sets verdict, evidence and reason of a row about a variable from what the logs show; false when
  * they show nothing, the row is then unchanged. */
 bool shk_log_judge(const struct shk_check_context *ctx, const char *name, const char *value,

@@ -386,6 +386,8 @@ static void judge_case(struct env_case *c, struct shk_findings *findings)
         judge_unknown(c);
     if (c->decided && c->best.verdict == SHK_PASS)
         shk_log_judge(c->ctx, c->name, c->value, &c->best);
+    else if (c->decided && c->best.verdict == SHK_UNKNOWN)
+        shk_log_refute(c->ctx, c->name, &c->best);
     if (c->decided)
         shk_row_end(findings, &c->best);
 }

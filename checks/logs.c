@@ -37,6 +37,19 @@ static bool was_read(const struct shk_facts *facts, const char *name, const char
     return false;
 }
 
+bool shk_log_refute(const struct shk_check_context *ctx, const char *name, struct shk_row *row)
+{
+    char *place = NULL;
+    const struct shk_signature *sig =
+        shk_log_given(ctx->facts) ? seen_for(ctx, name, true, &place) : NULL;
+    if (!sig)
+        return false;
+    shk_row_verdict(row, SHK_WARN, SHK_LOG);
+    shk_row_text(&row->why, "set, and a log shows it without effect: %s (%s)", sig->meaning, place);
+    free(place);
+    return true;
+}
+
 /* A refutation counts more than a proof: a fallback is printed after the attempt. */
 bool shk_log_judge(const struct shk_check_context *ctx, const char *name, const char *value,
                    struct shk_row *row)
@@ -44,12 +57,10 @@ bool shk_log_judge(const struct shk_check_context *ctx, const char *name, const 
     char *place = NULL;
     if (!shk_log_given(ctx->facts))
         return false;
-    const struct shk_signature *sig = seen_for(ctx, name, true, &place);
+    if (shk_log_refute(ctx, name, row))
+        return true;
+    const struct shk_signature *sig = seen_for(ctx, name, false, &place);
     if (sig) {
-        shk_row_verdict(row, SHK_WARN, SHK_LOG);
-        shk_row_text(&row->why, "set, and a log shows it without effect: %s (%s)", sig->meaning,
-                     place ? place : "");
-    } else if ((sig = seen_for(ctx, name, false, &place))) {
         shk_row_verdict(row, SHK_PASS, SHK_LOG);
         shk_row_text(&row->why, "seen in a log: %s (%s)", sig->meaning, place ? place : "");
     } else if (was_read(ctx->facts, name, value)) {

@@ -16,4 +16,8 @@ const char *shk_fuzz_dir(const char *from);
 /* Replaces a file's content. 0 or -1. */
 int shk_fuzz_put(const char *path, const void *data, size_t size);
 
+/* Freezes the facts and runs every check on them, as the program does; aborts when that fails. */
+struct shk_facts;
+void shk_fuzz_judge(struct shk_facts *facts);
+
 #endif

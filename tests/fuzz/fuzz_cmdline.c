@@ -1,28 +1,10 @@
 /* The kernel's command line, from /proc/cmdline through the probes to the checks' verdicts. */
-#include "checks/check.h"
 #include "fuzz.h"
 #include "probes/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-static void cmdline_judge(struct shk_facts *facts)
-{
-    static struct shk_config *config;
-    struct shk_error err = {""};
-    char *why = NULL;
-    if (!config && shk_config_load(&config, NULL, NULL, &err) != 0)
-        abort();
-    shk_facts_freeze(facts);
-    struct shk_findings *findings = shk_findings_create();
-    struct shk_check_context ctx = {
-        .facts = facts, .config = config, .profile = shk_profile_detect(config, facts, &why)};
-    if (shk_checks_run(&ctx, findings, &err) != 0)
-        abort();
-    shk_findings_destroy(findings);
-    free(why);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -44,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)!probes[i]->run(&ctx, &err);
     if (!shk_facts_get(facts, "kernel.cmdline", &line))
         abort(); /* present, absent or failed, but never forgotten */
-    cmdline_judge(facts);
+    shk_fuzz_judge(facts);
     shk_facts_destroy(facts);
     shk_facts_destroy(known);
     shk_host_close(host);

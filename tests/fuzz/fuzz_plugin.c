@@ -1,6 +1,6 @@
 /* A network plugin that answers nonsense: what its calls return, its devices, their properties and
  * the addresses in them come from the input. Judged as in the program. */
-#include "checks/check.h"
+#include "core/facts.h"
 #include "fuzz.h"
 #include "probes/ncclnet.h"
 #include "probes/plugin_child.h"
@@ -131,23 +131,11 @@ static json_t *plugin_row(json_t *init, int rc)
 
 static void plugin_judge(json_t *candidates)
 {
-    static struct shk_config *config;
-    struct shk_error err = {""};
-    char *why = NULL;
     struct shk_facts *facts = shk_facts_create();
-    if (!config && shk_config_load(&config, NULL, NULL, &err) != 0)
-        abort();
     if (shk_facts_present(facts, "plugin.candidates", candidates, NULL, "fuzz") != 0)
         abort();
-    shk_facts_freeze(facts);
-    struct shk_findings *findings = shk_findings_create();
-    struct shk_check_context ctx = {
-        .facts = facts, .config = config, .profile = shk_profile_detect(config, facts, &why)};
-    if (shk_checks_run(&ctx, findings, &err) != 0)
-        abort();
-    shk_findings_destroy(findings);
+    shk_fuzz_judge(facts);
     shk_facts_destroy(facts);
-    free(why);
 }
 
 /* With its lines of log thrown away. */
