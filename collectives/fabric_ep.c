@@ -36,7 +36,7 @@ static int ep_open_endpoint(struct fabric *fabric, struct fabric_rail *rail, str
     shk_crumb_call("fi_endpoint");
     rc = fi_endpoint(rail->domain, rail->info, &rail->ep, NULL);
     if (rc != 0) {
-        return fabric_error(lib, "fi_endpoint", rc, err);
+        return fabric_ep_error(lib, rail->info, "fi_endpoint", rc, err);
     }
     if (fabric->hmem != NULL) {
         fabric_hmem_ask(fabric);
@@ -52,7 +52,7 @@ static int ep_open_endpoint(struct fabric *fabric, struct fabric_rail *rail, str
     shk_crumb_call("fi_enable");
     rc = fi_enable(rail->ep);
     if (rc != 0) {
-        return fabric_error(lib, "fi_enable", rc, err);
+        return fabric_ep_error(lib, rail->info, "fi_enable", rc, err);
     }
     if (fabric->hmem != NULL) {
         fabric_hmem_answer(fabric);

@@ -82,6 +82,11 @@ bool fabric_why(const char *const *names, const char *provider, char *buf, size_
 void fabric_why_text(const struct fabric_lib *lib, const char *provider, const char *filter,
                      struct shk_strbuf *text);
 
+/* Where a rank crashed in phase open, and a file of its process number that libfabric's shm
+ * provider did not make for it is in `dir` (/dev/shm), names that file as the reason. To be asked
+ * after the crew has tidied up. */
+bool fabric_leftover(const char *dir, const struct shk_job *job, struct shk_crew_result *result);
+
 /* Replaces the reason "fi_getinfo: No data available" by what fabric_why() finds. */
 void fabric_explain(const char *const *names, const char *provider, const struct shk_job *job,
                     struct shk_crew_result *result);
@@ -183,6 +188,11 @@ struct fabric {
 /* Binds this rank to a CPU near the device of `info`, where that is ours to do, and publishes what
  * was done. Before memory is touched: it then lies near as well. */
 int fabric_place(const struct fi_info *info, struct shk_job *job, struct shk_error *err);
+
+/* What fi_endpoint() or fi_enable() returned; where libfabric's shm provider is stopped by a file
+ * that a killed process left in /dev/shm, the text names it. */
+int fabric_ep_error(const struct fabric_lib *lib, const struct fi_info *info, const char *call,
+                    int rc, struct shk_error *err);
 
 /* Phases of a rank. Each sets the breadcrumb before it enters the library. The rails are chosen
  * already; that others than the first do not open is no error. */

@@ -234,8 +234,8 @@ void fabric_explain(const char *const *names, const char *provider, const struct
 {
     char why[sizeof(result->reason.text)];
 
-    if (result->outcome != SHK_CREW_FAILED || strcmp(result->phase, "open") != 0 ||
-        strstr(result->reason.text, "fi_getinfo") == NULL) {
+    if (fabric_leftover("/dev/shm", job, result) || result->outcome != SHK_CREW_FAILED ||
+        strcmp(result->phase, "open") != 0 || strstr(result->reason.text, "fi_getinfo") == NULL) {
         return;
     }
     if (fabric_why(names, provider, why, sizeof(why))) {

@@ -1,5 +1,5 @@
 """A vendor library that crashes, hangs or exits is a finding; the report is written all the same."""
-import os, resource, subprocess, time
+import os, pathlib, resource, struct, subprocess, time
 from support import BASE_ENV, BINARY, FAKES, Case, left_behind, main, own_shm, run
 
 # fake library -> what the report must say of it
@@ -117,6 +117,35 @@ class Scarcity(Case):
             self.assertEqual(row["verdict"], "fail")
             self.assertIn("shm", row["why"])
             self.assertRegex(self.finding(report, "FI_PROVIDER", "fail")["why"], "space available|available space|/dev/shm")
+
+    def test_files_that_killed_processes_left(self):
+        """Names that libfabric's shm provider will choose: of process numbers that come next."""
+        alive = struct.pack("<HHi", 4, 1, os.getpid())  # version, flags, owner
+        for name, head, size in (("of a region", alive, 16 << 20), ("that are empty", b"", 0)):
+            with self.fault("scarce resources", f"files {name} in /dev/shm") as fault:
+                left = self.plant(head, size)
+                try:
+                    _, row = self.scarce(fault, env={"FI_PROVIDER": "shm"})
+                finally:
+                    for path in left:
+                        path.unlink(missing_ok=True)
+                if row["verdict"] == "fail":
+                    self.assertRegex(row["why"], r"/dev/shm/\d+:\d+:0.*(remove it|run again)")
+
+    def plant(self, head, size):
+        child = subprocess.Popen(["true"])
+        child.wait()
+        left = []
+        for pid in range(child.pid, child.pid + 500):
+            path = pathlib.Path(f"/dev/shm/{pid}:{os.geteuid()}:0")
+            try:
+                with open(path, "xb") as f:
+                    f.write(head)
+                    f.truncate(size)
+            except FileExistsError:
+                continue
+            left.append(path)
+        return left
 
     def test_launcher_that_is_gone(self):
         """PMIx's variables of a job whose server has ended."""
