@@ -118,7 +118,7 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
     shk_strbuf_free(&more);
 }
 
-/* collective.<t>.cause, as GPU transports have it, and its diagnosis. */
+/* collective.<t>.cause and its diagnosis. */
 static const char *key_of_cause(const char *cause)
 {
     static const char *const keys[][2] = {
@@ -129,6 +129,7 @@ static const char *key_of_cause(const char *cause)
         {"same-gpu", "duplicate-gpu"},
         {"no-peer-access", "gpu-cgroup-isolation"},
         {"out-of-memory", "gpu-memory-exhausted"},
+        {"node-memory", "container-memory-limit-oom"},
         {"illegal-access", "gpu-illegal-access"},
         {"late-peer", "peer-rank-died"},
         {"nccl-versions", "nccl-version-differs-across-ranks"},

@@ -1,5 +1,6 @@
 #include "collectives/crew.h"
 #include "collectives/crew_private.h"
+#include "collectives/oom.h"
 #include "collectives/place.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +39,7 @@ static void crew_child_setup(pid_t parent, int output)
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int sig = 0;
 
+    shk_oom_offer();
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
@@ -325,6 +327,7 @@ static int crew_prepare(struct crew_run *run, struct shk_error *err)
         run->cpus = NULL;
     }
     run->debris = shk_debris_create("/dev/shm");
+    run->oom_kills = shk_oom_kills();
     run->start_ns = shk_job_now_ns();
     run->moved_ns = run->start_ns;
     run->told = UINT64_MAX;

@@ -58,6 +58,7 @@ struct shk_crew_result {
     enum shk_crew_outcome outcome;
     int rank;                    /* to blame; -1 when none can be named */
     bool moving;                 /* timed out, but was getting on: slow rather than hung */
+    bool out_of_memory;          /* crashed: the kernel killed it for want of memory */
     char phase[64];              /* where it stopped; "" when OK */
     struct shk_error reason;     /* one line naming rank and phase; "" when OK */
     struct shk_crew_rank *ranks; /* one per rank of the job */

@@ -1,4 +1,5 @@
 #include "collectives/crew_private.h"
+#include "collectives/oom.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -194,6 +195,15 @@ static void blame_words(const struct crew_run *run, int rank, char *buf, size_t 
              output);
 }
 
+/* Was it the kernel that sent SIGKILL? Known of ranks of this node only. */
+static bool blame_memory(const struct crew_run *run, int rank)
+{
+    uint64_t kills = shk_oom_kills();
+
+    return run->watch[rank].status == SIGKILL && (unsigned)rank >= run->first &&
+           (unsigned)rank < run->last && kills != UINT64_MAX && kills > run->oom_kills;
+}
+
 static void blame_crashed(struct crew_run *run, int rank)
 {
     const struct crew_watch *watch = &run->watch[rank];
@@ -211,8 +221,11 @@ static void blame_crashed(struct crew_run *run, int rank)
         (void)shk_error_set(reason, ECHILD, "%s exited by itself with status %d in %s%s", who,
                             watch->status, where, words);
     } else {
-        (void)shk_error_set(reason, ECHILD, "%s was killed by %s in %s%s", who,
-                            blame_signal(watch->status, name, sizeof(name)), where, words);
+        run->result->out_of_memory = blame_memory(run, rank);
+        (void)shk_error_set(reason, ECHILD, "%s was killed by %s%s in %s%s", who,
+                            blame_signal(watch->status, name, sizeof(name)),
+                            run->result->out_of_memory ? " when the kernel ran out of memory" : "",
+                            where, words);
     }
 }
 

@@ -41,6 +41,7 @@ struct crew_run {
     uint64_t told;        /* phase and size last reported as progress */
     uint64_t moved_ns;    /* when any rank last began a phase or an operation */
     uint64_t moved_sum;
+    uint64_t oom_kills; /* of the node, before the ranks began; UINT64_MAX: unknown */
 };
 
 /* Descriptors that the caller of shk_crew_turn() may wait for as well. */

@@ -344,6 +344,9 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
     } else {
         rank = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;
         facts_status(out, names[result->outcome], result->reason.text, rank, result->phase);
+        if (result->out_of_memory) {
+            facts_text(out, "cause", "node-memory");
+        }
     }
 }
 

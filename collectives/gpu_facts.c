@@ -297,7 +297,7 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
         facts_status(out, "na", result->reason.text, -1, NULL, NULL);
     } else {
         facts_status(out, names[result->outcome], result->reason.text, blamed, result->phase,
-                     cause);
+                     result->out_of_memory ? "node-memory" : cause);
     }
     free(cause);
 }

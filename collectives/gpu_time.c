@@ -152,7 +152,7 @@ static double time_rank(double *values, unsigned n, double share)
 static int time_stream(struct gpu_rank *g, const struct gpu_op *op, const struct time_plan *plan,
                        double *us_p, struct shk_error *err)
 {
-    double us[TIME_BATCHES];
+    double us[TIME_BATCHES] = {0};
     uint64_t ns = 0;
     unsigned i = 0;
     int rc = 0;

@@ -402,7 +402,7 @@ int hub_speed_facts(struct shk_world *world, const struct shk_transport *transpo
 {
     struct shk_collective_options how = *options;
     unsigned budget_ms = (options->deadline_ms != 0 ? options->deadline_ms : SEARCH_MS) / 2;
-    struct hub_speed speed;
+    struct hub_speed speed = {0};
     char *key = shk_strf("collective.%s.pair_speed", transport->name);
     int rc = key != NULL ? 0 : -ENOMEM;
 

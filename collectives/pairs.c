@@ -165,11 +165,12 @@ static void pairs_sum_up(const struct pairs *p, struct pairs_part *part, unsigne
     for (round = 0; round < p->rounds; round++) {
         if (shk_pairs_partner(p->wire->size, round, p->wire->rank) != p->wire->rank) {
             uint64_t *put_ns = part->put_ns[round];
+            unsigned middle = p->passes / 2;
 
             qsort(put_ns, p->passes, sizeof(*put_ns), pairs_compare);
             result->round[n][round].latency_us = (double)part->ping_ns[round] / 2000.0;
             result->round[n][round].bandwidth =
-                (double)SHK_PAIRS_BYTES / (double)(put_ns[p->passes / 2] + 1);
+                (double)SHK_PAIRS_BYTES / (double)(put_ns[middle] + 1);
         }
     }
 }

@@ -73,7 +73,8 @@ static unsigned try_deadline(const struct round *round, size_t n)
     double left = shk_isolate_left_ms();
     if (left < 0)
         return round->deadline_ms;
-    double each = left * round->share / (double)((n + TRY_PARALLEL - 1) / TRY_PARALLEL);
+    size_t turns = (n + TRY_PARALLEL - 1) / TRY_PARALLEL;
+    double each = left * round->share / (double)turns;
     return each < round->deadline_ms ? (unsigned)each : round->deadline_ms;
 }
 

@@ -1,5 +1,5 @@
 """A vendor library that crashes, hangs or exits is a finding; the report is written all the same."""
-import os, pathlib, resource, struct, subprocess, time
+import contextlib, os, pathlib, resource, struct, subprocess, time
 from support import BASE_ENV, BINARY, FAKES, Case, left_behind, main, own_shm, run
 
 # fake library -> what the report must say of it
@@ -63,7 +63,8 @@ class Scarcity(Case):
 
     def scarce(self, fault, *args, env=None, before=None, prefix=()):
         """The report, and the row of the all-reduce, which is either right or wrong for a reason."""
-        argv = [*prefix, str(BINARY), *args, "--transport", "fabric", "--sizes", "4:64", "--timeout", str(DEADLINE),
+        sizes = [] if "--sizes" in args else ["--sizes", "4:64"]
+        argv = [*map(str, prefix), str(BINARY), *args, "--transport", "fabric", *sizes, "--timeout", str(DEADLINE),
                 "--format", "json"]
         start = time.monotonic()
         p = subprocess.run(argv, env={**BASE_ENV, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True,
@@ -117,6 +118,36 @@ class Scarcity(Case):
             self.assertEqual(row["verdict"], "fail")
             self.assertIn("shm", row["why"])
             self.assertRegex(self.finding(report, "FI_PROVIDER", "fail")["why"], "space available|available space|/dev/shm")
+
+    def test_memory_of_the_control_group(self):
+        """The kernel takes a rank, not the supervisor, and the report says so."""
+        with self.control_group(400 << 20) as group:
+            with self.fault("scarce resources", "a rank that the kernel kills for memory") as fault:
+                report, row = self.scarce(fault, "bench", "--sizes", "4:1G",
+                                          prefix=["sh", "-c", 'echo $$ >"$0" && exec "$@"', group / "cgroup.procs"])
+                self.assertEqual(row["verdict"], "fail")
+                self.assertRegex(row["why"], r"rank \d .* killed by SIGKILL when the kernel ran out of memory")
+                self.assertEqual(report["diagnoses"][0]["key"], "container-memory-limit-oom")
+
+    @contextlib.contextmanager
+    def control_group(self, most):
+        """Of our own, below the one that we are in, with so much memory; version 1 or 2."""
+        of = {l.split(":")[1]: l.strip().split(":", 2)[2] for l in pathlib.Path("/proc/self/cgroup").read_text().splitlines()}
+        for base, name in (("/sys/fs/cgroup/memory" + of.get("memory", "?"), "memory.limit_in_bytes"),
+                           ("/sys/fs/cgroup" + of.get("", "?"), "memory.max")):
+            group = pathlib.Path(base) / f"shk-test-{os.getpid()}"
+            try:
+                group.mkdir()
+            except OSError:
+                continue
+            try:
+                if (group / name).exists():
+                    (group / name).write_text(str(most))
+                    yield group
+                    return
+            finally:
+                group.rmdir()
+        self.skipTest("no control group of our own")
 
     def test_files_that_killed_processes_left(self):
         """Names that libfabric's shm provider will choose: of process numbers that come next."""

@@ -51,6 +51,23 @@ static int work_killed(struct shk_job *job, void *arg, struct shk_error *err)
     return meet(job);
 }
 
+/* Every rank is the first that the kernel takes when memory runs out. */
+static int work_offers(struct shk_job *job, void *arg, struct shk_error *err)
+{
+    FILE *file = fopen("/proc/self/oom_score_adj", "re");
+    int score = 0;
+    int got = file != NULL ? fscanf(file, "%d", &score) : 0;
+
+    (void)arg;
+    if (file != NULL) {
+        fclose(file);
+    }
+    if (got != 1 || score != 1000) {
+        return shk_error_set(err, EINVAL, "score %d", score);
+    }
+    return meet(job);
+}
+
 static int work_stopped(struct shk_job *job, void *arg, struct shk_error *err)
 {
     (void)arg, (void)err;
@@ -161,6 +178,7 @@ static const struct fault {
     const char *reason[3]; /* each must be in the text */
 } faults[] = {
     {"fine", work_fine, 3, 20000, 10, SHK_CREW_OK, -1, SHK_RANK_OK, "", {""}},
+    {"offered to the kernel", work_offers, 2, 20000, 10, SHK_CREW_OK, -1, SHK_RANK_OK, "", {""}},
     {"killed",
      work_killed,
      3,
