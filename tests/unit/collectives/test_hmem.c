@@ -342,6 +342,20 @@ Test(hmem, gpu_that_fails_is_named, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
+/* Each has a run and facts of its own. */
+Test(hmem, crash_leaves_the_result_of_host_memory, .timeout = 120)
+{
+    struct shk_facts *facts = shk_facts_create();
+
+    setenv("SHK_FAKE_HMEM", "crash", 1);
+    cr_assert_eq(shk_fabric_run(&small, &fakes, facts, NULL), 0);
+    cr_assert_eq(shk_fabric_hmem_run(&small, &fakes, facts, NULL), 0);
+    cr_expect_str_eq(shk_facts_get_text(facts, "collective.fabric.status"), "ok");
+    cr_expect_gt(json_array_size(shk_facts_get_array(facts, "collective.fabric.sizes")), 8);
+    cr_expect_str_eq(text(facts, "status"), "crashed");
+    shk_facts_destroy(facts);
+}
+
 /* Writes of network devices that the GPU would not see in time. */
 Test(hmem, writes_are_flushed_where_the_driver_says_so, .timeout = 120)
 {
