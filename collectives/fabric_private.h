@@ -163,6 +163,8 @@ struct fabric {
     struct fabric_rail *only; /* what carries all large puts, while it is measured */
     unsigned last_lane;       /* of a large put */
     unsigned last_poll;       /* lane that was polled */
+    unsigned busy;            /* polls for which it is likely that the lanes have something */
+    unsigned skipped;         /* polls of the first lane alone */
     unsigned quiet;           /* polls without an event */
     uint64_t quiet_ns;        /* since when; 0: not known yet */
     bool told;                /* the breadcrumb tells of it */

@@ -15,6 +15,10 @@
 #define PUT_QUIET_NS    UINT64_C(1000000000)
 #define PUT_QUIET_POLLS 256U /* between two looks at the clock */
 
+/* Polls of the rails but the first after one of them had something to do, and otherwise one in … */
+#define PUT_BUSY_POLLS 256U
+#define PUT_CALM_POLLS 8U
+
 static struct fabric *put_fabric(struct shk_wire *wire)
 {
     return (struct fabric *)wire;
@@ -242,11 +246,19 @@ static void put_quiet(struct fabric *fabric)
     }
 }
 
-/* Of several rails one more is polled each time. */
+/* Of several rails one more is polled: each time while large puts are about, else now and then,
+ * since small ones do not come that way. */
 static int put_poll_next(struct fabric *fabric, int got)
 {
-    fabric->last_poll = fabric->last_poll + 1 < fabric->lanes ? fabric->last_poll + 1 : 1;
-    got += put_poll(fabric, fabric->lane[fabric->last_poll]);
+    int more = 0;
+
+    if (fabric->busy > 0 || ++fabric->skipped % PUT_CALM_POLLS == 0) {
+        fabric->last_poll = fabric->last_poll + 1 < fabric->lanes ? fabric->last_poll + 1 : 1;
+        more = put_poll(fabric, fabric->lane[fabric->last_poll]);
+        fabric->busy -= fabric->busy > 0;
+        fabric->busy = more > 0 ? PUT_BUSY_POLLS : fabric->busy;
+        got += more;
+    }
     if (got > 0) {
         if (fabric->told) {
             shk_crumb_call("fi_cq_read");
@@ -290,6 +302,7 @@ static struct fabric_rail *put_rail(struct fabric *fabric, size_t bytes)
     if (bytes < FABRIC_SPREAD_BYTES || fabric->lanes < 2) {
         return &fabric->rail[0];
     }
+    fabric->busy = PUT_BUSY_POLLS;
     if (fabric->only != NULL) {
         return fabric->only;
     }
