@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,19 @@ static bool dynlib_not_found(const char *name, const char *reason)
            strstr(reason + len, ": cannot open shared object file: No such file") == reason + len;
 }
 
+void *shk_dynlib_load(const char *name)
+{
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT};
+    struct sigaction were[sizeof fatal / sizeof fatal[0]];
+    size_t n = sizeof fatal / sizeof fatal[0];
+    for (size_t i = 0; i < n; i++)
+        sigaction(fatal[i], NULL, &were[i]);
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < n; i++)
+        sigaction(fatal[i], &were[i], NULL);
+    return handle;
+}
+
 static void *dynlib_try(const struct shk_library *desc, struct shk_error *err, int *rc_p)
 {
     const char *forced = desc->env_override ? getenv(desc->env_override) : NULL;
@@ -117,7 +131,7 @@ static void *dynlib_try(const struct shk_library *desc, struct shk_error *err, i
             return NULL;
         shk_crumb_library(*names);
         shk_crumb_call("dlopen");
-        void *handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+        void *handle = shk_dynlib_load(*names);
         if (handle)
             return handle;
         const char *reason = dlerror();

@@ -41,6 +41,11 @@ void shk_dynlib_guard(bool on);
  * a text that names the place. Otherwise 0. */
 int shk_dynlib_permitted(const char *name, struct shk_error *err) SHK_MUST_CHECK;
 
+/* dlopen(RTLD_NOW | RTLD_LOCAL), after which the handlers of fatal signals are what they were: some
+ * libraries (libpsm2, which libfabric loads) take them over, write a file to the working directory
+ * when something crashes, and exit. NULL: dlerror() tells. */
+void *shk_dynlib_load(const char *name);
+
 /* Opens the first candidate that loads (RTLD_NOW | RTLD_LOCAL), resolves every symbol into *ops.
  * -ENOENT: no candidate found; -ENOSYS: a required symbol is missing; -ENOEXEC: found but does not
  * load (the loader's reason is in the text); -EPERM: see shk_dynlib_permitted(). Nothing stays open

@@ -1,5 +1,6 @@
 #include "probes/plugin_child.h"
 
+#include "core/dynlib.h"
 #include "core/facts.h"
 #include "core/isolate.h"
 #include "probes/ncclnet.h"
@@ -88,7 +89,7 @@ static int child_open(struct child *c, struct shk_error *err)
     char symbol[40];
     shk_crumb_library(base ? base + 1 : c->job->path);
     shk_crumb_call("dlopen");
-    void *handle = dlopen(c->job->path, RTLD_NOW | RTLD_LOCAL);
+    void *handle = shk_dynlib_load(c->job->path);
     if (!handle) {
         const char *reason = dlerror();
         json_object_set_new(c->out, "error", child_text(reason ? reason : "no reason given"));

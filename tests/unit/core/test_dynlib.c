@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,4 +65,26 @@ Test(dynlib, a_file_that_is_no_library_is_not_called_missing)
     cr_expect_eq(shk_dynlib_open(&lib, &desc, NULL, &err), -ENOEXEC);
     cr_expect(strstr(err.text, "does not load"), "%s", err.text);
     unlink(path);
+}
+
+/* A crash of a rank must look like one, whatever a library thinks of it. */
+Test(dynlib, fatal_signals_stay_ours)
+{
+    static const char *const names[] = {SHK_BUILD_DIR "/tests/fakes/handlers/libshk-handlers.so",
+                                        NULL};
+    struct shk_library desc = {.names = names};
+    struct shk_dynlib lib = {0};
+    struct shk_error err = {""};
+    struct sigaction segv, abrt, now;
+    void *ops = NULL;
+    sigaction(SIGSEGV, NULL, &segv);
+    sigaction(SIGABRT, NULL, &abrt);
+    cr_assert_eq(shk_dynlib_open(&lib, &desc, &ops, &err), 0, "%s", err.text);
+    sigaction(SIGSEGV, NULL, &now);
+    cr_expect_eq(now.sa_handler, segv.sa_handler);
+    sigaction(SIGABRT, NULL, &now);
+    cr_expect_eq(now.sa_handler, abrt.sa_handler);
+    sigaction(SIGUSR2, NULL, &now); /* it was loaded, and does so */
+    cr_expect_neq(now.sa_handler, SIG_DFL);
+    shk_dynlib_close(&lib, false);
 }
