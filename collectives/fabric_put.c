@@ -219,31 +219,33 @@ static int put_poll(struct fabric *fabric, struct fabric_rail *rail)
     } else if (got < 0 && got != -FI_EAGAIN) {
         (void)put_fail(fabric, rail, "fi_cq_read", got, fabric->wire.last_peer);
     }
+    rail->events += got > 0 ? (unsigned)got : 0;
     return got > 0 ? (int)got : 0;
 }
 
-/* After a second without an event: for whom it may concern, what is still under way where. */
+/* After a second without an event: what a deadline will show of the rails. One whose connection was
+ * lost without an error lags behind the others. */
 static void put_quiet(struct fabric *fabric)
 {
     uint64_t now = shk_job_now_ns();
-    char name[128];
+    char text[120] = "";
     unsigned i = 0;
 
     if (fabric->quiet_ns == 0) {
         fabric->quiet_ns = now;
     }
-    if (now - fabric->quiet_ns < PUT_QUIET_NS) {
+    if (now - fabric->quiet_ns < PUT_QUIET_NS || fabric->told) {
         return;
     }
     for (i = 0; i < fabric->lanes; i++) {
-        if (fabric->lane[i]->pending > 0) {
-            fabric_rail_text(fabric->lane[i], name, sizeof(name));
-            shk_crumb_call("fi_cq_read: %u puts over %s are under way", fabric->lane[i]->pending,
-                           name);
-            fabric->told = true;
-            return;
-        }
+        const struct fabric_rail *rail = fabric->lane[i];
+        size_t len = strlen(text);
+
+        snprintf(text + len, sizeof(text) - len, "; %s: %u under way, %u events",
+                 rail->report->domain, rail->pending, rail->events);
     }
+    shk_crumb_call("fi_cq_read%s", text);
+    fabric->told = true;
 }
 
 /* Of several rails one more is polled: each time while large puts are about, else now and then,

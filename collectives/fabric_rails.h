@@ -66,6 +66,7 @@ struct fabric_rail {
     struct fabric_peer *peers;
     struct fabric_rail_report *report;
     unsigned pending; /* puts and reads under way */
+    unsigned events;  /* that came from its completion queue */
     bool ready;       /* open and registered */
 };
 

@@ -2,7 +2,8 @@
  * network namespaces. Prints the facts collective.fabric.* as one JSON object.
  *
  * usage: fabric_allreduce RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]
- * Of the environment: BENCH_RAILS, devices to use at most; BENCH_NOTIFY=message, no CQ data.
+ * Of the environment: BENCH_RAILS, devices to use at most; BENCH_NOTIFY=message, no CQ data;
+ * BENCH_DEADLINE in seconds.
  * Ranks are dealt out to the namespaces in blocks; a namespace is a file such as /run/netns/a. */
 #include "collectives/fabric.h"
 #include "core/facts.h"
@@ -85,6 +86,9 @@ int main(int argc, char **argv)
     struct shk_facts *facts = NULL;
     int rc = 0;
 
+    if (getenv("BENCH_DEADLINE") != NULL) {
+        options.deadline_ms = 1000 * (unsigned)atoi(getenv("BENCH_DEADLINE"));
+    }
     if (getenv("BENCH_NOTIFY") != NULL && strcmp(getenv("BENCH_NOTIFY"), "message") == 0) {
         tweaks.notify = SHK_NOTIFY_DELIVERY;
     }
