@@ -83,8 +83,8 @@ unsigned shk_gpus_visible(void);
  *                              same ranks (fabric only)
  *   collective.<t>.hmem        fabric: {status: "offered" or "na", reason}, is there FI_HMEM?
  *                              fabric-hmem: what it was asked for and does, see docs/facts.md
- *   collective.<t>.rails       [{domain, fabric, pci, status, reason, rank, host, bandwidth, hosts}],
- *                              see docs/facts.md (fabric only)
+ *   collective.<t>.rails       [{domain, status, reason, bandwidth, …}], see docs/facts.md (fabric
+ *                              only)
  *   collective.<t>.evidence    [text]: what proves the path
  *   collective.<t>.ranks_state [{rank, pid, host, phase, status}] */
 
