@@ -232,11 +232,11 @@ static void reduce_range(const struct reduce_args *reduce, uint64_t first, uint6
 
     for (i = first; i < last; i++) {
         reduce_at(reduce, i, element);
-        if ((shk_fake_faulty("corrupt") || (shk_fake_faulty("tired") && repeats > 1)) &&
-            i == last / 2) {
+        if (i == last / 2 &&
+            (shk_fake_faulty("corrupt") || (shk_fake_faulty("tired") && repeats > 1))) {
             element[0] ^= 1;
         }
-        for (p = 0; p < args->ranks && !(shk_fake_faulty("skip") && i == first); p++) {
+        for (p = 0; p < args->ranks && !(i == first && shk_fake_faulty("skip")); p++) {
             memcpy((void *)(uintptr_t)(args->base[p] + args->out + i * bytes), element, bytes);
         }
     }
@@ -271,7 +271,7 @@ static uint64_t run_multimem(const struct reduce_args *reduce)
             at[p] = in[p];
         }
         sum_element(&part, reduce->type, at, element);
-        if (shk_fake_faulty("corrupt") && i == last / 2) {
+        if (i == last / 2 && shk_fake_faulty("corrupt")) {
             element[0] ^= 1;
         }
         for (p = 0; p < part.ranks; p++) {
