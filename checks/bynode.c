@@ -7,10 +7,14 @@
 /* Fewer nodes than this have no majority. */
 #define BYNODE_MIN 3
 
+/* Small messages measure latency, which scatters: as in layers.c. */
+#define BYNODE_BYTES (4LL << 20)
+
 struct bynode {
     const json_t *rows;
     double *busbw; /* of nodes that are right */
-    size_t right, without;
+    size_t right;
+    bool compared; /* there are enough of them, with long messages */
     double least, median, most;
 };
 
@@ -35,16 +39,19 @@ static bool bynode_read(struct bynode *all, const json_t *rows)
 {
     size_t i;
     json_t *row;
+    bool brief = false;
     all->rows = rows;
     all->busbw = calloc(json_array_size(rows) + 1, sizeof *all->busbw);
     if (!all->busbw)
         return false;
     json_array_foreach((json_t *)rows, i, row)
     {
-        all->without += bynode_is(row, "na");
-        if (bynode_is(row, "ok"))
-            all->busbw[all->right++] = bynode_busbw(row);
+        if (!bynode_is(row, "ok"))
+            continue;
+        all->busbw[all->right++] = bynode_busbw(row);
+        brief = brief || shk_member_int(row, "bytes", 0) < BYNODE_BYTES;
     }
+    all->compared = all->right >= BYNODE_MIN && !brief;
     qsort(all->busbw, all->right, sizeof *all->busbw, bynode_order);
     if (all->right) {
         all->least = all->busbw[0];
@@ -56,7 +63,7 @@ static bool bynode_read(struct bynode *all, const json_t *rows)
 
 static bool bynode_slow(const struct bynode *all, const json_t *row)
 {
-    return all->right >= BYNODE_MIN && bynode_is(row, "ok") && bynode_busbw(row) * 2 < all->median;
+    return all->compared && bynode_is(row, "ok") && bynode_busbw(row) * 2 < all->median;
 }
 
 /* Nodes that are slow or where it does not apply, with the reason. */
@@ -97,8 +104,9 @@ static void bynode_judge(struct shk_row *row, const struct bynode *all, json_t *
                                 "--exclude");
     } else {
         shk_row_verdict(row, SHK_PASS, SHK_TESTED);
-        shk_row_text(&row->observed, "%zu nodes, %.2f to %.2f GB/s at best", all->right, all->least,
-                     all->most);
+        shk_row_text(&row->observed, "%zu nodes, %.2f to %.2f GB/s at best%s", all->right,
+                     all->least, all->most,
+                     all->compared ? "" : "; fewer than 3 or messages below 4 MiB: not compared");
     }
     shk_strbuf_free(&sb);
 }
@@ -142,7 +150,8 @@ const struct shk_check shk_check_by_node = {
     .eval = eval_by_node,
     .doc = "Fact: collective.<transport>.by_node, of transports that stay within a node and that "
            "every node runs at the same time. Nodes that fail are in the row of the all-reduce.\n"
-           "WARN: a node whose best busbw is below half of the median of three nodes or more, and "
-           "a node where the transport does not apply although it does on others. No row when it "
+           "WARN: a node whose best busbw, of messages of 4 MiB or more, is below half of the "
+           "median of three nodes or more, and a node where the transport does not apply although "
+           "it does on others. No row when it "
            "applies nowhere, or for a single node.",
 };

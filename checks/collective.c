@@ -84,6 +84,14 @@ static void say_hmem(struct shk_strbuf *sb, const struct results *r, const char 
                           host.busbw);
 }
 
+/* Nodes that did it at the same time, each among its own ranks; 0 for a transport across nodes. */
+static size_t nodes_at_once(const struct results *r, const char *t, int len)
+{
+    bool there;
+    struct shk_fact fact = member(r, t, len, "by_node", &there);
+    return there ? json_array_size(fact.value) : 0;
+}
+
 static void say_ok(struct shk_row *row, const struct results *r, const char *t, int len)
 {
     struct shk_strbuf more = SHK_STRBUF_INIT;
@@ -109,6 +117,9 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
         char *bytes = shk_bytes_text(sweep.bytes);
         if (strncmp(t, "fabric-hmem.", strlen("fabric-hmem.")) == 0)
             say_hmem(&more, r, t, len);
+        size_t nodes = nodes_at_once(r, t, len);
+        if (nodes > 1)
+            shk_strbuf_printf(&more, ", on the slowest of %zu nodes", nodes);
         shk_row_text(&row->observed,
                      "%lld ranks%s%s, %zu sizes verified; best %.2f GB/s busbw at %s%s", ranks,
                      provider ? " over " : "", provider ? provider : "", sweep.right, sweep.busbw,

@@ -11,6 +11,7 @@ struct nodes_part {
     struct shk_facts *facts;
     const char *status; /* of facts */
     double busbw;       /* best; 0 none */
+    json_int_t bytes;   /* of the message that had it */
 };
 
 static struct hub_group *nodes_start(struct shk_world *world, const char *node,
@@ -47,10 +48,9 @@ static const char *nodes_text(const struct nodes_part *part, const struct shk_tr
     return shk_facts_get_text(part->facts, key);
 }
 
-static double nodes_busbw(const struct nodes_part *part, const struct shk_transport *transport)
+static void nodes_best(struct nodes_part *part, const struct shk_transport *transport)
 {
     const json_t *row = NULL;
-    double best = 0;
     char key[96];
     size_t i = 0;
 
@@ -59,9 +59,11 @@ static double nodes_busbw(const struct nodes_part *part, const struct shk_transp
     {
         double busbw = json_number_value(json_object_get(row, "busbw"));
 
-        best = busbw > best ? busbw : best;
+        if (busbw > part->busbw) {
+            part->busbw = busbw;
+            part->bytes = json_integer_value(json_object_get(row, "bytes"));
+        }
     }
-    return best;
 }
 
 static int nodes_judge(struct nodes_part *part, const struct shk_transport *transport,
@@ -75,7 +77,7 @@ static int nodes_judge(struct nodes_part *part, const struct shk_transport *tran
              : shk_error_set(err, ENOMEM, "out of memory");
     if (rc == 0) {
         part->status = nodes_text(part, transport, "status");
-        part->busbw = nodes_busbw(part, transport);
+        nodes_best(part, transport);
     }
     return rc;
 }
@@ -119,9 +121,9 @@ static const struct nodes_part *nodes_worst(const struct nodes_part *parts, size
 static json_t *nodes_row(const struct nodes_part *part, const struct shk_transport *transport)
 {
     const char *reason = nodes_text(part, transport, "reason");
-    json_t *row = json_pack("{s:s, s:s, s:i, s:f}", "node", part->node, "status",
+    json_t *row = json_pack("{s:s, s:s, s:i, s:f, s:I}", "node", part->node, "status",
                             part->status != NULL ? part->status : "failed", "ranks",
-                            (int)part->group->size, "busbw", part->busbw);
+                            (int)part->group->size, "busbw", part->busbw, "bytes", part->bytes);
 
     if (row != NULL && reason != NULL) {
         (void)json_object_set_new(row, "reason", shk_json_text(reason, strlen(reason)));

@@ -253,6 +253,10 @@ class Cluster(unittest.TestCase):
         self.assertEqual(self.row(report, "all-reduce (peer)", "fail")["nodes"], ["shk3"])
         self.assertEqual([(r["node"], r["status"], r["ranks"]) for r in found["by_node"]],
                          [("shk1", "ok", 2), ("shk2", "ok", 2), ("shk3", "wrong", 2)])
+        report, found = self.gpus("peer")
+        self.assertIn("2 ranks, ", self.row(report, "all-reduce (peer)", "pass")["observed"])
+        self.assertIn("slowest of 3 nodes", self.row(report, "all-reduce (peer)", "pass")["observed"])
+        self.assertIn("3 nodes, ", self.row(report, "nodes (peer)", "pass")["observed"])
 
     def test_another_libfabric_on_one_host_a_wrong_clock_on_another(self):
         found = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True).stdout

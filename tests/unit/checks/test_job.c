@@ -244,7 +244,8 @@ Test(job, speed_between_nodes)
 }
 
 #define GPUS(name, status, busbw)                                                                  \
-    "{'node': '" name "', 'status': '" status "', 'ranks': 2, 'busbw': " busbw "}"
+    "{'node': '" name "', 'status': '" status "', 'ranks': 2, 'busbw': " busbw ", 'bytes': "       \
+                                                                               "8388608}"
 #define NODES(rows) "'collective.peer.by_node': [" rows "]"
 
 Test(job, gpus_within_nodes)
@@ -260,6 +261,13 @@ Test(job, gpus_within_nodes)
          SHK_WARN,
          "b: 170.00 GB/s (median 345.00)",
          {"b"}},
+        {"small messages are not compared",
+         NODES(GPUS("a", "ok", "2") ", " GPUS("b", "ok",
+                                              "2.5") ", {'node': 'c', 'status': 'ok', "
+                                                     "'ranks': 2, 'busbw': 0.1, 'bytes': 65536}"),
+         SHK_PASS,
+         "not compared",
+         {NULL}},
         {"one without GPUs",
          NODES(GPUS("a", "ok", "350") ", {'node': 'b', 'status': 'na', 'ranks': 2, 'busbw': 0, "
                                       "'reason': 'the driver finds no GPU'}"),
