@@ -256,4 +256,4 @@ class FabricNet(unittest.TestCase):
         self.check(json.loads(out), most)
 
 
-unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=1)
+unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
