@@ -12,9 +12,9 @@
  * Facts beside those of collective.h:
  *   collective.<t>.cause      why it did not end well, one of the names in gpu_cause_names, or
  *                             "gpu-missing": some ranks find no GPU, others do
- *   collective.<t>.by_node    [{node, status, ranks, busbw, bytes, reason}]: transports within a node, of
- *                             ranks that a launcher started; the other facts are those of the node
- *                             where it went worst, or was slowest
+ *   collective.<t>.by_node    [{node, status, ranks, busbw, bytes, reason}]: transports within a
+ *                             node, of ranks that a launcher started; the other facts are those of
+ *                             the node where it went worst, or was slowest
  *   collective.<t>.devices    [{rank, ordinal, name, pci, host, driver}]
  *   collective.<t>.cases      int: combinations of type, count, offset and place verified before
  *                             the sweep

@@ -245,7 +245,7 @@ Test(job, speed_between_nodes)
 
 #define GPUS(name, status, busbw)                                                                  \
     "{'node': '" name "', 'status': '" status "', 'ranks': 2, 'busbw': " busbw ", 'bytes': "       \
-                                                                               "8388608}"
+    "8388608}"
 #define NODES(rows) "'collective.peer.by_node': [" rows "]"
 
 Test(job, gpus_within_nodes)
