@@ -1,5 +1,5 @@
 """A vendor library that crashes, hangs or exits is a finding; the report is written all the same."""
-import contextlib, os, pathlib, resource, struct, subprocess, time
+import contextlib, os, pathlib, resource, struct, subprocess, sys, time
 from support import BASE_ENV, BINARY, FAKES, Case, left_behind, main, own_shm, run
 
 # fake library -> what the report must say of it
@@ -107,11 +107,16 @@ class Scarcity(Case):
             self.assertEqual(row["verdict"], "fail")
             self.assertRegex(row["why"], "Cannot allocate memory|out of memory")
 
-    def test_shared_memory(self):
-        script = 'mount -t tmpfs -o size=64k none /dev/shm || exit 97; head -c 1M /dev/zero >/dev/shm/fill 2>/dev/null; exec "$@"'
+    def own_shm(self, options, then=":"):
+        """What to put before a command, so that it has a /dev/shm of its own."""
+        script = f'mount -t tmpfs -o {options} none /dev/shm || exit 97; {then}; exec "$@"'
         prefix = ["unshare", "--mount", "sh", "-c", script, "sh"]
         if os.geteuid() != 0 or subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
             self.skipTest("no mounts of our own")
+        return prefix
+
+    def test_shared_memory(self):
+        prefix = self.own_shm("size=64k", "head -c 1M /dev/zero >/dev/shm/fill 2>/dev/null")
         with self.fault("scarce resources", "full /dev/shm") as fault:
             _, row = self.scarce(fault, prefix=prefix)
             self.assertEqual(row["verdict"], "pass", row)  # nothing of ours has a name there
@@ -152,33 +157,20 @@ class Scarcity(Case):
         self.skipTest("no control group of our own")
 
     def test_files_that_killed_processes_left(self):
-        """Names that libfabric's shm provider will choose: of process numbers that come next."""
+        """Names that libfabric's shm provider will choose: of process numbers that come next. Seen by this run only."""
+        plant = ("import os, struct, sys\n"
+                 "for pid in range(os.getpid(), os.getpid() + 500):\n"
+                 "    with open(f'/dev/shm/{pid}:{os.geteuid()}:0', 'wb') as f:\n"
+                 "        f.write(bytes.fromhex(sys.argv[1]))\n"
+                 "        f.truncate(int(sys.argv[2]))\n"
+                 "os.execv(sys.argv[3], sys.argv[3:])\n")
+        prefix = [*self.own_shm("mode=1777"), sys.executable, "-c", plant]
         alive = struct.pack("<HHi", 4, 1, os.getpid())  # version, flags, owner
         for name, head, size in (("of a region", alive, 16 << 20), ("that are empty", b"", 0)):
             with self.fault("scarce resources", f"files {name} in /dev/shm") as fault:
-                left = self.plant(head, size)
-                try:
-                    _, row = self.scarce(fault, env={"FI_PROVIDER": "shm"})
-                finally:
-                    for path in left:
-                        path.unlink(missing_ok=True)
+                _, row = self.scarce(fault, prefix=[*prefix, head.hex(), size], env={"FI_PROVIDER": "shm"})
                 if row["verdict"] == "fail":
                     self.assertRegex(row["why"], r"/dev/shm/\d+:\d+:0.*(remove it|run again)")
-
-    def plant(self, head, size):
-        child = subprocess.Popen(["true"])
-        child.wait()
-        left = []
-        for pid in range(child.pid, child.pid + 500):
-            path = pathlib.Path(f"/dev/shm/{pid}:{os.geteuid()}:0")
-            try:
-                with open(path, "xb") as f:
-                    f.write(head)
-                    f.truncate(size)
-            except FileExistsError:
-                continue
-            left.append(path)
-        return left
 
     def test_launcher_that_is_gone(self):
         """PMIx's variables of a job whose server has ended."""
