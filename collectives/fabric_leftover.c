@@ -46,6 +46,8 @@ int fabric_ep_error(const struct fabric_lib *lib, const struct fi_info *info, co
 
 bool fabric_leftover(const char *dir, const struct shk_job *job, struct shk_crew_result *result)
 {
+    unsigned size = shk_job_size(job);
+    unsigned first = result->rank > 0 ? (unsigned)result->rank : 0; /* the one to blame */
     struct shk_error was = result->reason;
     char name[300];
     unsigned i = 0;
@@ -53,13 +55,15 @@ bool fabric_leftover(const char *dir, const struct shk_job *job, struct shk_crew
     if (result->outcome != SHK_CREW_CRASHED || strcmp(result->phase, "open") != 0) {
         return false;
     }
-    for (i = 0; i < shk_job_size(job); i++) {
-        if (result->ranks[i].pid > 0 &&
-            leftover_of(dir, result->ranks[i].pid, name, sizeof(name))) {
+    for (i = 0; i < size; i++) {
+        unsigned rank = (first + i) % size;
+        pid_t pid = result->ranks[rank].pid;
+
+        if (pid > 0 && leftover_of(dir, pid, name, sizeof(name))) {
             (void)shk_error_set(&result->reason, EBUSY,
                                 "%s of an earlier process that was killed is in the way of rank "
                                 "%u, which has its process number: remove it (%s)",
-                                name, i, was.text);
+                                name, rank, was.text);
             return true;
         }
     }

@@ -69,6 +69,13 @@ Test(leftover, death_in_phase_open_names_the_file_of_the_rank)
     cr_expect(fabric_leftover(dir, job, &result));
     cr_expect_not_null(strstr(result.reason.text, name), "%s", result.reason.text);
     cr_expect_not_null(strstr(result.reason.text, "killed by SIGBUS"), "%s", result.reason.text);
+    snprintf(name, sizeof(name), "%s/77:0:0", dir); /* of rank 0; rank 1 is to blame */
+    close(open(name, O_CREAT | O_WRONLY, 0600));
+    (void)shk_error_set(&result.reason, 5, "killed by SIGBUS");
+    cr_expect(fabric_leftover(dir, job, &result));
+    cr_expect_not_null(strstr(result.reason.text, "/7:0:0"), "%s", result.reason.text);
+    unlink(name);
+    snprintf(name, sizeof(name), "%s/7:0:0", dir);
     unlink(name);
     rmdir(dir);
     cr_expect_not(fabric_leftover(dir, job, &result), "no such folder");
