@@ -2,6 +2,7 @@
 #include "collectives/crew_private.h"
 #include "collectives/oom.h"
 #include "collectives/place.h"
+#include "core/facts.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -418,4 +419,26 @@ void shk_crew_result_clear(struct shk_crew_result *result)
     free(result->ranks);
     memset(result, 0, sizeof(*result));
     result->rank = -1;
+}
+
+json_t *shk_crew_ranks_json(const struct shk_job *job, const struct shk_crew_result *result)
+{
+    json_t *ranks = json_array();
+    char here[256] = "";
+    unsigned rank = 0;
+
+    (void)gethostname(here, sizeof(here) - 1);
+    for (rank = 0; rank < shk_job_size(job) && ranks != NULL; rank++) {
+        const struct shk_crew_rank *state = &result->ranks[rank];
+        const char *host = state->host[0] != '\0' ? state->host : here;
+        json_t *row = json_pack("{s:i, s:i, s:o, s:s, s:s}", "rank", (int)state->id, "pid",
+                                (int)state->pid, "host", shk_json_text(host, strlen(host)), "phase",
+                                state->phase, "status", shk_rank_status_name(state->status));
+
+        if (json_array_append_new(ranks, row) != 0) {
+            json_decref(ranks);
+            ranks = NULL;
+        }
+    }
+    return ranks;
 }

@@ -8,6 +8,7 @@
 
 #include "collectives/job.h"
 #include "core/error.h"
+#include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -69,5 +70,8 @@ struct shk_crew_result {
 int shk_crew_run(const struct shk_crew *crew, struct shk_job *job, struct shk_crew_result *result,
                  struct shk_error *err) SHK_MUST_CHECK;
 void shk_crew_result_clear(struct shk_crew_result *result);
+
+/* collective.<t>.ranks_state: [{rank, pid, host, phase, status}]. NULL: out of memory. */
+json_t *shk_crew_ranks_json(const struct shk_job *job, const struct shk_crew_result *result);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FACTS_SOURCE "libfabric all-reduce"
 
@@ -230,30 +229,6 @@ static void facts_evidence(struct facts_out *out, const struct shk_job *job,
     facts_json(out, "evidence", lines);
 }
 
-static void facts_ranks(struct facts_out *out, const struct shk_job *job,
-                        const struct shk_crew_result *result)
-{
-    json_t *ranks = json_array();
-    char host[256] = "";
-    unsigned rank = 0;
-
-    (void)gethostname(host, sizeof(host) - 1);
-    for (rank = 0; rank < shk_job_size(job) && ranks != NULL; rank++) {
-        const struct shk_crew_rank *state = &result->ranks[rank];
-        const char *where = state->host[0] != '\0' ? state->host : host;
-        json_t *row =
-            json_pack("{s:i, s:i, s:o, s:s, s:s}", "rank", (int)state->id, "pid", (int)state->pid,
-                      "host", shk_json_text(where, strlen(where)), "phase", state->phase, "status",
-                      shk_rank_status_name(state->status));
-
-        if (json_array_append_new(ranks, row) != 0) {
-            json_decref(ranks);
-            ranks = NULL;
-        }
-    }
-    facts_json(out, "ranks_state", ranks);
-}
-
 /* Where each rank ran: of ranks that got that far. */
 static void facts_placement(struct facts_out *out, const struct shk_job *job)
 {
@@ -373,7 +348,7 @@ int fabric_facts(const char *transport, struct shk_facts *facts, const struct sh
     facts_placement(&out, job);
     facts_evidence(&out, job, result, identity, hmem, rails);
     facts_json(&out, "rails", rails);
-    facts_ranks(&out, job, result);
+    facts_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
     json_decref(hmem);
     json_decref(identity);
     return facts_end(&out, err);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Writing many facts of one transport with one test at the end. */
 struct facts_out {
@@ -375,30 +374,6 @@ static void facts_evidence(struct facts_out *out, const struct shk_job *job,
     facts_json(out, "evidence", lines);
 }
 
-static void facts_ranks(struct facts_out *out, const struct shk_job *job,
-                        const struct shk_crew_result *result)
-{
-    json_t *ranks = json_array();
-    char host[256] = "";
-    unsigned rank = 0;
-
-    (void)gethostname(host, sizeof(host) - 1);
-    for (rank = 0; rank < shk_job_size(job) && ranks != NULL; rank++) {
-        const struct shk_crew_rank *state = &result->ranks[rank];
-        const char *where = state->host[0] != '\0' ? state->host : host;
-        json_t *row =
-            json_pack("{s:i, s:i, s:o, s:s, s:s}", "rank", (int)state->id, "pid", (int)state->pid,
-                      "host", shk_json_text(where, strlen(where)), "phase", state->phase, "status",
-                      shk_rank_status_name(state->status));
-
-        if (json_array_append_new(ranks, row) != 0) {
-            json_decref(ranks);
-            ranks = NULL;
-        }
-    }
-    facts_json(out, "ranks_state", ranks);
-}
-
 static int facts_end(const struct facts_out *out, struct shk_error *err)
 {
     return out->rc == 0 ? 0 : shk_error_sys(err, -out->rc, "facts of the %s", out->source);
@@ -418,7 +393,7 @@ int gpu_facts(const struct gpu_run *run, struct shk_facts *facts, const struct s
     facts_unaligned(&out, job);
     facts_proof(&out, job);
     facts_evidence(&out, job, result);
-    facts_ranks(&out, job, result);
+    facts_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
     return facts_end(&out, err);
 }
 
