@@ -103,10 +103,14 @@ static void bynode_judge(struct shk_row *row, const struct bynode *all, json_t *
                                 "of these nodes with another node's; leave them out with srun "
                                 "--exclude");
     } else {
-        shk_row_verdict(row, SHK_PASS, SHK_TESTED);
-        shk_row_text(&row->observed, "%zu nodes, %.2f to %.2f GB/s at best%s", all->right,
-                     all->least, all->most,
-                     all->compared ? "" : "; fewer than 3 or messages below 4 MiB: not compared");
+        shk_row_text(&row->observed, "%zu nodes, %.2f to %.2f GB/s at best", all->right, all->least,
+                     all->most);
+        if (all->compared) {
+            shk_row_verdict(row, SHK_PASS, SHK_TESTED);
+        } else {
+            shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
+            shk_row_text(&row->why, "not compared: fewer than 3 nodes, or messages below 4 MiB");
+        }
     }
     shk_strbuf_free(&sb);
 }
@@ -153,5 +157,6 @@ const struct shk_check shk_check_by_node = {
            "WARN: a node whose best busbw, of messages of 4 MiB or more, is below half of the "
            "median of three nodes or more, and a node where the transport does not apply although "
            "it does on others. No row when it "
-           "applies nowhere, or for a single node.",
+           "applies nowhere, or for a single node; n/a where fewer nodes or shorter messages "
+           "leave nothing to compare.",
 };

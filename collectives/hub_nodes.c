@@ -87,14 +87,14 @@ static int nodes_judge(struct nodes_part *part, const struct shk_transport *tran
 static int nodes_weight(const struct nodes_part *part)
 {
     static const char *const order[] = {"na", "ok", "wrong", "failed", "timeout", "crashed"};
+    int last = (int)(sizeof(order) / sizeof(order[0])) - 1;
     int i = 0;
 
-    for (i = 0; part->status != NULL && i < (int)(sizeof(order) / sizeof(order[0])); i++) {
-        if (strcmp(part->status, order[i]) == 0) {
-            return i;
-        }
+    /* One that says nothing is no better than a crash. */
+    while (i < last && (part->status == NULL || strcmp(part->status, order[i]) != 0)) {
+        i++;
     }
-    return 0;
+    return i;
 }
 
 /* The first of those that failed worst, or the slowest. */

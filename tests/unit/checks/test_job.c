@@ -82,21 +82,28 @@ static void check_nodes(const char *what, const struct shk_finding *row, const c
     cr_assert(!row->nodes || !row->nodes[i], "%s: also names %s", what, row->nodes[i]);
 }
 
+/* The row of a check on these facts: verdict, text and nodes. */
+static void check_case(const struct clock_case *c, const char *members, const char *id,
+                       const char *setting)
+{
+    struct shk_findings *list = support_run(support_config(), "single-node", members);
+    const struct shk_finding *row = support_find(list, id, setting);
+    cr_assert_not_null(row, "%s", c->what);
+    char *text = support_text(row);
+    cr_assert_eq(row->verdict, c->verdict, "%s: %s", c->what, text);
+    cr_assert(strstr(text, c->says) != NULL, "%s: %s", c->what, text);
+    check_nodes(c->what, row, c->nodes);
+    free(text);
+    shk_findings_destroy(list);
+}
+
 Test(job, clocks)
 {
     for (size_t i = 0; i < sizeof clock_cases / sizeof *clock_cases; i++) {
         const struct clock_case *c = &clock_cases[i];
         char members[1024];
         snprintf(members, sizeof members, "'job.clocks': [%s]", c->rows);
-        struct shk_findings *list = support_run(support_config(), "single-node", members);
-        const struct shk_finding *row = support_find(list, "job.clocks", "clocks");
-        cr_assert_not_null(row, "%s", c->what);
-        char *text = support_text(row);
-        cr_assert_eq(row->verdict, c->verdict, "%s: %s", c->what, text);
-        cr_assert(strstr(text, c->says) != NULL, "%s: %s", c->what, text);
-        check_nodes(c->what, row, c->nodes);
-        free(text);
-        shk_findings_destroy(list);
+        check_case(c, members, "job.clocks", "clocks");
     }
 }
 
@@ -228,19 +235,9 @@ Test(job, speed_between_nodes)
          {NULL}},
         {"nonsense", "'collective.fabric.pair_speed': 7", SHK_UNKNOWN, "no pair", {NULL}},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct clock_case *c = &cases[i];
-        struct shk_findings *list = support_run(support_config(), "single-node", c->rows);
-        const struct shk_finding *row =
-            support_find(list, "collective.pair_speed", "speed between nodes (fabric)");
-        cr_assert_not_null(row, "%s", c->what);
-        char *text = support_text(row);
-        cr_assert_eq(row->verdict, c->verdict, "%s: %s", c->what, text);
-        cr_assert(strstr(text, c->says) != NULL, "%s: %s", c->what, text);
-        check_nodes(c->what, row, c->nodes);
-        free(text);
-        shk_findings_destroy(list);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_case(&cases[i], cases[i].rows, "collective.pair_speed",
+                   "speed between nodes (fabric)");
 }
 
 #define GPUS(name, status, busbw)                                                                  \
@@ -252,9 +249,9 @@ Test(job, gpus_within_nodes)
 {
     static const struct clock_case cases[] = {
         {"alike",
-         NODES(GPUS("a", "ok", "350.5") ", " GPUS("b", "ok", "180")),
+         NODES(GPUS("a", "ok", "350.5") ", " GPUS("b", "ok", "180") ", " GPUS("c", "ok", "340")),
          SHK_PASS,
-         "2 nodes, 180.00 to 350.50 GB/s",
+         "3 nodes, 180.00 to 350.50 GB/s",
          {NULL}},
         {"one of three slow",
          NODES(GPUS("a", "ok", "350") ", " GPUS("b", "ok", "170") ", " GPUS("c", "ok", "345")),
@@ -265,7 +262,7 @@ Test(job, gpus_within_nodes)
          NODES(GPUS("a", "ok", "2") ", " GPUS("b", "ok",
                                               "2.5") ", {'node': 'c', 'status': 'ok', "
                                                      "'ranks': 2, 'busbw': 0.1, 'bytes': 65536}"),
-         SHK_PASS,
+         SHK_NA,
          "not compared",
          {NULL}},
         {"one without GPUs",
@@ -276,23 +273,13 @@ Test(job, gpus_within_nodes)
          {"b"}},
         {"one fails, which is another row's",
          NODES(GPUS("a", "ok", "350") ", " GPUS("b", "wrong", "1") ", " GPUS("c", "ok", "345")),
-         SHK_PASS,
+         SHK_NA,
          "2 nodes",
          {NULL}},
         {"nonsense", "'collective.peer.by_node': 7", SHK_UNKNOWN, "not a list", {NULL}},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct clock_case *c = &cases[i];
-        struct shk_findings *list = support_run(support_config(), "single-node", c->rows);
-        const struct shk_finding *row = support_find(list, "collective.by_node", "nodes (peer)");
-        cr_assert_not_null(row, "%s", c->what);
-        char *text = support_text(row);
-        cr_expect_eq(row->verdict, c->verdict, "%s: %s", c->what, text);
-        cr_expect(strstr(text, c->says) != NULL, "%s: %s", c->what, text);
-        check_nodes(c->what, row, c->nodes);
-        free(text);
-        shk_findings_destroy(list);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_case(&cases[i], cases[i].rows, "collective.by_node", "nodes (peer)");
 }
 
 /* Nothing to compare: no row. */
