@@ -49,8 +49,8 @@ static struct shk_row case_row(const struct env_case *c)
  * passes the stronger evidence. */
 static int rank(const struct shk_row *row)
 {
-    static const int ranks[] = {
-        [SHK_PASS] = 0, [SHK_UNKNOWN] = 10, [SHK_NA] = 20, [SHK_WARN] = 30, [SHK_FAIL] = 40};
+    static const int ranks[] = {[SHK_PASS] = 0, [SHK_NOTE] = 5,  [SHK_UNKNOWN] = 10,
+                                [SHK_NA] = 20,  [SHK_WARN] = 30, [SHK_FAIL] = 40};
     return ranks[row->verdict] + (SHK_EVIDENCE_COUNT - (int)row->evidence);
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const char *const verdict_names[SHK_VERDICT_COUNT] = {
-    [SHK_PASS] = "pass",       [SHK_WARN] = "warn", [SHK_FAIL] = "fail",
-    [SHK_UNKNOWN] = "unknown", [SHK_NA] = "na",
+    [SHK_PASS] = "pass", [SHK_NOTE] = "note",       [SHK_WARN] = "warn",
+    [SHK_FAIL] = "fail", [SHK_UNKNOWN] = "unknown", [SHK_NA] = "na",
 };
 
 static const char *const evidence_names[SHK_EVIDENCE_COUNT] = {
@@ -95,7 +95,8 @@ void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in
         list->cap = cap;
     }
     bool *lost = &list->lost;
-    bool unlooked = in->verdict == SHK_PASS && in->evidence == SHK_NOT_COVERED;
+    bool unlooked =
+        (in->verdict == SHK_PASS || in->verdict == SHK_NOTE) && in->evidence == SHK_NOT_COVERED;
     list->rows[list->count++] = (struct shk_finding){
         .id = finding_text(in->id, lost),
         .family = finding_text(in->family, lost),
@@ -171,8 +172,8 @@ struct sort_key {
 
 static int sort_cmp(const void *a, const void *b)
 {
-    static const int rank[SHK_VERDICT_COUNT] = {
-        [SHK_FAIL] = 0, [SHK_WARN] = 1, [SHK_UNKNOWN] = 2, [SHK_PASS] = 3, [SHK_NA] = 4};
+    static const int rank[SHK_VERDICT_COUNT] = {[SHK_FAIL] = 0, [SHK_WARN] = 1, [SHK_UNKNOWN] = 2,
+                                                [SHK_NOTE] = 3, [SHK_PASS] = 4, [SHK_NA] = 5};
     const struct sort_key *x = a, *y = b;
     if (x->family != y->family)
         return x->family < y->family ? -1 : 1;

@@ -7,7 +7,9 @@
 #include <jansson.h>
 #include <stddef.h>
 
-enum shk_verdict { SHK_PASS, SHK_WARN, SHK_FAIL, SHK_UNKNOWN, SHK_NA, SHK_VERDICT_COUNT };
+/* A note is worth knowing and costs this job nothing: it never colours a node and never counts for
+ * an exit code. */
+enum shk_verdict { SHK_PASS, SHK_NOTE, SHK_WARN, SHK_FAIL, SHK_UNKNOWN, SHK_NA, SHK_VERDICT_COUNT };
 
 /* How a verdict was reached, strongest first. "tested": we exercised it. "log": a library's own
  * log line proves it. "effect": inferred from the effective state (sysfs, another setting's
@@ -21,7 +23,7 @@ enum shk_evidence {
     SHK_EVIDENCE_COUNT
 };
 
-const char *shk_verdict_name(enum shk_verdict verdict); /* "pass" "warn" "fail" "unknown" "na" */
+const char *shk_verdict_name(enum shk_verdict verdict); /* "pass" "note" "warn" … "na" */
 const char *
 shk_evidence_name(enum shk_evidence evidence); /* "tested" "log" "effect" "declared" "none" */
 
@@ -59,8 +61,8 @@ struct shk_finding_in {
     int required;
 };
 
-/* Copies the row; out of memory is remembered and reported by shk_findings_status(). A PASS with
- * SHK_NOT_COVERED evidence is recorded as UNKNOWN: a verdict is never pass because nothing was
+/* Copies the row; out of memory is remembered and reported by shk_findings_status(). A PASS or NOTE
+ * with SHK_NOT_COVERED evidence is recorded as UNKNOWN: a verdict is never pass because nothing was
  * looked at. Control characters in the texts are replaced. */
 void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in);
 
@@ -85,7 +87,8 @@ int shk_findings_fold(struct shk_findings *list, struct shk_findings_fold **fold
                       const struct shk_findings *node_findings, const char *node) SHK_MUST_CHECK;
 void shk_findings_fold_free(struct shk_findings_fold *fold);
 
-/* Matrix order: family as first seen, then fail, warn, unknown, pass, na, then setting. Stable. */
+/* Matrix order: family as first seen, then fail, warn, unknown, note, pass, na, then setting.
+ * Stable. */
 void shk_findings_sort(struct shk_findings *list);
 
 struct shk_coverage {

@@ -64,7 +64,8 @@ static void heat_columns(struct heatmap *h)
 static void heat_mark(struct heatmap *h, size_t node, size_t column, enum shk_verdict verdict)
 {
     static const int badness[SHK_VERDICT_COUNT] = {
-        [SHK_NA] = 0, [SHK_PASS] = 1, [SHK_UNKNOWN] = 2, [SHK_WARN] = 3, [SHK_FAIL] = 4};
+        [SHK_NA] = 0,      [SHK_PASS] = 1, [SHK_NOTE] = 1,
+        [SHK_UNKNOWN] = 2, [SHK_WARN] = 3, [SHK_FAIL] = 4};
     unsigned char *cell = &h->cells[node * HEATMAP_SETTINGS + column];
     if (*cell == HEAT_EMPTY || badness[verdict] > badness[*cell])
         *cell = (unsigned char)verdict;

@@ -44,8 +44,8 @@ static void html_element(const struct html *h, const char *tag, const char *css,
 }
 
 static const char *const html_words[SHK_VERDICT_COUNT] = {
-    [SHK_PASS] = "PASS",       [SHK_WARN] = "WARN", [SHK_FAIL] = "FAIL",
-    [SHK_UNKNOWN] = "UNKNOWN", [SHK_NA] = "n/a",
+    [SHK_PASS] = "PASS", [SHK_NOTE] = "note",       [SHK_WARN] = "WARN",
+    [SHK_FAIL] = "FAIL", [SHK_UNKNOWN] = "UNKNOWN", [SHK_NA] = "n/a",
 };
 
 static void html_head(const struct html *h)
@@ -182,7 +182,8 @@ static void html_row(const struct html *h, struct shk_table *table, const struct
 
 static void html_filter(const struct html *h)
 {
-    static const enum shk_verdict order[] = {SHK_FAIL, SHK_WARN, SHK_UNKNOWN, SHK_PASS, SHK_NA};
+    static const enum shk_verdict order[] = {SHK_FAIL, SHK_WARN, SHK_UNKNOWN,
+                                             SHK_NOTE, SHK_PASS, SHK_NA};
     shk_strbuf_puts(h->out, "<div class=\"filter\" hidden><input id=\"filter\" type=\"search\" "
                             "placeholder=\"filter: words of setting, value, family, node\" "
                             "aria-label=\"filter rows\">");
@@ -198,7 +199,8 @@ static void html_filter(const struct html *h)
 
 static void html_matrix(const struct html *h)
 {
-    static const enum shk_verdict order[] = {SHK_FAIL, SHK_WARN, SHK_UNKNOWN, SHK_PASS, SHK_NA};
+    static const enum shk_verdict order[] = {SHK_FAIL, SHK_WARN, SHK_UNKNOWN,
+                                             SHK_NOTE, SHK_PASS, SHK_NA};
     struct shk_table *table =
         shk_table_create(html_columns, sizeof html_columns / sizeof *html_columns);
     size_t rows = h->report->findings ? shk_findings_count(h->report->findings) : 0;

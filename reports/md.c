@@ -66,8 +66,8 @@ struct md {
 };
 
 static const char *const md_words[SHK_VERDICT_COUNT] = {
-    [SHK_PASS] = "PASS",       [SHK_WARN] = "WARN", [SHK_FAIL] = "FAIL",
-    [SHK_UNKNOWN] = "UNKNOWN", [SHK_NA] = "n/a",
+    [SHK_PASS] = "PASS", [SHK_NOTE] = "note",       [SHK_WARN] = "WARN",
+    [SHK_FAIL] = "FAIL", [SHK_UNKNOWN] = "UNKNOWN", [SHK_NA] = "n/a",
 };
 
 /* Prose, cut to the level's length; lines are kept apart. */

@@ -23,6 +23,7 @@ static const struct {
     enum shk_sign sign;
 } style_verdicts[SHK_VERDICT_COUNT] = {
     [SHK_PASS] = {"pass", SHK_ROLE_PASS, SHK_SIGN_PASS},
+    [SHK_NOTE] = {"note", SHK_ROLE_DIM, SHK_SIGN_NA},
     [SHK_WARN] = {"WARN", SHK_ROLE_WARN, SHK_SIGN_WARN},
     [SHK_FAIL] = {"FAIL", SHK_ROLE_FAIL, SHK_SIGN_FAIL},
     [SHK_UNKNOWN] = {"unknown", SHK_ROLE_UNKNOWN, SHK_SIGN_UNKNOWN},
