@@ -15,6 +15,10 @@ struct shk_check_context {
     const struct shk_config *config;
     const struct shk_profile *profile; /* never NULL: at least "single-node" */
     enum shk_check_part part;          /* which checks to run */
+    /* Why the profile may be another one: a signal that would decide was not read. NULL: certain.
+     */
+    const char *profile_doubt;
+    json_t *misformed; /* gathers the keys of facts of another type than expected; may be NULL */
 };
 
 struct shk_check {

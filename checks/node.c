@@ -39,6 +39,26 @@ const char *shk_env_get(const struct shk_facts *facts, const char *name)
     return text;
 }
 
+enum shk_look shk_look_env(const struct shk_facts *facts, const char *name, const char **value_p)
+{
+    char *key = shk_strf("env.%s", name), *file_key = shk_strf("env.file.%s", name);
+    const char *value = shk_env_get(facts, name);
+    enum shk_look look = key ? shk_look(facts, key, NULL) : SHK_LOOK_FAILED;
+    enum shk_look in_file = file_key ? shk_look(facts, file_key, NULL) : SHK_LOOK_FAILED;
+    if (value) {
+        *value_p = value;
+        look = SHK_LOOK_PRESENT;
+    } else if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_FAILED || in_file == SHK_LOOK_FAILED ||
+               in_file == SHK_LOOK_PRESENT) {
+        look = SHK_LOOK_FAILED; /* of another type, or withheld */
+    } else if (look == SHK_LOOK_MISSING && shk_env_known(facts)) {
+        look = SHK_LOOK_ABSENT;
+    }
+    free(key);
+    free(file_key);
+    return look;
+}
+
 static int any_fact(const struct shk_fact *fact, void *arg)
 {
     (void)fact;
@@ -75,9 +95,12 @@ long long shk_device_count(const struct shk_facts *facts, const char *kind)
             count = 0;
     }
     free(key);
-    for (size_t i = 0; count < 0 && i < sizeof(device_lists) / sizeof(device_lists[0]); i++)
-        if (strcmp(device_lists[i].kind, kind) == 0)
-            count = list_count(facts, device_lists[i].list);
+    for (size_t i = 0; count < 0 && i < sizeof(device_lists) / sizeof(device_lists[0]); i++) {
+        long long listed =
+            strcmp(device_lists[i].kind, kind) == 0 ? list_count(facts, device_lists[i].list) : -1;
+        if (listed > 0) /* a driver that lists none says nothing of the bus */
+            count = listed;
+    }
     return count;
 }
 

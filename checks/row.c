@@ -14,6 +14,14 @@ struct shk_row shk_row_start(const struct shk_check *check, const char *setting)
                             .evidence = SHK_NOT_COVERED};
 }
 
+struct shk_row shk_row_begin(const struct shk_check_context *ctx, const struct shk_check *check,
+                             const char *setting)
+{
+    struct shk_row row = shk_row_start(check, setting);
+    row.ctx = ctx;
+    return row;
+}
+
 void shk_row_text(char **slot, const char *fmt, ...)
 {
     char *text = NULL;
@@ -32,8 +40,35 @@ void shk_row_verdict(struct shk_row *row, enum shk_verdict verdict, enum shk_evi
     row->evidence = evidence;
 }
 
+static bool claims_health(enum shk_verdict verdict)
+{
+    return verdict == SHK_PASS || verdict == SHK_NOTE || verdict == SHK_NA;
+}
+
+/* What was not read could have turned the row; n/a needs something that says so. */
+static void row_doubt(struct shk_row *row)
+{
+    bool unproved = row->verdict == SHK_NA && !row->read;
+    if (!row->ctx || (row->verdict != SHK_UNKNOWN && !claims_health(row->verdict)))
+        return;
+    if (row->verdict != SHK_UNKNOWN && !row->unread && !unproved)
+        return;
+    shk_row_verdict(row, SHK_UNKNOWN, SHK_NOT_COVERED);
+    row->diagnosis = NULL;
+    free(row->fix);
+    row->fix = NULL;
+    if (!row->unread)
+        return;
+    row->fact = row->unread_key;
+    if (row->unread > 1)
+        shk_row_text(&row->why, "%s (and %u more)", row->unread_why, row->unread - 1);
+    else
+        shk_row_text(&row->why, "%s", row->unread_why);
+}
+
 void shk_row_end(struct shk_findings *findings, struct shk_row *row)
 {
+    row_doubt(row);
     const struct shk_finding_in in = {.id = row->id,
                                       .family = row->family,
                                       .setting = row->setting,
@@ -52,19 +87,8 @@ void shk_row_end(struct shk_findings *findings, struct shk_row *row)
     free(row->expected);
     free(row->why);
     free(row->fix);
+    free(row->unread_why);
     *row = (struct shk_row){0};
-}
-
-enum shk_look shk_look(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p)
-{
-    struct shk_fact fact;
-    if (!shk_facts_get(facts, key, &fact))
-        return SHK_LOOK_MISSING;
-    if (fact_p)
-        *fact_p = fact;
-    return fact.state == SHK_FACT_PRESENT  ? SHK_LOOK_PRESENT
-           : fact.state == SHK_FACT_ABSENT ? SHK_LOOK_ABSENT
-                                           : SHK_LOOK_FAILED;
 }
 
 void shk_row_unread(struct shk_findings *findings, struct shk_row *row,

@@ -3,20 +3,30 @@
 #define SHK_CHECKS_ROW_H
 
 #include "checks/check.h"
+#include "checks/look.h"
 #include "core/strbuf.h"
 
 /* A row under construction. The four texts are owned (set them with shk_row_text()); everything
  * else is borrowed until shk_row_end(). */
 struct shk_row {
+    const struct shk_check_context *ctx; /* NULL: from shk_row_start(), nothing is remembered */
     const char *id, *family, *setting;
     enum shk_verdict verdict;
     enum shk_evidence evidence;
     char *observed, *expected, *why, *fix;
     const char *diagnosis, *source, *fact;
     int required;
+    unsigned read, unread; /* what was asked for, see checks/read.h */
+    char *unread_why;      /* of the first that was not read; owned */
+    const char *unread_key;
 };
 
-/* A row of `check` about `setting`: UNKNOWN and not covered until somebody says otherwise. */
+/* A row of `check` about `setting`: UNKNOWN and not covered until somebody says otherwise. What is
+ * read for it is remembered (checks/read.h). */
+struct shk_row shk_row_begin(const struct shk_check_context *ctx, const struct shk_check *check,
+                             const char *setting);
+
+/* The old way, without memory: to be replaced by shk_row_begin(). */
 struct shk_row shk_row_start(const struct shk_check *check, const char *setting);
 
 /* Sets one of the four texts (frees the one before). */
@@ -25,28 +35,20 @@ void shk_row_text(char **slot, const char *fmt, ...) SHK_PRINTF(2, 3);
 /* Sets verdict and evidence together. */
 void shk_row_verdict(struct shk_row *row, enum shk_verdict verdict, enum shk_evidence evidence);
 
-/* Adds the row to findings and frees its texts. */
+/* Adds the row to findings and frees its texts. A row for which something was not read
+ * (checks/read.h) is at best UNKNOWN. */
 void shk_row_end(struct shk_findings *findings, struct shk_row *row);
 
 /* Names the nodes of the row that was added last: the strings of `list`, or that member of its
  * objects, each once. None: the row is about every node. */
 void shk_row_nodes(struct shk_findings *findings, const json_t *list, const char *member);
 
-enum shk_look {
-    SHK_LOOK_PRESENT,
-    SHK_LOOK_ABSENT, /* looked, there is none */
-    SHK_LOOK_FAILED, /* looked, could not read */
-    SHK_LOOK_MISSING /* nothing looked */
-};
-
-/* How `key` looks; *fact_p (may be NULL) is filled unless missing. */
-enum shk_look shk_look(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p);
-
 /* Makes the row UNKNOWN, with the reason why `key` is not known, and ends it. */
 void shk_row_unread(struct shk_findings *findings, struct shk_row *row,
                     const struct shk_facts *facts, const char *key);
 
-/* Makes the row n/a with that reason, and ends it. */
+/* Makes the row n/a with that reason, and ends it. n/a is a claim: when something that it could
+ * rest on was not read, or nothing was read for it at all, the row is UNKNOWN. */
 void shk_row_na(struct shk_findings *findings, struct shk_row *row, const char *fmt, ...)
     SHK_PRINTF(3, 4);
 
@@ -73,6 +75,10 @@ char *shk_bytes_text(long long bytes);
 /* Environment value that the job sees: the environment, else nccl.conf and friends. NULL when
  * neither sets it. */
 const char *shk_env_get(const struct shk_facts *facts, const char *name);
+
+/* The same, and why there is none: ABSENT when the environment was read and does not set it, FAILED
+ * when it was withheld or could not be read, MISSING when nothing looked at the environment. */
+enum shk_look shk_look_env(const struct shk_facts *facts, const char *name, const char **value_p);
 
 /* Does a configuration file win over the environment for this variable? NVSHMEM's does from 3.6 on
  * (assumed when the version is not known). */
