@@ -79,14 +79,33 @@ const struct shk_check *const *shk_checks(size_t *count_p)
     return checks;
 }
 
+/* Said once, however many rows are unknown because of it. */
+static void misformed_row(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_probe_health, "form of the facts");
+    struct shk_strbuf keys = SHK_STRBUF_INIT;
+    shk_strbuf_array(&keys, ctx->misformed, 8);
+    shk_row_text(&row.observed, "%zu of another type than expected: %s",
+                 json_array_size(ctx->misformed), shk_strbuf_text(&keys));
+    shk_row_text(&row.why, "these facts were not written by this program, or not by this version; "
+                           "they count as not read");
+    shk_strbuf_free(&keys);
+    shk_row_end(findings, &row);
+}
+
 int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *findings,
                    struct shk_error *err)
 {
     if (!ctx->profile)
         return shk_error_set(err, EINVAL, "no profile to judge by");
+    struct shk_check_context mine = *ctx;
+    mine.misformed = json_array();
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
         if (ctx->part == SHK_CHECK_ALL || checks[i]->of_job == (ctx->part == SHK_CHECK_JOB))
-            checks[i]->eval(ctx, findings);
+            checks[i]->eval(&mine, findings);
+    if (json_array_size(mine.misformed))
+        misformed_row(&mine, findings);
+    json_decref(mine.misformed);
     if (shk_findings_status(findings) < 0)
         return shk_error_set(err, ENOMEM, "out of memory while judging");
     return 0;
