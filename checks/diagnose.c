@@ -177,7 +177,8 @@ static bool explains(const struct cause *cause, const char *key)
 static bool strong(const struct cause *cause)
 {
     bool harmless = is_symptom(cause) || (cause->entry && cause->entry->benign);
-    bool failed = cause->count && cause->verdict == SHK_FAIL;
+    bool named = cause->first && cause->first->diagnosis;
+    bool failed = cause->count && cause->verdict == SHK_FAIL && named;
     return cause->seen && !harmless && (failed || cause->weight >= strong_weight);
 }
 
@@ -347,16 +348,8 @@ static int rank(struct cause *causes, size_t count, struct shk_diagnoses *out)
     return 0;
 }
 
-static bool any_failed(const struct cause *causes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (causes[i].verdict == SHK_FAIL)
-            return true;
-    return false;
-}
-
-/* Failed checks that no diagnosis is known for stand for themselves: no report fails without a
- * cause. */
+/* Failed checks that no diagnosis is known for stand for themselves: every FAIL is among the
+ * causes. */
 static void merge_undiagnosed(struct cause *causes, size_t *count, const struct shk_config *config,
                               const struct shk_findings *findings)
 {
@@ -381,8 +374,7 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
         if (counts(f))
             merge(cause_of(causes, &count, config, f->diagnosis), f);
     }
-    if (!any_failed(causes, count))
-        merge_undiagnosed(causes, &count, config, findings);
+    merge_undiagnosed(causes, &count, config, findings);
     int rc = rank(causes, count, out);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < MAX_LINES; j++)
