@@ -14,8 +14,8 @@ struct mutate {
     const struct shk_config *config;
     const struct shk_profile *profile;
     const struct shk_check *check;
-    json_t *facts; /* ours: one place at a time is changed, judged and put back */
-    json_t *base;  /* row -> verdict and observation of the facts as they are */
+    struct shk_facts *facts; /* one place at a time is changed, judged and put back */
+    json_t *base;            /* row -> verdict and observation of the facts as they are */
     void (*breach)(const struct shk_mutation_breach *breach, void *arg);
     void *arg;
     struct shk_mutation_count count;
@@ -25,10 +25,9 @@ struct mutate {
 
 /* One place in the facts. */
 struct place {
-    json_t *holder; /* object that has the member `name` */
+    json_t *holder; /* object that has the member `name`; NULL: `name` is a whole fact */
     const char *name;
     char *path;
-    bool fact; /* `holder` is the document, the member a whole fact */
 };
 
 static int run_checks(struct mutate *m, const struct shk_facts *facts, struct shk_findings *rows)
@@ -48,15 +47,9 @@ static int run_checks(struct mutate *m, const struct shk_facts *facts, struct sh
 /* {"check\nsetting": [verdict, observed]} of the facts as they are now; NULL: m->rc says why. */
 static json_t *judge(struct mutate *m)
 {
-    struct shk_facts *store = NULL;
     struct shk_findings *findings = shk_findings_create();
     json_t *rows = json_object();
-    json_t *doc = json_pack("{s:s, s:O}", "schema", SHK_FACTS_SCHEMA, "facts", m->facts);
-    int rc = findings && rows && doc ? shk_facts_from_json(&store, doc, m->err) : -ENOMEM;
-    if (!rc) {
-        shk_facts_freeze(store);
-        rc = run_checks(m, store, findings);
-    }
+    int rc = findings && rows ? run_checks(m, m->facts, findings) : -ENOMEM;
     for (size_t i = 0; !rc && i < shk_findings_count(findings); i++) {
         const struct shk_finding *f = shk_findings_at(findings, i);
         char *key = shk_strf("%s\n%s", f->id, f->setting);
@@ -65,8 +58,6 @@ static json_t *judge(struct mutate *m)
         free(key);
     }
     shk_findings_destroy(findings);
-    shk_facts_destroy(store);
-    json_decref(doc);
     m->count.mutations++;
     m->rc = rc;
     if (!rc)
@@ -133,22 +124,30 @@ static void compare(struct mutate *m, const struct place *place, const char *how
     }
 }
 
-/* Judges with `value` (stolen; NULL: nothing) in the place, and puts back what was there. */
-static json_t *judge_with(struct mutate *m, const struct place *place, json_t *value)
+/* Puts `value` (stolen; NULL: nothing) in the place and returns what was there. */
+static json_t *put(struct mutate *m, const struct place *place, json_t *value)
 {
+    if (!place->holder)
+        return shk_facts_swap(m->facts, place->name, value);
     json_t *was = json_incref(json_object_get(place->holder, place->name));
     if (value)
         json_object_set_new(place->holder, place->name, value);
     else
         json_object_del(place->holder, place->name);
+    return was;
+}
+
+static json_t *judge_with(struct mutate *m, const struct place *place, json_t *value)
+{
+    json_t *was = put(m, place, value);
     json_t *rows = judge(m);
-    json_object_set_new(place->holder, place->name, was);
+    json_decref(put(m, place, was));
     return rows;
 }
 
 static json_t *as_fact(const struct place *place, json_t *value)
 {
-    return place->fact ? json_pack("{s:s, s:o}", "state", "present", "value", value) : value;
+    return place->holder ? value : json_pack("{s:s, s:o}", "state", "present", "value", value);
 }
 
 /* Values of the same type as `was` that mean something else; 0 when there are no more. */
@@ -293,12 +292,32 @@ static void walk(struct mutate *m, json_t *value, const char *path, size_t depth
     json_decref(seen);
 }
 
-/* The value of a fact in either form; NULL when it has none. */
-static json_t *fact_value(json_t *fact)
+static int add_key(const struct shk_fact *fact, void *arg)
 {
-    json_t *state = json_object_get(fact, "state");
-    json_t *value = json_is_string(state) ? json_object_get(fact, "value") : fact;
-    return json_is_null(value) ? NULL : value;
+    return json_array_append_new(arg, json_string(fact->key));
+}
+
+static void mutate_all(struct mutate *m)
+{
+    json_t *keys = json_array(), *item;
+    size_t i;
+    m->rc = keys ? shk_facts_each(m->facts, "", add_key, keys) : -ENOMEM;
+    json_array_foreach(keys, i, item)
+    {
+        struct shk_fact fact;
+        struct place place = {.name = json_string_value(item), .path = NULL};
+        if (m->rc || !shk_facts_get(m->facts, place.name, &fact))
+            break;
+        json_t *value = json_incref(fact.value);
+        place.path = strdup(place.name);
+        if (place.path) {
+            mutate_fact(m, &place, value);
+            walk(m, value, place.path, 0);
+        }
+        free(place.path);
+        json_decref(value);
+    }
+    json_decref(keys);
 }
 
 int shk_mutate(const struct shk_config *config, const struct shk_profile *profile,
@@ -309,31 +328,18 @@ int shk_mutate(const struct shk_config *config, const struct shk_profile *profil
     struct mutate m = {.config = config,
                        .profile = profile,
                        .check = check,
-                       .facts = json_deep_copy(facts),
                        .breach = breach,
                        .arg = arg,
                        .err = err};
-    json_t *keys = json_array(), *item;
-    const char *key;
-    size_t i;
-    m.base = m.facts ? judge(&m) : NULL;
-    json_object_foreach(m.facts, key, item) json_array_append_new(keys, json_string(key));
-    json_array_foreach(keys, i, item)
-    {
-        if (m.rc || !m.base)
-            break;
-        key = json_string_value(item);
-        json_t *value = fact_value(json_object_get(m.facts, key));
-        struct place place = {.holder = m.facts, .name = key, .path = strdup(key), .fact = true};
-        if (place.path) {
-            mutate_fact(&m, &place, value);
-            walk(&m, value, place.path, 0);
-        }
-        free(place.path);
-    }
+    json_t *doc =
+        json_pack("{s:s, s:o}", "schema", SHK_FACTS_SCHEMA, "facts", json_deep_copy(facts));
+    m.rc = doc ? shk_facts_from_json(&m.facts, doc, err) : -ENOMEM;
+    m.base = m.rc ? NULL : judge(&m);
+    if (m.base)
+        mutate_all(&m);
     *count_p = m.count;
-    json_decref(keys);
     json_decref(m.base);
-    json_decref(m.facts);
+    json_decref(doc);
+    shk_facts_destroy(m.facts);
     return m.rc;
 }

@@ -44,6 +44,18 @@ bool shk_facts_key_valid(const char *key)
     return len >= 1 && len <= 255 && strspn(key, allowed) == len;
 }
 
+json_t *shk_facts_swap(struct shk_facts *facts, const char *key, json_t *entry)
+{
+    json_t *was = facts->frozen ? NULL : json_incref(json_object_get(facts->table, key));
+    if (facts->frozen)
+        json_decref(entry);
+    else if (entry)
+        (void)json_object_set_new(facts->table, key, entry);
+    else
+        (void)json_object_del(facts->table, key);
+    return was;
+}
+
 int shk_facts_store(struct shk_facts *facts, const char *key, json_t *entry)
 {
     if (!entry)

@@ -49,6 +49,11 @@ int shk_facts_int(struct shk_facts *facts, const char *key, long long value, con
                   const char *source);
 int shk_facts_bool(struct shk_facts *facts, const char *key, bool value, const char *source);
 
+/* Puts an entry in the JSON form ({state, value, …}, complete; stolen) in place of that of `key`;
+ * NULL takes the fact away. Returns the former entry (json_decref() it), NULL when there was none
+ * or the store is frozen. */
+json_t *shk_facts_swap(struct shk_facts *facts, const char *key, json_t *entry);
+
 void shk_facts_freeze(struct shk_facts *facts);
 
 /* False when nobody wrote the key (nothing looked). */
