@@ -297,7 +297,8 @@ static int add_key(const struct shk_fact *fact, void *arg)
     return json_array_append_new(arg, json_string(fact->key));
 }
 
-static void mutate_all(struct mutate *m)
+/* Facts that no check asks for cannot change what checks say. */
+static void mutate_all(struct mutate *m, const json_t *asked)
 {
     json_t *keys = json_array(), *item;
     size_t i;
@@ -306,6 +307,8 @@ static void mutate_all(struct mutate *m)
     {
         struct shk_fact fact;
         struct place place = {.name = json_string_value(item), .path = NULL};
+        if (!json_object_get(asked, place.name))
+            continue;
         if (m->rc || !shk_facts_get(m->facts, place.name, &fact))
             break;
         json_t *value = json_incref(fact.value);
@@ -334,9 +337,15 @@ int shk_mutate(const struct shk_config *config, const struct shk_profile *profil
     json_t *doc =
         json_pack("{s:s, s:o}", "schema", SHK_FACTS_SCHEMA, "facts", json_deep_copy(facts));
     m.rc = doc ? shk_facts_from_json(&m.facts, doc, err) : -ENOMEM;
-    m.base = m.rc ? NULL : judge(&m);
+    json_t *asked = json_object();
+    if (!m.rc) {
+        shk_facts_watch(m.facts, asked);
+        m.base = judge(&m);
+        shk_facts_watch(m.facts, NULL);
+    }
     if (m.base)
-        mutate_all(&m);
+        mutate_all(&m, asked);
+    json_decref(asked);
     *count_p = m.count;
     json_decref(m.base);
     json_decref(doc);

@@ -157,8 +157,20 @@ static void facts_view(const char *key, json_t *entry, struct shk_fact *fact)
     };
 }
 
+void shk_facts_watch(struct shk_facts *facts, json_t *seen)
+{
+    facts->seen = seen;
+}
+
+static void facts_seen(const struct shk_facts *facts, const char *key)
+{
+    if (facts->seen)
+        (void)json_object_set_new(facts->seen, key, json_true());
+}
+
 bool shk_facts_get(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p)
 {
+    facts_seen(facts, key);
     json_t *entry = json_object_get(facts->table, key);
     if (!entry)
         return false;
@@ -224,6 +236,7 @@ int shk_facts_each(const struct shk_facts *facts, const char *prefix,
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++) {
         struct shk_fact fact;
+        facts_seen(facts, keys[i]);
         facts_view(keys[i], json_object_get(facts->table, keys[i]), &fact);
         rc = fn(&fact, arg);
     }

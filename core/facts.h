@@ -59,6 +59,10 @@ void shk_facts_freeze(struct shk_facts *facts);
 /* False when nobody wrote the key (nothing looked). */
 bool shk_facts_get(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p);
 
+/* From now on the keys that anybody asks for become members of the object `seen` (borrowed; NULL
+ * ends it): what a verdict can rest on. */
+void shk_facts_watch(struct shk_facts *facts, json_t *seen);
+
 /* Value of a present fact of the right type, else NULL / the fallback. */
 const char *shk_facts_get_text(const struct shk_facts *facts, const char *key);
 long long shk_facts_get_int(const struct shk_facts *facts, const char *key, long long fallback);

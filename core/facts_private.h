@@ -7,6 +7,7 @@
 struct shk_facts {
     json_t *table; /* key -> {state, value, unit, source, reason}: the JSON form itself */
     bool frozen;
+    json_t *seen; /* keys that were asked for; NULL: nobody wants to know. Borrowed */
 };
 
 bool shk_facts_key_valid(const char *key);
