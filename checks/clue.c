@@ -38,13 +38,23 @@ void shk_clues_free(struct shk_clues *clues)
 
 bool shk_log_given(const struct shk_facts *facts)
 {
-    return shk_facts_get_array(facts, "log.files") != NULL;
+    json_t *files;
+    return shk_look_array(facts, "log.files", &files) == SHK_LOOK_PRESENT;
+}
+
+const char *shk_log_capture(const json_t *tuple, const char *group)
+{
+    const char *text = NULL;
+    (void)shk_look_member_text(tuple, group, &text);
+    return text;
 }
 
 json_t *shk_log_seen(const struct shk_facts *facts, const char *id)
 {
     char *key = shk_strf("log.sig.%s", id);
-    json_t *entry = key ? shk_facts_get_object(facts, key) : NULL;
+    json_t *entry = NULL;
+    if (key)
+        (void)shk_look_object(facts, key, &entry);
     free(key);
     return entry;
 }
@@ -58,7 +68,7 @@ const char *shk_log_env(const struct shk_facts *facts, const char *name)
         return value;
     json_array_foreach(json_object_get(shk_log_seen(facts, "nccl-env-read"), "captures"), i, tuple)
     {
-        const char *read = shk_member_text(tuple, "name"), *here = shk_member_text(tuple, "value");
+        const char *read = shk_log_capture(tuple, "name"), *here = shk_log_capture(tuple, "value");
         if (!read || !here || strcmp(read, name) != 0)
             continue;
         if (value && strcmp(value, here) != 0)
@@ -79,7 +89,8 @@ static void say_names(struct shk_strbuf *sb, const json_t *entry, const char *na
                       const char *count, const char *what)
 {
     json_t *array = json_object_get(entry, names);
-    long long all = shk_member_int(entry, count, 0);
+    long long all = 0;
+    (void)shk_look_member_int(entry, count, &all);
     if (!json_array_size(array))
         return;
     shk_strbuf_puts(sb, sb->len ? "; " : "");
@@ -94,11 +105,13 @@ char *shk_log_place(const struct shk_facts *facts, const char *id)
     if (!entry)
         return NULL;
     struct shk_strbuf sb = SHK_STRBUF_INIT, who = SHK_STRBUF_INIT;
-    const char *file = base_name(shk_member_text(entry, "file"));
-    const char *text = shk_member_text(entry, "text");
-    long long lines = shk_member_int(entry, "lines", 1);
+    const char *file = base_name(shk_log_capture(entry, "file"));
+    const char *text = shk_log_capture(entry, "text");
+    long long lines = 1, line = 0;
+    (void)shk_look_member_int(entry, "lines", &lines);
+    (void)shk_look_member_int(entry, "line", &line);
     say_names(&who, entry, "origins", "origin_count", "processes");
-    shk_strbuf_printf(&sb, "%s:%lld", file ? file : "log", shk_member_int(entry, "line", 0));
+    shk_strbuf_printf(&sb, "%s:%lld", file ? file : "log", line);
     if (who.len)
         shk_strbuf_printf(&sb, " [%s]", shk_strbuf_text(&who));
     if (lines > 1)

@@ -1,5 +1,6 @@
 /* Do the nodes of the job agree on the time? */
 #include "checks/coded.h"
+#include "checks/read.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,15 +55,16 @@ static bool clock_read(struct clock_set *set, const json_t *rows)
     set->nodes = calloc(json_array_size(rows) + 1, sizeof *set->nodes);
     json_array_foreach(set->nodes ? rows : NULL, i, row)
     {
-        const char *name = shk_member_text(row, "node");
-        json_t *offset = json_object_get(row, "offset_us"),
-               *error = json_object_get(row, "error_us");
-        if (name && json_is_number(offset) && json_is_number(error)) {
-            set->nodes[set->count++] = (struct clock_node){name, json_number_value(offset) / 1e6,
-                                                           json_number_value(error) / 1e6};
+        const char *name = "a node";
+        double offset, error;
+        enum shk_look named = shk_look_member_text(row, "node", &name);
+        if (named == SHK_LOOK_PRESENT &&
+            shk_look_member_number(row, "offset_us", &offset) == SHK_LOOK_PRESENT &&
+            shk_look_member_number(row, "error_us", &error) == SHK_LOOK_PRESENT) {
+            set->nodes[set->count++] = (struct clock_node){name, offset / 1e6, error / 1e6};
         } else {
             set->unread++;
-            set->unread_name = name ? name : "a node";
+            set->unread_name = name;
         }
     }
     if (set->nodes)
@@ -95,10 +97,10 @@ static void clock_say(struct shk_strbuf *sb, double seconds, bool sign)
 }
 
 /* Nodes that are off by more than `above` for sure, and at most `below`. */
-static void clock_row(const struct clock_set *set, double above, double below,
-                      struct shk_findings *findings)
+static void clock_row(const struct shk_check_context *ctx, const struct clock_set *set,
+                      double above, double below, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_start(&shk_check_job_clocks, "clocks");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_job_clocks, "clocks");
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     json_t *names = json_array();
     size_t said = 0;
@@ -140,9 +142,10 @@ static void clock_row(const struct clock_set *set, double above, double below,
     json_decref(names);
 }
 
-static void clock_good(const struct clock_set *set, struct shk_findings *findings)
+static void clock_good(const struct shk_check_context *ctx, const struct clock_set *set,
+                       struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_start(&shk_check_job_clocks, "clocks");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_job_clocks, "clocks");
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     double least, most, worst = 0;
     const char *where = "";
@@ -160,8 +163,8 @@ static void clock_good(const struct clock_set *set, struct shk_findings *finding
     if (worst > CLOCK_WARN_S)
         shk_row_text(&row.why, "the round trip to %s is too long to tell 0.128 s", where);
     else if (set->unread)
-        shk_row_text(&row.why, "%s%s did not tell its time", set->unread_name,
-                     set->unread > 1 ? " among others" : "");
+        shk_row_lacks(&row, "job.clocks", "%s%s did not tell its time", set->unread_name,
+                      set->unread > 1 ? " among others" : "");
     else
         shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
     shk_row_end(findings, &row);
@@ -170,16 +173,22 @@ static void clock_good(const struct clock_set *set, struct shk_findings *finding
 static void eval_clocks(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct clock_set set = {0};
-    json_t *rows = shk_facts_get_array(ctx->facts, "job.clocks");
+    struct shk_row none = shk_row_begin(ctx, &shk_check_job_clocks, "clocks");
+    json_t *rows = NULL;
+    enum shk_look look = shk_look_array(ctx->facts, "job.clocks", &rows);
+    if (look == SHK_LOOK_FAILED) {
+        shk_row_unread(findings, &none, ctx->facts, "job.clocks");
+        return;
+    }
     if (json_array_size(rows) < 2)
         return; /* not a job of several nodes */
     size_t before = shk_findings_count(findings);
     if (clock_read(&set, rows) && set.count > 1) {
-        clock_row(&set, CLOCK_FAIL_S, INFINITY, findings);
-        clock_row(&set, CLOCK_WARN_S, CLOCK_FAIL_S, findings);
+        clock_row(ctx, &set, CLOCK_FAIL_S, INFINITY, findings);
+        clock_row(ctx, &set, CLOCK_WARN_S, CLOCK_FAIL_S, findings);
     }
     if (shk_findings_count(findings) == before)
-        clock_good(&set, findings);
+        clock_good(ctx, &set, findings);
     free(set.nodes);
 }
 

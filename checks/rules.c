@@ -56,13 +56,16 @@ static bool log_holds(const struct shk_facts *facts, const struct shk_rule_term 
 {
     json_t *entry = shk_log_seen(facts, term->log), *tuple;
     size_t i;
-    if (!entry || shk_member_int(entry, "lines", 1) < term->lines)
+    long long lines = 1;
+    if (entry)
+        (void)shk_look_member_int(entry, "lines", &lines);
+    if (!entry || lines < term->lines)
         return false;
     if (!term->capture)
         return true;
     json_array_foreach(json_object_get(entry, "captures"), i, tuple)
     {
-        const char *value = shk_member_text(tuple, term->capture);
+        const char *value = shk_log_capture(tuple, term->capture);
         if (value && value_fits(term, value))
             return true;
     }
