@@ -42,7 +42,7 @@ bool shk_log_given(const struct shk_facts *facts)
     return shk_look_array(facts, "log.files", &files) == SHK_LOOK_PRESENT;
 }
 
-const char *shk_log_capture(const json_t *tuple, const char *group)
+const char *shk_clue_capture(const json_t *tuple, const char *group)
 {
     const char *text = NULL;
     (void)shk_look_member_text(tuple, group, &text);
@@ -68,7 +68,8 @@ const char *shk_log_env(const struct shk_facts *facts, const char *name)
         return value;
     json_array_foreach(json_object_get(shk_log_seen(facts, "nccl-env-read"), "captures"), i, tuple)
     {
-        const char *read = shk_log_capture(tuple, "name"), *here = shk_log_capture(tuple, "value");
+        const char *read = shk_clue_capture(tuple, "name"),
+                   *here = shk_clue_capture(tuple, "value");
         if (!read || !here || strcmp(read, name) != 0)
             continue;
         if (value && strcmp(value, here) != 0)
@@ -105,8 +106,8 @@ char *shk_log_place(const struct shk_facts *facts, const char *id)
     if (!entry)
         return NULL;
     struct shk_strbuf sb = SHK_STRBUF_INIT, who = SHK_STRBUF_INIT;
-    const char *file = base_name(shk_log_capture(entry, "file"));
-    const char *text = shk_log_capture(entry, "text");
+    const char *file = base_name(shk_clue_capture(entry, "file"));
+    const char *text = shk_clue_capture(entry, "text");
     long long lines = 1, line = 0;
     (void)shk_look_member_int(entry, "lines", &lines);
     (void)shk_look_member_int(entry, "line", &line);

@@ -48,7 +48,7 @@ const char *shk_log_env(const struct shk_facts *facts, const char *name);
 
 /* What a named group of a signature captured in one line (`tuple`, an entry of "captures"); NULL
  * when the group took no part. Borrowed. */
-const char *shk_log_capture(const json_t *tuple, const char *group);
+const char *shk_clue_capture(const json_t *tuple, const char *group);
 
 /* Are there logs at all? */
 bool shk_log_given(const struct shk_facts *facts);

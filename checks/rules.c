@@ -65,7 +65,7 @@ static bool log_holds(const struct shk_facts *facts, const struct shk_rule_term 
         return true;
     json_array_foreach(json_object_get(entry, "captures"), i, tuple)
     {
-        const char *value = shk_log_capture(tuple, term->capture);
+        const char *value = shk_clue_capture(tuple, term->capture);
         if (value && value_fits(term, value))
             return true;
     }
