@@ -10,37 +10,44 @@
 /* Limits of NCCL's own table: 16 nets, of which IB and Socket are two; names below 255 bytes. */
 enum { NCCL_MAX_EXTERNAL = 14, NCCL_MAX_NAME = 255 };
 
+/* What a release tries for one name that it was given. "File" is a path, or looks like lib*.so. */
+enum name_rule {
+    NAME_SUFFIX,         /* libnccl-net-NAME.so, whatever NAME is: a path does not work */
+    NAME_BOTH,           /* NAME, then libnccl-net-NAME.so */
+    NAME_EITHER,         /* NAME when it looks like lib*.so, else libnccl-net-NAME.so */
+    NAME_BOTH_BUT_FILES, /* NAME; then libnccl-net-NAME.so, unless NAME is a file */
+};
+
 /* How a release treats the value. Newest first; the first row whose `since` is not above the
- * installed version holds. From src/net.cc, src/plugin/plugin_open.cc and src/plugin/net.cc of the
- * releases. */
+ * installed version holds. From the tags of the releases: src/init.cc, src/net.cc,
+ * src/plugin/plugin_open.cc and src/plugin/net.cc. */
 struct rule {
     const char *since;
-    bool as_given;   /* the value itself is tried as a file name */
-    bool never_both; /* … and then, if it is a path or looks like lib*.so, nothing else */
-    bool list;       /* commas separate several */
-    bool none;       /* "none" means no external plugin */
-    bool program;    /* STATIC_PLUGIN */
+    enum name_rule name;
+    bool unread;  /* the release does not know the variable */
+    bool list;    /* commas separate several (net, gin and rma plugins) */
+    bool none;    /* "none" means no external plugin */
+    bool program; /* STATIC_PLUGIN */
 };
 
 static const struct rule nccl_rules[] = {
-    {.since = "2.28.3",
-     .as_given = true,
-     .never_both = true,
-     .list = true,
-     .none = true,
-     .program = true},
-    {.since = "2.27", .as_given = true, .never_both = true, .list = true, .program = true},
-    {.since = "2.26", .as_given = true, .never_both = true, .program = true},
-    {.since = "2.22", .as_given = true, .program = true},
-    {.since = "2.21", .as_given = true},
-    {.since = "0"},
+    {.since = "2.28.3", .name = NAME_BOTH_BUT_FILES, .list = true, .none = true, .program = true},
+    {.since = "2.27.5", .name = NAME_BOTH_BUT_FILES, .list = true, .program = true},
+    {.since = "2.27", .name = NAME_EITHER, .list = true},
+    {.since = "2.22", .name = NAME_BOTH, .program = true},
+    {.since = "2.21", .name = NAME_BOTH},
+    {.since = "2.11", .name = NAME_SUFFIX},
+    {.since = "0", .unread = true},
 };
 
+/* ROCm 5.0 has 2.10, 5.1 2.11, 6.2 2.20, 6.3 2.21, 6.4 2.22, 7.0 2.26, 7.1 2.27. */
 static const struct rule rccl_rules[] = {
-    {.since = "2.27", .as_given = true, .never_both = true, .list = true, .program = true},
-    {.since = "2.26", .as_given = true, .never_both = true, .program = true},
-    {.since = "2.22", .as_given = true, .program = true},
-    {.since = "0", .as_given = true},
+    {.since = "2.28", .name = NAME_BOTH_BUT_FILES, .list = true, .none = true, .program = true},
+    {.since = "2.27", .name = NAME_BOTH_BUT_FILES, .list = true, .program = true},
+    {.since = "2.22", .name = NAME_BOTH, .program = true},
+    {.since = "2.21", .name = NAME_BOTH},
+    {.since = "2.11", .name = NAME_SUFFIX},
+    {.since = "0", .unread = true},
 };
 
 static const struct {
@@ -90,19 +97,27 @@ static void search_add(struct shk_nccl_names *out, unsigned entry, const char *n
     n->entry = entry;
 }
 
-/* "libnccl-net"; RCCL's own prefix is used for the net and the profiler plugin only since its
- * 2.27 code, before that for all. */
+static bool search_since(const struct shk_nccl_request *r, const char *version)
+{
+    return !r->version || !*r->version || shk_version_cmp(r->version, version) >= 0;
+}
+
+/* "libnccl-net". RCCL renamed all of them up to its 2.26 code, later only the net plugin's, and in
+ * 2.27 the profiler's. */
 static void search_prefix(const struct shk_nccl_request *r, char buf[64])
 {
-    bool rccl = r->owner == SHK_OWNER_RCCL && r->kind != SHK_ABI_TUNER;
+    bool rccl = r->owner == SHK_OWNER_RCCL;
+    if (r->kind == SHK_ABI_PROFILER)
+        rccl = rccl && !search_since(r, "2.28");
+    else if (r->kind != SHK_ABI_NET)
+        rccl = rccl && !search_since(r, "2.27");
     snprintf(buf, 64, "lib%s-%s", rccl ? "rccl" : "nccl", kinds[r->kind].word);
 }
 
-static bool search_is_file(const char *value)
+static bool search_is_library(const char *value)
 {
     size_t len = strlen(value);
-    return strchr(value, '/') ||
-           (len > 6 && strncmp(value, "lib", 3) == 0 && strcmp(value + len - 3, ".so") == 0);
+    return len > 6 && strncmp(value, "lib", 3) == 0 && strcmp(value + len - 3, ".so") == 0;
 }
 
 /* NCCL compares as many bytes as the value has, so every prefix of the word counts. */
@@ -111,22 +126,40 @@ static bool search_is_program(const char *value)
     return *value && strncasecmp(value, "STATIC_PLUGIN", strlen(value)) == 0;
 }
 
+/* Before 2.21 the tuner's variable was handed to dlopen() as it is. */
+static enum name_rule search_name_rule(const struct shk_nccl_request *r, const struct rule *rule)
+{
+    return r->kind == SHK_ABI_TUNER && rule->name == NAME_SUFFIX ? NAME_BOTH_BUT_FILES : rule->name;
+}
+
 static void search_value(struct shk_nccl_names *out, const struct shk_nccl_request *r,
                          const struct rule *rule, unsigned entry, const char *value)
 {
     char prefix[64], named[512];
     const char *variable = kinds[r->kind].variable;
+    enum name_rule how = search_name_rule(r, rule);
+    bool library = search_is_library(value), file = library || strchr(value, '/');
     if (rule->program && search_is_program(value)) {
         out->program = true;
         return;
     }
     search_prefix(r, prefix);
     snprintf(named, sizeof named, "%s-%s.so", prefix, value);
-    if (rule->as_given)
+    if (how != NAME_SUFFIX && (how != NAME_EITHER || library))
         search_add(out, entry, value, "%s=%s, taken as a file name", variable, value);
-    if (!rule->as_given || !rule->never_both || !search_is_file(value))
+    if (how == NAME_SUFFIX || how == NAME_BOTH || (how == NAME_EITHER ? !library : !file))
         search_add(out, entry, named, "%s=%s, taken as the suffix of %s-%s.so", variable, value,
                    prefix, value);
+}
+
+static bool search_has_name(const struct shk_nccl_request *r, const char *name)
+{
+    size_t i;
+    json_t *text;
+    json_array_foreach(r->names, i,
+                       text) if (json_is_string(text) &&
+                                 strcmp(json_string_value(text), name) == 0) return true;
+    return false;
 }
 
 static void search_default(struct shk_nccl_names *out, const struct shk_nccl_request *r)
@@ -135,14 +168,16 @@ static void search_default(struct shk_nccl_names *out, const struct shk_nccl_req
     bool rccl = r->owner == SHK_OWNER_RCCL;
     search_prefix(r, prefix);
     snprintf(name, sizeof name, "%s.so", prefix);
-    /* RCCL's 2.27 code looks for NCCL's file name by default; earlier code for its own */
-    bool both = rccl && r->kind == SHK_ABI_NET &&
-                (!r->version || !*r->version || shk_version_cmp(r->version, "2.22") >= 0);
-    if (both)
-        search_add(out, 0, "libnccl-net.so", "default of newer RCCL: %s is not set",
+    /* RCCL's list of plugins, since 2.27, began with NCCL's file name and got its own later */
+    bool renamed = rccl && r->kind == SHK_ABI_NET && search_since(r, "2.27");
+    bool theirs = renamed && !search_has_name(r, name);
+    bool ours = !renamed || !search_has_name(r, "libnccl-net.so");
+    if (theirs)
+        search_add(out, 0, "libnccl-net.so", "default of this RCCL: %s is not set",
                    kinds[r->kind].variable);
-    search_add(out, 0, name, "default of %s: %s is not set", rccl ? "RCCL" : "NCCL",
-               kinds[r->kind].variable);
+    if (ours)
+        search_add(out, 0, name, "default of %s: %s is not set", rccl ? "RCCL" : "NCCL",
+                   kinds[r->kind].variable);
 }
 
 static void search_list(struct shk_nccl_names *out, const struct shk_nccl_request *r,
@@ -162,15 +197,22 @@ static void search_list(struct shk_nccl_names *out, const struct shk_nccl_reques
     }
 }
 
+static bool search_takes_list(enum shk_nccl_abi kind)
+{
+    return kind == SHK_ABI_NET || kind == SHK_ABI_GIN || kind == SHK_ABI_RMA;
+}
+
 void shk_nccl_search(struct shk_nccl_names *names_p, const struct shk_nccl_request *request)
 {
     const struct rule *rule = search_rule(request);
+    bool list = rule->list && search_takes_list(request->kind);
     *names_p = (struct shk_nccl_names){.count = 0};
-    if (!request->value || (!*request->value && !rule->list)) {
+    names_p->unread = request->value && rule->unread;
+    if (!request->value || rule->unread || (!*request->value && !list)) {
         search_default(names_p, request);
     } else if (rule->none && strcasecmp(request->value, "none") == 0) {
         names_p->none = true;
-    } else if (rule->list) {
+    } else if (list) {
         search_list(names_p, request, rule);
         /* an empty list is an answer too: since 2.27 no external plugin is looked for then */
         names_p->none = !names_p->count && !names_p->program && !names_p->skipped;

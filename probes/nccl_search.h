@@ -13,6 +13,7 @@ struct shk_nccl_request {
     const char *version;    /* "2.28.9"; NULL or "": unknown, the newest rules are used */
     enum shk_nccl_abi kind; /* which plugin: SHK_ABI_NET, SHK_ABI_TUNER … (not COLLNET) */
     const char *value;      /* of the variable, NULL: unset */
+    const json_t *names;    /* plugin file names among the strings of the library; NULL unknown */
 };
 
 struct shk_nccl_name {
@@ -29,6 +30,7 @@ struct shk_nccl_names {
     size_t count;
     bool none;      /* the value asks for no external plugin at all */
     bool program;   /* the value asks for a plugin inside the program itself (STATIC_PLUGIN) */
+    bool unread;    /* a value is set, but this release does not know the variable */
     size_t skipped; /* list elements that NCCL ignores: too long, or beyond its table */
 };
 

@@ -36,6 +36,7 @@ struct owner {
     const char *version;
     struct shk_elf *elf;
     struct shk_ldsearch_asker asker;
+    json_t *names; /* plugin file names that it knows; borrowed, NULL unknown */
     struct shk_nccl_abis accepts;
     bool accepts_known;
 };
@@ -59,15 +60,21 @@ static const char *plugin_fact_text(const struct plugin_run *run, const char *pr
     return run->ctx->known ? shk_facts_get_text(run->ctx->known, key) : NULL;
 }
 
+static json_t *plugin_fact_array(const struct plugin_run *run, const char *prefix, const char *name)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s.%s", prefix, name);
+    return run->ctx->known ? shk_facts_get_array(run->ctx->known, key) : NULL;
+}
+
 static void plugin_owner_abis(struct plugin_run *run, struct owner *owner)
 {
     for (int k = 0; k < SHK_ABI_COUNT; k++) {
-        char key[64];
+        char name[32];
         size_t i;
         json_t *v, *list;
-        snprintf(key, sizeof key, "%s.%s_abi", owner->prefix,
-                 shk_nccl_abi_name((enum shk_nccl_abi)k));
-        list = run->ctx->known ? shk_facts_get_array(run->ctx->known, key) : NULL;
+        snprintf(name, sizeof name, "%s_abi", shk_nccl_abi_name((enum shk_nccl_abi)k));
+        list = plugin_fact_array(run, owner->prefix, name);
         owner->accepts_known |= list != NULL;
         json_array_foreach(list, i, v)
         {
@@ -83,6 +90,7 @@ static void plugin_owner_open(struct plugin_run *run, struct owner *owner)
     const char *path = plugin_fact_text(run, owner->prefix, "path");
     owner->present = path != NULL;
     owner->version = plugin_fact_text(run, owner->prefix, "version");
+    owner->names = plugin_fact_array(run, owner->prefix, "plugin_names");
     if (path && shk_elf_open(&owner->elf, run->ctx->host, path, NULL) == 0)
         owner->asker = (struct shk_ldsearch_asker){.elf = owner->elf, .path = path};
     plugin_owner_abis(run, owner);
@@ -146,15 +154,18 @@ static void plugin_request(struct plugin_run *run, const struct owner *owner,
         run->rc = shk_error_sys(run->err, ENOMEM, "%s", variable);
         return;
     }
-    shk_nccl_search(
-        names, &(struct shk_nccl_request){
-                   .owner = owner->id, .version = owner->version, .kind = kind, .value = value});
+    shk_nccl_search(names, &(struct shk_nccl_request){.owner = owner->id,
+                                                      .version = owner->version,
+                                                      .kind = kind,
+                                                      .value = value,
+                                                      .names = owner->names});
     if (value) {
-        json_t *row = json_pack("{s:s, s:s, s:s, s:o, s:o, s:b, s:b, s:I}", "kind",
+        json_t *row = json_pack("{s:s, s:s, s:s, s:o, s:o, s:b, s:b, s:b, s:I}", "kind",
                                 shk_nccl_abi_name(kind), "owner", owner->prefix, "variable",
                                 variable, "value", shk_json_text(value, strlen(value)), "source",
                                 shk_json_text(source, strlen(source)), "none", names->none,
-                                "program", names->program, "skipped", (json_int_t)names->skipped);
+                                "program", names->program, "unread", names->unread, "skipped",
+                                (json_int_t)names->skipped);
         json_array_append_new(run->requests, row);
     }
     for (size_t i = 0; i < names->count; i++)

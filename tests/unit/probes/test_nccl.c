@@ -140,13 +140,20 @@ Test(nccl, names_in_search_order)
          .value = "STATIC_PLUGIN",
          .names = "STATIC_PLUGIN libnccl-net-STATIC_PLUGIN.so"},
         {.version = "2.22.3", .value = "static_plugin", .names = "program"},
-        {.version = "2.26.2", .value = "/a/lib.so", .names = "/a/lib.so"},
-        {.version = "2.26.2", .value = "libfoo.so", .names = "libfoo.so"},
+        {.version = "2.10.3", .value = "ofi", .names = "libnccl-net.so unread"},
+        {.version = "2.11.4", .value = "ofi", .names = "libnccl-net-ofi.so"},
+        {.version = "2.26.2", .value = "/a/lib.so", .names = "/a/lib.so libnccl-net-/a/lib.so.so"},
+        {.version = "2.26.2", .value = "libfoo.so", .names = "libfoo.so libnccl-net-libfoo.so.so"},
         {.version = "2.26.2", .value = "a,b", .names = "a,b libnccl-net-a,b.so"},
         {.version = "2.27.3",
          .value = "a,libb.so,,c",
-         .names = "a libnccl-net-a.so libb.so c libnccl-net-c.so"},
-        {.version = "2.27.3", .value = "none", .names = "none libnccl-net-none.so"},
+         .names = "libnccl-net-a.so libb.so libnccl-net-c.so"},
+        {.version = "2.27.3", .value = "/a/lib.so", .names = "libnccl-net-/a/lib.so.so"},
+        {.version = "2.27.3", .value = "none", .names = "libnccl-net-none.so"},
+        {.version = "2.27.5",
+         .value = "a,libb.so,,c,/d",
+         .names = "a libnccl-net-a.so libb.so c libnccl-net-c.so /d"},
+        {.version = "2.27.7", .value = "none", .names = "none libnccl-net-none.so"},
         {.version = "2.27.3", .value = "", .names = "none"},
         {.version = "2.28.3", .value = "NONE", .names = "none"},
         {.version = "2.28.3", .value = "s", .names = "program"},
@@ -155,7 +162,33 @@ Test(nccl, names_in_search_order)
          .kind = SHK_ABI_TUNER,
          .names = "ofi libnccl-tuner-ofi.so"},
         {.owner = SHK_OWNER_RCCL, .version = "2.20.5", .value = NULL, .names = "librccl-net.so"},
-        {.owner = SHK_OWNER_RCCL, .version = "2.20.5", .value = "x", .names = "x librccl-net-x.so"},
+        {.version = "2.28.3",
+         .value = "a,b",
+         .kind = SHK_ABI_TUNER,
+         .names = "a,b libnccl-tuner-a,b.so"},
+        {.version = "2.19.3", .value = "/a/t.so", .kind = SHK_ABI_TUNER, .names = "/a/t.so"},
+        {.owner = SHK_OWNER_RCCL,
+         .version = "2.10.3",
+         .value = "x",
+         .names = "librccl-net.so unread"},
+        {.owner = SHK_OWNER_RCCL, .version = "2.13.4", .value = "x", .names = "librccl-net-x.so"},
+        {.owner = SHK_OWNER_RCCL, .version = "2.20.5", .value = "x", .names = "librccl-net-x.so"},
+        {.owner = SHK_OWNER_RCCL, .version = "2.21.5", .value = "x", .names = "x librccl-net-x.so"},
+        {.owner = SHK_OWNER_RCCL,
+         .version = "2.22.3",
+         .value = "librccl-anp.so",
+         .names = "librccl-anp.so librccl-net-librccl-anp.so.so"},
+        {.owner = SHK_OWNER_RCCL, .version = "2.26.6", .value = NULL, .names = "librccl-net.so"},
+        {.owner = SHK_OWNER_RCCL,
+         .version = "2.27.7",
+         .value = "librccl-anp.so",
+         .names = "librccl-anp.so"},
+        {.owner = SHK_OWNER_RCCL, .version = "2.28.3", .value = "none", .names = "none"},
+        {.owner = SHK_OWNER_RCCL,
+         .version = "2.22.3",
+         .value = NULL,
+         .kind = SHK_ABI_TUNER,
+         .names = "librccl-tuner.so"},
         {.owner = SHK_OWNER_RCCL,
          .version = "2.27.7",
          .value = NULL,
@@ -180,8 +213,27 @@ Test(nccl, names_in_search_order)
         }
         if (names.none || names.program)
             strcat(got, names.none ? "none" : "program");
+        strcat(got, names.unread ? " unread" : "");
         cr_expect_str_eq(got, cases[i].names, "%zu (%s, %s): got '%s'", i, cases[i].version,
                          cases[i].value ? cases[i].value : "unset", got);
+    }
+}
+
+Test(nccl, rccl_says_itself_which_file_is_its_default)
+{
+    static const char *const lists[][2] = {
+        {"[\"libnccl-net.so\",\"librccl-net\"]", "libnccl-net.so"},
+        {"[\"librccl-net\",\"librccl-net.so\"]", "librccl-net.so"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        static struct shk_nccl_names names;
+        json_t *strings = json_loads(lists[i][0], 0, NULL);
+        shk_nccl_search(&names, &(struct shk_nccl_request){.owner = SHK_OWNER_RCCL,
+                                                           .version = "2.27.7",
+                                                           .names = strings});
+        cr_assert_eq(names.count, 1);
+        cr_expect_str_eq(names.list[0].name, lists[i][1]);
+        json_decref(strings);
     }
 }
 
