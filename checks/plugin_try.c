@@ -241,8 +241,12 @@ static bool needs_gpu(const struct shk_check_context *ctx, const json_t *plugin,
 static const char *use_diagnosis(const json_t *plugin, const struct shk_link *link)
 {
     const json_t *loop = json_object_get(plugin, "loopback");
+    const char *missing;
     if (has_crashed(plugin, link))
         return "plugin-crashes";
+    if (shk_look_member_text(json_object_get(plugin, "init"), "missing_slots", &missing) ==
+        SHK_LOOK_PRESENT)
+        return "plugin-interface-broken";
     if (strcmp(link->step, "init") == 0)
         return "net-plugin-init-failed";
     if (strcmp(link->step, "devices") == 0)

@@ -42,12 +42,17 @@ static slot_fn ncclnet_slot(const void *table, size_t slot)
     return fn;
 }
 
-/* Slots that NCCL calls without asking; the rest may be NULL. */
+/* Slots that NCCL uses without asking, from which version of the table on; the rest may be NULL.
+ * From src/plugin/net.cc, src/transport/net.cc and src/net.cc of the releases: `name` and `init`
+ * come from the table as the file has it, everything else from what init left there. */
 static const struct {
     enum shk_ncclnet_slot slot;
     const char *name;
+    bool before; /* needed before init */
+    int since;
 } required[] = {
-    {.slot = SHK_NET_INIT, .name = "init"},
+    {.slot = SHK_NET_NAME, .name = "name", .before = true},
+    {.slot = SHK_NET_INIT, .name = "init", .before = true},
     {.slot = SHK_NET_DEVICES, .name = "devices"},
     {.slot = SHK_NET_GET_PROPERTIES, .name = "getProperties"},
     {.slot = SHK_NET_LISTEN, .name = "listen"},
@@ -61,15 +66,17 @@ static const struct {
     {.slot = SHK_NET_CLOSE_SEND, .name = "closeSend"},
     {.slot = SHK_NET_CLOSE_RECV, .name = "closeRecv"},
     {.slot = SHK_NET_CLOSE_LISTEN, .name = "closeListen"},
+    {.slot = SHK_NET_FINALIZE, .name = "finalize", .since = 11},
 };
 
-bool shk_ncclnet_missing_slots(const void *table, char *buf, size_t size)
+bool shk_ncclnet_missing_slots(const void *table, int version, bool started, char *buf, size_t size)
 {
     size_t len = 0;
 
     buf[0] = '\0';
     for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
-        if (ncclnet_slot(table, required[i].slot))
+        bool due = (started || required[i].before) && version >= required[i].since;
+        if (!due || ncclnet_slot(table, required[i].slot))
             continue;
         int n = snprintf(buf + len, size - len, "%s%s", len ? ", " : "", required[i].name);
         len = n > 0 && (size_t)n < size - len ? len + (size_t)n : size - 1;

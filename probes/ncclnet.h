@@ -54,8 +54,10 @@ enum shk_ncclnet_slot {
 /* Bytes of the exported object; 0 for a version outside OLDEST … NEWEST. */
 size_t shk_ncclnet_size(int version);
 
-/* True when slots that NCCL calls without asking are NULL; buf then lists them. */
-bool shk_ncclnet_missing_slots(const void *table, char *buf, size_t size);
+/* True when slots that NCCL calls without asking are NULL; buf then lists them. Before init those
+ * are name and init alone: plugins may fill in the rest when they are started. */
+bool shk_ncclnet_missing_slots(const void *table, int version, bool started, char *buf,
+                               size_t size);
 
 /* Logger handed to the plugin; called from its threads too. */
 typedef void (*shk_ncclnet_logger)(int level, unsigned long flags, const char *file, int line,

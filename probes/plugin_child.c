@@ -108,14 +108,24 @@ static int child_open(struct child *c, struct shk_error *err)
     return 0;
 }
 
-static int child_missing(struct child *c, struct shk_error *err)
+static int child_missing(struct child *c, bool started, struct shk_error *err)
 {
     char missing[256];
-    if (!shk_ncclnet_missing_slots(c->net.table, missing, sizeof missing))
+    if (!shk_ncclnet_missing_slots(c->net.table, c->net.version, started, missing, sizeof missing))
         return 0;
     json_object_set_new(c->out, "missing_slots", child_text(missing));
-    return shk_error_set(err, EPROTO, "%s: ncclNetPlugin_v%d has no %s", c->job->path,
-                         c->net.version, missing);
+    return shk_error_set(err, EPROTO, "%sncclNetPlugin_v%d has no %s",
+                         started ? "init succeeded, but " : "", c->net.version, missing);
+}
+
+/* The name that the table has at the moment: constructors and init may change it. */
+static void child_name(struct child *c)
+{
+    char name[128];
+    const char *address;
+    memcpy(&address, c->net.table, sizeof address);
+    if (shk_plugin_text_at(address, name, sizeof name))
+        json_object_set_new(c->out, "name", child_text(name));
 }
 
 int shk_plugin_child_load(void *arg, json_t **result_p, struct shk_error *err)
@@ -123,7 +133,10 @@ int shk_plugin_child_load(void *arg, json_t **result_p, struct shk_error *err)
     struct child c = {.job = arg, .out = json_object()};
     *result_p = c.out;
     int rc = child_open(&c, err);
-    return rc || !c.net.table ? rc : child_missing(&c, err);
+    if (rc || !c.net.table)
+        return rc;
+    child_name(&c);
+    return child_missing(&c, false, err);
 }
 
 static void child_result(json_t *row, int rc)
@@ -134,20 +147,16 @@ static void child_result(json_t *row, int rc)
 
 static int child_init(struct child *c, struct shk_error *err)
 {
-    char name[128];
-    const char *address;
     double start = child_now_ms();
     shk_crumb_call("init");
     int rc = shk_ncclnet_init(&c->net, child_log);
     json_object_set_new(c->out, "version", json_integer(c->net.version));
     json_object_set_new(c->out, "ms", json_real(child_now_ms() - start));
     child_result(c->out, rc);
-    memcpy(&address, c->net.table, sizeof address); /* constructors and init may change it */
-    if (shk_plugin_text_at(address, name, sizeof name))
-        json_object_set_new(c->out, "name", child_text(name));
+    child_name(c);
     if (rc)
         return shk_error_set(err, EIO, "init returned %d (%s)", rc, shk_nccl_result_name(rc));
-    return 0;
+    return child_missing(c, true, err);
 }
 
 static json_t *child_pointers(int support)

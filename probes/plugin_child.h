@@ -14,12 +14,14 @@ struct shk_plugin_job {
     unsigned connect_ms; /* how long a connection may stay pending */
 };
 
-/* {path, missing_slots}: dlopen(RTLD_NOW), as the collective library does it. The loader's own
- * words are the error text. */
+/* {path, name, missing_slots}: dlopen(RTLD_NOW), as the collective library does it. The loader's
+ * own words are the error text; the name is the one of the table before init, which NCCL_NET is
+ * compared with by some releases. */
 int shk_plugin_child_load(void *arg, json_t **result_p, struct shk_error *err);
 
-/* {version, rc, result, ms, name, devices: {rc, result, count, rows: […]}}: init, devices and the
- * properties of each. Lines of the plugin's logger go to stderr as "WARN text", "INFO text". */
+/* {version, rc, result, ms, name, missing_slots, devices: {rc, result, count, rows: […]}}: init,
+ * devices and the properties of each. Lines of the plugin's logger go to stderr as "WARN text",
+ * "INFO text". */
 int shk_plugin_child_init(void *arg, json_t **result_p, struct shk_error *err);
 
 /* {step, device, bytes, wrong, rc, result}: init again, then a message from the device to itself

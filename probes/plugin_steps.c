@@ -120,25 +120,37 @@ static void steps_tried(json_t *steps, const struct shk_plugin *p, const char *s
                    *steps_text(row, "call") ? steps_text(row, "call") : steps_text(p->row, "path"));
 }
 
+/* Lines of a log that tell of something that went wrong. */
+static bool steps_tells(const char *text)
+{
+    static const char *const bad[] = {"no ",    " not ",   "fail",  "error",
+                                      "denied", "invalid", "unable"};
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
+        if (strcasestr(text, bad[k]))
+            return true;
+    return false;
+}
+
 /* The plugin's own first warning says more than its result code; where it only says that something
- * failed, the line before it says what ("No eligible providers were found"). New text (free()). */
+ * failed, the line before it says what ("No eligible providers were found"). Without a warning the
+ * last line that tells of a failure. New text (free()). */
 static char *steps_warning(const json_t *log)
 {
-    static const char *const bad[] = {"No ", " not ", "ail", "rror"};
     size_t i;
     json_t *line;
-    const char *before = NULL;
+    const char *before = NULL, *last = NULL;
     json_array_foreach(log, i, line)
     {
         const char *text = json_string_value(line);
-        bool tells = false;
         if (text && strncmp(text, "WARN ", 5) == 0)
             return before ? shk_strf("%s; %s", before, text + 5) : shk_strf("%s", text + 5);
-        for (size_t k = 0; text && k < sizeof bad / sizeof bad[0]; k++)
-            tells = tells || strstr(text, bad[k]);
-        before = tells && strncmp(text, "INFO ", 5) == 0 ? text + 5 : NULL;
+        bool level = text && (strncmp(text, "INFO ", 5) == 0 || strncmp(text, "TRACE ", 6) == 0);
+        const char *said = level ? strchr(text, ' ') + 1 : text;
+        bool tells = said && steps_tells(said);
+        before = tells && level && *text == 'I' ? said : NULL;
+        last = tells ? said : last;
     }
-    return NULL;
+    return last ? shk_strf("%s", last) : NULL;
 }
 
 static void steps_init(json_t *steps, const struct shk_plugin *p)

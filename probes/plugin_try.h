@@ -17,8 +17,8 @@ struct shk_plugin_deadlines {
     }
 
 /* Adds to the row of each found plugin
- *   load      {ok, outcome, ms, path, error, missing_slots}
- *   init      {ok, outcome, version, rc, result, ms, error, name, log: [text]}       (net plugins
+ *   load      {ok, outcome, ms, path, name, error, missing_slots}
+ *   init      {ok, outcome, version, rc, result, ms, error, name, missing_slots, log} (net plugins
  *   devices   {ok, count, rc, result, error, rows: [{…}]}                            that load,
  *   loopback  {ok, outcome, step, device, bytes, wrong, rc, result, ms, error, log}  not `quick`)
  * and to every row `steps`: [{step, state: "ok"|"broken"|"unknown"|"na", observed, detail}], from

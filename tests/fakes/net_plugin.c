@@ -27,6 +27,11 @@
 #define FAULT_NULL_SLOTS       14
 #define FAULT_UNDEFINED_SYMBOL 15
 #define FAULT_MEMORY           16
+#define FAULT_LICENSE          17
+#define FAULT_NO_INIT          18
+/* Not faults: the table is filled in by init, as HPC-X's plugin does it; then with a gap. */
+#define FAULT_LATE_TABLE 19
+#define FAULT_LATE_GAP   20
 
 #ifndef VERSION
 #define VERSION 8
@@ -136,9 +141,14 @@ extern int fi_getinfo(void);
 int (*const volatile shk_fake_fabric)(void) = fi_getinfo;
 #endif
 
+#define LATE (FAULT == FAULT_LATE_TABLE || FAULT == FAULT_LATE_GAP)
+
+static void net_fill(void);
+
 static int net_start(logger_fn log)
 {
     logger = log;
+    net_fill();
     if (!log)
         return INVALID_ARGUMENT;
     LOG(LOG_INFO, "NET/FAKE : version %d", VERSION);
@@ -155,6 +165,9 @@ static int net_start(logger_fn log)
     LOG(LOG_INFO, "NET/FAKE : No NIC in slot %d", 7);
     LOG(LOG_WARN, "NET/FAKE : no eligible device, error %d", -61);
     return SYSTEM_ERROR;
+#elif FAULT == FAULT_LICENSE
+    LOG(LOG_INFO, "NET/FAKE : LICENSE CHECK FAILED");
+    return INTERNAL_ERROR;
 #elif FAULT == FAULT_MEMORY
     for (;;) {
         char *block = malloc(16 << 20);
@@ -483,13 +496,15 @@ struct table {
 
 extern struct table SYMBOL(VERSION);
 
-struct table SYMBOL(VERSION) = {
-    .name = "Fake",
+static const struct table whole = {
+    .name = LATE ? "Fake late" : "Fake",
+#if FAULT != FAULT_NO_INIT
     .init = net_init,
+#endif
     .devices = net_devices,
     .properties = net_properties,
     .listen = net_listen,
-#if FAULT != FAULT_NULL_SLOTS
+#if FAULT != FAULT_NULL_SLOTS && FAULT != FAULT_LATE_GAP
     .connect = net_connect,
     .accept = net_accept,
 #endif
@@ -507,3 +522,20 @@ struct table SYMBOL(VERSION) = {
     .finalize = net_finalize,
 #endif
 };
+
+#if FAULT == FAULT_LATE_TABLE || FAULT == FAULT_LATE_GAP
+struct table SYMBOL(VERSION) = {.name = "Fake before init", .init = net_init};
+static void net_fill(void)
+{
+    SYMBOL(VERSION) = whole;
+}
+#else
+struct table SYMBOL(VERSION);
+static void net_fill(void)
+{
+}
+__attribute__((constructor)) static void net_table(void)
+{
+    SYMBOL(VERSION) = whole;
+}
+#endif

@@ -21,7 +21,9 @@ FAULTS = {
                          "plugin-libfabric-version-mismatch"),
     "undefined_symbol": ("load", "load", r"shk_symbol_that_no_library_has", "plugin-dependency-missing"),
     "segv_constructor": ("load", "load", r"SIGSEGV.*dlopen", "plugin-crashes"),
-    "null_slots": ("load", "load", r"has no connect, accept", "plugin-interface-broken"),
+    "no_init": ("load", "load", r"has no init", "plugin-interface-broken"),
+    "null_slots": ("use", "init", r"init succeeded, but \S+ has no connect, accept", "plugin-interface-broken"),
+    "license": ("use", "init", r"LICENSE CHECK FAILED", "net-plugin-init-failed"),
     "segv_init": ("use", "init", r"SIGSEGV in \S+: init", "plugin-crashes"),
     "abort_init": ("use", "init", r"SIGABRT in \S+: init", "plugin-crashes"),
     "exit_init": ("use", "init", r"called exit\(", "plugin-crashes"),
@@ -35,7 +37,7 @@ FAULTS = {
     "overrun": ("use", "loopback", r"1 of 1024 bytes arrived wrong", "plugin-corrupts-data"),
     "never_connects": ("use", "loopback", r"still pending after", "plugin-connection-stall"),
 }
-GOOD = [f"good_v{n}" for n in range(6, 12)]
+GOOD = [f"good_v{n}" for n in range(6, 12)] + ["late_table"]
 DEADLINE = 10
 
 
@@ -61,7 +63,7 @@ class Plugins(support.Case):
 
     def test_every_fault_has_its_own_cause(self):
         names, said = list(FAULTS), {}
-        for batch in (names[:12], names[12:]):
+        for batch in (names[:9], names[9:18], names[18:]):
             report, rows = self.judge(batch)
             for fake in batch:
                 with self.fault("broken net plugin", fake) as fault:
