@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Far above what real objects have; ends loops over damaged tables. */
@@ -131,6 +132,28 @@ static int elf_refuse(int fd, const char *path, struct shk_error *err)
     return shk_error_set(err, ENOEXEC, "%s: not an ELF file", path);
 }
 
+/* Do the segments that the loader maps end within the file? */
+static int elf_whole(const struct shk_elf *e, const char *path, struct shk_error *err)
+{
+    struct stat st;
+    size_t count = 0;
+    unsigned long long end = 0;
+    if (fstat(e->fd, &st) != 0 || elf_getphdrnum(e->elf, &count) != 0)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr header;
+        if (gelf_getphdr(e->elf, (int)i, &header) && header.p_type == PT_LOAD &&
+            header.p_offset + header.p_filesz > end)
+            end = header.p_offset + header.p_filesz;
+    }
+    if (end <= (unsigned long long)st.st_size)
+        return 0;
+    return shk_error_set(err, ENODATA,
+                         "%s: ELF file that is cut off: %lld bytes are there, its segments need "
+                         "%llu; a process that loads it dies of SIGBUS",
+                         path, (long long)st.st_size, end);
+}
+
 static int elf_begin_fd(struct shk_elf *e, const char *path, struct shk_error *err)
 {
     if (elf_version(EV_CURRENT) == EV_NONE)
@@ -141,7 +164,8 @@ static int elf_begin_fd(struct shk_elf *e, const char *path, struct shk_error *e
     if (e->header.e_type != ET_DYN)
         return shk_error_set(err, ENOEXEC, "%s: ELF file, but not a shared object (type %u)", path,
                              (unsigned)e->header.e_type);
-    return elf_read_dynamic(e, path, err);
+    int rc = elf_whole(e, path, err);
+    return rc ? rc : elf_read_dynamic(e, path, err);
 }
 
 int shk_elf_open(struct shk_elf **elf_p, const struct shk_host *host, const char *path,

@@ -11,7 +11,8 @@
 struct shk_elf;
 
 /* -ENOENT, -EACCES … as the file system says; -ENOEXEC when the file is no ELF shared object: the
- * text then says what it is instead (empty, a text file, cut short, an executable). */
+ * text then says what it is instead (empty, a text file, an executable); -ENODATA when parts that
+ * the loader maps lie beyond the end of the file: a process that loads it dies of SIGBUS. */
 int shk_elf_open(struct shk_elf **elf_p, const struct shk_host *host, const char *path,
                  struct shk_error *err) SHK_MUST_CHECK;
 void shk_elf_close(struct shk_elf *elf);

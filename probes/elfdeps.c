@@ -62,6 +62,46 @@ static void elfdeps_problem(struct walk *w, const char *kind, const struct objec
     free(text);
 }
 
+static int elfdeps_first_obstacle(const struct shk_ldsearch_hit *hit, enum shk_file_state state,
+                                  const char *text, void *arg)
+{
+    char **text_p = arg;
+    (void)state;
+    *text_p = shk_strf("%s: %s", hit->path, text);
+    return 1;
+}
+
+/* "… needs X, but /p/X: a link to Y, which does not exist", or where it was looked for in vain. */
+static void elfdeps_missing(struct walk *w, const struct object *by, const char *name)
+{
+    char *obstacle = NULL, *places = shk_ldsearch_places(w->search);
+    shk_ldsearch_each_obstacle(w->search, name, &by->asker, elfdeps_first_obstacle, &obstacle);
+    if (obstacle)
+        elfdeps_problem(w, "missing", by, name, NULL, NULL, NULL,
+                        shk_strf("%s needs %s, but %s", by->path, name, obstacle));
+    else
+        elfdeps_problem(w, "missing", by, name, NULL, NULL, NULL,
+                        shk_strf("%s needs %s, which is nowhere in %s", by->path, name,
+                                 places ? places : "the search path"));
+    free(obstacle);
+    free(places);
+}
+
+/* A library that is found and is none. */
+static void elfdeps_invalid(struct walk *w, const struct object *by, const char *name,
+                            const struct object *o, const char *why)
+{
+    char text[512];
+    enum shk_file_state state =
+        shk_file_state(shk_ldsearch_host(w->search), o->path, text, sizeof text);
+    if (state == SHK_FILE_READABLE)
+        elfdeps_problem(w, "invalid", by, name, o, NULL, NULL,
+                        shk_strf("%s needs %s, but %s", by->path, name, why));
+    else
+        elfdeps_problem(w, "invalid", by, name, o, NULL, NULL,
+                        shk_strf("%s needs %s, but %s is %s", by->path, name, o->path, text));
+}
+
 static void elfdeps_need(struct walk *w, size_t asker, const char *name)
 {
     struct object *by = &w->objects[asker];
@@ -79,14 +119,9 @@ static void elfdeps_need(struct walk *w, size_t asker, const char *name)
         json_object_set_new(row, "by", elfdeps_text(by->path));
     elfdeps_append(w, w->needed, row);
     if (!found) {
-        char *places = shk_ldsearch_places(w->search);
-        elfdeps_problem(w, "missing", by, name, NULL, NULL, NULL,
-                        shk_strf("%s needs %s, which is nowhere in %s", by->path, name,
-                                 places ? places : "the search path"));
-        free(places);
+        elfdeps_missing(w, by, name);
     } else if (shk_elf_open(&o->elf, shk_ldsearch_host(w->search), hit.path, &err) != 0) {
-        elfdeps_problem(w, "invalid", by, name, o, NULL, NULL,
-                        shk_strf("%s needs %s, but %s", by->path, name, err.text));
+        elfdeps_invalid(w, by, name, o, err.text);
     } else {
         o->own_elf = true;
         o->asker =

@@ -110,6 +110,9 @@ struct query {
     unsigned machine, bits; /* of the asker; 0: any */
     bool passed_over;       /* offer just those that the loader leaves out */
     int (*fn)(const struct shk_ldsearch_hit *hit, void *arg);
+    /* what is there, but cannot be opened; NULL: nobody wants to know */
+    int (*obstacle)(const struct shk_ldsearch_hit *hit, enum shk_file_state state, const char *text,
+                    void *arg);
     void *arg;
 };
 
@@ -126,6 +129,18 @@ static bool ldsearch_passed_over(const struct query *q, int fd)
     return (q->bits && bits != q->bits) || (q->machine != EM_NONE && machine != q->machine);
 }
 
+static int ldsearch_obstacle(const struct query *q, const struct shk_ldsearch_hit *hit)
+{
+    char text[512];
+    enum shk_file_state state;
+    if (!q->obstacle)
+        return 0;
+    state = shk_file_state(q->s->host, hit->path, text, sizeof text);
+    return state == SHK_FILE_MISSING || state == SHK_FILE_READABLE
+               ? 0
+               : q->obstacle(hit, state, text, q->arg);
+}
+
 static int ldsearch_offer(const struct query *q, const char *path, const char *via)
 {
     struct shk_ldsearch_hit hit = {.via = via};
@@ -138,8 +153,11 @@ static int ldsearch_offer(const struct query *q, const char *path, const char *v
         return 0; /* relative to a directory that a capture does not know */
     if (n < 0 || (size_t)n >= sizeof hit.path)
         return 0;
-    if (shk_host_open_file(q->s->host, hit.path, &fd, NULL) != 0)
-        return 0;
+    int rc = shk_host_open_file(q->s->host, hit.path, &fd, NULL);
+    if (rc == -EINVAL) /* a directory or special file: taken, and then it cannot be read */
+        return q->passed_over ? 0 : q->fn(&hit, q->arg);
+    if (rc)
+        return ldsearch_obstacle(q, &hit);
     bool skip = ldsearch_passed_over(q, fd);
     close(fd);
     return skip != q->passed_over ? 0 : q->fn(&hit, q->arg);
@@ -257,24 +275,30 @@ static int ldsearch_take(const struct shk_ldsearch_hit *hit, void *arg)
     return 1;
 }
 
-static int ldsearch_first(const struct shk_ldsearch *search, const char *name,
-                          const struct shk_ldsearch_asker *asker, bool passed_over,
-                          struct shk_ldsearch_hit *hit_p)
+static struct query ldsearch_query(const struct shk_ldsearch *search, const char *name,
+                                   const struct shk_ldsearch_asker *asker)
 {
-    struct shk_ldsearch_hit hit;
     /* a path is taken or refused, never passed over */
     bool path = strchr(name, '/') != NULL;
-    struct query q = {
+    return (struct query){
         .s = search,
         .name = name,
         .machine = path    ? EM_NONE
                    : asker ? shk_elf_machine(asker->elf)
                            : search->machine,
         .bits = path || !asker ? 0 : (unsigned)shk_elf_bits(asker->elf),
-        .passed_over = passed_over,
-        .fn = ldsearch_take,
-        .arg = &hit,
     };
+}
+
+static int ldsearch_first(const struct shk_ldsearch *search, const char *name,
+                          const struct shk_ldsearch_asker *asker, bool passed_over,
+                          struct shk_ldsearch_hit *hit_p)
+{
+    struct shk_ldsearch_hit hit;
+    struct query q = ldsearch_query(search, name, asker);
+    q.passed_over = passed_over;
+    q.fn = ldsearch_take;
+    q.arg = &hit;
     if (!*name || !ldsearch_walk(&q, asker))
         return -ENOENT;
     *hit_p = hit;
@@ -291,6 +315,42 @@ int shk_ldsearch_passed_over(const struct shk_ldsearch *search, const char *name
                              const struct shk_ldsearch_asker *asker, struct shk_ldsearch_hit *hit_p)
 {
     return ldsearch_first(search, name, asker, true, hit_p);
+}
+
+struct obstacle_walk {
+    int (*fn)(const struct shk_ldsearch_hit *hit, enum shk_file_state state, const char *text,
+              void *arg);
+    void *arg;
+    int rc;
+};
+
+static int ldsearch_in_the_way(const struct shk_ldsearch_hit *hit, enum shk_file_state state,
+                               const char *text, void *arg)
+{
+    struct obstacle_walk *walk = arg;
+    return walk->rc = walk->fn(hit, state, text, walk->arg);
+}
+
+static int ldsearch_stop(const struct shk_ldsearch_hit *hit, void *arg)
+{
+    (void)hit, (void)arg;
+    return 1;
+}
+
+int shk_ldsearch_each_obstacle(const struct shk_ldsearch *search, const char *name,
+                               const struct shk_ldsearch_asker *asker,
+                               int (*fn)(const struct shk_ldsearch_hit *hit,
+                                         enum shk_file_state state, const char *text, void *arg),
+                               void *arg)
+{
+    struct obstacle_walk walk = {.fn = fn, .arg = arg};
+    struct query q = ldsearch_query(search, name, asker);
+    q.fn = ldsearch_stop;
+    q.obstacle = ldsearch_in_the_way;
+    q.arg = &walk;
+    if (*name)
+        ldsearch_walk(&q, asker);
+    return walk.rc;
 }
 
 int shk_ldsearch_each(const struct shk_ldsearch *search, const char *name,

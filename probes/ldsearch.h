@@ -2,8 +2,9 @@
  *
  * Follows glibc (ld.so(8)): DT_RPATH of the asking object and of its loaders (only where the object
  * has no DT_RUNPATH), LD_LIBRARY_PATH, DT_RUNPATH of the asking object, ld.so.cache, the default
- * directories. A file of another class or machine is passed over in a directory search; one that is
- * no ELF file at all is taken, and the load then fails.
+ * directories. A file of another class or machine is passed over in a directory search, as is what
+ * cannot be opened; one that is no ELF file at all, or a directory, is taken, and the load then
+ * fails.
  * Not modelled: glibc-hwcaps subdirectories, the RPATH of the program that will run the job, and
  * libraries already loaded there, which win over every file. */
 #ifndef SHK_PROBES_LDSEARCH_H
@@ -11,6 +12,7 @@
 
 #include "core/host.h"
 #include "probes/elf.h"
+#include "probes/filestate.h"
 
 struct shk_ldsearch;
 
@@ -53,6 +55,15 @@ int shk_ldsearch_find(const struct shk_ldsearch *search, const char *name,
 int shk_ldsearch_passed_over(const struct shk_ldsearch *search, const char *name,
                              const struct shk_ldsearch_asker *asker,
                              struct shk_ldsearch_hit *hit_p) SHK_MUST_CHECK;
+
+/* What a search for the name meets on its way that is there, but cannot be opened: dangling links,
+ * links in a circle, files without permission. In the loader's order, up to the file that is taken,
+ * until fn returns non-zero (which is returned). */
+int shk_ldsearch_each_obstacle(const struct shk_ldsearch *search, const char *name,
+                               const struct shk_ldsearch_asker *asker,
+                               int (*fn)(const struct shk_ldsearch_hit *hit,
+                                         enum shk_file_state state, const char *text, void *arg),
+                               void *arg);
 
 /* Every file of that bare name in LD_LIBRARY_PATH, the cache and the default directories, in the
  * loader's order, until fn returns non-zero (which is returned). The first is what

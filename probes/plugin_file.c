@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Files in the way that are told of one candidate. */
+enum { PLUGIN_MAX_BLOCKED = 4 };
+
 static const char *const owners[] = {[SHK_OWNER_NCCL] = "nccl", [SHK_OWNER_RCCL] = "rccl"};
 
 static json_t *plugin_text(const char *text)
@@ -134,6 +137,25 @@ static int plugin_elf(struct shk_plugin *p, const struct shk_elf *elf, const cha
     return 0;
 }
 
+static int plugin_blocked(const struct shk_ldsearch_hit *hit, enum shk_file_state state,
+                          const char *text, void *arg)
+{
+    json_t *row = json_pack("{s:o, s:s, s:s, s:o}", "path", plugin_text(hit->path), "via", hit->via,
+                            "state", shk_file_state_name(state), "text", plugin_text(text));
+    json_array_append_new(arg, row);
+    return json_array_size(arg) == PLUGIN_MAX_BLOCKED;
+}
+
+/* What is there, but cannot be opened: in the way of one that is taken later, or all there is. */
+static void plugin_obstacles(struct shk_plugin *p, const struct shk_plugin_scene *scene)
+{
+    json_t *rows = json_array();
+    shk_ldsearch_each_obstacle(scene->search, p->name, scene->loader, plugin_blocked, rows);
+    if (json_array_size(rows))
+        json_object_set(p->row, "blocked", rows);
+    json_decref(rows);
+}
+
 /* A search passes over a library for another machine without a word, which users cannot see. */
 static void plugin_not_found(struct shk_plugin *p, const struct shk_plugin_scene *scene)
 {
@@ -151,6 +173,21 @@ static void plugin_not_found(struct shk_plugin *p, const struct shk_plugin_scene
     shk_elf_close(elf);
 }
 
+/* A file that is taken, and that cannot be read as a library. */
+static void plugin_unusable(struct shk_plugin *p, const struct shk_plugin_scene *scene,
+                            const char *path, int rc, const char *why)
+{
+    char text[512];
+    enum shk_file_state state =
+        shk_file_state(shk_ldsearch_host(scene->search), path, text, sizeof text);
+    if (state == SHK_FILE_READABLE)
+        json_object_set_new(p->row, "error", plugin_text(why));
+    else
+        json_object_set_new(p->row, "error", json_sprintf("%s: %s", path, text));
+    if (rc == -ENODATA)
+        json_object_set_new(p->row, "cut_off", json_true());
+}
+
 int shk_plugin_inspect(struct shk_plugin *plugin, const struct shk_plugin_scene *scene,
                        const char *reason, struct shk_error *err)
 {
@@ -165,6 +202,7 @@ int shk_plugin_inspect(struct shk_plugin *plugin, const struct shk_plugin_scene 
                   plugin_text(reason), "considered", plugin->considered, "found", plugin->found);
     if (!plugin->row)
         return shk_error_sys(err, ENOMEM, "%s", plugin->name);
+    plugin_obstacles(plugin, scene);
     if (!plugin->found) {
         plugin_not_found(plugin, scene);
         return 0;
@@ -172,7 +210,7 @@ int shk_plugin_inspect(struct shk_plugin *plugin, const struct shk_plugin_scene 
     json_object_set_new(plugin->row, "via", json_string(hit.via));
     int rc = shk_elf_open(&elf, shk_ldsearch_host(scene->search), hit.path, &why);
     if (rc) {
-        json_object_set_new(plugin->row, "error", plugin_text(why.text));
+        plugin_unusable(plugin, scene, hit.path, rc, why.text);
         return 0;
     }
     rc = plugin_elf(plugin, elf, hit.path, scene, err);

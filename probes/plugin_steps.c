@@ -29,29 +29,54 @@ static void steps_numbers(const json_t *list, char *buf, size_t size)
     }
 }
 
+/* "/x/libnccl-net.so: a link to …, which does not exist": the first file in the way; NULL: none.
+ * New text (free()). */
+static char *steps_blocked(const struct shk_plugin *p)
+{
+    const json_t *first = json_array_get(json_object_get(p->row, "blocked"), 0);
+    return first ? shk_strf("%s: %s", steps_text(first, "path"), steps_text(first, "text")) : NULL;
+}
+
 static void steps_file(json_t *steps, const struct shk_plugin *p)
 {
     const char *places = steps_text(p->row, "places"), *over = steps_text(p->row, "passed_over");
+    char *blocked = steps_blocked(p), *note = blocked ? shk_strf("passed over: %s", blocked) : NULL;
+    const json_t *first = json_array_get(json_object_get(p->row, "blocked"), 0);
     if (p->found)
-        shk_step_add(steps, "file", SHK_STEP_OK, NULL, "%s (%s)", steps_text(p->row, "path"),
+        shk_step_add(steps, "file", SHK_STEP_OK, note, "%s (%s)", steps_text(p->row, "path"),
                      steps_text(p->row, "via"));
     else if (*over)
-        shk_step_add(steps, "file", SHK_STEP_OK, places, "%s", over);
+        shk_step_add(steps, "file", SHK_STEP_OK, note ? note : places, "%s", over);
+    else if (blocked)
+        shk_step_add(steps, "file", SHK_STEP_BROKEN, places, "%s", blocked);
     else
         shk_step_add(steps, "file", SHK_STEP_BROKEN, places, "%s: no such file", p->name);
-    shk_step_where(steps, steps_text(p->row, p->found ? "path" : "passed_over"));
+    if (p->found || *over || !blocked)
+        shk_step_where(steps, steps_text(p->row, p->found ? "path" : "passed_over"));
+    else
+        shk_step_where(steps, steps_text(first, "path"));
+    free(blocked);
+    free(note);
+}
+
+/* What the loader said to a file that looks unusable: a crash is worse than a refusal, and a file
+ * that loads all the same is usable. */
+static bool steps_loads(const struct shk_plugin *p)
+{
+    return json_is_true(json_object_get(json_object_get(p->row, "load"), "ok"));
 }
 
 static bool steps_format(json_t *steps, const struct shk_plugin *p)
 {
     const char *error = steps_text(p->row, "error");
+    const char *said = steps_text(json_object_get(p->row, "load"), "error");
     if (!p->found && !*error) {
         shk_step_add(steps, "format", SHK_STEP_NA, NULL, "no file");
         return false;
     }
     if (*error) {
-        shk_step_add(steps, "format", SHK_STEP_BROKEN,
-                     p->found ? NULL : "the loader passes over such a file without a word", "%s",
+        shk_step_add(steps, "format", steps_loads(p) ? SHK_STEP_UNKNOWN : SHK_STEP_BROKEN,
+                     p->found ? said : "the loader passes over such a file without a word", "%s",
                      error);
         return false;
     }

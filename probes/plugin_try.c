@@ -132,11 +132,13 @@ static void try_permit(struct shk_plugin *plugin)
         json_object_set_new(plugin->row, "untried", try_text(why.text));
 }
 
-/* A file for another machine is not worth a try: the loader would say "No such file". */
+/* A file that cannot be read as a library is tried, too: what the loader does with it is the truth.
+ * Not so one for another machine, of which the loader would say "No such file". */
 static bool try_wants_load(const struct shk_plugin *plugin)
 {
-    return plugin->found && json_object_get(plugin->row, "needed") &&
-           !json_object_get(plugin->row, "untried");
+    bool read = json_object_get(plugin->row, "needed") != NULL;
+    bool odd = json_object_get(plugin->row, "error") && !json_object_get(plugin->row, "machine");
+    return plugin->found && (read || odd) && !json_object_get(plugin->row, "untried");
 }
 
 static void try_store_load(struct shk_plugin *plugin, const struct shk_isolate_result *result)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 TestSuite(ldsearch, .init = capture_begin, .fini = capture_end);
@@ -290,4 +291,77 @@ Test(ldsearch, copies_are_listed_once)
     shk_libcopies_free(&copies);
     shk_ldsearch_destroy(search);
     shk_host_close(host);
+}
+
+static int note_obstacle(const struct shk_ldsearch_hit *hit, enum shk_file_state state,
+                         const char *text, void *arg)
+{
+    char *out = arg;
+    (void)text;
+    sprintf(out + strlen(out), "%s%s %s", *out ? ", " : "", shk_file_state_name(state), hit->path);
+    return 0;
+}
+
+/* What a search meets, in its order; and what is taken in the end. */
+static void obstacles(const char *name, char *out)
+{
+    struct shk_host *host;
+    struct shk_ldsearch *search;
+    out[0] = '\0';
+    cr_assert_eq(shk_host_open(&host, capture_root, NULL), 0);
+    cr_assert_eq(shk_ldsearch_create(&search, host, NULL), 0);
+    shk_ldsearch_each_obstacle(search, name, NULL, note_obstacle, out);
+    shk_ldsearch_destroy(search);
+    shk_host_close(host);
+}
+
+static void capture_link(const char *target, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", capture_root, name);
+    cr_assert_eq(symlink(target, path), 0);
+}
+
+Test(ldsearch, what_cannot_be_opened_is_passed_over_and_told)
+{
+    char got[512];
+    capture_environ("{\"LD_LIBRARY_PATH\": \"/a:/b:/c:/d\"}");
+    capture_text("a/x", "");
+    capture_text("b/x", "");
+    capture_copy("c/libx.so", good);
+    capture_text("d/libx.so", "never reached");
+    capture_link("gone.so", "a/libx.so");
+    capture_link("libx.so", "b/libx.so");
+    obstacles("libx.so", got);
+    cr_expect_str_eq(got, "dangling /a/libx.so, loop /b/libx.so");
+    EXPECT_FOUND("libx.so", NULL, "LD_LIBRARY_PATH /c/libx.so");
+    obstacles("/a/libx.so", got);
+    cr_expect_str_eq(got, "dangling /a/libx.so");
+    obstacles("/c/libx.so", got);
+    cr_expect_str_eq(got, "");
+    obstacles("libnone.so", got);
+    cr_expect_str_eq(got, "");
+}
+
+/* open() succeeds there, so the loader searches no further. */
+Test(ldsearch, a_directory_of_the_name_is_taken)
+{
+    capture_environ("{\"LD_LIBRARY_PATH\": \"/a:/b\"}");
+    capture_text("a/libx.so/readme", "");
+    capture_copy("b/libx.so", good);
+    EXPECT_FOUND("libx.so", NULL, "LD_LIBRARY_PATH /a/libx.so");
+}
+
+Test(ldsearch, a_file_without_permission_is_not_missing)
+{
+    char got[512], path[256];
+    capture_environ("{\"LD_LIBRARY_PATH\": \"/a\"}");
+    capture_copy("a/libx.so", good);
+    snprintf(path, sizeof path, "%s/a/libx.so", capture_root);
+    cr_assert_eq(chmod(path, 0), 0);
+    cr_assert_eq(chmod(capture_root, 0755), 0);
+    cr_assert(geteuid() != 0 || seteuid(65534) == 0);
+    obstacles("libx.so", got);
+    cr_expect_str_eq(got, "denied /a/libx.so");
+    cr_assert(getuid() != 0 || seteuid(0) == 0);
 }

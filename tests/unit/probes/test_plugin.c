@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 TestSuite(plugin, .init = capture_begin, .fini = capture_end, .timeout = 120);
 
@@ -86,7 +87,7 @@ static const struct {
     {.fake = "nowhere", .step = "file", .text = "nowhere/libnccl-net.so: no such file"},
     {.fake = "empty_file", .step = "format", .text = "empty file"},
     {.fake = "text_file", .step = "format", .text = "text file (\"GROUP"},
-    {.fake = "truncated", .step = "format", .text = "ELF file"},
+    {.fake = "truncated", .step = "format", .text = "dies of SIGBUS"},
     {.fake = "executable", .step = "format", .text = "not a shared object"},
     {.fake = "wrong_machine", .step = "format", .text = "this machine is"},
     {.fake = "no_symbol", .step = "abi", .text = "exports no net plugin symbol"},
@@ -334,6 +335,52 @@ Test(plugin, search_order_on_a_capture)
     cr_expect_str_eq(step_text(candidate_steps(facts, 2), "abi"),
                      "broken: exports net versions 4, 5, none of which the library accepts");
     cr_expect_str_eq(step_text(candidate_steps(facts, 4), "load"), "unknown: not tried");
+    shk_facts_destroy(facts);
+    shk_facts_destroy(known);
+}
+
+static void capture_link(const char *target, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", capture_root, name);
+    cr_assert_eq(symlink(target, path), 0);
+}
+
+/* The file is there, and something is in the way: never "no such file". */
+Test(plugin, states_of_a_file_are_told_apart)
+{
+    struct shk_facts *known = known_nccl("2.28.9");
+    capture_environ("{\"NCCL_NET_PLUGIN\": "
+                    "\"/p/dangling.so,/p/loop.so,/p/dir.so,/p/gone.so,/p/text.so,/p/cut.so,link\","
+                    " \"LD_LIBRARY_PATH\": \"/q:/r\"}");
+    capture_copy("l/libnccl.so.2", FAKES "/nccl/libnccl.so.2");
+    capture_text("p/text.so", "GROUP ( libx.so )");
+    capture_text("p/dir.so/readme", "");
+    capture_link("nowhere.so", "p/dangling.so");
+    capture_link("loop.so", "p/loop.so");
+    capture_copy("p/cut.so", FAKES "/truncated/libnccl-net.so");
+    capture_text("q/readme", "");
+    capture_link("nowhere.so", "q/libnccl-net-link.so");
+    capture_copy("r/libnccl-net-link.so", FAKES "/good_v8/libnccl-net.so");
+    struct shk_facts *facts = probe_facts(&shk_probe_plugin, capture_root, known, false, 0);
+    static const struct {
+        const char *step, *text;
+    } rows[] = {
+        {"file", "broken: /p/dangling.so: a link to nowhere.so, which does not exist"},
+        {"file", "broken: /p/loop.so: symbolic links in a circle"},
+        {"format", "broken: /p/dir.so: a directory, not a file"},
+        {"file", "broken: /p/gone.so: no such file"},
+        {"format", "broken: /p/text.so: text file (\"GROUP ( libx.so )\"), not a shared object"},
+        {"format", "broken: /p/cut.so: ELF file that is cut off"},
+        {"file", "broken: link: no such file"},
+        {"file", "ok: /r/libnccl-net-link.so (LD_LIBRARY_PATH) | passed over: "
+                 "/q/libnccl-net-link.so: a link to nowhere.so, which does not exist"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *text = step_text(candidate_steps(facts, i), rows[i].step);
+        cr_expect_eq(strncmp(text, rows[i].text, strlen(rows[i].text)), 0, "%zu: %s", i, text);
+    }
+    cr_expect_str_eq(candidate(facts, 5, "cut_off"), "true");
     shk_facts_destroy(facts);
     shk_facts_destroy(known);
 }
