@@ -1,56 +1,35 @@
 /* The net plugins that NCCL would take, judged by the chain that the probe left: may the file be
  * used and does it load (plugin.load), and does it work when it is started (plugin.use)? */
-#include "checks/chain.h"
 #include "checks/coded.h"
+#include "checks/plugin.h"
+#include "checks/read.h"
 
 #include <string.h>
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = shk_member_text(object, name);
-    return text ? text : "";
-}
+#define text_of shk_plugin_text
 
 /* Net plugins that the library itself would try, and of which there is something to judge. A path
  * that does not exist counts when others of the list do: else plugin.file tells it. */
-static bool is_candidate(const json_t *plugin, bool others)
+static enum shk_told is_candidate(const json_t *plugin, bool others)
 {
-    const char *kind = shk_member_text(plugin, "kind");
-    if ((kind && strcmp(kind, "net") != 0) || !shk_member_bool(plugin, "considered", true))
-        return false;
-    return shk_member_bool(plugin, "found", false) || shk_member_text(plugin, "passed_over") ||
-           (others && strchr(text_of(plugin, "name"), '/'));
+    enum shk_told considered = shk_plugin_is_considered(plugin);
+    enum shk_told found = shk_plugin_is_found(plugin);
+    if (considered != SHK_TOLD_YES || found != SHK_TOLD_NO)
+        return considered == SHK_TOLD_NO                                   ? SHK_TOLD_NO
+               : considered == SHK_TOLD_UNREAD || found == SHK_TOLD_UNREAD ? SHK_TOLD_UNREAD
+                                                                           : SHK_TOLD_YES;
+    return *text_of(plugin, "passed_over") || shk_plugin_blocked(plugin) ||
+                   (others && strchr(text_of(plugin, "name"), '/'))
+               ? SHK_TOLD_YES
+               : SHK_TOLD_NO;
 }
 
-static size_t count_candidates(const struct shk_check_context *ctx, bool others)
+static size_t count_candidates(const json_t *list, bool others, enum shk_told told)
 {
     size_t i, count = 0;
     json_t *plugin;
-    json_array_foreach(shk_facts_get_array(ctx->facts, "plugin.candidates"), i, plugin) count +=
-        is_candidate(plugin, others);
+    json_array_foreach((json_t *)list, i, plugin) count += is_candidate(plugin, others) == told;
     return count;
-}
-
-/* Does anything depend on the plugin? Otherwise a broken one only warns. */
-static bool is_wanted(const struct shk_check_context *ctx)
-{
-    const char *name = shk_facts_get_text(ctx->facts, "plugin.requested");
-    const char *policy = ctx->profile->plugin;
-    if (!name)
-        name = shk_env_get(ctx->facts, "NCCL_NET_PLUGIN");
-    return (name && *name) || (policy && strcmp(policy, "none") != 0);
-}
-
-/* Another candidate of the list is what NCCL ends up with. */
-static bool is_replaced(const struct shk_check_context *ctx, const json_t *plugin)
-{
-    const char *chosen = shk_facts_get_text(ctx->facts, "plugin.chosen");
-    return chosen && strcmp(chosen, text_of(plugin, "path")) != 0;
-}
-
-static enum shk_verdict broken_verdict(const struct shk_check_context *ctx, const json_t *plugin)
-{
-    return is_wanted(ctx) && !is_replaced(ctx, plugin) ? SHK_FAIL : SHK_WARN;
 }
 
 /* "net plugin load", with the name when there are several. */
@@ -64,27 +43,37 @@ static const char *const load_steps[] = {"file",     "format", "abi", "dependenc
                                          "versions", "load",   NULL};
 static const char *const use_steps[] = {"init", "devices", "properties", "loopback", NULL};
 
+static json_t *steps_of(const json_t *plugin)
+{
+    json_t *steps = NULL;
+    (void)shk_look_member_array(plugin, "steps", &steps);
+    return steps;
+}
+
 /* The first row of the chain in that state among those steps. */
 static bool first_of(const json_t *plugin, const char *const *steps, const char *state,
                      struct shk_link *link_p)
 {
     json_t *mine = json_array(), *row;
     size_t i;
-    json_array_foreach(json_object_get(plugin, "steps"), i,
-                       row) if (shk_list_has(steps, text_of(row, "step")))
+    json_array_foreach(steps_of(plugin), i, row) if (shk_list_has(steps, text_of(row, "step")))
         json_array_append(mine, row);
     bool found = shk_chain_first(mine, state, link_p);
     json_decref(mine); /* the rows live on in the plugin */
     return found;
 }
 
-/* Died or hung, rather than returned an error. */
-static bool has_crashed(const json_t *plugin, const struct shk_link *link)
+/* A member of what a step left ("load", "init" …); "" and 0 when there is none. */
+static const char *tried_text(const json_t *plugin, const char *step, const char *name)
 {
-    static const char *const outcomes[] = {"crashed", "exited", "timeout", "memory", NULL};
-    const char *step = strcmp(link->step, "properties") == 0 ? "devices" : link->step;
-    const char *outcome = shk_member_text(json_object_get(plugin, step), "outcome");
-    return outcome && shk_list_has(outcomes, outcome);
+    return text_of(json_object_get(plugin, step), name);
+}
+
+static long long tried_int(const json_t *plugin, const char *step, const char *name)
+{
+    long long value = 0;
+    (void)shk_look_member_int(json_object_get(plugin, step), name, &value);
+    return value;
 }
 
 static const json_t *version_problem(const json_t *plugin)
@@ -100,14 +89,14 @@ static const json_t *version_problem(const json_t *plugin)
 static const char *load_diagnosis(const json_t *plugin, const struct shk_link *link)
 {
     if (strcmp(link->step, "file") == 0)
-        return "net-plugin-name-wrong";
+        return shk_plugin_blocked(plugin) ? "plugin-file-unusable" : "net-plugin-name-wrong";
     if (strcmp(link->step, "format") == 0)
         return "plugin-file-unusable";
     if (strcmp(link->step, "abi") == 0)
         return "plugin-abi-mismatch";
-    if (has_crashed(plugin, link))
+    if (shk_plugin_crashed(plugin, link))
         return "plugin-crashes";
-    if (shk_member_text(json_object_get(plugin, "load"), "missing_slots"))
+    if (*tried_text(plugin, "load", "missing_slots"))
         return "plugin-interface-broken";
     return strstr(link->what, "FABRIC_") ? "plugin-libfabric-version-mismatch"
                                          : "plugin-dependency-missing";
@@ -118,14 +107,16 @@ static const char *newer_copy(const struct shk_check_context *ctx, const json_t 
 {
     const char *version = text_of(problem, "version");
     size_t i;
-    json_t *copy;
+    json_t *copy, *copies = NULL;
     if (strncmp(version, "FABRIC_", 7) != 0)
         return NULL;
-    json_array_foreach(shk_facts_get_array(ctx->facts, "fabric.copies"), i, copy)
+    (void)shk_look_array(ctx->facts, "fabric.copies", &copies);
+    json_array_foreach(copies, i, copy)
     {
-        const char *abi = text_of(copy, "abi");
-        if (strncmp(abi, "FABRIC_", 7) == 0 && shk_version_cmp(abi + 7, version + 7) >= 0)
-            return shk_member_text(copy, "path");
+        const char *abi = text_of(copy, "abi"), *path;
+        if (strncmp(abi, "FABRIC_", 7) == 0 && shk_version_cmp(abi + 7, version + 7) >= 0 &&
+            shk_look_member_text(copy, "path", &path) == SHK_LOOK_PRESENT)
+            return path;
     }
     return NULL;
 }
@@ -136,7 +127,10 @@ static void load_fix(const struct shk_check_context *ctx, struct shk_row *row, c
     const json_t *problem = version_problem(plugin);
     const char *path = text_of(plugin, "path"), *newer = problem ? newer_copy(ctx, problem) : NULL;
     const char *slash = newer ? strrchr(newer, '/') : NULL;
-    if (strcmp(link->step, "file") == 0)
+    if (strcmp(link->step, "file") == 0 && shk_plugin_blocked(plugin))
+        shk_row_text(&row->fix, "ls -lL %s; install the plugin again, readable for everybody",
+                     text_of(shk_plugin_blocked(plugin), "path"));
+    else if (strcmp(link->step, "file") == 0)
         shk_row_text(&row->fix, "take it out of NCCL_NET_PLUGIN, or give the path of the file");
     else if (strcmp(link->step, "format") == 0)
         shk_row_text(&row->fix, "install the plugin again, built for this machine");
@@ -150,66 +144,70 @@ static void load_fix(const struct shk_check_context *ctx, struct shk_row *row, c
                      "put the %s that the plugin was built with first in "
                      "LD_LIBRARY_PATH, or build the plugin against %s",
                      text_of(problem, "library"), text_of(problem, "path"));
-    else if (has_crashed(plugin, link) || strstr(link->what, "ncclNetPlugin"))
+    else if (shk_plugin_crashed(plugin, link) || strstr(link->what, "ncclNetPlugin"))
         shk_row_text(&row->fix, "install another release of the plugin");
     else
         shk_row_text(&row->fix, "make the library that is named available to the loader (ldd %s)",
                      path);
 }
 
-/* What NCCL does about it: it drops what it notices, and does not notice the rest. */
-static const char *consequence(const struct shk_check_context *ctx, const json_t *plugin,
-                               const struct shk_link *link)
-{
-    static const char *const unnoticed[] = {"properties", "loopback", NULL};
-    if (has_crashed(plugin, link))
-        return "; in a job this takes the rank with it";
-    if (shk_list_has(unnoticed, link->step))
-        return "";
-    return is_replaced(ctx, plugin) ? "; NCCL takes the next plugin of the list"
-                                    : "; NCCL goes on without it";
-}
-
 static void add_problem(const struct shk_check_context *ctx, struct shk_row *row,
                         const json_t *plugin, const struct shk_link *link)
 {
-    char *text = shk_link_text(link);
+    char *text = shk_link_text(link), *after = shk_plugin_consequence(ctx, plugin, link);
     bool executed = json_is_object(json_object_get(plugin, "load"));
-    shk_row_verdict(row, broken_verdict(ctx, plugin), executed ? SHK_TESTED : SHK_EFFECT);
+    shk_row_verdict(row, shk_plugin_verdict(ctx, plugin, link), executed ? SHK_TESTED : SHK_EFFECT);
     shk_row_text(&row->observed, "first broken link: %s", link->step);
-    shk_row_text(&row->why, "%s%s", text ? text : link->what, consequence(ctx, plugin, link));
+    shk_row_text(&row->why, "%s%s", text ? text : link->what, after ? after : "");
     free(text);
+    free(after);
+}
+
+static void say_loads(struct shk_row *row, const json_t *plugin)
+{
+    const char *path;
+    shk_row_verdict(row, SHK_PASS, SHK_TESTED);
+    if (shk_read_member_text(row, SHK_PLUGIN_FACT, plugin, "path", &path) == SHK_LOOK_PRESENT)
+        shk_row_text(&row->observed, "%s loads", path);
 }
 
 /* Facts without a chain: what dlopen() said, if it was tried. */
 static void load_plain(const struct shk_check_context *ctx, struct shk_row *row,
                        const json_t *plugin)
 {
-    const char *path = shk_member_text(plugin, "path");
-    const json_t *load = json_object_get(plugin, "load"), *ok = json_object_get(load, "ok");
-    const char *error = shk_member_text(load, "error");
-    if (!json_is_boolean(ok)) {
-        shk_row_text(&row->why, "loading it was not tried%s%s", error ? ": " : "",
-                     error ? error : "");
-    } else if (json_is_true(ok)) {
-        shk_row_verdict(row, SHK_PASS, SHK_TESTED);
-        shk_row_text(&row->observed, "%s loads", path ? path : "it");
+    const char *path = text_of(plugin, "path"), *error = tried_text(plugin, "load", "error");
+    json_t *load = NULL;
+    bool ok;
+    if (shk_look_member_object(plugin, "load", &load) == SHK_LOOK_MISSING) {
+        shk_row_text(&row->why, "loading it was not tried");
+    } else if (shk_read_member_object(row, SHK_PLUGIN_FACT, plugin, "load", &load) !=
+                   SHK_LOOK_PRESENT ||
+               shk_read_member_bool(row, SHK_PLUGIN_FACT, load, "ok", &ok) != SHK_LOOK_PRESENT) {
+        shk_row_text(&row->why, "how loading it went could not be read");
+    } else if (ok) {
+        say_loads(row, plugin);
     } else {
-        shk_row_verdict(row, broken_verdict(ctx, plugin), SHK_TESTED);
-        row->diagnosis = error && strstr(error, "FABRIC_") ? "plugin-libfabric-version-mismatch"
-                                                           : "plugin-dependency-missing";
-        shk_row_text(&row->observed, "%s does not load", path ? path : "it");
-        shk_row_text(&row->why, "%s; NCCL goes on without it", error ? error : "no reason given");
-        shk_row_text(&row->fix, "make the library that the loader names available (ldd %s)",
-                     path ? path : "the plugin");
+        const struct shk_link link = {.step = "load", .what = error, .where = "", .detail = ""};
+        char *after = shk_plugin_consequence(ctx, plugin, &link);
+        shk_row_verdict(row, shk_plugin_verdict(ctx, plugin, &link), SHK_TESTED);
+        row->diagnosis = strstr(error, "FABRIC_") ? "plugin-libfabric-version-mismatch"
+                                                  : "plugin-dependency-missing";
+        shk_row_text(&row->observed, "%s does not load", path);
+        shk_row_text(&row->why, "%s%s", *error ? error : "no reason given", after ? after : "");
+        shk_row_text(&row->fix, "make the library that the loader names available (ldd %s)", path);
+        free(after);
     }
 }
 
 static void load_row(const struct shk_check_context *ctx, struct shk_row *row, const json_t *plugin)
 {
     struct shk_link link;
-    if (!json_is_array(json_object_get(plugin, "steps"))) {
+    json_t *steps;
+    enum shk_look look = shk_look_member_array(plugin, "steps", &steps);
+    if (look == SHK_LOOK_MISSING) {
         load_plain(ctx, row, plugin);
+    } else if (look != SHK_LOOK_PRESENT) {
+        (void)shk_read_member_array(row, SHK_PLUGIN_FACT, plugin, "steps", &steps);
     } else if (first_of(plugin, load_steps, "broken", &link)) {
         add_problem(ctx, row, plugin, &link);
         row->diagnosis = load_diagnosis(plugin, &link);
@@ -219,8 +217,7 @@ static void load_row(const struct shk_check_context *ctx, struct shk_row *row, c
         shk_row_text(&row->why, "%s: %s", link.step, text ? text : link.what);
         free(text);
     } else {
-        shk_row_verdict(row, SHK_PASS, SHK_TESTED);
-        shk_row_text(&row->observed, "%s loads", text_of(plugin, "path"));
+        say_loads(row, plugin);
     }
 }
 
@@ -229,7 +226,7 @@ static bool needs_gpu(const struct shk_check_context *ctx, const json_t *plugin,
                       const struct shk_link *link)
 {
     static const char *const words[] = {"CUDA", "cuda", "hip", "HIP", "ROCr", "GPU", "Neuron"};
-    if (strcmp(link->step, "init") != 0 || has_crashed(plugin, link) ||
+    if (strcmp(link->step, "init") != 0 || shk_plugin_crashed(plugin, link) ||
         shk_gpu_count(ctx->facts) != 0)
         return false;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -240,98 +237,141 @@ static bool needs_gpu(const struct shk_check_context *ctx, const json_t *plugin,
 
 static const char *use_diagnosis(const json_t *plugin, const struct shk_link *link)
 {
-    const json_t *loop = json_object_get(plugin, "loopback");
-    const char *missing;
-    if (has_crashed(plugin, link))
+    if (shk_plugin_crashed(plugin, link))
         return "plugin-crashes";
-    if (shk_look_member_text(json_object_get(plugin, "init"), "missing_slots", &missing) ==
-        SHK_LOOK_PRESENT)
+    if (*tried_text(plugin, "init", "missing_slots"))
         return "plugin-interface-broken";
     if (strcmp(link->step, "init") == 0)
         return "net-plugin-init-failed";
     if (strcmp(link->step, "devices") == 0)
-        return shk_member_int(json_object_get(plugin, "devices"), "rc", 0)
-                   ? "net-plugin-init-failed"
-                   : "plugin-no-device";
+        return tried_int(plugin, "devices", "rc") ? "net-plugin-init-failed" : "plugin-no-device";
     if (strcmp(link->step, "properties") == 0)
         return "plugin-interface-broken";
-    if (strcmp(text_of(loop, "step"), "verify") == 0)
+    if (strcmp(tried_text(plugin, "loopback", "step"), "verify") == 0)
         return "plugin-corrupts-data";
     return strstr(link->what, "still pending") ? "plugin-connection-stall"
                                                : "plugin-transfer-failed";
 }
 
+static const char *use_fix(const char *diagnosis)
+{
+    return strcmp(diagnosis, "plugin-interface-broken") == 0
+               ? "install another release of the plugin"
+           : strcmp(diagnosis, "plugin-no-device") == 0
+               ? "fi_info; ibv_devinfo -l: without a network adapter there is nothing to mend"
+               : "FI_LOG_LEVEL=warn NCCL_DEBUG=INFO in the job's environment says more; otherwise "
+                 "install another release of the plugin";
+}
+
+/* What was not started: the question is not asked by --quick and on captures. */
+static void use_untried(struct shk_row *row, const json_t *plugin)
+{
+    const char *untried = text_of(plugin, "untried");
+    shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
+    shk_row_text(&row->why, "it was not started (%s)",
+                 *untried ? untried : "a capture, or --quick");
+}
+
+static void use_right(struct shk_row *row, const json_t *plugin)
+{
+    json_t *devices = NULL, *loop = NULL;
+    long long count = 0, bytes = 0;
+    (void)shk_read_member_object(row, SHK_PLUGIN_FACT, plugin, "devices", &devices);
+    (void)shk_read_member_object(row, SHK_PLUGIN_FACT, plugin, "loopback", &loop);
+    (void)shk_read_member_int(row, SHK_PLUGIN_FACT, devices, "count", &count);
+    (void)shk_read_member_int(row, SHK_PLUGIN_FACT, loop, "bytes", &bytes);
+    shk_row_verdict(row, SHK_PASS, SHK_TESTED);
+    shk_row_text(&row->observed, "%lld devices, loopback of %lld bytes right", count, bytes);
+}
+
 static void use_row(const struct shk_check_context *ctx, struct shk_row *row, const json_t *plugin)
 {
     struct shk_link link;
-    const json_t *loop = json_object_get(plugin, "loopback");
-    if (first_of(plugin, load_steps, "broken", &link)) {
+    json_t *steps;
+    enum shk_look look = shk_look_member_array(plugin, "steps", &steps);
+    if (look == SHK_LOOK_MISSING) {
+        use_untried(row, plugin);
+    } else if (look != SHK_LOOK_PRESENT) {
+        (void)shk_read_member_array(row, SHK_PLUGIN_FACT, plugin, "steps", &steps);
+    } else if (first_of(plugin, load_steps, "broken", &link)) {
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
         shk_row_text(&row->why, "it does not get that far");
     } else if (!first_of(plugin, use_steps, "broken", &link)) {
-        if (!json_is_array(json_object_get(plugin, "steps")) ||
-            first_of(plugin, use_steps, "unknown", &link)) {
-            shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
-            shk_row_text(&row->why, "it was not started (%s)",
-                         shk_member_text(plugin, "untried") ? shk_member_text(plugin, "untried")
-                                                            : "a capture, or --quick");
-        } else {
-            shk_row_verdict(row, SHK_PASS, SHK_TESTED);
-            shk_row_text(&row->observed, "%lld devices, loopback of %lld bytes right",
-                         shk_member_int(json_object_get(plugin, "devices"), "count", 0),
-                         shk_member_int(loop, "bytes", 0));
-        }
+        if (first_of(plugin, use_steps, "unknown", &link))
+            use_untried(row, plugin);
+        else
+            use_right(row, plugin);
     } else if (needs_gpu(ctx, plugin, &link)) {
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
         shk_row_text(&row->why, "it starts only on a node with GPUs: %s", link.detail);
     } else {
         add_problem(ctx, row, plugin, &link);
         row->diagnosis = use_diagnosis(plugin, &link);
-        shk_row_text(&row->fix, "FI_LOG_LEVEL=warn NCCL_DEBUG=INFO in the job's environment says "
-                                "more; otherwise install another release of the plugin");
+        shk_row_text(&row->fix, "%s", use_fix(row->diagnosis));
     }
 }
 
-static void each_candidate(const struct shk_check_context *ctx, struct shk_findings *findings,
-                           const struct shk_check *check, const char *what,
-                           void (*judge)(const struct shk_check_context *ctx, struct shk_row *row,
-                                         const json_t *plugin))
+struct pass {
+    const struct shk_check *check;
+    const char *what;
+    void (*judge)(const struct shk_check_context *ctx, struct shk_row *row, const json_t *plugin);
+    size_t unread; /* candidates that do not say whether they are taken */
+};
+
+static void one_candidate(const struct shk_check_context *ctx, struct shk_findings *findings,
+                          const struct pass *pass, const json_t *plugin, bool named)
 {
-    bool others = count_candidates(ctx, false) > 0;
-    size_t i, count = count_candidates(ctx, others);
-    json_t *plugin;
-    json_array_foreach(shk_facts_get_array(ctx->facts, "plugin.candidates"), i, plugin)
-    {
-        if (!is_candidate(plugin, others))
-            continue;
-        char *setting = setting_of(what, count > 1 ? plugin : NULL);
-        struct shk_row row = shk_row_start(check, setting ? setting : what);
-        row.fact = "plugin.candidates";
-        row.source = "NVIDIA/nccl:src/plugin/net.cc";
-        judge(ctx, &row, plugin);
-        /* required only where the profile says so, and where it is about the one in use */
-        row.required = row.verdict == SHK_UNKNOWN && ctx->profile->plugin &&
-                       strcmp(ctx->profile->plugin, "required") == 0;
-        shk_row_end(findings, &row);
-        free(setting);
+    char *setting = setting_of(pass->what, named ? plugin : NULL);
+    struct shk_row row = shk_row_begin(ctx, pass->check, setting ? setting : pass->what);
+    row.fact = SHK_PLUGIN_FACT;
+    row.source = SHK_PLUGIN_SOURCE;
+    shk_row_was_read(&row);
+    pass->judge(ctx, &row, plugin);
+    if (pass->unread)
+        shk_row_lacks(&row, SHK_PLUGIN_FACT, "%zu more of %s do not say whether they are taken",
+                      pass->unread, SHK_PLUGIN_FACT);
+    /* required only where the profile says so, and where it is about the one in use */
+    bool unknown = row.verdict == SHK_UNKNOWN || shk_row_lacking(&row);
+    row.required = unknown && ctx->profile->plugin && strcmp(ctx->profile->plugin, "required") == 0;
+    shk_row_end(findings, &row);
+    free(setting);
+}
+
+static void each_candidate(const struct shk_check_context *ctx, struct shk_findings *findings,
+                           struct pass pass)
+{
+    json_t *list = NULL, *plugin;
+    char *setting = setting_of(pass.what, NULL);
+    struct shk_row row = shk_row_begin(ctx, pass.check, setting ? setting : pass.what);
+    size_t i;
+    row.fact = SHK_PLUGIN_FACT;
+    (void)shk_read_array(&row, SHK_PLUGIN_FACT, &list);
+    bool others = count_candidates(list, false, SHK_TOLD_YES) > 0;
+    size_t count = count_candidates(list, others, SHK_TOLD_YES);
+    pass.unread = count_candidates(list, others, SHK_TOLD_UNREAD);
+    if (count) {
+        json_array_foreach(list, i, plugin) if (is_candidate(plugin, others) == SHK_TOLD_YES)
+            one_candidate(ctx, findings, &pass, plugin, count > 1);
+    } else {
+        if (pass.unread)
+            shk_row_lacks(&row, SHK_PLUGIN_FACT,
+                          "a candidate of %s does not say whether it is taken", SHK_PLUGIN_FACT);
+        shk_row_na(findings, &row, "no plugin file was found");
     }
-    if (count)
-        return;
-    char *setting = setting_of(what, NULL);
-    struct shk_row row = shk_row_start(check, setting ? setting : what);
-    row.fact = "plugin.candidates";
-    shk_row_na(findings, &row, "no plugin file was found");
     free(setting);
 }
 
 static void eval_load(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    each_candidate(ctx, findings, &shk_check_plugin_load, "load", load_row);
+    each_candidate(
+        ctx, findings,
+        (struct pass){.check = &shk_check_plugin_load, .what = "load", .judge = load_row});
 }
 
 static void eval_use(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    each_candidate(ctx, findings, &shk_check_plugin_use, "use", use_row);
+    each_candidate(ctx, findings,
+                   (struct pass){.check = &shk_check_plugin_use, .what = "use", .judge = use_row});
 }
 
 const struct shk_check shk_check_plugin_load = {
@@ -342,9 +382,11 @@ const struct shk_check shk_check_plugin_load = {
     .doc = "Fact: plugin.candidates[].steps, from the file up to dlopen(RTLD_NOW) in a child, as "
            "NCCL does it: file format, interface versions, needed libraries, their symbol "
            "versions. The loader's reason is given word for word.\n"
-           "A row for each plugin that NCCL would try. The first broken link is FAIL when "
-           "NCCL_NET_PLUGIN or the profile asks for a plugin and no other one takes its place, "
-           "else WARN.",
+           "A row for each plugin that NCCL would try. The first broken link is FAIL when it kills "
+           "or hangs the rank, when NCCL_NET leaves no other network, and when NCCL_NET_PLUGIN or "
+           "the profile asks for a plugin and no other one takes its place; a note when NCCL_NET "
+           "names one of NCCL's own networks, or when nothing asks for it and the node has no "
+           "network adapter; else WARN.",
 };
 
 const struct shk_check shk_check_plugin_use = {

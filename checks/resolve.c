@@ -175,6 +175,8 @@ static bool resolve_paths(const struct shk_check_context *ctx, const struct shk_
 bool shk_resolve(const struct shk_check_context *ctx, const struct shk_setting *setting,
                  const char *value, struct shk_row *row)
 {
+    if (strcmp(setting->name, "NCCL_NET") == 0)
+        return shk_resolve_network(ctx, value, row);
     if (!*value)
         return false;
     if (shk_resolve_special(ctx, setting->name, value, row))

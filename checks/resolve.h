@@ -26,6 +26,10 @@ bool shk_resolve_special(const struct shk_check_context *ctx, const char *name, 
 bool shk_resolve_provider(const struct shk_check_context *ctx, const char *value,
                           struct shk_row *row);
 
+/* NCCL_NET against the networks that are here; an empty value, too, is a name. */
+bool shk_resolve_network(const struct shk_check_context *ctx, const char *value,
+                         struct shk_row *row);
+
 /* Container and VM bridges, tunnels: interfaces that no other node can reach. */
 bool shk_iface_is_bridge(const char *name);
 

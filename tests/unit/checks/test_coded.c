@@ -19,7 +19,8 @@
     "'collective.fabric.sizes': [{'bytes': 4, 'busbw': 0.1, 'wrong': 0}, {'bytes': "               \
     "1048576, 'busbw': 5.5, 'wrong': " w "}], "
 #define PLUGIN(more)                                                                               \
-    "'plugin.candidates': [{'name': 'libnccl-net.so', 'found': true, 'path': "                     \
+    "'plugin.candidates': [{'name': 'libnccl-net.so', 'kind': 'net', 'considered': true, "         \
+    "'owner': 'nccl', 'found': true, 'path': "                                                     \
     "'/opt/p/libnccl-net.so', 'abi': {'net': [5, 6, 7, 8]}" more "}], "
 
 static const struct coded_case {
@@ -138,18 +139,21 @@ static const struct coded_case {
      SHK_WARN, SHK_EFFECT, "the loader takes /a/libnccl.so.2"},
 
     {"plugin not needed", "single-node", "plugin.file", "net plugin file",
-     "'plugin.candidates': []", SHK_NA, SHK_NOT_COVERED, "needs no net plugin"},
+     "'env.HOME': '/', 'plugin.candidates': []", SHK_NA, SHK_NOT_COVERED, "needs no net plugin"},
     {"plugin missing", "test-fabric", "plugin.file", "net plugin file",
-     NODES(2) "'plugin.candidates': [{'name': 'libnccl-net.so', 'found': false}]", SHK_FAIL,
-     SHK_EFFECT, "net-plugin-missing"},
+     NODES(2) "'plugin.candidates': [{'name': 'libnccl-net.so', 'kind': 'net', 'considered': true, "
+              "'found': false}]",
+     SHK_FAIL, SHK_EFFECT, "net-plugin-missing"},
     {"plugin missing, one node", "test-fabric", "plugin.file", "net plugin file",
-     NODES(1) "'plugin.candidates': [{'name': 'libnccl-net.so', 'found': false}]", SHK_WARN,
-     SHK_EFFECT, "TCP sockets"},
+     NODES(1) "'plugin.candidates': [{'name': 'libnccl-net.so', 'kind': 'net', 'considered': true, "
+              "'found': false}]",
+     SHK_WARN, SHK_EFFECT, "TCP sockets"},
     {"plugin name wrong", "single-node", "plugin.file", "net plugin file",
-     "'env.NCCL_NET_PLUGIN': 'ofi', 'plugin.candidates': [{'name': 'ofi', 'found': false}, "
-     "{'name': "
-     "'libnccl-net-ofi.so', 'found': false}]",
-     SHK_FAIL, SHK_EFFECT, "NCCL_NET_PLUGIN=ofi: none of ofi, libnccl-net-ofi.so"},
+     "'env.NCCL_NET_PLUGIN': 'ofi', 'plugin.candidates': [{'name': 'ofi', 'kind': 'net', "
+     "'considered': true, 'found': false}, {'name': 'libnccl-net-ofi.so', 'kind': 'net', "
+     "'considered': true, 'found': false}]",
+     SHK_FAIL, SHK_EFFECT,
+     "NCCL_NET_PLUGIN=ofi: the loader finds no ofi, libnccl-net-ofi.so; NCCL goes on without it"},
     {"plugin none asked", "single-node", "plugin.file", "net plugin file",
      "'env.NCCL_NET_PLUGIN': 'none', 'plugin.candidates': []", SHK_NA, SHK_NOT_COVERED, NULL},
     {"plugin not looked for", "test-fabric", "plugin.file", "net plugin file", "'host.name': 'x'",
@@ -181,11 +185,12 @@ static const struct coded_case {
     {"plugin too old", "test-fabric", "plugin.abi", "net plugin ABI",
      PLUGIN("") "'nccl.net_abi': [9, 10, 11]", SHK_FAIL, SHK_EFFECT, "plugin-abi-mismatch"},
     {"plugin against RCCL", "test-fabric", "plugin.abi", "net plugin ABI",
-     "'plugin.candidates': [{'name': 'librccl-net.so', 'found': true, 'abi': {'net': [5]}}], "
+     "'plugin.candidates': [{'name': 'librccl-net.so', 'kind': 'net', 'considered': true, "
+     "'owner': 'rccl', 'found': true, 'abi': {'net': [5]}}], "
      "'rccl.net_abi': [6, 7]",
      SHK_FAIL, SHK_EFFECT, "RCCL"},
     {"plugin without NCCL", "test-fabric", "plugin.abi", "net plugin ABI",
-     PLUGIN("") "'host.name': 'x'", SHK_NA, SHK_NOT_COVERED, "no NCCL"},
+     PLUGIN("") "'host.name': 'x'", SHK_UNKNOWN, SHK_NOT_COVERED, "nothing looked at nccl.net_abi"},
 
     {"memlock unlimited", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
      "'limits.memlock': {'soft': -1, 'hard': -1}", SHK_PASS, SHK_EFFECT, "unlimited"},

@@ -112,12 +112,16 @@ Test(plugin, another_plugin_of_the_list)
 {
     static const char members[] =
         "'plugin.requested': '/p/gone.so,/p/a.so,/p/b.so', 'plugin.chosen': '/p/b.so', "
-        "'plugin.candidates': [{'name': '/p/gone.so', 'found': false, 'considered': true, 'steps': "
+        "'plugin.candidates': [{'name': '/p/gone.so', 'kind': 'net', 'found': false, 'considered': "
+        "true, 'steps': "
         "[{'step': 'file', 'state': 'broken', 'what': '/p/gone.so: no such file'}]}, {'name': "
-        "'/p/a.so', 'path': '/p/a.so', 'found': true, 'considered': true, 'steps': [{'step': "
-        "'abi', 'state': 'broken', 'what': 'none in common'}]}, {'name': '/p/b.so', 'path': "
+        "'/p/a.so', 'kind': 'net', 'path': '/p/a.so', 'found': true, 'considered': true, 'steps': "
+        "[{'step': "
+        "'abi', 'state': 'broken', 'what': 'none in common'}]}, {'name': '/p/b.so', 'kind': 'net', "
+        "'path': "
         "'/p/b.so', 'found': true, 'considered': true, 'load': {'ok': true}, 'steps': [{'step': "
-        "'load', 'state': 'ok'}]}, {'name': '/q/c.so', 'path': '/q/c.so', 'found': true, "
+        "'load', 'state': 'ok'}]}, {'name': '/q/c.so', 'kind': 'net', 'path': '/q/c.so', 'found': "
+        "true, "
         "'considered': false, 'steps': [{'step': 'abi', 'state': 'broken', 'what': 'x'}]}]";
     static const struct {
         const char *setting;
@@ -168,4 +172,151 @@ Test(plugin, causes_have_entries)
                                        "hmem-runtime-library-missing"};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         cr_expect_not_null(shk_config_diagnosis(support_config(), keys[i]), "%s", keys[i]);
+}
+
+#define NCCL(v)   "'nccl.version': '" v "', "
+#define NO_RDMA   "'rdma.devices': [], 'pci.count.cxi': 0, 'pci.count.efa': 0, "
+#define NAMED(n)  "'load': {'ok': true, 'name': '" n "'}, "
+#define NET(name) "'env.NCCL_NET': '" name "', "
+#define PORT(layer, state)                                                                         \
+    "'rdma.devices': [{'name': 'mlx5_0', 'ports': [{'port': 1, 'link_layer': '" layer              \
+    "', 'state': '" state "'}]}], "
+
+/* What NCCL does without a plugin that does not work depends on what else it may take. */
+static const struct {
+    const char *profile, *setting, *facts;
+    enum shk_verdict verdict;
+    const char *says;
+} without[] = {
+    {"single-node", "net plugin load", ONE(RAN, BROKEN("load", "no libx")), SHK_WARN,
+     "NCCL goes on without it, over its own IB or Socket network"},
+    {"single-node", "net plugin load", NO_RDMA ONE(RAN, BROKEN("load", "no libx")), SHK_NOTE,
+     "goes on without it"}, /* nothing that it could drive */
+    {"single-node", "net plugin load",
+     NET("gIB") NCCL("2.28.9") ONE(RAN, BROKEN("load", "no libx")), SHK_FAIL,
+     "NCCL_NET=\"gIB\" allows no other network, so NCCL 2.28.9 ends the job"},
+    {"test-fabric", "net plugin load",
+     NET("socket") NCCL("2.28.9") ONE(RAN, BROKEN("load", "no libx")), SHK_NOTE,
+     "with NCCL_NET=socket NCCL 2.28.9 does not use it"},
+    {"single-node", "net plugin load", ONE("'cut_off': true, ", BROKEN("format", "cut off")),
+     SHK_FAIL, "takes the rank with it"},
+    {"single-node", "net plugin load",
+     NET("IB") ONE("'cut_off': true, ", BROKEN("format", "cut off")), SHK_FAIL,
+     "takes the rank with it"}, /* it is loaded all the same */
+    {"single-node", "net plugin use",
+     NET("IB") NCCL("2.28.9") ONE("'init': {'outcome': 'crashed'}, " RAN, BROKEN("init", "died")),
+     SHK_NOTE, "does not use it"}, /* 2.28.7 and later start only what is asked for */
+    {"single-node", "net plugin use",
+     NET("IB") NCCL("2.27.7") ONE("'init': {'outcome': 'crashed'}, " RAN, BROKEN("init", "died")),
+     SHK_FAIL, "takes the rank with it"},
+    {"single-node", "net plugin load",
+     ONE("'blocked': [{'path': '/p/a.so', 'state': 'denied', 'text': 'no permission'}], ",
+         BROKEN("file", "/p/a.so: no permission")),
+     SHK_WARN, "diagnosis plugin-file-unusable"},
+};
+
+Test(plugin, what_comes_of_it_depends_on_what_is_asked_for)
+{
+    for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+        char members[4096];
+        snprintf(members, sizeof(members), "%s'host.name': 'x'", without[i].facts);
+        struct shk_findings *findings =
+            support_run(support_test_config(), without[i].profile, members);
+        const struct shk_finding *f = support_find(findings, NULL, without[i].setting);
+        cr_assert_not_null(f, "case %zu: no row", i);
+        char *text = support_text(f);
+        cr_expect_eq(f->verdict, without[i].verdict, "case %zu: %s", i, text);
+        cr_expect_not_null(strstr(text, without[i].says), "case %zu: %s", i, text);
+        free(text);
+        shk_findings_destroy(findings);
+    }
+}
+
+/* NCCL_NET against the networks that are here. */
+static const struct {
+    const char *facts;
+    enum shk_verdict verdict;
+    const char *says;
+} networks[] = {
+    {NET("IB") NCCL("2.28.9") "'rdma.devices': [], ", SHK_FAIL, "no RDMA device; NCCL 2.28.9"},
+    {NET("ib") NCCL("2.28.9") PORT("InfiniBand", "ACTIVE"), SHK_PASS, ""},
+    {NET("IB") NCCL("2.28.9") PORT("Ethernet", "DOWN"), SHK_FAIL, "RoCE ports is active"},
+    {NET("IB") NCCL("2.28.9") PORT("Unspecified", "ACTIVE"), SHK_FAIL, "InfiniBand or Ethernet"},
+    {NET("IB") NCCL("2.28.9") "'rdma.devices': [{'name': 'x'}], ", SHK_UNKNOWN, "not all read"},
+    {NET("IB") NCCL("2.28.9"), SHK_UNKNOWN, "RDMA devices this node has was not read"},
+    {NET("Socket") NCCL("2.28.9"), SHK_PASS, ""},
+    {NET("gIB") NCCL("2.28.9"), SHK_UNKNOWN, "which net plugins are here was not read"},
+    {NET("gIB") NCCL("2.28.9") "'plugin.candidates': [], ", SHK_FAIL, "no net plugin was found"},
+    {NET("gIB") NCCL("2.28.9") ONE(NAMED("gIB"), LOADED), SHK_PASS, ""},
+    {NET("gib") NCCL("2.28.9") ONE(NAMED("x") "'init': {'ok': true, 'name': 'gIB'}, ", LOADED),
+     SHK_PASS, ""},
+    {NET("gIB") NCCL("2.28.9") ONE(NAMED("IBext_v11"), LOADED), SHK_FAIL,
+     "no network calls itself \"gIB\": there are \"IBext_v11\" (/p/a.so), IB and Socket"},
+    {NET("gIB") NCCL("2.28.9") ONE(RAN, LOADED), SHK_UNKNOWN, "call themselves was not read"},
+    {NET("gIB") NCCL("2.28.9") ONE("", LOADED), SHK_PASS, ""}, /* a capture: not asked */
+    {NET("gIB") NCCL("2.28.9") ONE(NAMED("gIB"), BROKEN("load", "no libx")), SHK_FAIL,
+     "no plugin works that could be \"gIB\": no libx"},
+    {NET("OFI") NCCL("2.28.9") ONE("'env_names': ['OFI_NCCL_PROTOCOL'], ", LOADED), SHK_PASS, ""},
+    {NET("Libfabrik") NCCL("2.28.9")
+         ONE("'env_names': ['OFI_NCCL_PROTOCOL'], " NAMED("Libfabric"), LOADED),
+     SHK_FAIL, "\"Libfabric\" (/p/a.so)"},
+    {NET("") NCCL("2.18.3"), SHK_FAIL, "the name is empty"},
+};
+
+Test(plugin, a_forced_network_must_be_there)
+{
+    const struct shk_config *config = support_config();
+    for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
+        char members[4096];
+        snprintf(members, sizeof(members), "%s'host.name': 'x'", networks[i].facts);
+        struct shk_findings *findings = support_run(config, "single-node", members);
+        const struct shk_finding *f = support_find(findings, "env.value", "NCCL_NET");
+        cr_assert_not_null(f, "case %zu: no row", i);
+        char *text = support_text(f);
+        cr_expect_eq(f->verdict, networks[i].verdict, "case %zu: %s", i, text);
+        cr_expect_not_null(strstr(text, networks[i].says), "case %zu: %s", i, text);
+        cr_expect_null(strstr(text, "Slingshot"), "case %zu: %s", i, text);
+        free(text);
+        shk_findings_destroy(findings);
+    }
+}
+
+/* A file that nothing asks for is suggested, never listed among those that were looked for. */
+#define SEEN(path)                                                                                 \
+    "{'name': '" path "', 'path': '" path "', 'kind': 'net', 'found': true, 'considered': false}"
+#define TRIED(name) "{'name': '" name "', 'kind': 'net', 'found': false, 'considered': true}"
+
+static const struct {
+    const char *facts, *fix;
+} meant[] = {
+    {"'env.NCCL_NET_PLUGIN': 'aws', 'env.LD_LIBRARY_PATH': '/a:/q', 'plugin.candidates': [" TRIED(
+         "aws") ", " TRIED("libnccl-net-aws.so") ", " SEEN("/q/libnccl-net-ofi.so") "]",
+     "export NCCL_NET_PLUGIN=ofi"},
+    {"'env.NCCL_NET_PLUGIN': 'aws', 'env.HOME': '/', 'plugin.candidates': [" TRIED(
+         "aws") ", " TRIED("libnccl-net-aws.so") ", " SEEN("/q/libnccl-net-ofi.so") "]",
+     "export NCCL_NET_PLUGIN=/q/libnccl-net-ofi.so"},
+    {"'env.NCCL_NET_PLUGIN': 'aws', 'env.HOME': '/', 'plugin.candidates': [" TRIED(
+         "libnccl-net-aws.so") ", " SEEN("/q/libnccl-net-ofi.so") "]", /* 2.18 takes no path */
+     "export NCCL_NET_PLUGIN=ofi LD_LIBRARY_PATH=/q:$LD_LIBRARY_PATH"},
+    {"'env.NCCL_NET_PLUGIN': 'aws', 'env.LD_LIBRARY_PATH': '/q/', 'plugin.candidates': [" TRIED(
+         "libnccl-net-aws.so") ", " SEEN("/q/libnccl-net.so") "]",
+     "unset NCCL_NET_PLUGIN"},
+    {"'env.NCCL_NET_PLUGIN': 'aws', 'env.HOME': '/', 'plugin.candidates': [" TRIED("aws") "]",
+     "unset NCCL_NET_PLUGIN"},
+};
+
+Test(plugin, did_you_mean)
+{
+    for (size_t i = 0; i < sizeof(meant) / sizeof(meant[0]); i++) {
+        struct shk_findings *findings =
+            support_run(support_test_config(), "single-node", meant[i].facts);
+        const struct shk_finding *f = support_find(findings, "plugin.file", "net plugin file");
+        cr_assert_not_null(f);
+        cr_expect_eq(f->verdict, SHK_FAIL);
+        cr_expect_str_eq(f->fix, meant[i].fix, "case %zu: %s", i, f->fix);
+        const char *looked = strstr(f->why, "finds no "), *seen = strstr(f->why, "/q/");
+        cr_assert_not_null(looked);
+        cr_expect(!seen || strstr(f->why, ". Not asked for, but there: ") < seen, "%s", f->why);
+        shk_findings_destroy(findings);
+    }
 }
