@@ -124,7 +124,7 @@ Test(elf, what_is_no_library_is_called_by_its_name)
         {.path = FAKES "/text_file/libnccl-net.so",
          .text = "text file (\"GROUP ( /usr/lib/libnccl-net.so )\")",
          .rc = -ENOEXEC},
-        {.path = FAKES "/truncated/libnccl-net.so", .text = "ELF file", .rc = -ENOEXEC},
+        {.path = FAKES "/truncated/libnccl-net.so", .text = "cut off", .rc = -ENODATA},
         {.path = FAKES "/executable/libnccl-net.so", .text = "not a shared object", .rc = -ENOEXEC},
         {.path = FAKES "/nowhere/libnccl-net.so", .text = "No such file", .rc = -ENOENT},
         {.path = FAKES, .text = "not a regular file", .rc = -EINVAL},
