@@ -13,7 +13,15 @@
  * what a stranger's file can make us allocate. */
 enum { FACTDOC_MAX_BYTES = 64 << 20, FACTDOC_MAX_DEPTH = 32, FACTDOC_MAX_FACTS = 100000 };
 
-#define FACTDOC_REPORT "shakedown.report/1"
+/* A report of any schema holds its nodes as facts documents: shakedown.report/1 (0.1), /2 (0.2). */
+static bool factdoc_is_report(const char *schema)
+{
+    static const char *const known[] = {"shakedown.report/1", "shakedown.report/2"};
+    for (size_t i = 0; schema && i < sizeof known / sizeof *known; i++)
+        if (strcmp(schema, known[i]) == 0)
+            return true;
+    return false;
+}
 
 json_t *shk_facts_to_json(const struct shk_facts *facts)
 {
@@ -155,7 +163,6 @@ struct factdoc_list {
 
 static int factdoc_append(struct factdoc_list *list, const json_t *doc, struct shk_error *err);
 
-/* The nodes of a report ("shakedown.report/1") are facts documents. */
 static int factdoc_append_report(struct factdoc_list *list, const json_t *doc,
                                  struct shk_error *err)
 {
@@ -176,7 +183,7 @@ static int factdoc_append_report(struct factdoc_list *list, const json_t *doc,
 static int factdoc_append(struct factdoc_list *list, const json_t *doc, struct shk_error *err)
 {
     const char *schema = json_string_value(json_object_get(doc, "schema"));
-    if (schema && strcmp(schema, FACTDOC_REPORT) == 0)
+    if (factdoc_is_report(schema))
         return factdoc_append_report(list, doc, err);
     struct shk_facts *facts = NULL;
     int rc = shk_facts_from_json(&facts, doc, err);

@@ -165,8 +165,8 @@ static void html_row(const struct html *h, struct shk_table *table, const struct
         h->out->failed |= !text;
         free(text);
     }
-    if (row->fix && bad)
-        shk_table_note(table, SHK_ROLE_FIX, "", true, row->fix);
+    if (row->fix && (bad || row->verdict == SHK_NOTE))
+        shk_table_note(table, bad ? SHK_ROLE_FIX : SHK_ROLE_DIM, "", true, row->fix);
     if (row->nodes && h->report->nodes > 1) {
         struct shk_strbuf nodes = SHK_STRBUF_INIT;
         size_t count = 0;
@@ -178,6 +178,32 @@ static void html_row(const struct html *h, struct shk_table *table, const struct
         h->out->failed |= nodes.failed;
         shk_strbuf_free(&nodes);
     }
+}
+
+/* Folded: nobody has to act on a note. */
+static void html_notes(const struct html *h)
+{
+    struct shk_strbuf line = SHK_STRBUF_INIT;
+    size_t rows = h->report->findings ? shk_findings_count(h->report->findings) : 0;
+    struct shk_table *table =
+        shk_table_create(html_columns, sizeof html_columns / sizeof *html_columns);
+    if (!table) {
+        h->out->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < rows; i++)
+        if (shk_findings_at(h->report->findings, i)->verdict == SHK_NOTE)
+            html_row(h, table, shk_findings_at(h->report->findings, i));
+    if (shk_model_notes(&line, h->report)) {
+        shk_strbuf_puts(h->out, "<section class=\"notes\"><details><summary>");
+        html_text(h, shk_strbuf_text(&line));
+        shk_strbuf_puts(h->out, "</summary><div class=\"scroll\">");
+        shk_table_html(table, "notes", HTML_CLIP, h->out);
+        shk_strbuf_puts(h->out, "</div></details></section>\n");
+    }
+    h->out->failed |= line.failed;
+    shk_strbuf_free(&line);
+    shk_table_destroy(table);
 }
 
 static void html_filter(const struct html *h)
@@ -192,8 +218,8 @@ static void html_filter(const struct html *h)
                           "<label class=\"%s\"><input type=\"checkbox\" value=\"%s\"%s> %s "
                           "%u</label>",
                           shk_verdict_name(order[i]), shk_verdict_name(order[i]),
-                          order[i] == SHK_NA ? "" : " checked", html_words[order[i]],
-                          h->report->coverage.verdicts[order[i]]);
+                          order[i] == SHK_NA || order[i] == SHK_NOTE ? "" : " checked",
+                          html_words[order[i]], h->report->coverage.verdicts[order[i]]);
     shk_strbuf_puts(h->out, "<span id=\"shown\" class=\"dim\"></span></div>\n");
 }
 
@@ -281,6 +307,7 @@ static int html_render(const struct shk_report *report, const struct shk_report_
     shk_heatmap_html(&text, model);
     shk_html_runs(&text, model);
     shk_topo_html(&text, model);
+    html_notes(&h);
     html_matrix(&h);
     html_gaps(&h);
     html_environment(&h);

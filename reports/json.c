@@ -1,4 +1,4 @@
-/* One JSON object; its shape is published as reports/schema/report-1.schema.json. */
+/* One JSON object; its shape is published as reports/schema/report-2.schema.json. */
 #include "reports/formats.h"
 #include "reports/json_parts.h"
 #include "reports/model.h"

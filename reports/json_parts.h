@@ -4,7 +4,7 @@
 
 #include "core/finding.h"
 
-#define SHK_REPORT_SCHEMA "shakedown.report/1"
+#define SHK_REPORT_SCHEMA "shakedown.report/2"
 
 /* New reference to the "diagnoses" array of the report (each with "key"); NULL: out of memory. A
  * NULL list is an empty array. */

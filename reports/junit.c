@@ -1,6 +1,6 @@
 /* JUnit XML for CI: one suite per family, one case per row. FAIL is a failure, a required row that
- * is unknown an error, other unknown and n/a rows are skipped, WARN passes with its text in
- * system-out. Accepted by Jenkins' and GitLab's readers. */
+ * is unknown an error, other unknown and n/a rows are skipped, WARN and notes pass with their text
+ * in system-out. Accepted by Jenkins' and GitLab's readers. */
 #include "reports/escape.h"
 #include "reports/formats.h"
 #include "reports/model.h"
@@ -57,13 +57,22 @@ static void junit_body(struct shk_strbuf *out, const struct shk_finding *row)
     }
 }
 
-enum junit_kind { JUNIT_OK, JUNIT_NOTE, JUNIT_FAILURE, JUNIT_ERROR, JUNIT_SKIPPED, JUNIT_KINDS };
+enum junit_kind {
+    JUNIT_OK,
+    JUNIT_NOTE,
+    JUNIT_WARN,
+    JUNIT_FAILURE,
+    JUNIT_ERROR,
+    JUNIT_SKIPPED,
+    JUNIT_KINDS
+};
 
 static enum junit_kind junit_kind(const struct shk_finding *row)
 {
     switch (row->verdict) {
     case SHK_FAIL: return JUNIT_FAILURE;
-    case SHK_WARN: return JUNIT_NOTE;
+    case SHK_WARN: return JUNIT_WARN;
+    case SHK_NOTE: return JUNIT_NOTE;
     case SHK_PASS: return JUNIT_OK;
     case SHK_UNKNOWN: return row->required ? JUNIT_ERROR : JUNIT_SKIPPED;
     default: return JUNIT_SKIPPED;
@@ -88,7 +97,8 @@ static void junit_case(struct shk_strbuf *out, const struct shk_finding *row)
     static const struct {
         const char *open, *close;
     } tags[JUNIT_KINDS] = {
-        [JUNIT_NOTE] = {"<system-out>WARN\n", "</system-out>"},
+        [JUNIT_NOTE] = {"<system-out>note\n", "</system-out>"},
+        [JUNIT_WARN] = {"<system-out>WARN\n", "</system-out>"},
         [JUNIT_FAILURE] = {"<failure type=\"fail\"", "</failure>"},
         [JUNIT_ERROR] = {"<error type=\"unknown\"", "</error>"},
         [JUNIT_SKIPPED] = {"<skipped", "</skipped>"},
@@ -101,7 +111,7 @@ static void junit_case(struct shk_strbuf *out, const struct shk_finding *row)
     if (kind == JUNIT_OK)
         return;
     shk_strbuf_puts(out, tags[kind].open);
-    if (kind != JUNIT_NOTE) {
+    if (kind != JUNIT_WARN && kind != JUNIT_NOTE) {
         junit_attr(out, "message", row->why ? row->why : row->observed ? row->observed : "");
         shk_strbuf_putc(out, '>');
     }

@@ -62,8 +62,11 @@ struct md {
     const struct shk_model *model;
     const struct shk_report *report;
     const struct md_level *level;
+    bool verbose;
     struct shk_strbuf *out;
 };
+
+enum { MD_BAD = 1, MD_UNKNOWN = 2, MD_NOTE = 4, MD_GOOD = 8 }; /* kinds of rows */
 
 static const char *const md_words[SHK_VERDICT_COUNT] = {
     [SHK_PASS] = "PASS", [SHK_NOTE] = "note",       [SHK_WARN] = "WARN",
@@ -183,6 +186,17 @@ static const struct shk_column md_columns[] = {
     {.title = "why, expected, fix"},
 };
 
+static unsigned md_kind(const struct shk_finding *row)
+{
+    switch (row->verdict) {
+    case SHK_FAIL:
+    case SHK_WARN: return MD_BAD;
+    case SHK_UNKNOWN: return MD_UNKNOWN;
+    case SHK_NOTE: return MD_NOTE;
+    default: return MD_GOOD;
+    }
+}
+
 static void md_row(const struct md *m, struct shk_table *table, const struct shk_finding *row)
 {
     shk_table_row(table);
@@ -195,8 +209,9 @@ static void md_row(const struct md *m, struct shk_table *table, const struct shk
     shk_table_text(table, SHK_ROLE_PLAIN, row->why ? row->why : "");
     if (row->expected)
         shk_table_note(table, SHK_ROLE_PLAIN, "expected ", true, row->expected);
-    if (row->fix && (row->verdict == SHK_FAIL || row->verdict == SHK_WARN))
-        shk_table_note(table, SHK_ROLE_FIX, "fix ", true, row->fix);
+    if (row->fix && md_kind(row) & (MD_BAD | MD_NOTE))
+        shk_table_note(table, SHK_ROLE_FIX, md_kind(row) == MD_BAD ? "fix " : "optional ", true,
+                       row->fix);
     if (row->nodes && m->report->nodes > 1) {
         struct shk_strbuf nodes = SHK_STRBUF_INIT;
         size_t count = 0;
@@ -208,13 +223,8 @@ static void md_row(const struct md *m, struct shk_table *table, const struct shk
     }
 }
 
-static bool md_is_bad(const struct shk_finding *row)
-{
-    return row->verdict == SHK_FAIL || row->verdict == SHK_WARN;
-}
-
 /* Rows of the wanted kinds, `max` at most. Returns how many were left out. */
-static size_t md_rows(const struct md *m, bool bad, bool unknown, bool good, size_t max)
+static size_t md_rows(const struct md *m, unsigned kinds, size_t max)
 {
     size_t left_out = 0, total = m->report->findings ? shk_findings_count(m->report->findings) : 0;
     struct shk_table *table = shk_table_create(md_columns, sizeof md_columns / sizeof *md_columns);
@@ -224,8 +234,7 @@ static size_t md_rows(const struct md *m, bool bad, bool unknown, bool good, siz
     }
     for (size_t i = 0; i < total; i++) {
         const struct shk_finding *row = shk_findings_at(m->report->findings, i);
-        bool wanted = md_is_bad(row) ? bad : row->verdict == SHK_UNKNOWN ? unknown : good;
-        if (!wanted)
+        if (!(md_kind(row) & kinds))
             continue;
         if (shk_table_rows(table) < max)
             md_row(m, table, row);
@@ -244,7 +253,28 @@ static void md_bad_rows(const struct md *m)
     if (!(v[SHK_FAIL] + v[SHK_WARN]))
         return;
     shk_strbuf_puts(m->out, "\n## Failed and warned settings\n\n");
-    md_left_out(m, md_rows(m, true, false, false, m->level->rows), "rows");
+    md_left_out(m, md_rows(m, MD_BAD, m->level->rows), "rows");
+}
+
+/* One line that unfolds to the rows, where there is room for them. */
+static void md_notes(const struct md *m)
+{
+    struct shk_strbuf line = SHK_STRBUF_INIT;
+    bool rows = m->level->matrix;
+    if (shk_model_notes(&line, m->report)) {
+        if (rows)
+            shk_strbuf_printf(m->out, "\n<details%s><summary>", m->verbose ? " open" : "");
+        else
+            shk_strbuf_putc(m->out, '\n');
+        md_text(m, shk_strbuf_text(&line));
+        shk_strbuf_puts(m->out, rows ? "</summary>\n\n" : "\n");
+    }
+    if (line.len && rows) {
+        md_left_out(m, md_rows(m, MD_NOTE, m->level->rows), "notes");
+        md_details_end(m);
+    }
+    m->out->failed |= line.failed;
+    shk_strbuf_free(&line);
 }
 
 static void md_matrix(const struct md *m)
@@ -253,7 +283,8 @@ static void md_matrix(const struct md *m)
     if (!m->level->matrix || !m->model->groups_count)
         return;
     md_details(m, m->level->passes ? "Matrix: all settings" : "Matrix: settings without a verdict");
-    md_left_out(m, md_rows(m, m->level->passes, true, m->level->passes, SIZE_MAX), "rows");
+    unsigned kinds = m->level->passes ? MD_BAD | MD_UNKNOWN | MD_NOTE | MD_GOOD : MD_UNKNOWN;
+    md_left_out(m, md_rows(m, kinds, SIZE_MAX), "rows");
     if (!m->level->passes)
         md_left_out(m, v[SHK_PASS] + v[SHK_NA], "rows (passed, not applicable)");
     md_details_end(m);
@@ -378,6 +409,7 @@ static void md_sections(const struct md *m)
     md_causes(m);
     md_coverage(m);
     md_bad_rows(m);
+    md_notes(m);
     md_runs(m);
     md_matrix(m);
     md_gaps(m);
@@ -395,8 +427,11 @@ static int md_render(const struct shk_report *report, const struct shk_report_op
     if (!model)
         return -ENOMEM;
     for (size_t i = 0; i < levels; i++) {
-        struct md m = {
-            .model = model, .report = model->report, .level = &md_levels[i], .out = &text};
+        struct md m = {.model = model,
+                       .report = model->report,
+                       .level = &md_levels[i],
+                       .verbose = options->verbose,
+                       .out = &text};
         shk_strbuf_free(&text);
         md_sections(&m);
         if (text.len <= limit)

@@ -1,8 +1,12 @@
 #include "reports/model.h"
 #include "reports/nodefold.h"
+#include "reports/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Names in one line of notes; the rest is counted. */
+enum { MODEL_NOTES = 8, MODEL_NOTE_CLIP = 56 };
 
 bool shk_model_is_gap(const struct shk_finding *row)
 {
@@ -15,7 +19,8 @@ enum shk_verdict shk_model_verdict(const struct shk_coverage *coverage)
         return SHK_FAIL;
     if (coverage->verdicts[SHK_WARN])
         return SHK_WARN;
-    if (coverage->required_unknown || !coverage->verdicts[SHK_PASS])
+    if (coverage->required_unknown ||
+        !(coverage->verdicts[SHK_PASS] + coverage->verdicts[SHK_NOTE]))
         return SHK_UNKNOWN;
     return SHK_PASS;
 }
@@ -26,9 +31,8 @@ void shk_model_counts(struct shk_strbuf *out, const unsigned verdicts[SHK_VERDIC
         enum shk_verdict verdict;
         const char *one, *many;
     } words[] = {
-        {SHK_FAIL, "failed", "failed"},
-        {SHK_WARN, "warning", "warnings"},
-        {SHK_UNKNOWN, "unknown", "unknown"},
+        {SHK_FAIL, "failed", "failed"},      {SHK_WARN, "warning", "warnings"},
+        {SHK_UNKNOWN, "unknown", "unknown"}, {SHK_NOTE, "note", "notes"},
         {SHK_PASS, "passed", "passed"},
     };
     const char *sep = "";
@@ -55,6 +59,24 @@ void shk_model_coverage(struct shk_strbuf *out, const struct shk_coverage *cover
     shk_strbuf_printf(out, "%u setting%s: ", total, total == 1 ? "" : "s");
     for (int e = 0; e < SHK_EVIDENCE_COUNT; e++)
         shk_strbuf_printf(out, "%s%u %s", e ? ", " : "", coverage->evidence[e], words[e]);
+}
+
+unsigned shk_model_notes(struct shk_strbuf *out, const struct shk_report *report)
+{
+    unsigned total = report->coverage.verdicts[SHK_NOTE], named = 0;
+    size_t rows = report->findings ? shk_findings_count(report->findings) : 0;
+    if (total)
+        shk_strbuf_printf(out, "%u note%s: ", total, total == 1 ? "" : "s");
+    for (size_t i = 0; i < rows && named < total && named < MODEL_NOTES; i++) {
+        const struct shk_finding *row = shk_findings_at(report->findings, i);
+        if (row->verdict != SHK_NOTE)
+            continue;
+        shk_strbuf_puts(out, named++ ? "; " : "");
+        shk_text_clip(out, row->setting, MODEL_NOTE_CLIP, 0);
+    }
+    if (named < total)
+        shk_strbuf_printf(out, " and %u more", total - named);
+    return total;
 }
 
 const char *shk_model_evidence(enum shk_evidence evidence)

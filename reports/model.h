@@ -45,11 +45,15 @@ struct shk_model *shk_model_create(const struct shk_report *report,
 void shk_model_destroy(struct shk_model *model);
 
 /* FAIL if any row failed, else WARN if any warned, else UNKNOWN if a required row is unknown or
- * nothing passed, else PASS. */
+ * nothing passed, else PASS. A note counts like a pass. */
 enum shk_verdict shk_model_verdict(const struct shk_coverage *coverage);
 
 /* "2 failed, 1 warning, 40 passed": verdicts that occur, worst first, n/a left out. */
 void shk_model_counts(struct shk_strbuf *out, const unsigned verdicts[SHK_VERDICT_COUNT]);
+
+/* "2 notes: NCCL_DEBUG; copies of libnccl" in one line; nothing when there are none. Returns how
+ * many there are. */
+unsigned shk_model_notes(struct shk_strbuf *out, const struct shk_report *report);
 
 /* "12 settings: 3 tested, 0 seen in logs, …". */
 void shk_model_coverage(struct shk_strbuf *out, const struct shk_coverage *coverage);

@@ -68,10 +68,11 @@ static void prom_summary(const struct prom *p)
              1);
     prom_head(p, "shakedown_verdict", "1 for the verdict of the last run, 0 for the others.");
     for (int v = SHK_PASS; v <= SHK_UNKNOWN; v++)
-        prom_put(
-            p, "shakedown_verdict",
-            (struct prom_label[]){{"verdict", shk_verdict_name((enum shk_verdict)v)}, {NULL, NULL}},
-            p->model->verdict == (enum shk_verdict)v);
+        if (v != SHK_NOTE) /* never the verdict of a whole */
+            prom_put(p, "shakedown_verdict",
+                     (struct prom_label[]){{"verdict", shk_verdict_name((enum shk_verdict)v)},
+                                           {NULL, NULL}},
+                     p->model->verdict == (enum shk_verdict)v);
     prom_head(p, "shakedown_findings", "Rows of the coverage matrix by verdict.");
     for (int v = 0; v < SHK_VERDICT_COUNT; v++)
         prom_put(
@@ -96,9 +97,10 @@ static bool prom_is_problem(const struct shk_finding *row)
            (row->verdict == SHK_UNKNOWN && row->required);
 }
 
-static void prom_problem(const struct prom *p, const struct shk_finding *row, const char *node)
+static void prom_row(const struct prom *p, const char *metric, const struct shk_finding *row,
+                     const char *node)
 {
-    prom_put(p, "shakedown_problem",
+    prom_put(p, metric,
              (struct prom_label[]){{"node", node},
                                    {"family", row->family},
                                    {"setting", row->setting},
@@ -109,22 +111,37 @@ static void prom_problem(const struct prom *p, const struct shk_finding *row, co
              1);
 }
 
+static bool prom_is_note(const struct shk_finding *row)
+{
+    return row->verdict == SHK_NOTE;
+}
+
+/* The wanted rows, once for each of their nodes. */
+static void prom_rows(const struct prom *p, const char *metric,
+                      bool (*wanted)(const struct shk_finding *row))
+{
+    const struct shk_findings *list = p->model->report->findings;
+    for (size_t i = 0; list && i < shk_findings_count(list); i++) {
+        const struct shk_finding *row = shk_findings_at(list, i);
+        if (!wanted(row))
+            continue;
+        for (char **node = row->nodes; node && *node; node++)
+            prom_row(p, metric, row, *node);
+        for (size_t n = 0; !row->nodes && n < p->model->report->nodes; n++)
+            prom_row(p, metric, row, p->model->nodes[n]);
+    }
+}
+
 /* Only rows that need attention: what passes is counted, so that the number of series is small. */
 static void prom_problems(const struct prom *p)
 {
-    const struct shk_findings *list = p->model->report->findings;
     prom_head(p, "shakedown_problem",
               "1 for each setting that failed, warned, or is required and "
               "unknown.");
-    for (size_t i = 0; list && i < shk_findings_count(list); i++) {
-        const struct shk_finding *row = shk_findings_at(list, i);
-        if (!prom_is_problem(row))
-            continue;
-        for (char **node = row->nodes; node && *node; node++)
-            prom_problem(p, row, *node);
-        for (size_t n = 0; !row->nodes && n < p->model->report->nodes; n++)
-            prom_problem(p, row, p->model->nodes[n]);
-    }
+    prom_rows(p, "shakedown_problem", prom_is_problem);
+    if (p->model->report->coverage.verdicts[SHK_NOTE])
+        prom_head(p, "shakedown_note", "1 for each note: worth knowing, nothing to act on.");
+    prom_rows(p, "shakedown_note", prom_is_note);
     const struct shk_diagnoses *causes = p->model->report->diagnoses;
     if (causes && causes->count)
         prom_head(p, "shakedown_root_cause", "1 for each root cause that was found.");

@@ -15,6 +15,7 @@ enum shk_role {
     SHK_ROLE_FAIL,
     SHK_ROLE_UNKNOWN,
     SHK_ROLE_NA,
+    SHK_ROLE_NOTE,
     SHK_ROLE_COUNT
 };
 
@@ -24,6 +25,7 @@ enum shk_sign {
     SHK_SIGN_FAIL,
     SHK_SIGN_UNKNOWN,
     SHK_SIGN_NA,
+    SHK_SIGN_NOTE,
     SHK_SIGN_ARROW, /* before a fix */
     SHK_SIGN_DOT,   /* between items of a line */
     SHK_SIGN_COUNT
@@ -44,7 +46,7 @@ const char *shk_style_sign(struct shk_style style, enum shk_sign sign);
 enum shk_role shk_style_role(enum shk_verdict verdict);
 enum shk_sign shk_style_verdict_sign(enum shk_verdict verdict);
 
-/* "FAIL" and "WARN" stand out, "pass", "unknown" and "n/a" do not. */
+/* "FAIL" and "WARN" stand out, "pass", "note", "unknown" and "n/a" do not. */
 const char *shk_style_verdict_word(enum shk_verdict verdict);
 
 #endif

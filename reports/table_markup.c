@@ -83,6 +83,7 @@ static const char *const markup_class[SHK_ROLE_COUNT] = {
     [SHK_ROLE_PLAIN] = "",    [SHK_ROLE_TITLE] = "title",     [SHK_ROLE_DIM] = "dim",
     [SHK_ROLE_FIX] = "fix",   [SHK_ROLE_PASS] = "pass",       [SHK_ROLE_WARN] = "warn",
     [SHK_ROLE_FAIL] = "fail", [SHK_ROLE_UNKNOWN] = "unknown", [SHK_ROLE_NA] = "na",
+    [SHK_ROLE_NOTE] = "note",
 };
 
 static void markup_html_notes(const struct table_row *row, unsigned clip, struct shk_strbuf *out)

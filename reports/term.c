@@ -118,6 +118,19 @@ static void term_coverage(const struct term *t)
     shk_strbuf_free(&line);
 }
 
+/* The notes are folded to a line; with --verbose the matrix has them in full. */
+static void term_notes(const struct term *t)
+{
+    struct shk_strbuf line = SHK_STRBUF_INIT;
+    if (!t->verbose && shk_model_notes(&line, t->report)) {
+        shk_strbuf_puts(&line, " (-v shows them)");
+        term_put(t, &(struct shk_wrap){.lead = "Notes     ", .lead_role = SHK_ROLE_TITLE},
+                 shk_strbuf_text(&line));
+    }
+    t->out->failed |= line.failed;
+    shk_strbuf_free(&line);
+}
+
 static int term_render(const struct shk_report *report, const struct shk_report_options *options,
                        FILE *out)
 {
@@ -138,6 +151,7 @@ static int term_render(const struct shk_report *report, const struct shk_report_
     term_verdict(&t);
     term_causes(&t);
     term_coverage(&t);
+    term_notes(&t);
     shk_term_matrix(&t);
     shk_term_gaps(&t);
     shk_term_runs(&t);

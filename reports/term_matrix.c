@@ -44,6 +44,8 @@ static void term_row_notes(const struct term *t, struct shk_table *table,
         shk_table_note(table, SHK_ROLE_DIM, "on ", false, shk_strbuf_text(&nodes));
     t->out->failed |= nodes.failed;
     shk_strbuf_free(&nodes);
+    if (row->verdict == SHK_NOTE && row->fix)
+        shk_table_note(table, SHK_ROLE_DIM, "optional: ", true, row->fix);
     if (bad && row->fix && !(cause_fix && strstr(cause_fix, row->fix)))
         shk_table_note(table, SHK_ROLE_FIX, shk_term_arrow(t), true, row->fix);
     else if (bad && cause) {

@@ -1,5 +1,5 @@
 /* report_sample WHICH FORMAT: one report of the unit tests on stdout. WHICH is failing, healthy,
- * cluster, thousand, empty, or the name of a hostile text; "list" prints all of them. */
+ * noted, cluster, thousand, empty, or the name of a hostile text; "list" prints all of them. */
 #include "hostile.h"
 #include "sample.h"
 
@@ -12,7 +12,7 @@ static const struct {
     void (*make)(struct sample *s);
 } samples[] = {
     {"failing", sample_failing},   {"healthy", sample_healthy}, {"cluster", sample_cluster},
-    {"thousand", sample_thousand}, {"empty", sample_empty},
+    {"thousand", sample_thousand}, {"empty", sample_empty},     {"noted", sample_noted},
 };
 
 static void list(void)

@@ -41,6 +41,26 @@ class Diff(Case):
         self.assertEqual(p.returncode, 0, p.stderr)
         self.assertIn("0 differences", p.stdout)
 
+    def test_reports_of_every_release(self):
+        """A report is as good as the facts in it, whatever its schema."""
+        old = SOURCE / "tests/golden/facts/report-1.json"
+        nodes = SOURCE / "tests/golden/facts/two-nodes.json"
+        new = self.dir / "new.json"
+        run("check", nodes, "-o", new)
+        self.assertEqual([json.loads(p.read_text())["schema"] for p in (old, new)],
+                         ["shakedown.report/1", "shakedown.report/2"])
+        for a, b in ((old, new), (new, old), (old, nodes), (new, nodes)):
+            _, paths = self.paths(a, b, code=0)
+            self.assertEqual(paths, [])
+        judged = [json.loads(run("check", p, "--format", "json").stdout)["findings"] for p in (old, new, nodes)]
+        self.assertEqual(judged[0], judged[1])
+        self.assertEqual(judged[0], judged[2])
+        later = self.dir / "later.json"
+        later.write_text(new.read_text().replace("shakedown.report/2", "shakedown.report/3"))
+        p = run("check", later)
+        self.assertEqual(p.returncode, 2)
+        self.assertIn("shakedown.report/3", p.stderr)
+
     def test_two_runs_of_one_node_differ_in_nothing_that_matters(self):
         again = self.dir / "again.json"
         run("probe", "--sysroot", CAPTURES / "slingshot-amd", "-o", again)

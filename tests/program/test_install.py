@@ -22,7 +22,7 @@ class Install(Case):
         files = {str(f.relative_to(root)) for f in root.rglob("*") if f.is_file()}
         for f in ("share/man/man1/shakedown.1", "share/bash-completion/completions/shakedown",
                   "share/zsh/vendor-completions/_shakedown", "share/fish/vendor_completions.d/shakedown.fish",
-                  "share/shakedown/schema/report-1.schema.json", "share/shakedown/schema/junit.xsd",
+                  "share/shakedown/schema/report-1.schema.json", "share/shakedown/schema/report-2.schema.json", "share/shakedown/schema/junit.xsd",
                   "share/pkgconfig/shakedown.pc", f"share/modulefiles/shakedown/{number}.lua",
                   "share/doc/shakedown/README.md"):
             self.assertIn(f, files)

@@ -9,14 +9,14 @@ class Output(Case):
     def test_json_alone_on_stdout(self):
         p = run(*self.capture, "--format", "json", "-v")
         summary = self.json_of(p)["summary"]
-        for key in ("pass", "warn", "fail", "unknown", "na"):
+        for key in ("pass", "note", "warn", "fail", "unknown", "na"):
             self.assertIsInstance(summary[key], int)
         self.assertGreater(summary["pass"], 20)
         self.assertEqual(set(summary["coverage"]), {"tested", "log", "effect", "declared", "none"})
 
     def test_counts_are_those_of_the_rows(self):
         report = self.json_of(run(*self.capture, "--format", "json"))
-        for verdict in ("pass", "warn", "fail", "unknown", "na"):
+        for verdict in ("pass", "note", "warn", "fail", "unknown", "na"):
             rows = sum(f["verdict"] == verdict for f in report["findings"])
             self.assertEqual(report["summary"][verdict], rows, verdict)
 

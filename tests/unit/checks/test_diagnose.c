@@ -34,6 +34,7 @@ Test(diagnose, nothing_wrong_is_no_diagnosis)
     add(f, "a", SHK_PASS, SHK_TESTED, "test-cause", NULL);
     add(f, "b", SHK_UNKNOWN, SHK_NOT_COVERED, "test-cause", NULL);
     add(f, "c", SHK_WARN, SHK_TESTED, NULL, NULL);
+    add(f, "noted", SHK_NOTE, SHK_TESTED, "test-cause", "advice");
     struct shk_diagnoses d = diagnose(f);
     cr_expect_eq(d.count, 0);
     shk_diagnoses_free(&d);
@@ -63,6 +64,7 @@ Test(diagnose, a_failed_check_without_a_diagnosis_stands_for_itself)
 Test(diagnose, findings_of_one_key_are_merged)
 {
     struct shk_findings *f = shk_findings_create();
+    add(f, "noted", SHK_NOTE, SHK_TESTED, "test-cause", "advice");
     add(f, "a", SHK_WARN, SHK_DECLARED, "test-cause", "first");
     add(f, "b", SHK_FAIL, SHK_TESTED, "test-cause", "second");
     add(f, "c", SHK_FAIL, SHK_TESTED, "test-cause", "second");

@@ -16,6 +16,8 @@ struct sample {
 void sample_failing(struct sample *s);
 /* One node, nothing found, no collective run. */
 void sample_healthy(struct sample *s);
+/* The healthy node with two notes: NCCL_CHECKS_DISABLE (with a fix) and a defect of a library. */
+void sample_noted(struct sample *s);
 /* Three nodes, one of which differs. */
 void sample_cluster(struct sample *s);
 /* A thousand nodes, nid001000 to nid001999: two fail, thirty warn, one cannot be read. */
