@@ -50,7 +50,8 @@ static const struct shk_option table[] = {
     {.name = "verbatim",
      .type = SHK_OPT_FLAG,
      .offset = AT(verbatim),
-     .doc = "with --capture: keep names, addresses and serial numbers as they are"},
+     .doc = "with --capture: keep names, addresses and serial numbers as they are (secrets always "
+            "go)"},
     {.name = "config",
      .type = SHK_OPT_TEXT,
      .offset = AT(config_dir),

@@ -1,6 +1,7 @@
 #include "cli/output.h"
 
 #include "cli/progress.h"
+#include "core/redact.h"
 #include "core/strbuf.h"
 
 #include <errno.h>
@@ -20,7 +21,9 @@ void shk_say(const char *fmt, ...)
     vsnprintf(line.text, sizeof line.text, fmt, args);
     va_end(args);
     shk_progress_clear();
-    fprintf(stderr, "shakedown: %s\n", line.text);
+    char *clean = shk_redact(line.text);
+    fprintf(stderr, "shakedown: %s\n", clean ? clean : "out of memory");
+    free(clean);
 }
 
 int shk_output_begin(struct shk_output *out, struct shk_error *err)

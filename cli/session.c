@@ -150,8 +150,8 @@ static int session_capture(struct shk_host *host, const struct shk_options *o,
                            const struct shk_facts *facts, struct shk_error *err)
 {
     int rc = shk_record_finish(host, facts, shk_probes_is_library_fact, err);
-    if (!rc && !o->verbatim)
-        rc = shk_record_scrub(o->capture_dir, err);
+    if (!rc)
+        rc = shk_record_scrub(o->capture_dir, !o->verbatim, err);
     return rc;
 }
 

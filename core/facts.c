@@ -1,6 +1,7 @@
 #include "core/facts.h"
 
 #include "core/facts_private.h"
+#include "core/redact.h"
 #include "core/strbuf.h"
 
 #include <errno.h>
@@ -56,6 +57,25 @@ json_t *shk_facts_swap(struct shk_facts *facts, const char *key, json_t *entry)
     return was;
 }
 
+/* A variable of the environment or of a file whose value must not be written down: failed, so that
+ * nobody judges it; NULL when it is none. */
+static json_t *facts_withhold(const char *key, const json_t *entry)
+{
+    const char *value = json_string_value(json_object_get(entry, "value")), *why = NULL;
+    const char *source = json_string_value(json_object_get(entry, "source"));
+    if (strncmp(key, "env.", 4) != 0 || !value)
+        return NULL;
+    const char *name = strncmp(key, "env.file.", 9) == 0 ? key + 9 : key + 4;
+    if (!shk_redact_value(name, value, &why))
+        return NULL;
+    char *reason = shk_strf("withheld: looks like a secret (%s)", why);
+    json_t *withheld = reason ? json_pack("{s:s,s:s,s:s}", "state", fact_states[SHK_FACT_FAILED],
+                                          "source", source ? source : "", "reason", reason)
+                              : NULL;
+    free(reason);
+    return withheld ? withheld : json_null();
+}
+
 int shk_facts_store(struct shk_facts *facts, const char *key, json_t *entry)
 {
     if (!entry)
@@ -64,6 +84,11 @@ int shk_facts_store(struct shk_facts *facts, const char *key, json_t *entry)
         json_decref(entry);
         return facts->frozen ? -EROFS : -EINVAL;
     }
+    json_t *given = entry, *withheld = facts_withhold(key, given);
+    entry = withheld ? withheld : shk_redact_json(given);
+    json_decref(given);
+    if (!json_is_object(entry)) /* out of memory */
+        return -ENOMEM;
     return json_object_set_new(facts->table, key, entry) ? -ENOMEM : 0;
 }
 

@@ -1,5 +1,7 @@
 #include "core/finding.h"
 
+#include "core/redact.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -67,12 +69,12 @@ static const char finding_controls[] =
     "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0b\x0c\x0d\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17"
     "\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f";
 
-/* Copy with control characters made visible as '?'. */
+/* Copy without secrets, and with control characters made visible as '?'. */
 static char *finding_text(const char *text, bool *lost)
 {
     if (!text)
         return NULL;
-    char *copy = strdup(text);
+    char *copy = shk_redact(text);
     if (!copy) {
         *lost = true;
         return NULL;
@@ -94,7 +96,9 @@ void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in
         list->rows = rows;
         list->cap = cap;
     }
+    const char *why = NULL;
     bool *lost = &list->lost;
+    bool secret = in->observed && shk_redact_value(in->setting, in->observed, &why);
     bool unlooked =
         (in->verdict == SHK_PASS || in->verdict == SHK_NOTE) && in->evidence == SHK_NOT_COVERED;
     list->rows[list->count++] = (struct shk_finding){
@@ -103,7 +107,7 @@ void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in
         .setting = finding_text(in->setting, lost),
         .verdict = unlooked ? SHK_UNKNOWN : in->verdict,
         .evidence = in->evidence,
-        .observed = finding_text(in->observed, lost),
+        .observed = finding_text(secret ? SHK_REDACTED : in->observed, lost),
         .expected = finding_text(in->expected, lost),
         .why = finding_text(in->why, lost),
         .fix = finding_text(in->fix, lost),

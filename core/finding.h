@@ -63,7 +63,7 @@ struct shk_finding_in {
 
 /* Copies the row; out of memory is remembered and reported by shk_findings_status(). A PASS or NOTE
  * with SHK_NOT_COVERED evidence is recorded as UNKNOWN: a verdict is never pass because nothing was
- * looked at. Control characters in the texts are replaced. */
+ * looked at. Control characters in the texts are replaced, secrets redacted (core/redact.h). */
 void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in);
 
 /* Adds a copy of a row of another list, without its nodes. */

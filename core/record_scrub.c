@@ -2,6 +2,7 @@
  * that the probes read them as they read the real ones. */
 #include "core/record.h"
 
+#include "core/redact.h"
 #include "core/strbuf.h"
 
 #include <ctype.h>
@@ -18,10 +19,11 @@
 enum { SCRUB_FILE_MAX = 8 << 20, SCRUB_GROUPS = 20, SCRUB_FILES = 64, SCRUB_SHORT = 4 };
 
 struct scrub {
-    json_t *map;   /* what was seen, in lower case -> what stands for it */
-    json_t *names; /* words to replace -> by what */
-    json_t *known; /* IP addresses of this host, as text */
-    long long uid; /* of the user who captured */
+    bool names_too; /* else only secrets */
+    json_t *map;    /* what was seen, in lower case -> what stands for it */
+    json_t *names;  /* words to replace -> by what */
+    json_t *known;  /* IP addresses of this host, as text */
+    long long uid;  /* of the user who captured */
     unsigned macs, guids, uuids, nets, subnets, hosts;
     int rc;
     struct shk_error *err;
@@ -309,6 +311,19 @@ static void scrub_passwd(const struct scrub *s, char *text)
     *out = '\0';
 }
 
+/* Of a text: written back only where there was a secret. */
+static int scrub_secrets(const char *path, char **data_p, size_t *len_p)
+{
+    char *clean = shk_redact(*data_p);
+    if (!clean)
+        return -ENOMEM;
+    int rc = strcmp(clean, *data_p) ? scrub_save(path, clean, strlen(clean)) : 0;
+    free(*data_p);
+    *data_p = clean;
+    *len_p = strlen(clean);
+    return rc;
+}
+
 static int scrub_file(struct scrub *s, const char *path)
 {
     static const char *const lists[] = {"/hostcalls.json", "/etc/hosts", "/nodes_config.cfg"};
@@ -316,6 +331,12 @@ static int scrub_file(struct scrub *s, const char *path)
     size_t len = 0;
     bool all = false;
     int rc = scrub_load(path, &data, &len);
+    if (!rc && !memchr(data, '\0', len))
+        rc = scrub_secrets(path, &data, &len);
+    if (!s->names_too) {
+        free(data);
+        return rc ? shk_error_sys(s->err, -rc, "%s", path) : 0;
+    }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         all |= scrub_ends(path, lists[i]);
     if (!rc && memchr(data, '\0', len)) {
@@ -456,12 +477,15 @@ static int scrub_learn(struct scrub *s, const char *dir)
     return 0;
 }
 
-int shk_record_scrub(const char *dir, struct shk_error *err)
+int shk_record_scrub(const char *dir, bool names_too, struct shk_error *err)
 {
     struct shk_error mine = {""};
-    struct scrub s = {
-        .map = json_object(), .names = json_object(), .known = json_object(), .err = &mine};
-    int rc = scrub_learn(&s, dir);
+    struct scrub s = {.names_too = names_too,
+                      .map = json_object(),
+                      .names = json_object(),
+                      .known = json_object(),
+                      .err = &mine};
+    int rc = names_too ? scrub_learn(&s, dir) : 0;
     scrub_current = &s;
     if (!rc && nftw(dir, scrub_visit, SCRUB_FILES, FTW_PHYS | FTW_DEPTH) != 0)
         rc = *mine.text ? -EIO : shk_error_sys(&mine, errno, "%s", dir);

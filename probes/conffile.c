@@ -7,6 +7,7 @@
  *
  * NVSHMEM (3.6 and later) takes blanks off both sides and a comment off the end; the last
  * definition wins, and the files win over the environment. NVIDIA/nvshmem README.md. */
+#include "core/redact.h"
 #include "core/strbuf.h"
 #include "probes/envnames.h"
 #include "probes/gather.h"
@@ -82,8 +83,8 @@ static bool conffile_define(struct conffile *c, enum conffile_reader reader, con
     if (!shk_gather_key(key, sizeof key, "env.file.", name) ||
         shk_facts_get(c->g->facts, key, &known))
         return true;
-    if (shk_env_is_secret(name, value, &why))
-        shk_gather_failed(c->g, key, place, "redacted: %s", why);
+    if (shk_redact_value(name, value, &why))
+        shk_gather_failed(c->g, key, place, "withheld: looks like a secret (%s)", why);
     else
         shk_gather_text(c->g, key, value, place);
     return true;
@@ -118,7 +119,7 @@ static void conffile_entry(struct conffile *c, enum conffile_reader reader, json
     json_t *entry = json_object();
     json_object_set_new(entry, "name", shk_gather_str(name));
     json_object_set_new(entry, "value",
-                        shk_env_is_secret(name, value, &why) ? json_null() : shk_gather_str(value));
+                        shk_redact_value(name, value, &why) ? json_null() : shk_gather_str(value));
     json_object_set_new(entry, "line", json_integer(line));
     json_object_set_new(entry, "used", json_boolean(used));
     json_array_insert_new(entries, reader == CONFFILE_NVSHMEM ? 0 : json_array_size(entries),

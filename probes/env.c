@@ -3,6 +3,7 @@
 #include "probes/gather.h"
 #include "probes/registry.h"
 
+#include "core/redact.h"
 #include "core/strbuf.h"
 
 #include <errno.h>
@@ -23,14 +24,14 @@ static void env_write(struct shk_gather *g, const char *name, const char *value,
     char key[256];
     const char *why = NULL;
     json_t *entry = json_object();
-    bool secret = shk_env_is_secret(name, value, &why);
+    bool secret = shk_redact_value(name, value, &why);
     shk_gather_key(key, sizeof key, "env.", name);
     json_object_set_new(entry, "family", json_string(match->family));
     json_object_set_new(entry, "match", json_string(shk_env_how_name(match->how)));
     json_object_set_new(entry, "of", json_string(match->of));
     if (secret) {
         json_object_set_new(entry, "redacted", json_true());
-        shk_gather_failed(g, key, "environment", "redacted: %s", why);
+        shk_gather_failed(g, key, "environment", "withheld: looks like a secret (%s)", why);
     } else {
         shk_gather_text(g, key, value, "environment");
     }
@@ -62,8 +63,8 @@ int shk_probe_env_fact(struct shk_facts *facts, const char *name, const char *va
         return 0;
     char *key = shk_strf("env.%s", name);
     int rc = -ENOMEM;
-    if (key && shk_env_is_secret(name, value, &why))
-        rc = shk_facts_failed(facts, key, source, "redacted: %s", why);
+    if (key && shk_redact_value(name, value, &why))
+        rc = shk_facts_failed(facts, key, source, "withheld: looks like a secret (%s)", why);
     else if (key)
         rc = shk_facts_present(facts, key, shk_json_text(value, strlen(value)), NULL, source);
     free(key);

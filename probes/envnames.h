@@ -25,10 +25,4 @@ const char *shk_env_how_name(enum shk_env_how how); /* "prefix", "name", "near" 
 /* True when the name has only characters that shells and libraries use in names. */
 bool shk_env_name_ok(const char *name);
 
-/* Secrets stay in the process. True when a value must be withheld; *why_p says on what grounds (a
- * literal). Decided by the name (TOKEN, SECRET, PASSWORD, KEY, …) or by the value's shape (JSON web
- * tokens, known token prefixes, URLs with a password, long random strings). Paths, host lists and
- * UUIDs are no secrets. */
-bool shk_env_is_secret(const char *name, const char *value, const char **why_p);
-
 #endif

@@ -1,4 +1,5 @@
 /* How this process was started: launcher, node and rank counts, the batch job around it. */
+#include "core/redact.h"
 #include "core/strbuf.h"
 #include "probes/envnames.h"
 #include "probes/gather.h"
@@ -172,8 +173,8 @@ static void launcher_text(struct shk_gather *g, const char *key, const char *var
                           const char *value)
 {
     const char *why = NULL;
-    if (shk_env_is_secret(variable, value, &why))
-        shk_gather_failed(g, key, variable, "redacted: %s", why);
+    if (shk_redact_value(variable, value, &why))
+        shk_gather_failed(g, key, variable, "withheld: looks like a secret (%s)", why);
     else
         shk_gather_text(g, key, value, variable);
 }

@@ -1,5 +1,6 @@
 /* Paths that variables name: whether they exist, and on which file system. A probe of its own,
  * because looking at a dead network mount can hang. */
+#include "core/redact.h"
 #include "core/strbuf.h"
 #include "probes/envnames.h"
 #include "probes/gather.h"
@@ -75,7 +76,7 @@ static void paths_variable(struct shk_gather *g, const char *name, const char *v
     struct shk_env_match match;
     bool list = value && paths_is_list(name, value);
     if (!value || (*value != '/' && !list) || !*value || !shk_env_name_ok(name) ||
-        !shk_env_classify(name, &match) || shk_env_is_secret(name, value, &why) ||
+        !shk_env_classify(name, &match) || shk_redact_value(name, value, &why) ||
         !shk_gather_key(key, sizeof key, "path.", name))
         return;
     json_t *object = json_object();

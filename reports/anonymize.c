@@ -128,10 +128,7 @@ static json_t *anonymize_value(struct shk_scrubbed *s, json_t *value)
         copy = json_object();
         json_object_foreach(value, key, item)
         {
-            bool secret = json_is_string(item) && shk_scrub_is_secret_name(key, strlen(key));
-            s->failed |= json_object_set_new(copy, key,
-                                             secret ? json_string(SHK_SCRUB_REDACTED)
-                                                    : anonymize_value(s, item)) != 0;
+            s->failed |= json_object_set_new(copy, key, anonymize_value(s, item)) != 0;
         }
         return copy;
     }
@@ -154,14 +151,10 @@ static int anonymize_fact(const struct shk_fact *fact, void *arg)
     struct anonymize_store *to = arg;
     struct shk_scrubbed *s = to->scrubbed;
     char *source = anonymize_text(s, fact->source), *reason = anonymize_text(s, fact->reason);
-    bool secret = strncmp(fact->key, "env.", 4) == 0 && json_is_string(fact->value) &&
-                  shk_scrub_is_secret_name(fact->key, strlen(fact->key));
     int rc;
     if (fact->state == SHK_FACT_PRESENT)
-        rc = shk_facts_present(to->facts, fact->key,
-                               secret ? json_string(SHK_SCRUB_REDACTED)
-                                      : anonymize_value(s, fact->value),
-                               fact->unit, source);
+        rc = shk_facts_present(to->facts, fact->key, anonymize_value(s, fact->value), fact->unit,
+                               source);
     else if (fact->state == SHK_FACT_ABSENT)
         rc = shk_facts_absent(to->facts, fact->key, source, "%s", reason ? reason : "");
     else
@@ -192,7 +185,6 @@ static void anonymize_finding(struct shk_scrubbed *s, const struct shk_finding *
                      anonymize_text(s, row->setting),  anonymize_text(s, row->observed),
                      anonymize_text(s, row->expected), anonymize_text(s, row->why),
                      anonymize_text(s, row->fix)};
-    bool secret = row->observed && shk_scrub_is_secret_name(row->setting, strlen(row->setting));
     if (!s->failed)
         shk_findings_add(s->findings, &(struct shk_finding_in){
                                           .id = texts[0],
@@ -200,7 +192,7 @@ static void anonymize_finding(struct shk_scrubbed *s, const struct shk_finding *
                                           .setting = texts[2],
                                           .verdict = row->verdict,
                                           .evidence = row->evidence,
-                                          .observed = secret ? SHK_SCRUB_REDACTED : texts[3],
+                                          .observed = texts[3],
                                           .expected = texts[4],
                                           .why = texts[5],
                                           .fix = texts[6],

@@ -1,6 +1,8 @@
 #include "reports/scrub.h"
 #include "reports/scrub_match.h"
 
+#include "core/redact.h"
+
 #include <ctype.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -173,26 +175,13 @@ void shk_scrub_learn(struct shk_scrub *scrub, const char *text)
             scrub_home(scrub, s);
 }
 
-/* scheme://user:password@host: bytes of the user part behind "://", 0 when there is none. */
-static size_t scrub_userinfo(const char *s, const char *start)
-{
-    if (s - start < 3 || strncmp(s - 3, "://", 3) != 0)
-        return 0;
-    size_t n = strcspn(s, "/@ \n?#");
-    return s[n] == '@' && memchr(s, ':', n) ? n : 0;
-}
-
 static size_t scrub_secret(const char *s, const char *start, struct shk_strbuf *out)
 {
-    size_t head = 0, n = scrub_userinfo(s, start);
-    if (!n)
-        n = shk_scrub_match_token(s);
-    if (!n)
-        n = shk_scrub_match_assignment(s, &head);
+    size_t head, n = shk_redact_at(start, s, &head);
     if (!n)
         return 0;
     shk_strbuf_add(out, s, head);
-    shk_strbuf_puts(out, SHK_SCRUB_REDACTED);
+    shk_strbuf_puts(out, SHK_REDACTED);
     return head + n;
 }
 

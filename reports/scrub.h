@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 enum shk_scrub_what {
-    SHK_SCRUB_SECRETS = 1,  /* passwords, tokens, keys: [redacted] */
+    SHK_SCRUB_SECRETS = 1,  /* passwords, tokens, keys (core/redact.h): [redacted] */
     SHK_SCRUB_IDENTITY = 2, /* hosts, users, accounts, IP and MAC addresses, GUIDs, UUIDs */
 };
 
@@ -44,10 +44,5 @@ void shk_scrub_keep(struct shk_scrub *scrub, const char *word);
 
 /* The scrubbed text, a new string; NULL when out of memory. */
 char *shk_scrub_text(struct shk_scrub *scrub, const char *text);
-
-/* Is NAME that of a variable or option whose value is a secret? */
-bool shk_scrub_is_secret_name(const char *name, size_t len);
-
-#define SHK_SCRUB_REDACTED "[redacted]"
 
 #endif

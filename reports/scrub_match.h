@@ -9,12 +9,4 @@
  * addresses do not match, PCI addresses neither. */
 size_t shk_scrub_match_address(const char *s, enum shk_scrub_kind *kind_p);
 
-/* Keys and tokens that are recognised by their form (AWS, GitHub, GitLab, Hugging Face, OpenAI,
- * Slack, JSON web tokens, PEM private keys). */
-size_t shk_scrub_match_token(const char *s);
-
-/* NAME=value, NAME: value, --name value with a secret name: the bytes up to the value in
- * *head_p, the value's bytes returned. */
-size_t shk_scrub_match_assignment(const char *s, size_t *head_p);
-
 #endif

@@ -53,6 +53,20 @@ class Capture(Case):
         self.assertGreater(len(same), 80)
         self.assertEqual(same, {k: self.core(replay).get(k) for k in same})
 
+    def test_secrets_stay_even_verbatim(self):
+        """What a configuration file or the environment holds."""
+        tree, home = self.scratch() / "capture", self.scratch()
+        (home / "nccl.conf").write_text("NCCL_X_PW=Made4Up\nNCCL_DEBUG=INFO\n")
+        env = {"NCCL_CONF_FILE": str(home / "nccl.conf"), "NCCL_X_TOKEN": "Made4Up", "NCCL_Y": "pw=Made4Up"}
+        live = self.facts("--capture", tree, "--verbatim", env=env)
+        self.assertEqual(live["env.file.NCCL_X_PW"]["state"], "failed")
+        for path in tree.rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                self.assertNotIn(b"Made4Up", path.read_bytes(), path)
+        replay = self.facts("--sysroot", tree)
+        self.assertEqual(replay["env.file.NCCL_X_PW"]["state"], "failed")
+        self.assertEqual(replay["env.file.NCCL_DEBUG"]["value"], "INFO")
+
     def test_refused(self):
         tree = self.scratch()
         (tree / "file").write_text("x")

@@ -104,4 +104,52 @@ class Env(Case):
                 self.assertNotIn(value, text)
 
 
+    # Every value holds this word; some of what stands around it is what gives it away.
+    WORD = "Made4Up"
+    FORMS = {
+        "NCCL_X_PW": WORD, "NCCL_X_PASS": WORD, "NCCL_X_AUTH": WORD, "NCCL_X_PASSPHRASE": WORD, "NCCL_X_API_KEY": WORD,
+        "NCCL_AUTH_TOKEN": WORD, "nccl_x_pwd": WORD, "NCCL_B": f"Bearer {WORD}", "NCCL_C": f"--password={WORD}",
+        "NCCL_D": f"https://h/x?token={WORD}&n=1", "NCCL_E": f"a=1,pw={WORD}", "NCCL_F": f"https://me:{WORD}@host/x",
+        "NCCL_G": "AK" + f"IAIOSFODNN{WORD}7EX".upper() + WORD, "NCCL_NET": "gh" + f"p_0123456789abcdef{WORD}0123",
+        "NCCL_H": "xo" + f"xb-1234567890-{WORD}", "NCCL_I": f"AccountName=a;AccountKey={WORD}/y==",
+        "NCCL_J": f"-----BEGIN PRIVATE KEY-----{WORD}", "NCCL_K": f"proxy=me:{WORD}@proxy.site:3128",
+    }
+
+    def test_no_form_of_a_secret_leaves(self):
+        """Live, from a file, in a document, a log or on the command line; in every format, with and without names."""
+        d = self.scratch()
+        (d / "env").write_text("".join(f"{k}={v}\n" for k, v in self.FORMS.items()))
+        (d / "facts.json").write_text(json.dumps({"schema": "shakedown.facts/1", "facts": {
+            "host.name": "a", "kernel.cmdline": f"ro rd.luks.key={self.WORD} quiet",
+            **{f"env.{k}": v for k, v in self.FORMS.items()}}}))
+        (d / "log").write_text("".join(f"a:1:1 [0] NCCL INFO {k} set by environment to {v}\n" for k, v in self.FORMS.items()) +
+                               f"a:1:1 [0] NCCL WARN NET/Plugin: could not open --password={self.WORD}\n")
+        (d / "probed.json").write_text(run("probe", "--quick", env=self.FORMS).stdout)
+        outputs = {"probe": (d / "probed.json").read_text()}
+        for form in ("term", "md", "json", "html", "junit", "prom"):
+            for more in ([], ["--anonymize"], ["-v"]):
+                args = [*more, "--format", form, "--log", d / "log", "--env", d / "env"]
+                outputs[f"check {form} {more}"] = run("check", d / "facts.json", *args).stdout
+        outputs["diagnose"] = run("diagnose", "--log", d / "log", "--env", d / "env", "--facts", d / "facts.json").stdout
+        outputs["live"] = run("--quick", "--format", "json", env=self.FORMS).stdout
+        outputs["diff"] = run("diff", d / "facts.json", d / "probed.json", "--all").stdout
+        message = run("check", d / "facts.json", "--profile", f"pw={self.WORD}")
+        outputs["message"] = message.stdout + message.stderr
+        for name, text in outputs.items():
+            self.assertTrue(text, name)
+            self.assertNotIn(self.WORD.lower(), text.lower(), name)
+
+    def test_a_withheld_value_is_not_judged(self):
+        """Neither live nor from a document that says [redacted]: not set would be as wrong as a pass."""
+        d = self.scratch()
+        (d / "old.json").write_text(json.dumps({"schema": "shakedown.facts/1", "facts": {"env.NCCL_NET": "[redacted]"}}))
+        for text in (run("probe", "--quick", env=self.FORMS).stdout, run("check", d / "old.json", "--format", "json").stdout):
+            doc = json.loads(text)
+            fact = (doc.get("facts") or doc["nodes"][0]["facts"])["env.NCCL_NET"]
+            self.assertEqual(fact["state"], "failed")
+            self.assertTrue(fact["reason"].startswith("withheld: looks like a secret"), fact)
+        rows = [f for f in doc["findings"] if f["setting"] == "NCCL_NET"]
+        self.assertEqual([f for f in rows if f["verdict"] in ("pass", "note", "warn", "fail")], [])
+
+
 main()

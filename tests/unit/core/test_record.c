@@ -57,7 +57,7 @@ static const char *get(const char *name)
 static void scrub(void)
 {
     struct shk_error err = {""};
-    cr_assert_eq(shk_record_scrub(root, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_record_scrub(root, true, &err), 0, "%s", err.text);
 }
 
 #define CALLS                                                                                      \
@@ -225,5 +225,5 @@ Test(record, bad_places)
     snprintf(path, sizeof path, "%s/full/file", root);
     cr_expect_eq(shk_record_begin(live, path, &err), -ENOTDIR);
     shk_host_close(live);
-    cr_expect_lt(shk_record_scrub(root, &err), 0);
+    cr_expect_lt(shk_record_scrub(root, true, &err), 0);
 }
