@@ -1,37 +1,21 @@
 """One run over three hosts of a real Slurm: healthy, and with one fault planted at a time. The right host
 must be named, within the deadline, with exit code 1. Usage: test_cluster.py BINARY"""
-import contextlib, json, os, pathlib, re, shutil, signal, subprocess, sys, tempfile, time, unittest
+import contextlib, json, pathlib, re, shutil, subprocess, sys, time, unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "program"))
+from hosts import Hosts, environment, main  # noqa: E402
 from relay import Relay, interface  # noqa: E402
 BINARY = pathlib.Path(sys.argv.pop(1)).resolve()
 DEADLINE = 24
-SKIP = 77
-
-
-def missing():
-    """Why the hosts cannot be made here; None when they can."""
-    if os.geteuid() != 0:
-        return "not root"
-    for tool in ("ip", "srun", "slurmctld", "slurmd", "munged", "unshare", "nsenter"):
-        if not shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
-            return f"no {tool}"
-    probe = subprocess.run(["unshare", "--net", "--uts", "--mount", "true"], capture_output=True, text=True)
-    return f"no namespaces: {probe.stderr.strip()}" if probe.returncode else None
 
 
 class Cluster(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="shkc-", dir="/tmp"))
-        cls.state = cls.dir / "slurm"
-        subprocess.run([HERE / "hosts.sh", "up", cls.state, "3"], check=True, timeout=90)
-
-    @classmethod
-    def tearDownClass(cls):
-        subprocess.run([HERE / "hosts.sh", "down", cls.state], timeout=60)
-        shutil.rmtree(cls.dir, ignore_errors=True)
+        cls.hosts = Hosts(3, BINARY.parent)
+        cls.addClassCleanup(cls.hosts.down)
+        cls.dir = cls.hosts.dir
 
     def start(self, *args, sizes="4:64K", wrap=None, srun=("--mpi=pmix", "-N3", "--ntasks-per-node=2"),
               deadline=DEADLINE, name="report"):
@@ -43,12 +27,10 @@ class Cluster(unittest.TestCase):
                    "-o", str(self.out), *args]
         if wrap:
             command = ["sh", "-c", wrap + '\nexec "$@"', "sh", *command]
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "FI_", "NCCL", "PMI"))}
         with open(self.err, "w") as err:
             self.began = time.monotonic()
             self.process = subprocess.Popen(
-                [HERE / "hosts.sh", "run", self.state, "srun", *srun, *command],
-                stdout=subprocess.DEVNULL, stderr=err, env=env)
+                self.hosts.run("srun", *srun, *command), stdout=subprocess.DEVNULL, stderr=err, env=environment())
         self.addCleanup(self.process.kill)
 
     def wait_for(self, text):
@@ -78,16 +60,10 @@ class Cluster(unittest.TestCase):
 
     def ranks_of(self, host):
         """Process ids of shakedown on a host, oldest first: supervisors, then workers."""
-        pids = subprocess.run(["ip", "netns", "pids", host], capture_output=True, text=True).stdout.split()
-        mine = [p for p in pids if self.name_of(p) == BINARY.name[:15]]
-        return [int(p) for p in sorted(mine, key=int)]
+        return self.hosts.processes(host, BINARY.name[:15])
 
-    @staticmethod
-    def name_of(pid):
-        try:
-            return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
-        except OSError:
-            return ""
+    def link(self, name, state):
+        self.hosts.on("ctl", "ip", "link", "set", name, state)
 
     def test_healthy(self):
         self.start()
@@ -102,7 +78,7 @@ class Cluster(unittest.TestCase):
     def test_killed_rank(self):
         self.start(sizes="4:64M")
         self.wait_for("fabric: allreduce 64 B")
-        os.kill(self.ranks_of("shk2")[-1], signal.SIGKILL)
+        self.hosts.signal("shk2", "KILL", self.ranks_of("shk2")[-1])
         row = self.row(self.finish(1), "all-reduce (fabric)", "fail")
         self.assertEqual(row["nodes"], ["shk2"])
         self.assertIn("SIGKILL", row["why"])
@@ -110,7 +86,7 @@ class Cluster(unittest.TestCase):
     def test_killed_supervisor(self):
         self.start(sizes="4:64M")
         self.wait_for("fabric: allreduce 64 B")
-        os.kill(self.ranks_of("shk3")[0], signal.SIGKILL)
+        self.hosts.signal("shk3", "KILL", self.ranks_of("shk3")[0])
         report = self.finish(None)
         self.assertNotEqual(self.process.returncode, 0)
         self.assertEqual(self.row(report, "all-reduce (fabric)", "fail")["nodes"], ["shk3"])
@@ -120,14 +96,14 @@ class Cluster(unittest.TestCase):
         self.start(sizes="4:64M")
         self.wait_for("fabric: allreduce 64 B")
         for link in ("mgt0-2", "hsn0-2"):
-            subprocess.run(["ip", "link", "set", link, "down"], check=True)
+            self.link(link, "down")
         try:
             limit = time.monotonic() + DEADLINE + 10
             while not self.out.exists() and time.monotonic() < limit:
                 time.sleep(0.1)
         finally:
             for link in ("mgt0-2", "hsn0-2"):
-                subprocess.run(["ip", "link", "set", link, "up"], check=True)
+                self.link(link, "up")
         report = self.finish(None)
         self.assertNotEqual(self.process.returncode, 0)
         self.assertEqual(self.row(report, "all-reduce (fabric)", "fail")["nodes"], ["shk2"])
@@ -156,12 +132,12 @@ class Cluster(unittest.TestCase):
         self.assertIn("over parts of the nodes", row["why"])
 
     def test_fabric_link_down(self):
-        subprocess.run(["ip", "link", "set", "hsn0-2", "down"], check=True)
+        self.link("hsn0-2", "down")
         try:
             self.start(wrap="export FI_TCP_IFACE=hsn0")
             report = self.finish(1)
         finally:
-            subprocess.run(["ip", "link", "set", "hsn0-2", "up"], check=True)
+            self.link("hsn0-2", "up")
         row = self.row(report, "all-reduce (fabric)", "fail")
         self.assertEqual(row["nodes"], ["shk2"], row["why"])
         rows = [f for f in report["findings"] if f["setting"].startswith("net.ifaces[hsn0]")]
@@ -171,28 +147,31 @@ class Cluster(unittest.TestCase):
     @contextlib.contextmanager
     def relayed(self, host, delay, loss):
         """The fabric's link of a host (by its number) goes through a relay: same name and addresses."""
-        name, inside = f"hsn0-{host}", ["ip", "-n", f"shk{host}"]
-        link = json.loads(subprocess.check_output([*inside, "-j", "link", "show", "hsn0"]))[0]
+        name, inside, net = f"hsn0-{host}", f"shk{host}", self.hosts.net(f"shk{host}")
+        link = json.loads(self.hosts.on(inside, "ip", "-j", "link", "show", "hsn0"))[0]
 
         def restore():
-            subprocess.run(["ip", "link", "set", name, "master", "shkhsn", "up"], check=True)
-            subprocess.run([*inside, "link", "set", "hsn0", "address", link["address"]], check=True)
-            subprocess.run([*inside, "addr", "add", f"10.77.2.{host}/24", "dev", "hsn0"], check=True)
-            subprocess.run([*inside, "link", "set", "hsn0", "up"], check=True)
+            self.hosts.on("ctl", "ip", "link", "set", name, "master", "shkhsn", "up")
+            self.hosts.on(inside, "ip", "link", "set", "hsn0", "address", link["address"])
+            self.hosts.on(inside, "ip", "addr", "add", f"10.77.2.{host}/24", "dev", "hsn0")
+            self.hosts.on(inside, "ip", "link", "set", "hsn0", "up")
 
-        subprocess.run(["ip", "link", "del", name], check=True)
-        relay = Relay([interface(name, tap=True), interface("hsn0", f"shk{host}", tap=True)], delay, loss)
+        self.link(name, "down")
+        self.hosts.on("ctl", "ip", "link", "del", name)
+        relay = Relay([interface(name, self.hosts.net("ctl"), tap=True), interface("hsn0", net, tap=True)], delay, loss)
         relay.start()
         try:
             restore()
             yield relay
         finally:
             relay.close()
-            subprocess.run(["ip", "link", "add", name, "type", "veth", "peer", "name", "hsn0", "netns", f"shk{host}"],
-                           check=True)
+            with open(net) as space:
+                subprocess.run(self.hosts.command("ctl", "ip", "link", "add", name, "type", "veth", "peer", "name",
+                                                  "hsn0", "netns", f"/proc/self/fd/{space.fileno()}"),
+                               pass_fds=[space.fileno()], check=True)
             restore()
 
-    @unittest.skipUnless(os.path.exists("/dev/net/tun"), "no tun device")
+    @unittest.skipUnless(pathlib.Path("/dev/net/tun").exists(), "no tun device")
     def test_loss_delay_and_a_stop(self):
         """Uneven ranks, one of them stopped for a while, over a link that delays and loses: the result is
         right, in time, and the host with that link is named as slow."""
@@ -200,10 +179,10 @@ class Cluster(unittest.TestCase):
             self.start(sizes="4:1K", wrap="export FI_TCP_IFACE=hsn0", srun=("--mpi=pmix", "-N3", "-n4"))
             self.wait_for("fabric: allreduce 8 B")
             stopped = self.ranks_of("shk2")[-1]
-            os.kill(stopped, signal.SIGSTOP)
+            self.hosts.signal("shk2", "STOP", stopped)
             time.sleep(2)
             self.assertIsNone(self.process.poll(), "ended while a rank was stopped")
-            os.kill(stopped, signal.SIGCONT)
+            self.hosts.signal("shk2", "CONT", stopped)
             report = self.finish(0)
             self.assertGreater(relay.dropped, 0, f"nothing was lost of {relay.carried} packets")
         self.assertIn("4 ranks over tcp", self.row(report, "all-reduce (fabric)", "pass")["observed"])
@@ -215,9 +194,10 @@ class Cluster(unittest.TestCase):
         self.start(srun=("--mpi=pmix", "-N3", "--ntasks-per-node=2", "--wait=2"))
         self.wait_for("fabric: allreduce 64 B")
         supervisor = self.ranks_of("shk3")[0]
-        stepd = int(re.search(r"PPid:\s+(\d+)", pathlib.Path(f"/proc/{supervisor}/status").read_text()).group(1))
-        self.assertIn("slurmstepd", self.name_of(stepd))
-        os.kill(stepd, signal.SIGKILL)
+        status = self.hosts.on("shk3", "cat", f"/proc/{supervisor}/status")
+        stepd = int(re.search(r"PPid:\s+(\d+)", status).group(1))
+        self.assertIn(stepd, self.hosts.processes("shk3", "slurmstepd"))
+        self.hosts.signal("shk3", "KILL", stepd)
         report = self.finish(None)
         self.assertIn("6 ranks over tcp", self.row(report, "all-reduce (fabric)", "pass")["observed"])
 
@@ -226,11 +206,11 @@ class Cluster(unittest.TestCase):
         report = self.finish(1)
         self.assertEqual(self.row(report, "env.FI_TCP_IFACE", "fail")["nodes"], ["shk3"])
 
-    GPUS = f'export LD_LIBRARY_PATH="{BINARY.parent}/tests/fakes/gpu"\n'
+    GPUS = f'export LD_LIBRARY_PATH="{BINARY.parent}/tests/fakes/gpu" SHK_FAKE_NCCL_DIR="{{}}"\n'
 
     def gpus(self, transport, *faults, code=0):
         """Each host with two GPUs of a stand-in driver; faults: shell lines that set what goes wrong."""
-        self.start("--transport", transport, "--trust-libraries", sizes="8:64", wrap="\n".join((self.GPUS, *faults)))
+        self.start("--transport", transport, "--trust-libraries", sizes="8:64", wrap="\n".join((self.GPUS.format(self.dir), *faults)))
         report = self.finish(code)
         found = report["collectives"][transport]
         if "without a CUDA compiler" in found.get("reason", ""):
@@ -275,9 +255,4 @@ class Cluster(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    why = missing()
-    if why:
-        print(f"skipped: hosts cannot be made here: {why}")
-        sys.exit(SKIP)
-    os.environ["PATH"] += ":/usr/sbin:/sbin"
-    unittest.main()
+    main()

@@ -2,6 +2,7 @@
  * of rank 0 and move their data through it.
  *
  *   SHK_FAKE_NCCL_VERSION  22809 by default
+ *   SHK_FAKE_NCCL_DIR      a folder where ranks meet that do not see each other's processes
  *   SHK_FAKE_NCCL_FAULT    init, hang, crash, corrupt, no-window, net, unaligned (16-bit data at
  * odd places in windows), narrow (16-bit data anywhere): what goes wrong */
 #include "collectives/gpu_data.h"
@@ -36,8 +37,7 @@ static struct comm {
 } the_comm;
 
 struct id {
-    int pid;
-    int fd;
+    char path[120]; /* of the meeting's memory, as every rank opens it */
 };
 
 static int faulty(const char *fault)
@@ -70,9 +70,18 @@ int ncclGetVersion(int *version)
 
 int ncclGetUniqueId(struct nccl_id *id)
 {
-    struct id mine = {(int)getpid(), memfd_create("fake-nccl", 0)};
+    const char *dir = getenv("SHK_FAKE_NCCL_DIR");
+    struct id mine;
+    int fd = -1;
 
-    if (mine.fd < 0 || ftruncate(mine.fd, sizeof(struct meeting)) != 0) {
+    if (dir != NULL) {
+        snprintf(mine.path, sizeof(mine.path), "%s/nccl-XXXXXX", dir);
+        fd = mkstemp(mine.path);
+    } else {
+        fd = memfd_create("fake-nccl", 0);
+        snprintf(mine.path, sizeof(mine.path), "/proc/%d/fd/%d", (int)getpid(), fd);
+    }
+    if (fd < 0 || ftruncate(fd, sizeof(struct meeting)) != 0) {
         return 2;
     }
     memcpy(id->bytes, &mine, sizeof(mine));
@@ -98,13 +107,11 @@ int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank)
 {
     const char *log = getenv("NCCL_DEBUG_FILE");
     struct id where;
-    char path[64];
     void *map = MAP_FAILED;
     int fd = -1;
 
     memcpy(&where, id.bytes, sizeof(where));
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", where.pid, where.fd);
-    fd = open(path, O_RDWR);
+    fd = open(where.path, O_RDWR);
     if (fd >= 0) {
         map = mmap(NULL, sizeof(struct meeting), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         close(fd);

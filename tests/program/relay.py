@@ -7,12 +7,12 @@ CLONE_NEWNET = 0x40000000
 
 
 def interface(name, namespace=None, tap=False):
-    """The fd of a new interface, in a named namespace. Only the thread that asks moves there."""
+    """The fd of a new interface, in a namespace (its name or file). Only the thread that asks moves there."""
     result = []
 
     def work():
         if namespace:
-            with open(f"/run/netns/{namespace}") as space:
+            with open(os.path.join("/run/netns", namespace)) as space:
                 if ctypes.CDLL(None, use_errno=True).setns(space.fileno(), CLONE_NEWNET) != 0:
                     return
         fd = os.open("/dev/net/tun", os.O_RDWR)
