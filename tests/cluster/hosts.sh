@@ -103,7 +103,10 @@ ReturnToService=2
 SlurmdTimeout=600
 KillWait=2
 MpiDefault=none
+SchedulerParameters=batch_sched_delay=0,nohold_on_prolog_fail
 SlurmdParameters=config_overrides
+Prolog=$dir/prolog
+PrologFlags=Alloc
 PartitionName=p Nodes=ALL Default=YES State=UP
 EOF
     if [ -d /sys/fs/cgroup/freezer ]; then
@@ -111,6 +114,8 @@ EOF
     else
         printf 'CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n' >"$dir/cgroup.conf"
     fi
+    printf '#!/bin/sh\nexit 0\n' >"$dir/prolog" # for a test to replace
+    chmod 755 "$dir/prolog"
     cp /etc/hosts "$dir/hosts"
     echo "10.77.1.254 shkctl" >>"$dir/hosts"
     for i in $(seq "$1"); do

@@ -1,6 +1,6 @@
 """The examples for Slurm (config/slurm), each with stand-ins for the commands that it calls: what they do when
 nodes are healthy, when some fail, and when shakedown itself does not work."""
-import os, re, shutil, subprocess
+import os, shlex, subprocess
 from support import BASE_ENV, SOURCE, Case, main
 
 EXAMPLES = SOURCE / "config" / "slurm"
@@ -26,66 +26,99 @@ class Slurm(Case):
         return subprocess.run(["bash", EXAMPLES / name, *args], cwd=self.dir, capture_output=True, text=True, timeout=60,
                               env={**BASE_ENV, "PATH": f"{self.bin}:{os.environ['PATH']}", **env})
 
-    def test_prolog(self):
-        for code, verdict in ((0, 0), (1, 1), (2, 0), (4, 0), (137, 0)):
-            with self.subTest(shakedown=code):
-                self.command("shakedown", f"echo '| FAIL | memlock |'; exit {code}")
-                self.command("logger", "")
-                p = self.example("prolog.sh")
-                self.assertEqual(p.returncode, verdict, p.stderr)
-        self.assertEqual(len(self.calls("logger")), 1)
+    LINE = "FAIL n1: memlock-too-low: RLIMIT_MEMLOCK 64 KiB: registration fails, +1 more"
+    REASON = "Reason=shakedown: memlock-too-low: RLIMIT_MEMLOCK 64 KiB: registration fails, +1 more"
+    # What shakedown says, its exit code, and whether the node is drained: only for a fault that is the node's.
+    OUTCOMES = (("PASS n1: 10 passed\n\n", 0, False), ("UNKNOWN n1: limits: not readable\n\n", 3, False),
+                ("", 2, False), ("", 4, False), ("", 124, False), ("", 127, False), ("", 137, False),
+                (LINE.replace("FAIL", "UNKNOWN") + "\n", 3, False),
+                (LINE + "\n\n", 1, False),  # a fault of how the job was started: no bad node
+                (LINE + "\n", 1, False), (LINE + "\nn1\n", 1, True))
+
+    def drains(self, example, failing, **env):
+        for text, code, drained in self.OUTCOMES:
+            with self.subTest(shakedown=code, said=text):
+                (self.dir / "scontrol.calls").unlink(missing_ok=True)
+                self.command("shakedown", f"printf '%b' {shlex.quote(text)}; exit {code}")
+                p = self.example(example, **env)
+                self.assertEqual(p.returncode, failing if drained else 0, p.stderr)
+                updates = [c for c in self.calls("scontrol") if "State=DRAIN" in c]
+                self.assertEqual(len(updates), drained)
+                for update in updates:
+                    self.assertIn(self.REASON, update)
         self.assertTrue(all("--quick" in c for c in self.calls("shakedown")))
 
-    def test_health_check(self):
+    def test_prolog(self):
         self.command("scontrol", "")
-        for code, drained in ((0, 0), (2, 0), (1, 1)):
-            self.command("shakedown", f"echo '| **FAIL** | memlock | 64 KiB |'; exit {code}")
-            p = self.example("healthcheck.sh")
-            self.assertEqual(p.returncode, 0, p.stderr)
-            self.assertEqual(len(self.calls("scontrol")), drained, f"exit {code}")
-        self.assertRegex(self.calls("scontrol")[0], r"update NodeName=\S+ State=DRAIN Reason=shakedown: .*memlock.*64 KiB")
+        self.command("logger", "")
+        self.drains("prolog.sh", 1, SLURMD_NODENAME="n1")
+        self.assertEqual(self.calls("scontrol"), [f"update NodeName=n1 State=DRAIN {self.REASON}"])
+
+    def test_health_check(self):
+        self.command("scontrol", "[ $1 != show ] || echo 'NodeName=n1 State=IDLE Reason=x'")
+        self.drains("healthcheck.sh", 0)
+
+    def test_health_check_keeps_a_reason(self):
+        self.command("shakedown", f"printf '{self.LINE}\\nn1\\n'; exit 1")
+        for state, drained in (("IDLE+DRAIN", 0), ("MIXED+DRAIN", 0), ("IDLE", 1)):
+            (self.dir / "scontrol.calls").unlink(missing_ok=True)
+            self.command("scontrol", f"[ $1 != show ] || echo '   State={state} ThreadsPerCore=1'")
+            self.example("healthcheck.sh")
+            self.assertEqual(sum("State=DRAIN" in c for c in self.calls("scontrol")), drained, state)
 
     def test_node_health_check(self):
-        """A line of nhc.conf: TARGET || check_cmd_status -t SECONDS -r CODE COMMAND; NHC runs the command itself."""
+        """A line of nhc.conf is TARGET || CHECK; NHC sources scripts/*.nhc and takes a node offline in die()."""
         lines = [l for l in (EXAMPLES / "nhc.conf").read_text().splitlines() if l.strip() and not l.startswith("#")]
         self.assertEqual(len(lines), 1)
-        found = re.fullmatch(r"\s*\* \|\| check_cmd_status -t (\d+) -r 0 (shakedown .*)", lines[0])
-        self.assertIsNotNone(found, lines[0])
-        self.assertIn("--quick", found[2])
-        self.command("shakedown", "exit 1")
-        p = subprocess.run(found[2], shell=True, env={"PATH": f"{self.bin}:{os.environ['PATH']}"})
-        self.assertEqual(p.returncode, 1)
+        target, check = (part.strip() for part in lines[0].split("||"))
+        self.assertEqual(target, "*")
+        nhc = self.dir / "nhc"
+        nhc.write_text(f'die() {{ scontrol State=DRAIN "Reason=$2"; exit "$1"; }}\n. "{EXAMPLES}/shakedown.nhc"\n{check}\n')
+        self.command("scontrol", "")
+        self.REASON = self.REASON.replace("shakedown:", "check_shakedown: ")
+        self.drains(nhc, 1)
 
-    def preflight(self, need, good, bad, code):
+    def preflight(self, need, good, bad, code, **env):
+        """Lists that are None are not written."""
+        write = "".join(f'case $1 in --{name}-nodes) printf "{nodes}" >"$2" ;; esac\n'
+                        for name, nodes in (("healthy", good), ("bad", bad)) if nodes is not None)
         self.command("srun", f'''case " $* " in
 *" shakedown run "*)
     while [ $# -gt 0 ]; do
-        case $1 in --healthy-nodes) echo "{good}" >"$2" ;; --bad-nodes) echo "{bad}" >"$2" ;; esac
+        {write or ":"}
         shift
     done
     exit {code} ;;
 esac''')
         self.command("scontrol", '[ -z "$3" ] || tr , "\\n" <<<"$3"')
-        return self.example("preflight.sbatch", str(need), "./train", "--lr", "0.1", SLURM_JOB_ID="7")
+        (self.dir / "srun.calls").unlink(missing_ok=True)
+        return self.example("preflight.sbatch", str(need), "./train", "--lr", "0.1", SLURM_JOB_ID="7", **env)
 
     def test_preflight(self):
-        p = self.preflight(2, "n1,n3,n4", "n2", 1)
-        self.assertEqual(p.returncode, 0, p.stderr)
-        vet, program = self.calls("srun")
-        self.assertIn("--mpi=pmix", vet)
-        self.assertIn("--nodelist=n1,n3 ./train --lr 0.1", program)
-        self.assertIn("left out: n2", p.stderr)
+        for tasks in (1, 8):
+            p = self.preflight(2, "n1,n3,n4\n", "n2\n", 1, SLURM_NTASKS_PER_NODE=str(tasks))
+            self.assertEqual(p.returncode, 0, p.stderr)
+            vet, program = self.calls("srun")
+            self.assertIn("--mpi=pmix", vet)
+            self.assertIn(f"-N2 -n{2 * tasks} --ntasks-per-node={tasks} --nodelist=n1,n3 ./train --lr 0.1", program)
+            self.assertIn("left out: n2", p.stderr)
 
     def test_preflight_with_too_few_healthy_nodes(self):
-        p = self.preflight(2, "n1", "n2,n3", 1)
+        p = self.preflight(2, "n1\n", "n2,n3\n", 1)
         self.assertEqual(p.returncode, 1)
         self.assertIn("fewer than 2 healthy nodes", p.stderr)
         self.assertEqual(len(self.calls("srun")), 1)
 
-    def test_preflight_when_shakedown_does_not_work(self):
-        p = self.preflight(2, "", "", 4)
-        self.assertEqual(p.returncode, 0, p.stderr)
-        self.assertIn("-N2 ./train --lr 0.1", self.calls("srun")[1])
+    def test_preflight_starts_nothing_without_a_list(self):
+        for code in (0, 1, 2, 3, 4, 127, 137):
+            for good in (None, "", "n1,n2\n") if code > 1 else (None, ""):
+                with self.subTest(shakedown=code, good=good):
+                    (self.dir / "shakedown.7.good").write_text("n1,n2\n")  # of the job before a requeue
+                    p = self.preflight(2, good, None, code)
+                    self.assertEqual(p.returncode, code or 1, p.stderr)
+                    self.assertIn("not started: ./train --lr 0.1", p.stderr)
+                    self.assertEqual(len(self.calls("srun")), 1)
+
 
 
 main()
