@@ -14,6 +14,7 @@ struct agent {
     const struct shk_world *world;
     struct shk_link link;
     unsigned rank;
+    bool leader; /* of the ranks of its node */
     struct agent_facts facts;
 
     const struct shk_transport *transport;
@@ -29,6 +30,7 @@ struct agent {
     struct world_state_frame told;
     uint64_t told_ns;
     bool running;
+    struct agent_net net;
     int code;
     bool bye;
 };
@@ -153,6 +155,10 @@ static void agent_ended(struct agent *agent)
         json_object_set_new(doc, "fail_ago_ms",
                             json_integer((json_int_t)((now - slot->fail_ns) / 1000000U)));
     }
+    if (doc != NULL) {
+        (void)json_object_set_new(
+            doc, "net", agent_net_json(&agent->net, agent->job, watch->alive ? rank->pid : 0));
+    }
     agent_tell(agent, true);
     agent_send_result(agent);
     (void)agent_send_json(agent, SHK_FRAME_ENDED, doc);
@@ -170,6 +176,7 @@ static void agent_end_run(struct agent *agent, bool tell)
     shk_crew_result_clear(&agent->result);
     shk_job_destroy(agent->job);
     agent->job = NULL;
+    agent_net_end(&agent->net);
     agent->running = false;
 }
 
@@ -247,6 +254,7 @@ static void agent_begin_run(struct agent *agent, const json_t *doc)
     agent->told = (struct world_state_frame){0};
     agent->told_ns = 0;
     if (rc == 0) {
+        agent_net_begin(&agent->net, agent->job, agent->leader);
         rc = shk_crew_begin(&agent->crew, &err);
         agent->running = rc == 0;
     }
@@ -259,6 +267,7 @@ static void agent_begin_run(struct agent *agent, const json_t *doc)
         shk_crew_result_clear(&agent->result);
         shk_job_destroy(agent->job);
         agent->job = NULL;
+        agent_net_end(&agent->net);
     }
 }
 
@@ -340,6 +349,7 @@ static void agent_worker(struct agent *agent)
 
     (void)!read(agent->job->wake_fd, &count, sizeof(count));
     agent_tell(agent, false);
+    agent_net_turn(&agent->net, agent->job, agent->result.ranks[agent->self].pid);
     if (!agent->crew.watch[agent->self].alive ||
         (agent->crew.deadline_ns != 0 && shk_job_now_ns() > agent->crew.deadline_ns)) {
         expired = agent->crew.watch[agent->self].alive;
@@ -380,7 +390,7 @@ static void agent_turn(struct agent *agent)
 int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned local_rank,
                 struct shk_error *err)
 {
-    struct agent agent = {.world = world, .rank = rank};
+    struct agent agent = {.world = world, .rank = rank, .leader = local_rank == 0};
     int rc = 0;
 
     shk_link_open(&agent.link, fd);

@@ -158,6 +158,8 @@ static void run_ended(struct hub_member *member, const struct shk_frame *frame)
     watch->code = (int)json_integer_value(json_object_get(doc, "code"));
     watch->status = (int)json_integer_value(json_object_get(doc, "status"));
     watch->ended_ns = run_ago(doc, "ago_ms");
+    json_decref(group->net[member->index]);
+    group->net[member->index] = json_incref(json_object_get(doc, "net"));
     member->state = MEMBER_IDLE;
     member->group = NULL;
     json_decref(doc);
@@ -231,7 +233,8 @@ static int run_prepare(struct hub_group *group, const struct shk_transport *tran
         rc = shk_crew_begin(&group->crew, err);
     }
     group->spread = calloc(group->size, sizeof(*group->spread));
-    if (rc == 0 && group->spread == NULL) {
+    group->net = calloc(group->size, sizeof(json_t *));
+    if (rc == 0 && (group->spread == NULL || group->net == NULL)) {
         rc = shk_error_set(err, ENOMEM, "out of memory");
     }
     return rc;
@@ -389,12 +392,18 @@ void hub_groups_finish(struct shk_world *world, struct hub_group **groups, size_
 
 void hub_group_free(struct hub_group *group)
 {
+    unsigned i = 0;
+
     if (group == NULL) {
         return;
     }
     shk_crew_end(&group->crew);
     shk_crew_result_clear(&group->result);
     shk_job_destroy(group->job);
+    for (i = 0; group->net != NULL && i < group->size; i++) {
+        json_decref(group->net[i]);
+    }
+    free(group->net);
     free(group->members);
     free(group->spread);
     free(group);
@@ -505,11 +514,15 @@ int shk_world_measure(struct shk_world *world, const struct shk_transport *trans
         return -ENOMEM;
     }
     hub_groups_finish(world, &group, 1);
+    hub_net_add(world, group, "all-reduce");
     rc = transport->facts(group->job, &group->result, options, facts, err);
     if (rc == 0) {
         rc = run_name_nodes(group, transport, facts, err);
     }
     if (rc == 0 && run_look_closer(world, group, transport, options, facts) < 0) {
+        rc = shk_error_set(err, ENOMEM, "out of memory");
+    }
+    if (hub_net_facts(world, transport, facts) < 0 && rc == 0) {
         rc = shk_error_set(err, ENOMEM, "out of memory");
     }
     hub_group_free(group);

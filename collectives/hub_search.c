@@ -2,6 +2,7 @@
  * nodes with all their ranks, until a node or a pair is left or the time is used up. */
 #include "collectives/bisect.h"
 #include "collectives/world_private.h"
+#include "core/loss.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -17,6 +18,10 @@
 #define SEARCH_SHARE    5U
 #define SEARCH_LEAST_MS 3000U
 
+/* Measuring who is slow is all there is to do after an all-reduce that was getting on, twice: each
+ * time gets this share. */
+#define SEARCH_SLOW_SHARE 3U
+
 /* Of the deadline for finding slow pairs after an all-reduce that passed: a half. */
 #define SEARCH_SPEED_MS 10000U
 
@@ -30,6 +35,7 @@ struct search {
     struct shk_world *world;
     const struct shk_transport *transport;
     struct shk_collective_options options; /* of one all-reduce over a part of the nodes */
+    unsigned budget_ms;
     uint64_t end_ns;
     bool hang;         /* the all-reduce that failed had to be ended */
     unsigned *node_of; /* by rank */
@@ -269,11 +275,37 @@ static int search_parts(struct search *search, struct shk_strbuf *sb, json_t **n
     return 0;
 }
 
+/* Who loses packets, from the sockets of all runs so far: the measurement of pairs tells more, and
+ * need not come to its end for that. */
+static int search_loss(struct search *search, struct shk_strbuf *sb, json_t **names_p)
+{
+    struct shk_loss loss;
+    int rc = shk_loss_of(search->world->net, &loss);
+
+    if (rc == -EINVAL) {
+        return 0;
+    }
+    if (rc == 0 && json_array_size(loss.nodes) > 0) {
+        shk_strbuf_puts(sb, "; packets are lost at ");
+        search_list(sb, loss.nodes);
+        json_decref(*names_p);
+        *names_p = json_incref(loss.nodes);
+    }
+    if (rc == 0) {
+        shk_loss_clear(&loss);
+    }
+    return rc;
+}
+
 static int search_slow(struct search *search, struct shk_facts *facts, struct shk_strbuf *sb,
                        json_t **names_p)
 {
+    struct shk_collective_options options = search->options;
     struct hub_speed speed;
-    int rc = hub_speed(search->world, search->transport, &search->options, search->end_ns, &speed);
+    int rc = 0;
+
+    options.deadline_ms = search->budget_ms / SEARCH_SLOW_SHARE;
+    rc = hub_speed(search->world, search->transport, &options, search->end_ns, &speed);
 
     if (rc == 0 && speed.summary != NULL) {
         rc = search_set(facts, search->transport, "pair_speed", speed.summary);
@@ -288,7 +320,7 @@ static int search_slow(struct search *search, struct shk_facts *facts, struct sh
         *names_p = json_incref(speed.nodes);
     }
     json_decref(speed.nodes);
-    return rc;
+    return rc == 0 ? search_loss(search, sb, names_p) : rc;
 }
 
 static int search_pairs(struct search *search, unsigned budget_ms, struct shk_facts *facts,
@@ -372,6 +404,7 @@ int hub_search(struct shk_world *world, const struct shk_transport *transport,
         .world = world,
         .transport = transport,
         .options = *options,
+        .budget_ms = budget_ms,
         .end_ns = shk_job_now_ns() + budget_ms * 1000000ULL,
         .tried = json_array(),
     };
@@ -383,10 +416,14 @@ int hub_search(struct shk_world *world, const struct shk_transport *transport,
     search.options.progress = NULL;
     search.options.min_bytes = search.options.max_bytes = (size_t)search_bytes(bytes);
     search.options.deadline_ms = search_share(budget_ms, SEARCH_PART_MS);
-    rc = rc == 0 ? search_pairs(&search, budget_ms, facts, &sb, &names) : rc;
+    if (rc == 0 && result->moving) {
+        rc = search_slow(&search, facts, &sb, &names);
+    }
     if (rc == 0 && names == NULL) {
-        rc = result->moving ? search_slow(&search, facts, &sb, &names)
-                            : search_parts(&search, &sb, &names);
+        rc = search_pairs(&search, budget_ms, facts, &sb, &names);
+    }
+    if (rc == 0 && names == NULL && !result->moving) {
+        rc = search_parts(&search, &sb, &names);
     }
     rc = rc == 0 ? search_finish(&search, facts, &sb, names) : rc;
     json_decref(names);

@@ -2,7 +2,9 @@
 #include "collectives/outlier.h"
 #include "collectives/pairs.h"
 #include "collectives/world_private.h"
+#include "core/loss.h"
 #include <errno.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +14,17 @@
 /* More outliers than this are named by the first of them. */
 #define SPEED_SLOW 32U
 
-enum speed_metric { SPEED_LATENCY, SPEED_BANDWIDTH, SPEED_METRICS };
+enum speed_metric {
+    SPEED_LATENCY,   /* the fastest ping-pong */
+    SPEED_BANDWIDTH, /* the median */
+    SPEED_MEAN,      /* over all parts of a run: what stalls now and then */
+    SPEED_METRICS
+};
 
 struct speed_pair {
     unsigned a, b;
-    double cost[SPEED_METRICS]; /* us; ns per byte: lower is better, 0 is not known */
+    double cost[SPEED_METRICS]; /* us; ns per byte, twice: lower is better, 0 is not known */
+    double wait[SPEED_METRICS]; /* of that the ranks may have waited for a CPU: not the network's */
 };
 
 /* A node (b is a) or a pair that is slow. */
@@ -31,14 +39,39 @@ struct speed {
     unsigned count;
     struct speed_pair *pairs;
     unsigned pairs_count;
-    double *best, *rest; /* room for values of nodes, of pairs */
+    double *best, *calm, *rest; /* room for values of nodes (calm: without waits), of pairs */
     struct shk_outlier of_pairs[SPEED_METRICS];
     struct speed_slow slow[SPEED_SLOW];
     unsigned slow_count;
     struct shk_error why; /* not measured */
 };
 
-/* One part of what the ranks measured. */
+/* What both ends of a pair measured in a round, in one part or (SPEED_MEAN) in all of them. */
+static void speed_fill(struct speed_pair *pair, const struct shk_pairs_result *mine,
+                       const struct shk_pairs_result *other, unsigned round, unsigned part)
+{
+    double slower = mine->round[part][round].bandwidth < other->round[part][round].bandwidth
+                        ? mine->round[part][round].bandwidth
+                        : other->round[part][round].bandwidth;
+    double mean = mine->round[part][round].mean_us > other->round[part][round].mean_us
+                      ? mine->round[part][round].mean_us
+                      : other->round[part][round].mean_us;
+    double put_wait = mine->round[part][round].put_wait_us > other->round[part][round].put_wait_us
+                          ? mine->round[part][round].put_wait_us
+                          : other->round[part][round].put_wait_us;
+
+    put_wait = put_wait * 1000 / (double)SHK_PAIRS_BYTES;
+    /* The rank that began the ping-pong has timed all of it. */
+    pair->cost[SPEED_LATENCY] = mine->round[part][round].latency_us;
+    pair->wait[SPEED_LATENCY] =
+        mine->round[part][round].ping_wait_us + other->round[part][round].ping_wait_us;
+    pair->cost[SPEED_BANDWIDTH] = slower > 0 ? 1 / slower : 0;
+    pair->wait[SPEED_BANDWIDTH] = put_wait;
+    pair->cost[SPEED_MEAN] += mean * 1000 / (double)SHK_PAIRS_BYTES / SHK_PAIRS_PARTS;
+    pair->wait[SPEED_MEAN] += put_wait / SHK_PAIRS_PARTS;
+}
+
+/* One part of what the ranks measured; the means are those of the run. */
 static void speed_take(struct speed *speed, const struct hub_group *group, unsigned part)
 {
     unsigned round = 0;
@@ -50,16 +83,14 @@ static void speed_take(struct speed *speed, const struct hub_group *group, unsig
             unsigned peer = shk_pairs_partner(speed->count, round, i);
             const struct shk_pairs_result *mine = shk_job_result(group->job, i);
             const struct shk_pairs_result *other = shk_job_result(group->job, peer);
-            double slower = mine->round[part][round].bandwidth < other->round[part][round].bandwidth
-                                ? mine->round[part][round].bandwidth
-                                : other->round[part][round].bandwidth;
+            struct speed_pair pair = {.a = i, .b = peer};
+            unsigned k = 0;
 
-            /* The rank that began the ping-pong has timed all of it. */
             if (peer > i && mine->done && other->done) {
-                speed->pairs[speed->pairs_count++] = (struct speed_pair){
-                    .a = i,
-                    .b = peer,
-                    .cost = {mine->round[part][round].latency_us, slower > 0 ? 1 / slower : 0}};
+                for (k = 1; k <= SHK_PAIRS_PARTS; k++) {
+                    speed_fill(&pair, mine, other, round, (part + k) % SHK_PAIRS_PARTS);
+                }
+                speed->pairs[speed->pairs_count++] = pair;
             }
         }
     }
@@ -88,6 +119,16 @@ static void speed_add(struct speed *speed, enum speed_metric metric, unsigned a,
     }
 }
 
+/* Without the time for which the ranks waited for a CPU. While the network is slow they poll and
+ * give up the CPU to others, so of the time of a large message it is never more than a half. */
+static double speed_calm(const struct speed_pair *pair, enum speed_metric metric)
+{
+    double most = metric == SPEED_LATENCY ? pair->cost[metric] : pair->cost[metric] / 2;
+    double wait = pair->wait[metric] < most ? pair->wait[metric] : most;
+
+    return pair->cost[metric] > wait ? pair->cost[metric] - wait : DBL_MIN;
+}
+
 /* A node is as good as its best pair; a pair counts only where its ends are not slow by
  * themselves. */
 static bool speed_judge(struct speed *speed, enum speed_metric metric)
@@ -96,14 +137,19 @@ static bool speed_judge(struct speed *speed, enum speed_metric metric)
     unsigned i = 0;
 
     memset(speed->best, 0, speed->count * sizeof(*speed->best));
+    memset(speed->calm, 0, speed->count * sizeof(*speed->calm));
     for (i = 0; i < speed->pairs_count; i++) {
         const struct speed_pair *pair = &speed->pairs[i];
-        double *two[2] = {&speed->best[pair->a], &speed->best[pair->b]};
+        double calm = speed_calm(pair, metric);
+        unsigned two[2] = {pair->a, pair->b};
         unsigned k = 0;
 
-        for (k = 0; k < 2; k++) {
-            if (*two[k] <= 0 || (pair->cost[metric] > 0 && pair->cost[metric] < *two[k])) {
-                *two[k] = pair->cost[metric];
+        for (k = 0; k < 2 && pair->cost[metric] > 0; k++) {
+            if (speed->best[two[k]] <= 0 || pair->cost[metric] < speed->best[two[k]]) {
+                speed->best[two[k]] = pair->cost[metric];
+            }
+            if (speed->calm[two[k]] <= 0 || calm < speed->calm[two[k]]) {
+                speed->calm[two[k]] = calm;
             }
         }
     }
@@ -111,7 +157,7 @@ static bool speed_judge(struct speed *speed, enum speed_metric metric)
         return false;
     }
     for (i = 0; i < speed->count; i++) {
-        if (nodes.limit > 0 && speed->best[i] > nodes.limit) {
+        if (nodes.limit > 0 && speed->calm[i] > nodes.limit) {
             speed_add(speed, metric, i, i, speed->best[i], nodes.median);
         }
     }
@@ -128,7 +174,7 @@ static bool speed_judge(struct speed *speed, enum speed_metric metric)
     for (i = 0; i < speed->pairs_count; i++) {
         const struct shk_outlier *o = &speed->of_pairs[metric];
 
-        if (o->limit > 0 && speed->rest[i] > o->limit) {
+        if (o->limit > 0 && speed->rest[i] > 0 && speed_calm(&speed->pairs[i], metric) > o->limit) {
             speed_add(speed, metric, speed->pairs[i].a, speed->pairs[i].b, speed->rest[i],
                       o->median);
         }
@@ -177,6 +223,10 @@ static bool speed_judge_all(struct speed *speed, const struct hub_group *group)
             speed_confirm(speed, before, count);
         }
     }
+    if (!speed_judge(speed, SPEED_MEAN)) {
+        (void)shk_error_set(&speed->why, ENOMEM, "out of memory");
+        return false;
+    }
     return true;
 }
 
@@ -196,6 +246,7 @@ static bool speed_run(struct shk_world *world, struct speed *speed,
         return false;
     }
     hub_groups_finish(world, &group, 1);
+    hub_net_add(world, group, "pairs");
     if (group->result.outcome != SHK_CREW_OK) {
         speed->why = group->result.reason;
     } else {
@@ -203,6 +254,19 @@ static bool speed_run(struct shk_world *world, struct speed *speed,
     }
     hub_group_free(group);
     return speed->why.text[0] == '\0';
+}
+
+/* Packets were lost so far: whether by chance shows when it is measured again. */
+static bool speed_lossy(const struct shk_world *world)
+{
+    struct shk_loss loss;
+    bool lossy = false;
+
+    if (shk_loss_of(world->net, &loss) == 0) {
+        lossy = json_array_size(loss.nodes) > 0 || json_array_size(loss.rest) > 0;
+        shk_loss_clear(&loss);
+    }
+    return lossy;
 }
 
 static bool speed_measure(struct shk_world *world, struct speed *speed,
@@ -217,7 +281,7 @@ static bool speed_measure(struct shk_world *world, struct speed *speed,
     }
     count = speed->slow_count;
     memcpy(before, speed->slow, sizeof(before));
-    if (count == 0) {
+    if (count == 0 && !speed_lossy(world)) {
         return true;
     }
     if (shk_job_now_ns() + options->deadline_ms * 1000000ULL > end_ns) {
@@ -234,7 +298,9 @@ static bool speed_measure(struct shk_world *world, struct speed *speed,
 
 static double speed_show(enum speed_metric metric, double cost)
 {
-    return metric == SPEED_BANDWIDTH && cost > 0 ? 1 / cost : cost;
+    return metric == SPEED_BANDWIDTH && cost > 0 ? 1 / cost
+           : metric == SPEED_MEAN                ? cost * (double)SHK_PAIRS_BYTES / 1e6
+                                                 : cost;
 }
 
 static json_t *speed_spread(const struct speed *speed, enum speed_metric metric)
@@ -244,7 +310,7 @@ static json_t *speed_spread(const struct speed *speed, enum speed_metric metric)
     /* To first order the spread of 1/x is that of x by the square of the median. */
     return json_pack("{s:f, s:f}", "median", speed_show(metric, o->median), "mad",
                      metric == SPEED_BANDWIDTH && o->median > 0 ? o->mad / (o->median * o->median)
-                                                                : o->mad);
+                                                                : speed_show(metric, o->mad));
 }
 
 static json_t *speed_rows(const struct speed *speed)
@@ -256,15 +322,17 @@ static json_t *speed_rows(const struct speed *speed)
         const struct speed_pair *pair = &speed->pairs[i];
 
         (void)json_array_append_new(
-            rows, json_pack("{s:s, s:s, s:f, s:f}", "a", speed->nodes[pair->a]->host, "b",
+            rows, json_pack("{s:s, s:s, s:f, s:f, s:f}", "a", speed->nodes[pair->a]->host, "b",
                             speed->nodes[pair->b]->host, "latency_us", pair->cost[SPEED_LATENCY],
-                            "bandwidth", speed_show(SPEED_BANDWIDTH, pair->cost[SPEED_BANDWIDTH])));
+                            "bandwidth", speed_show(SPEED_BANDWIDTH, pair->cost[SPEED_BANDWIDTH]),
+                            "mean_ms", speed_show(SPEED_MEAN, pair->cost[SPEED_MEAN])));
     }
     return rows;
 }
 
 static json_t *speed_json(const struct speed *speed, json_t *names)
 {
+    static const char *const names_of[SPEED_METRICS] = {"latency_us", "bandwidth", "mean_ms"};
     json_t *slow = json_array();
     unsigned i = 0;
 
@@ -278,16 +346,15 @@ static json_t *speed_json(const struct speed *speed, json_t *names)
             (void)json_array_append_new(nodes, json_string(speed->nodes[s->b]->host));
             (void)json_array_append_new(names, json_string(speed->nodes[s->b]->host));
         }
-        (void)json_array_append_new(
-            slow,
-            json_pack("{s:o, s:s, s:f, s:f}", "nodes", nodes, "what",
-                      s->metric == SPEED_LATENCY ? "latency_us" : "bandwidth", "value",
-                      speed_show(s->metric, s->cost), "median", speed_show(s->metric, s->median)));
+        (void)json_array_append_new(slow, json_pack("{s:o, s:s, s:f, s:f}", "nodes", nodes, "what",
+                                                    names_of[s->metric], "value",
+                                                    speed_show(s->metric, s->cost), "median",
+                                                    speed_show(s->metric, s->median)));
     }
-    return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o}", "nodes", (int)speed->count, "pairs",
+    return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "nodes", (int)speed->count, "pairs",
                      (int)speed->pairs_count, "latency_us", speed_spread(speed, SPEED_LATENCY),
-                     "bandwidth", speed_spread(speed, SPEED_BANDWIDTH), "slow", slow, "rows",
-                     speed_rows(speed));
+                     "bandwidth", speed_spread(speed, SPEED_BANDWIDTH), "mean_ms",
+                     speed_spread(speed, SPEED_MEAN), "slow", slow, "rows", speed_rows(speed));
 }
 
 int hub_speed(struct shk_world *world, const struct shk_transport *transport,
@@ -299,13 +366,14 @@ int hub_speed(struct shk_world *world, const struct shk_transport *transport,
         .nodes = calloc(world->nodes_count + 1, sizeof(*speed.nodes)),
         .pairs = calloc(most, sizeof(*speed.pairs)),
         .best = calloc(world->nodes_count + 1, sizeof(*speed.best)),
+        .calm = calloc(world->nodes_count + 1, sizeof(*speed.calm)),
         .rest = calloc(most, sizeof(*speed.rest)),
     };
     int rc = -1;
 
     *found = (struct hub_speed){.nodes = json_array()};
-    if (speed.nodes != NULL && speed.pairs != NULL && speed.best != NULL && speed.rest != NULL &&
-        found->nodes != NULL) {
+    if (speed.nodes != NULL && speed.pairs != NULL && speed.best != NULL && speed.calm != NULL &&
+        speed.rest != NULL && found->nodes != NULL) {
         speed.count = hub_leaders(world, speed.nodes);
         rc = 0;
     }
@@ -319,6 +387,7 @@ int hub_speed(struct shk_world *world, const struct shk_transport *transport,
     free(speed.nodes);
     free(speed.pairs);
     free(speed.best);
+    free(speed.calm);
     free(speed.rest);
     return rc;
 }

@@ -111,6 +111,9 @@ void shk_job_destroy(struct shk_job *job)
     if (job->go_fd >= 0) {
         close(job->go_fd);
     }
+    if (job->flows != NULL) {
+        munmap(job->flows, sizeof(*job->flows));
+    }
     munmap(job->slots, job->map_bytes);
     free(job);
 }
@@ -122,8 +125,25 @@ static void job_signal(int fd)
     (void)!write(fd, &one, sizeof(one));
 }
 
+/* Without memory for it nothing is known of the flows. */
+static struct shk_flows *job_flows(void)
+{
+    void *map = mmap(NULL, sizeof(struct shk_flows), PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return map != MAP_FAILED ? map : NULL;
+}
+
+void shk_job_note_flows(struct shk_job *job)
+{
+    if (job->flows != NULL) {
+        shk_flows_read(job->flows, 0);
+    }
+}
+
 int shk_job_make_remote(struct shk_job *job, unsigned local, struct shk_error *err)
 {
+    job->flows = local < job->ranks ? job_flows() : NULL;
     job->crowded = job_crowded(local);
     job->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     job->go_fd = job->wake_fd >= 0 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;

@@ -83,6 +83,10 @@ void shk_job_set_waiting(struct shk_job *job, int peer);
  * trouble (a connection that broke), so that rank is blamed rather than this one. */
 void shk_job_fail(struct shk_job *job, int errnum, bool by_peer, const char *text);
 
+/* What TCP did for this rank so far, for its supervisor: to be called before connections are
+ * closed, when that is asked for (shk_job_make_remote()). */
+void shk_job_note_flows(struct shk_job *job);
+
 /* Giving up the CPU while polling: call with a counter that is 0 at the start of the wait. */
 void shk_job_relax(const struct shk_job *job, unsigned *idle);
 

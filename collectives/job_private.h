@@ -2,6 +2,7 @@
 #ifndef SHK_COLLECTIVES_JOB_PRIVATE_H
 #define SHK_COLLECTIVES_JOB_PRIVATE_H
 
+#include "collectives/flows.h"
 #include "collectives/job.h"
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -43,6 +44,7 @@ struct shk_job {
     size_t map_bytes;
     struct shk_job_slot *slots; /* shared */
     unsigned char *results;     /* shared */
+    struct shk_flows *flows;    /* shared, of the only rank here; NULL: nobody wants to know */
 };
 
 uint64_t shk_job_now_ns(void); /* CLOCK_MONOTONIC */

@@ -1,19 +1,29 @@
 #include "collectives/pairs.h"
 #include "collectives/allreduce_private.h"
 #include "collectives/job_private.h"
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Passes over the rounds for each part. */
 #define PAIRS_PASSES 5U
 
 #define PAIRS_PINGS 20U
 
+/* For how long this thread could have run and had no CPU, and how often it got one. */
+struct pairs_wait {
+    uint64_t ns, slices;
+};
+
 struct pairs {
     struct shk_wire *wire;
     unsigned rounds, passes, pings;
     uint64_t slowest_ns; /* ping-pong */
+    int sched_fd;        /* of this thread's times; -1: none */
     struct pairs_part {
+        struct pairs_wait ping_wait[SHK_PAIRS_ROUNDS], put_wait[SHK_PAIRS_ROUNDS]; /* sums */
         uint64_t ping_ns[SHK_PAIRS_ROUNDS]; /* fastest; 0: none */
         uint64_t put_ns[SHK_PAIRS_ROUNDS][PAIRS_PASSES];
     } part[SHK_PAIRS_PARTS];
@@ -100,6 +110,28 @@ static int pairs_shift(struct pairs *p, unsigned peer, uint64_t *ns_p)
     return rc;
 }
 
+/* Documentation/scheduler/sched-stats of the kernel: "time spent waiting on a runqueue" and "# of
+ * timeslices run on this cpu". */
+static struct pairs_wait pairs_waited(const struct pairs *p)
+{
+    char text[96];
+    ssize_t len = p->sched_fd >= 0 ? pread(p->sched_fd, text, sizeof(text) - 1, 0) : 0;
+    unsigned long long ns = 0;
+    unsigned long long slices = 0;
+
+    text[len > 0 ? len : 0] = '\0';
+    return sscanf(text, "%*u %llu %llu", &ns, &slices) == 2 ? (struct pairs_wait){ns, slices}
+                                                            : (struct pairs_wait){0};
+}
+
+static void pairs_wait_add(const struct pairs *p, struct pairs_wait *sum, struct pairs_wait since)
+{
+    struct pairs_wait now = pairs_waited(p);
+
+    sum->ns += now.ns - since.ns;
+    sum->slices += now.slices - since.slices;
+}
+
 static int pairs_pass(struct pairs *p, struct pairs_part *part, unsigned pass)
 {
     unsigned round = 0;
@@ -109,8 +141,10 @@ static int pairs_pass(struct pairs *p, struct pairs_part *part, unsigned pass)
     for (round = 0; round < p->rounds && rc == 0; round++) {
         unsigned peer = shk_pairs_partner(p->wire->size, round, p->wire->rank);
         uint64_t ns = 0;
+        struct pairs_wait waited;
 
         rc = pairs_barrier(p, 0, NULL);
+        waited = pairs_waited(p);
         for (i = 0; i < p->pings && rc == 0; i++) {
             rc = pairs_ping(p, peer, &ns);
             if (part->ping_ns[round] == 0 || ns < part->ping_ns[round]) {
@@ -118,8 +152,11 @@ static int pairs_pass(struct pairs *p, struct pairs_part *part, unsigned pass)
             }
             p->slowest_ns = ns > p->slowest_ns ? ns : p->slowest_ns;
         }
+        pairs_wait_add(p, &part->ping_wait[round], waited);
         rc = rc == 0 ? pairs_barrier(p, 0, NULL) : rc;
+        waited = pairs_waited(p);
         rc = rc == 0 ? pairs_shift(p, peer, &part->put_ns[round][pass]) : rc;
+        pairs_wait_add(p, &part->put_wait[round], waited);
     }
     return rc;
 }
@@ -166,7 +203,18 @@ static void pairs_sum_up(const struct pairs *p, struct pairs_part *part, unsigne
         if (shk_pairs_partner(p->wire->size, round, p->wire->rank) != p->wire->rank) {
             uint64_t *put_ns = part->put_ns[round];
             unsigned middle = p->passes / 2;
+            uint64_t sum = 0;
+            unsigned i = 0;
 
+            for (i = 0; i < p->passes; i++) {
+                sum += put_ns[i];
+            }
+            result->round[n][round].mean_us = (double)sum / p->passes / 1000.0;
+            result->round[n][round].ping_wait_us = (double)part->ping_wait[round].ns /
+                                                   (double)(part->ping_wait[round].slices + 1) /
+                                                   1000.0;
+            result->round[n][round].put_wait_us =
+                (double)part->put_wait[round].ns / p->passes / 1000.0;
             qsort(put_ns, p->passes, sizeof(*put_ns), pairs_compare);
             result->round[n][round].latency_us = (double)part->ping_ns[round] / 2000.0;
             result->round[n][round].bandwidth =
@@ -180,7 +228,10 @@ int shk_pairs_run(struct shk_wire *wire, uint64_t budget_ns, struct shk_pairs_re
     struct pairs p = {.wire = wire, .rounds = shk_pairs_rounds(wire->size)};
     unsigned pass = 0;
     unsigned n = 0;
-    int rc = p.rounds > 0 ? pairs_plan(&p, budget_ns) : 0;
+    int rc = 0;
+
+    p.sched_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    rc = p.rounds > 0 ? pairs_plan(&p, budget_ns) : 0;
 
     for (pass = 0; pass < p.passes && rc == 0; pass++) {
         for (n = 0; n < SHK_PAIRS_PARTS && rc == 0; n++) {
@@ -190,6 +241,9 @@ int shk_pairs_run(struct shk_wire *wire, uint64_t budget_ns, struct shk_pairs_re
     rc = rc == 0 ? pairs_barrier(&p, 0, NULL) : rc;
     for (n = 0; n < SHK_PAIRS_PARTS && rc == 0; n++) {
         pairs_sum_up(&p, &p.part[n], n, result);
+    }
+    if (p.sched_fd >= 0) {
+        close(p.sched_fd);
     }
     if (rc == 0) {
         __atomic_store_n(&result->done, 1U, __ATOMIC_RELEASE);

@@ -23,6 +23,10 @@ struct shk_pairs_result {
     struct {
         double latency_us; /* one way of a put of 4 bytes: half of the fastest ping-pong; 0: none */
         double bandwidth;  /* GB/s (10^9) while both send: median */
+        double mean_us;    /* of SHK_PAIRS_BYTES while both send: with the stalls */
+        /* For a CPU this rank waited so long, on average: each time that it came to its turn during
+         * the ping-pongs; during one SHK_PAIRS_BYTES. 0 also when the kernel does not tell. */
+        double ping_wait_us, put_wait_us;
     } round[SHK_PAIRS_PARTS][SHK_PAIRS_ROUNDS];
 };
 

@@ -122,6 +122,7 @@ struct shk_world {
     json_t *nodes_known; /* name -> index */
     struct hub_facts *facts;
     uint32_t runs;
+    json_t *net;  /* see hub_net_add(); of the transport that is measured */
     bool leaving; /* goodbye was said */
 };
 
@@ -141,6 +142,7 @@ struct hub_group {
     bool done;          /* result is complete */
     bool hasty;         /* whether it fails is all that matters, not which rank is lost */
     uint64_t over_ns;
+    json_t **net; /* by rank: what its agent says of the network, see agent_net_json() */
 };
 
 void world_say(const struct shk_world *world, const char *fmt, ...) SHK_PRINTF(2, 3);
@@ -169,6 +171,23 @@ int agent_facts_tell(const struct agent_facts *facts, struct shk_link *link) SHK
 void agent_facts_want(const struct agent_facts *facts, struct shk_link *link,
                       const struct shk_frame *frame);
 void agent_facts_clear(struct agent_facts *facts);
+
+/* agent_net.c: what the network did for a rank's worker and its node while it ran. */
+struct agent_net {
+    struct shk_host *host;
+    json_t *before;         /* counters of the node; NULL: another rank of the node has them */
+    struct shk_flows flows; /* of the worker, when last looked at */
+    uint64_t looked_ns;
+};
+
+/* Before the worker starts. */
+void agent_net_begin(struct agent_net *net, const struct shk_job *job, bool leader);
+/* Now and then, with the worker (0: it ended): sockets that a library closes take what they counted
+ * along. */
+void agent_net_turn(struct agent_net *net, const struct shk_job *job, pid_t worker);
+/* {flows, counters?}; JSON null when the ranks share a node. NULL: out of memory. */
+json_t *agent_net_json(struct agent_net *net, const struct shk_job *job, pid_t worker);
+void agent_net_end(struct agent_net *net);
 
 /* hub_facts.c: the facts of the nodes, on rank 0. */
 void hub_facts_frame(struct shk_world *world, struct hub_member *member,
@@ -218,6 +237,12 @@ void hub_group_free(struct hub_group *group);
  * fail. */
 bool hub_group_failed(struct hub_group *group, const struct shk_transport *transport,
                       const struct shk_collective_options *options);
+
+/* hub_net.c: adds what the network did during a run that has its result, called `what`. */
+void hub_net_add(struct shk_world *world, const struct hub_group *group, const char *what);
+/* Writes what was added as collective.<t>.counters, and forgets it. -ENOMEM. */
+int hub_net_facts(struct shk_world *world, const struct shk_transport *transport,
+                  struct shk_facts *facts) SHK_MUST_CHECK;
 
 /* hub_nodes.c: an all-reduce within each node, on all of them at once. The facts are those of the
  * node where it went worst; by_node has a row for each. */
