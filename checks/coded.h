@@ -7,7 +7,7 @@
 
 extern const struct shk_check shk_check_probe_health;
 extern const struct shk_check shk_check_collective, shk_check_pair_speed, shk_check_by_node,
-    shk_check_layers, shk_check_rails;
+    shk_check_loss, shk_check_counters, shk_check_layers, shk_check_rails;
 extern const struct shk_check shk_check_plugin_file, shk_check_plugin_load, shk_check_plugin_abi,
     shk_check_plugin_use;
 extern const struct shk_check shk_check_memlock, shk_check_nofile, shk_check_stack, shk_check_shm;

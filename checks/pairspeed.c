@@ -18,13 +18,17 @@ static void speed_slow(struct shk_strbuf *sb, const json_t *slow, json_t *names)
     json_t *nodes = json_object_get(slow, "nodes"), *node;
     const char *what = shk_member_text(slow, "what");
     bool latency = what && strcmp(what, "latency_us") == 0;
+    bool mean = what && strcmp(what, "mean_ms") == 0;
     size_t i;
     json_array_foreach(nodes, i, node)
     {
         shk_strbuf_printf(sb, "%s%s", i ? " with " : "", json_string_value(node));
         json_array_append(names, node);
     }
-    shk_strbuf_printf(sb, latency ? ": latency %.1f us (median %.1f)" : ": %.2f GB/s (median %.2f)",
+    shk_strbuf_printf(sb,
+                      latency ? ": latency %.1f us (median %.1f)"
+                      : mean  ? ": 1 MiB takes %.1f ms on average (median of the others %.1f)"
+                              : ": %.2f GB/s (median %.2f)",
                       json_number_value(json_object_get(slow, "value")),
                       json_number_value(json_object_get(slow, "median")));
 }
@@ -55,8 +59,9 @@ static void speed_row(const char *transport, int len, const struct shk_fact *fac
         shk_row_verdict(&row, SHK_WARN, SHK_TESTED);
         row.source = "NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.17";
         shk_row_text(&row.expected, "within twice the median of all pairs");
-        shk_row_text(&row.why, "so in each of six measurements: a collective is as fast as "
-                               "its slowest link");
+        shk_row_text(&row.why,
+                     "so in two runs, each with three measurements, and not for want of a "
+                     "CPU: a collective is as fast as its slowest link");
         shk_row_text(&row.fix, "compare link rate, width and error counters of these nodes and "
                                "their switch ports with another node's; leave them out with srun "
                                "--exclude");
@@ -89,11 +94,14 @@ const struct shk_check shk_check_pair_speed = {
     .of_job = true,
     .title = "No node and no pair of nodes is much slower than the others",
     .eval = eval_pair_speed,
-    .doc = "Fact: collective.<transport>.pair_speed, measured over at least three nodes between "
-           "their first ranks.\nA node counts with its best pair. WARN: a latency, or a time per "
-           "byte, with a modified z-score above 3.5 (0.6745 times the distance from the median by "
-           "the median absolute deviation: Iglewicz and Hoaglin, NIST e-Handbook 1.3.5.17) that is "
-           "also more than twice the median, so that nodes which hardly differ are no outliers; "
-           "and both in each of six measurements, three of them in a second run. Not measured is "
-           "UNKNOWN.",
+    .doc =
+        "Fact: collective.<transport>.pair_speed, measured over at least three nodes between "
+        "their first ranks.\nA node counts with its best pair. WARN: a latency, or a time per "
+        "byte, with a modified z-score above 3.5 (0.6745 times the distance from the median by "
+        "the median absolute deviation: Iglewicz and Hoaglin, NIST e-Handbook 1.3.5.17) that is "
+        "also more than twice the median, so that nodes which hardly differ are no outliers; "
+        "and both in each of six measurements, three of them in a second run; or an average of a "
+        "whole run that is so in both runs, which shows what stalls now and then. The time for "
+        "which the ranks of a pair waited for a CPU is taken off first. Not measured is "
+        "UNKNOWN.",
 };

@@ -5,10 +5,13 @@
 #include <errno.h>
 
 /* Order of the matrix: how the look went, what was tested, then from the hardware up to the
- * variables. */
+ * variables. One a line, whatever columns clang-format would make of them. */
+/* clang-format off */
 static const struct shk_check *const checks[] = {
     &shk_check_probe_health,
     &shk_check_collective,
+    &shk_check_loss,
+    &shk_check_counters,
     &shk_check_pair_speed,
     &shk_check_by_node,
     &shk_check_rails,
@@ -72,6 +75,7 @@ static const struct shk_check *const checks[] = {
     &shk_check_env_audit,
     &shk_check_log_setting,
 };
+/* clang-format on */
 
 const struct shk_check *const *shk_checks(size_t *count_p)
 {

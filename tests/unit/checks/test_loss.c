@@ -1,0 +1,215 @@
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOSS   "packet loss (fabric)"
+#define ERRORS "network error counters (fabric)"
+
+#define FLOW(from, to, again, needless, unsent)                                                    \
+    "{'from': '" from "', 'to': '" to "', 'sent': 10000, 'again': " #again                         \
+    ", 'needless': " #needless ", 'unsent': " #unsent                                              \
+    ", 'timeouts': 2, 'waited_ms': 400, 'stuck': 0}"
+#define THREE(into, out, other)                                                                    \
+    FLOW("a", "b", into, 0, 0)                                                                     \
+    ", " FLOW("c", "b", into, 0, 0) ", " FLOW("b", "a", out, 0, 0) ", " FLOW(                      \
+        "b", "c", out, 0, 0) ", " FLOW("a", "c", other, 0, 0) ", " FLOW("c", "a", other, 0, 0)
+#define NODE(name, read, moved, unread)                                                            \
+    "{'node': '" name "', 'read': [" read "], 'moved': [" moved "], 'unread': [" unread "]}"
+#define MOVED(counter, kind, by)                                                                   \
+    "{'scope': 'mlx5_0/1', 'counter': '" counter "', 'kind': '" kind "', 'by': " #by "}"
+#define QUIET(name) NODE(name, "'tcp', 'mlx5_0/1'", "", "")
+#define RUN(flows, unread, counters)                                                               \
+    "{'what': 'pairs', 'flows': [" flows "], 'unread': [" unread "], 'counters': [" counters "]}"
+#define FACT(runs)   "'collective.fabric.counters': [" runs "]"
+#define FLOWS(flows) FACT(RUN(flows, "", QUIET("a")) ", " RUN(flows, "", QUIET("a")))
+#define NODES(nodes) FACT(RUN("", "", nodes) ", " RUN("", "", nodes))
+#define ONCE(nodes)  FACT(RUN("", "", nodes) ", " RUN("", "", QUIET("a") ", " QUIET("b")))
+
+struct row_case {
+    const char *what, *facts, *setting;
+    enum shk_verdict verdict;
+    const char *says;
+    const char *nodes[4];
+};
+
+static const struct row_case row_cases[] = {
+    {"next to nothing",
+     FLOWS(THREE(1, 0, 1)),
+     LOSS,
+     SHK_PASS,
+     "8 of 120000 TCP segments between nodes lost",
+     {NULL}},
+    {"into one",
+     FLOWS(THREE(320, 1, 1)),
+     LOSS,
+     SHK_FAIL,
+     "b: 3.2 % of what is sent to it is lost, between other nodes 0.01 %; 24 timers ran out, 4.8 s",
+     {"b"}},
+    {"out of one",
+     FLOWS(THREE(1, 320, 1)),
+     LOSS,
+     SHK_FAIL,
+     "b: 3.2 % of what it sends is lost",
+     {"b"}},
+    {"both ways",
+     FLOWS(THREE(300, 320, 1)),
+     LOSS,
+     SHK_FAIL,
+     "b: 3 % of what is sent to it and 3.2 % of what it sends is lost",
+     {"b"}},
+    {"a little: slow, not broken",
+     FLOWS(THREE(40, 0, 0)),
+     LOSS,
+     SHK_WARN,
+     "its rate falls with the square root",
+     {"b"}},
+    {"two nodes, neither blamed",
+     FLOWS(FLOW("a", "b", 320, 0, 0) ", " FLOW("b", "a", 0, 0, 0)),
+     LOSS,
+     SHK_FAIL,
+     "a to b 3.2 % lost",
+     {NULL}},
+    {"two nodes, a little",
+     FLOWS(FLOW("a", "b", 32, 0, 0) ", " FLOW("b", "a", 0, 0, 0)),
+     LOSS,
+     SHK_WARN,
+     "both ends and the way between them",
+     {"a", "b"}},
+    {"all three", FLOWS(THREE(320, 320, 330)), LOSS, SHK_FAIL, "no node is common to them", {NULL}},
+    {"two nodes, one drops its own",
+     FLOWS(FLOW("a", "b", 0, 0, 320) ", " FLOW("b", "a", 0, 0, 0)),
+     LOSS,
+     SHK_FAIL,
+     "its own kernel drops them before they leave",
+     {"a"}},
+    {"sent again without need",
+     FLOWS(FLOW("a", "b", 320, 320, 0)),
+     LOSS,
+     SHK_PASS,
+     "0 of 20000",
+     {NULL}},
+    {"no TCP", NODES(QUIET("a") ", " QUIET("b")), LOSS, SHK_NA, "no TCP connections", {NULL}},
+    {"a rank that was not looked at",
+     FACT(RUN(THREE(0, 0, 0), "{'rank': 1, 'node': 'b', 'why': 'no inet_diag'}", QUIET("a"))),
+     LOSS,
+     SHK_UNKNOWN,
+     "TCP connections of b were not looked at: no inet_diag",
+     {NULL}},
+    {"seen in spite of one that was not looked at",
+     FACT(RUN(THREE(320, 0, 0), "{'rank': 0, 'node': 'a', 'why': 'no inet_diag'}", QUIET("a"))),
+     LOSS,
+     SHK_FAIL,
+     "3.2 %",
+     {"b"}},
+    {"no list of those that were not looked at",
+     FACT("{'flows': [" THREE(0, 0, 0) "]}"),
+     LOSS,
+     SHK_UNKNOWN,
+     "unread",
+     {NULL}},
+    {"another form", "'collective.fabric.counters': 7", LOSS, SHK_UNKNOWN, "", {NULL}},
+    {"not read",
+     "'collective.fabric.counters': {'state': 'failed', 'source': 'x', 'reason': 'gone'}",
+     LOSS,
+     SHK_UNKNOWN,
+     "gone",
+     {NULL}},
+
+    {"devices are quiet",
+     NODES(QUIET("a") ", " QUIET("b")),
+     ERRORS,
+     SHK_PASS,
+     "none moved in 2 measurements",
+     {NULL}},
+    {"errors of a link",
+     NODES(QUIET("a") ", " NODE("b", "'mlx5_0/1'", MOVED("symbol_error", "link", 9), "")),
+     ERRORS,
+     SHK_WARN,
+     "b: mlx5_0/1 symbol_error +9",
+     {"b"}},
+    {"once only",
+     ONCE(QUIET("a") ", " NODE("b", "'mlx5_0/1'", MOVED("symbol_error", "link", 9), "")),
+     ERRORS,
+     SHK_NOTE,
+     "in one of 2 measurements",
+     {"b"}},
+    {"lost towards one: counted by its peers and by itself",
+     NODES(NODE("a", "'mlx5_0/1'", MOVED("packet_seq_err", "resent", 50), "") ", " NODE(
+         "b", "'mlx5_0/1'", MOVED("out_of_sequence", "missed", 100),
+         "") ", " NODE("c", "'mlx5_0/1'", MOVED("packet_seq_err", "resent", 50), "")),
+     ERRORS,
+     SHK_WARN,
+     "out_of_sequence +100",
+     {"b"}},
+    {"two: no telling which",
+     NODES(NODE("a", "'mlx5_0/1'", MOVED("packet_seq_err", "resent", 50),
+                "") ", " NODE("b", "'mlx5_0/1'", MOVED("out_of_sequence", "missed", 100), "")),
+     ERRORS,
+     SHK_WARN,
+     "the sender counts that, whoever lost it",
+     {"a", "b"}},
+    {"load is no error",
+     NODES(NODE("a", "'mlx5_0/1'", MOVED("out_of_buffer", "busy", 50), "")),
+     ERRORS,
+     SHK_PASS,
+     "none moved",
+     {NULL}},
+    {"TCP's own counters are in the other row",
+     NODES(NODE("a", "'eth0'",
+                "{'scope': 'tcp', 'counter': 'RetransSegs', 'kind': 'resent', 'by': 9}", "")),
+     ERRORS,
+     SHK_PASS,
+     "none moved",
+     {NULL}},
+    {"a device that was not read",
+     NODES(NODE("a", "'mlx5_0/1'", "", "{'scope': 'cxi0', 'why': 'EACCES'}")),
+     ERRORS,
+     SHK_UNKNOWN,
+     "counters of cxi0 on a: EACCES",
+     {NULL}},
+    {"nobody told", NODES(""), ERRORS, SHK_UNKNOWN, "no node told", {NULL}},
+    {"no device",
+     NODES(NODE("a", "'tcp'", "", "")),
+     ERRORS,
+     SHK_UNKNOWN,
+     "no network device",
+     {NULL}},
+    {"a counter of another form",
+     NODES(NODE("a", "'mlx5_0/1'", "{'scope': 'x'}", "")),
+     ERRORS,
+     SHK_UNKNOWN,
+     "",
+     {NULL}},
+};
+
+Test(loss, rows)
+{
+    for (size_t i = 0; i < sizeof row_cases / sizeof *row_cases; i++) {
+        const struct row_case *c = &row_cases[i];
+        struct shk_findings *list = support_run(support_config(), "single-node", c->facts);
+        const char *id = strcmp(c->setting, LOSS) == 0 ? "collective.loss" : "collective.counters";
+        const struct shk_finding *row = support_find(list, id, c->setting);
+        size_t named = 0;
+        cr_assert_not_null(row, "%s", c->what);
+        char *text = support_text(row);
+        cr_assert_eq(row->verdict, c->verdict, "%s: %s", c->what, text);
+        cr_assert(strstr(text, c->says) != NULL, "%s: %s", c->what, text);
+        for (; row->nodes && row->nodes[named]; named++)
+            cr_assert(c->nodes[named] && strcmp(row->nodes[named], c->nodes[named]) == 0,
+                      "%s: names %s", c->what, row->nodes[named]);
+        cr_assert_null(c->nodes[named], "%s: does not name %s", c->what, c->nodes[named]);
+        free(text);
+        shk_findings_destroy(list);
+    }
+}
+
+/* Without several nodes nothing is counted, and nothing is claimed. */
+Test(loss, one_node)
+{
+    struct shk_findings *list = support_run(support_config(), "single-node", "'host.name': 'a'");
+    cr_assert_null(support_find(list, "collective.loss", LOSS));
+    cr_assert_null(support_find(list, "collective.counters", ERRORS));
+    shk_findings_destroy(list);
+}
