@@ -72,8 +72,56 @@ class Cluster(unittest.TestCase):
         self.assertIn("6 ranks over tcp", row["observed"])
         self.row(report, "ranks", "pass")
         self.row(report, "facts", "pass")
+        self.row(report, "packet loss (fabric)", "pass")
+        self.row(report, "network error counters (fabric)", "pass")
         bad = [f for f in report["findings"] if f["verdict"] in ("warn", "fail") and f["family"] == "nodes"]
         self.assertEqual(bad, [])
+
+    @contextlib.contextmanager
+    def losing(self, host, *rule):
+        """Some of the fabric's packets of a host are dropped, by a rule for iptables."""
+        filtered = ["ip", "netns", "exec", host, "iptables"]
+        tried = subprocess.run([*filtered, "-A", *rule, "-m", "statistic", "--mode", "random", "--probability",
+                                "0.03", "-j", "DROP"], capture_output=True, text=True)
+        if tried.returncode:
+            self.skipTest(f"iptables cannot drop at random: {tried.stderr.strip()}")
+        try:
+            yield
+        finally:
+            subprocess.run([*filtered, "-F"], check=True)
+
+    def lists(self, *args, **kwargs):
+        """The same with lists of nodes; they are in self.good and self.bad after finish()."""
+        self.good, self.bad = self.dir / "good", self.dir / "bad"
+        self.start("--healthy-nodes", str(self.good), "--bad-nodes", str(self.bad), *args, **kwargs)
+
+    def check_loss(self, rule, says):
+        with self.losing("shk2", *rule):
+            self.lists(sizes="4:256K", wrap="export FI_TCP_IFACE=hsn0", srun=("--mpi=pmix", "-N3"), deadline=45)
+            report = self.finish(1)
+        row = self.row(report, "packet loss (fabric)", "fail")
+        self.assertEqual(row["nodes"], ["shk2"], row)
+        self.assertIn(says, row["observed"])
+        self.assertIn("Packets are lost", report["diagnoses"][0]["title"])
+        self.assertEqual(self.bad.read_text().split(), ["shk2"])
+        self.assertEqual(self.good.read_text().split(), ["shk[1,3]"])
+
+    def test_loss_into_a_host(self):
+        """Its peers count what they send again, itself next to nothing."""
+        self.check_loss(("INPUT", "-i", "hsn0"), "of what is sent to it is lost")
+
+    def test_loss_out_of_a_host(self):
+        self.check_loss(("OUTPUT", "-o", "hsn0"), "of what it sends is lost")
+
+    def test_loss_between_two_hosts(self):
+        """Both may be at fault: neither is called bad."""
+        with self.losing("shk2", "INPUT", "-i", "hsn0"):
+            self.lists(sizes="4:256K", wrap="export FI_TCP_IFACE=hsn0", srun=("--mpi=pmix", "-N2"), deadline=45)
+            report = self.finish(1)
+        row = self.row(report, "packet loss (fabric)", "fail")
+        self.assertNotIn("nodes", row)
+        self.assertIn("shk1 to shk2", row["observed"])
+        self.assertEqual(self.bad.read_text(), "")
 
     def test_killed_rank(self):
         self.start(sizes="4:64M")
@@ -183,11 +231,14 @@ class Cluster(unittest.TestCase):
             time.sleep(2)
             self.assertIsNone(self.process.poll(), "ended while a rank was stopped")
             self.hosts.signal("shk2", "CONT", stopped)
-            report = self.finish(0)
+            report = self.finish(None)
             self.assertGreater(relay.dropped, 0, f"nothing was lost of {relay.carried} packets")
         self.assertIn("4 ranks over tcp", self.row(report, "all-reduce (fabric)", "pass")["observed"])
         row = self.row(report, "speed between nodes (fabric)", "warn")
         self.assertEqual(row["nodes"], ["shk3"], row["observed"])
+        for row in report["findings"]:
+            if row["id"] == "collective.loss" and row["verdict"] in ("warn", "fail"):
+                self.assertEqual(row["nodes"], ["shk3"], row["observed"])
 
     def test_killed_stepd(self):
         """Its tasks go on without it, so the run does; srun gives up on the host, with --wait soon."""
