@@ -141,16 +141,18 @@ static void agent_ended(struct agent *agent)
     struct shk_crew_rank *rank = &agent->crew.result->ranks[agent->self];
     uint64_t now = shk_job_now_ns();
     bool failed = atomic_load_explicit(&slot->failed, memory_order_acquire) != 0;
-    json_t *doc = json_pack("{s:i, s:b, s:i, s:i, s:i, s:o, s:o, s:o}", "run", (int)agent->run,
+    json_t *doc = json_pack("{s:i, s:b, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "run", (int)agent->run,
                             "alive", watch->alive, "code", watch->code, "status", watch->status,
                             "ago_ms", watch->alive ? 0 : (int)((now - watch->ended_ns) / 1000000U),
-                            "library", agent_text(slot->library, sizeof(slot->library)), "call",
+                            "seen_ms", (int)((now - watch->seen_ns) / 1000000U), "library",
+                            agent_text(slot->library, sizeof(slot->library)), "call",
                             agent_text(slot->call, sizeof(slot->call)), "output",
                             agent_text(rank->output, sizeof(rank->output)));
 
     if (failed && doc != NULL) {
         json_object_set_new(doc, "errnum", json_integer(slot->fail_errnum));
         json_object_set_new(doc, "by_peer", json_boolean(slot->fail_by_peer));
+        json_object_set_new(doc, "disagrees", json_boolean(slot->fail_disagrees));
         json_object_set_new(doc, "fail", agent_text(slot->fail.text, sizeof(slot->fail.text)));
         json_object_set_new(doc, "fail_ago_ms",
                             json_integer((json_int_t)((now - slot->fail_ns) / 1000000U)));

@@ -166,12 +166,14 @@ static void crew_check(struct crew_run *run, unsigned rank)
 {
     struct crew_watch *watch = &run->watch[rank];
     id_t pid = (id_t)run->result->ranks[rank].pid;
+    uint64_t now = shk_job_now_ns();
     siginfo_t info;
 
     while (watch->alive) {
         memset(&info, 0, sizeof(info));
         if (waitid(P_PID, pid, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) != 0 ||
             info.si_pid == 0) {
+            watch->seen_ns = now;
             return;
         }
         if (info.si_code != CLD_STOPPED && info.si_code != CLD_CONTINUED) {
@@ -283,7 +285,7 @@ void shk_crew_turn(struct crew_run *run, struct pollfd *extra, unsigned count)
     }
 }
 
-bool shk_crew_over(struct crew_run *run, uint64_t grace_ns, bool *expired_p)
+bool shk_crew_over(struct crew_run *run, const struct crew_grace *grace, bool *expired_p)
 {
     uint64_t now = shk_job_now_ns();
     unsigned alive = 0;
@@ -301,8 +303,14 @@ bool shk_crew_over(struct crew_run *run, uint64_t grace_ns, bool *expired_p)
             run->trouble_ns = now;
         }
     }
+    if (run->trouble_ns != 0 && run->cause_ns == 0 && shk_crew_has_cause(run)) {
+        run->cause_ns = now;
+    }
     *expired_p = alive > 0 && run->deadline_ns != 0 && now >= run->deadline_ns;
-    return alive == 0 || *expired_p || (run->trouble_ns != 0 && now - run->trouble_ns > grace_ns);
+    return alive == 0 || *expired_p ||
+           (run->cause_ns != 0     ? now - run->cause_ns > grace->cause_ns
+            : run->trouble_ns != 0 ? now - run->trouble_ns > grace->echo_ns
+                                   : false);
 }
 
 static int crew_prepare(struct crew_run *run, struct shk_error *err)
@@ -393,16 +401,21 @@ int shk_crew_run(const struct shk_crew *crew, struct shk_job *job, struct shk_cr
                  struct shk_error *err)
 {
     struct crew_run run = {.crew = crew, .job = job, .result = result, .last = job->ranks};
+    struct crew_grace grace = {.cause_ns = SHK_CREW_GRACE_MS * 1000000ULL};
     bool expired = false;
+    bool over = false;
     int rc = 0;
 
     memset(result, 0, sizeof(*result));
     result->rank = -1;
     run.janitor.fd = -1;
     rc = shk_crew_begin(&run, err);
-    while (rc == 0 && !shk_crew_over(&run, SHK_CREW_GRACE_MS * 1000000ULL, &expired)) {
+    while (rc == 0 && !over) {
         shk_crew_turn(&run, NULL, 0);
         shk_crew_follow(&run);
+        grace.echo_ns =
+            1000000ULL * (shk_crew_settled(&run) ? SHK_CREW_SETTLED_MS : SHK_CREW_ECHO_MS);
+        over = shk_crew_over(&run, &grace, &expired);
     }
     if (rc == 0) {
         shk_crew_blame(&run, expired);
@@ -417,6 +430,7 @@ int shk_crew_run(const struct shk_crew *crew, struct shk_job *job, struct shk_cr
 void shk_crew_result_clear(struct shk_crew_result *result)
 {
     free(result->ranks);
+    json_decref(result->disagree);
     memset(result, 0, sizeof(*result));
     result->rank = -1;
 }

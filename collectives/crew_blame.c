@@ -1,3 +1,4 @@
+#include "collectives/agree.h"
 #include "collectives/crew_private.h"
 #include "collectives/oom.h"
 #include <errno.h>
@@ -10,7 +11,8 @@
 /* A crew that began a phase or an operation this recently is slow, not hung. */
 #define BLAME_MOVING_MS 1000U
 
-/* A death is seen up to a tick late, a reported error carries its own exact time. */
+/* A reported error carries its own exact time, a death happened at some time after the rank was
+ * last seen alive; from other nodes both come in milliseconds and by different ways. */
 #define BLAME_TICK_NS 20000000ULL
 
 /* Why a rank is out, strongest evidence of being first last. */
@@ -35,6 +37,24 @@ static const char *const status_names[] = {
 const char *shk_rank_status_name(enum shk_rank_status status)
 {
     return status_names[status];
+}
+
+bool shk_crew_has_cause(const struct crew_run *run)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < run->job->ranks; i++) {
+        const struct crew_watch *watch = &run->watch[i];
+        const struct shk_job_slot *slot = &run->job->slots[i];
+        bool failed = atomic_load(&slot->failed) != 0;
+        bool done = atomic_load(&slot->phase) == SHK_PHASE_DONE;
+
+        if (watch->lost || watch->stopped_ns != 0 || (failed && !slot->fail_by_peer) ||
+            (!watch->alive && (watch->code != CLD_EXITED || (!failed && !done)))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void blame_states(struct crew_run *run)
@@ -70,8 +90,10 @@ static enum blame_class blame_class(const struct crew_run *run, unsigned i, uint
     const struct shk_job_slot *slot = &run->job->slots[i];
 
     switch (run->result->ranks[i].status) {
-    case SHK_RANK_LOST:
-    case SHK_RANK_CRASHED: *when_p = watch->ended_ns - BLAME_TICK_NS; return BLAME_CAUSE;
+    case SHK_RANK_LOST: *when_p = watch->ended_ns - BLAME_TICK_NS; return BLAME_CAUSE;
+    case SHK_RANK_CRASHED:
+        *when_p = (watch->seen_ns != 0 ? watch->seen_ns : watch->ended_ns) - BLAME_TICK_NS;
+        return BLAME_CAUSE;
     case SHK_RANK_STOPPED: *when_p = watch->stopped_ns; return BLAME_CAUSE;
     case SHK_RANK_FAILED:
         *when_p = slot->fail_ns;
@@ -119,6 +141,21 @@ static int blame_follow(const struct crew_run *run, unsigned from)
     return -1;
 }
 
+bool shk_crew_settled(const struct crew_run *run)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < run->job->ranks; i++) {
+        int at = run->watch[i].alive ? blame_follow(run, i) : -1;
+
+        if (run->watch[i].alive && atomic_load(&run->job->slots[i].failed) == 0 &&
+            (at < 0 || (run->watch[at].alive && atomic_load(&run->job->slots[at].failed) == 0))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The rank that the others wait for; -1 when there is none, or it is every rank alike. */
 static int blame_hung(const struct crew_run *run)
 {
@@ -130,7 +167,8 @@ static int blame_hung(const struct crew_run *run)
         const struct shk_job_slot *slot = &run->job->slots[i];
         const struct shk_job_slot *chosen = NULL;
 
-        if (!run->watch[i].alive || blame_follow(run, i) != (int)i) {
+        if (!run->watch[i].alive || atomic_load(&slot->failed) != 0 ||
+            blame_follow(run, i) != (int)i) {
             continue;
         }
         culprits++;
@@ -216,12 +254,14 @@ static void blame_crashed(struct crew_run *run, int rank)
     blame_where(run, rank, where, sizeof(where));
     blame_words(run, rank, words, sizeof(words));
     run->result->outcome = SHK_CREW_CRASHED;
+    run->result->cause = "rank-ended";
     (void)blame_name(run, rank, who, sizeof(who));
     if (watch->code == CLD_EXITED) {
         (void)shk_error_set(reason, ECHILD, "%s exited by itself with status %d in %s%s", who,
                             watch->status, where, words);
     } else {
         run->result->out_of_memory = blame_memory(run, rank);
+        run->result->cause = run->result->out_of_memory ? "node-memory" : "rank-ended";
         (void)shk_error_set(reason, ECHILD, "%s was killed by %s%s in %s%s", who,
                             blame_signal(watch->status, name, sizeof(name)),
                             run->result->out_of_memory ? " when the kernel ran out of memory" : "",
@@ -239,6 +279,7 @@ static void blame_stopped(struct crew_run *run, int rank, bool expired)
 
     blame_where(run, rank, where, sizeof(where));
     run->result->outcome = SHK_CREW_TIMEOUT;
+    run->result->cause = "rank-stopped";
     (void)shk_error_set(&run->result->reason, ETIMEDOUT,
                         "%s was stopped by %s in %s and did not continue within %llu ms%s",
                         blame_name(run, rank, who, sizeof(who)),
@@ -257,19 +298,55 @@ static void blame_failed(struct crew_run *run, int rank)
                         run->job->slots[rank].fail.text);
 }
 
+/* Ranks that differ: the majority says which, whoever noticed first. */
+static void blame_disagreement(struct crew_run *run, int rank)
+{
+    const json_t *row = json_array_get(run->result->disagree, 0);
+    char text[400];
+
+    run->result->outcome = SHK_CREW_FAILED;
+    if (!json_is_true(json_object_get(row, "must"))) {
+        blame_failed(run, rank); /* what it saw was not published, or is gone */
+        run->result->rank = -1;
+        return;
+    }
+    shk_agree_text(row, text, sizeof(text));
+    run->result->rank = (int)json_integer_value(json_object_get(row, "odd_rank"));
+    (void)shk_error_set(&run->result->reason, EPROTO, "phase %s: %s", run->result->phase, text);
+}
+
+/* What each kind of loss shows; see enum crew_loss. */
+static const struct {
+    const char *cause, *text;
+    enum shk_crew_outcome outcome;
+} blame_losses[] = {
+    [CREW_LOSS_UNKNOWN] = {NULL, "its process, its node or the way to it is gone",
+                           SHK_CREW_CRASHED},
+    [CREW_LOSS_CLOSED] = {"rank-ended", "the process has ended, its connection was closed",
+                          SHK_CREW_CRASHED},
+    [CREW_LOSS_MUTE] = {"rank-stopped",
+                        "its host still answers, so the processes there are stopped or starved",
+                        SHK_CREW_TIMEOUT},
+    [CREW_LOSS_WAY] = {"node-unreachable",
+                       "its host acknowledges nothing any more: the node is down or the way to it "
+                       "is cut",
+                       SHK_CREW_TIMEOUT},
+};
+
 static void blame_lost(struct crew_run *run, int rank)
 {
-    uint64_t ms = (shk_job_now_ns() - run->watch[rank].ended_ns) / 1000000U;
+    const struct crew_watch *watch = &run->watch[rank];
+    uint64_t ms = (shk_job_now_ns() - watch->ended_ns) / 1000000U;
     char who[128];
     char where[384];
 
     blame_where(run, rank, where, sizeof(where));
-    run->result->outcome = SHK_CREW_CRASHED;
-    (void)shk_error_set(
-        &run->result->reason, EHOSTDOWN,
-        "%s: no word from it for %llu ms, last seen in %s: its process, its node or "
-        "the way to it is gone",
-        blame_name(run, rank, who, sizeof(who)), (unsigned long long)ms, where);
+    run->result->outcome = blame_losses[watch->loss].outcome;
+    run->result->cause = blame_losses[watch->loss].cause;
+    (void)shk_error_set(&run->result->reason, EHOSTDOWN,
+                        "%s: no word from it for %llu ms, last seen in %s: %s",
+                        blame_name(run, rank, who, sizeof(who)), (unsigned long long)ms, where,
+                        blame_losses[watch->loss].text);
 }
 
 static int blame_least(const struct crew_run *run)
@@ -306,9 +383,11 @@ static void blame_expired(struct crew_run *run)
                             result->phase);
     } else if (rank >= 0) {
         result->ranks[rank].status = SHK_RANK_HUNG;
+        result->cause = "rank-hung";
         (void)shk_error_set(&result->reason, ETIMEDOUT, "%s hangs in %s; given up after %u ms",
                             blame_name(run, rank, who, sizeof(who)), where, ms);
     } else {
+        result->cause = "all-hang";
         (void)shk_error_set(&result->reason, ETIMEDOUT,
                             "all ranks hang, none ahead of the others, in %s; given up after %u ms",
                             where, ms);
@@ -334,6 +413,11 @@ static void blame_all(struct crew_run *run)
     }
 }
 
+static bool blame_is_echo(const struct crew_run *run, int rank)
+{
+    return run->job->slots[rank].fail_by_peer && run->result->ranks[rank].status == SHK_RANK_FAILED;
+}
+
 void shk_crew_blame(struct crew_run *run, bool expired)
 {
     struct shk_crew_result *result = run->result;
@@ -341,7 +425,10 @@ void shk_crew_blame(struct crew_run *run, bool expired)
 
     blame_states(run);
     rank = blame_first(run);
-    if (rank < 0) {
+    if (rank >= 0 || expired) {
+        result->disagree = shk_agree_judge(run->job, result);
+    }
+    if (rank < 0 || (expired && blame_is_echo(run, rank) && blame_hung(run) >= 0)) {
         if (expired) {
             blame_expired(run);
         }
@@ -353,11 +440,17 @@ void shk_crew_blame(struct crew_run *run, bool expired)
     case SHK_RANK_CRASHED: blame_crashed(run, rank); break;
     case SHK_RANK_STOPPED: blame_stopped(run, rank, expired); break;
     case SHK_RANK_LOST: blame_lost(run, rank); break;
-    default: blame_failed(run, rank); break;
+    default:
+        if (run->job->slots[rank].fail_disagrees) {
+            blame_disagreement(run, rank);
+            return;
+        }
+        blame_failed(run, rank);
+        break;
     }
     blame_all(run);
     /* An error that can only be an echo, with nobody else out: the peer is not known to be bad. */
-    if (run->job->slots[rank].fail_by_peer && result->ranks[rank].status == SHK_RANK_FAILED) {
+    if (blame_is_echo(run, rank)) {
         result->rank = run->job->ranks == 1 ? 0 : -1;
     }
 }

@@ -280,6 +280,14 @@ static void facts_status(struct facts_out *out, const char *status, const char *
     }
 }
 
+/* A cause that has nothing to do with the memory. */
+static bool facts_elsewhere(const struct shk_crew_result *result)
+{
+    const char *cause = result->cause != NULL ? result->cause : "";
+
+    return strcmp(cause, "rank-stopped") == 0 || strcmp(cause, "node-unreachable") == 0;
+}
+
 /* GPU memory, unless all went well: why, and was there nothing to test? */
 static bool facts_not_here(struct facts_out *out, const struct shk_job *job,
                            const struct shk_crew_result *result)
@@ -289,8 +297,10 @@ static bool facts_not_here(struct facts_out *out, const struct shk_job *job,
 
     if (na) {
         facts_status(out, "na", result->reason.text, -1, NULL);
+    } else if (cause != NULL && strcmp(cause, "na") != 0) {
+        facts_text(out, "cause", cause);
     } else {
-        facts_text(out, "cause", cause != NULL && strcmp(cause, "na") != 0 ? cause : "hmem-failed");
+        facts_text(out, "cause", facts_elsewhere(result) ? result->cause : "hmem-failed");
     }
     free(cause);
     return na;
@@ -319,8 +329,8 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
     } else {
         rank = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;
         facts_status(out, names[result->outcome], result->reason.text, rank, result->phase);
-        if (result->out_of_memory) {
-            facts_text(out, "cause", "node-memory");
+        if (result->cause != NULL && !facts_is_hmem(out)) {
+            facts_text(out, "cause", result->cause);
         }
     }
 }
@@ -349,6 +359,9 @@ int fabric_facts(const char *transport, struct shk_facts *facts, const struct sh
     facts_evidence(&out, job, result, identity, hmem, rails);
     facts_json(&out, "rails", rails);
     facts_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
+    if (json_array_size(result->disagree) > 0) {
+        facts_json(&out, "disagree", json_incref(result->disagree));
+    }
     json_decref(hmem);
     json_decref(identity);
     return facts_end(&out, err);

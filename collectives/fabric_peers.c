@@ -1,3 +1,4 @@
+#include "collectives/agree.h"
 #include "collectives/fabric_private.h"
 #include "core/isolate.h"
 #include <errno.h>
@@ -10,15 +11,29 @@
 
 /* What a rank tells the others. */
 struct peers_card {
-    uint64_t heap_bytes;
-    uint64_t last; /* offset of the last area: differs when the layouts do */
     uint64_t base;
     uint64_t key;
-    char provider[64];
     char fabric[64];
     uint32_t addr_len;
     uint8_t addr[PEERS_ADDR_MAX];
 };
+
+/* What has to be the same, and what explains it when it is not. */
+static int peers_agreement(struct fabric *fabric, struct shk_error *err)
+{
+    struct shk_job *job = fabric->wire.job;
+    const struct shk_heap *heap = fabric->wire.heap;
+    char symmetric[64];
+    int rc = shk_agree_put(job, "libfabric provider",
+                           fabric->rail[0].info->fabric_attr->prov_name, err);
+
+    snprintf(symmetric, sizeof(symmetric), "%zu B, last part at %zu", heap->bytes,
+             heap->offset[SHK_AREA_COUNT - 1]);
+    rc = rc == 0 ? shk_agree_put(job, "layout of the heap", symmetric, err) : rc;
+    rc = rc == 0 ? shk_agree_note(job, "FI_PROVIDER", getenv("FI_PROVIDER"), err) : rc;
+    rc = rc == 0 ? shk_agree_note(job, "libfabric version", fabric->lib->text, err) : rc;
+    return rc == 0 ? shk_agree_note(job, "libfabric file", fabric->lib->dynlib.path, err) : rc;
+}
 
 static int peers_publish(struct fabric *fabric, struct shk_error *err)
 {
@@ -26,8 +41,6 @@ static int peers_publish(struct fabric *fabric, struct shk_error *err)
     const struct shk_heap *heap = fabric->wire.heap;
     bool virtual = (first->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     struct peers_card card = {
-        .heap_bytes = heap->bytes,
-        .last = heap->offset[SHK_AREA_COUNT - 1],
         .base = virtual ? (uint64_t)(uintptr_t)heap->base : 0,
     };
     size_t len = sizeof(card.addr);
@@ -37,7 +50,6 @@ static int peers_publish(struct fabric *fabric, struct shk_error *err)
     if (card.key == FI_KEY_NOTAVAIL) {
         return shk_error_set(err, FI_EOPNOTSUPP, "fi_mr_key: the provider has keys above 64 bits");
     }
-    strncpy(card.provider, first->info->fabric_attr->prov_name, sizeof(card.provider) - 1);
     if (first->info->fabric_attr->name != NULL) {
         strncpy(card.fabric, first->info->fabric_attr->name, sizeof(card.fabric) - 1);
     }
@@ -53,7 +65,6 @@ static int peers_publish(struct fabric *fabric, struct shk_error *err)
 static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *card,
                       struct shk_error *err)
 {
-    const struct fabric_rail *first = &fabric->rail[0];
     size_t len = 0;
     int rc = shk_job_get(fabric->wire.job, rank, PEERS_KEY, card, sizeof(*card), &len, err);
 
@@ -63,18 +74,7 @@ static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *c
     if (len != sizeof(*card) || card->addr_len > sizeof(card->addr)) {
         return shk_error_set(err, EPROTO, "rank %u published a malformed address", rank);
     }
-    card->provider[sizeof(card->provider) - 1] = '\0';
     card->fabric[sizeof(card->fabric) - 1] = '\0';
-    if (strcmp(card->provider, first->info->fabric_attr->prov_name) != 0) {
-        return shk_error_set(err, EPROTO, "rank %u uses provider %s, this rank %s", rank,
-                             card->provider, first->info->fabric_attr->prov_name);
-    }
-    if (card->heap_bytes != fabric->wire.heap->bytes ||
-        card->last != fabric->wire.heap->offset[SHK_AREA_COUNT - 1]) {
-        return shk_error_set(err, EPROTO,
-                             "the heap is not symmetric: rank %u has %llu B, this rank %zu B", rank,
-                             (unsigned long long)card->heap_bytes, fabric->wire.heap->bytes);
-    }
     return 0;
 }
 
@@ -149,8 +149,11 @@ static int peers_agree(struct fabric *fabric, enum shk_fabric_notify notify, str
 
 int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct shk_error *err)
 {
-    int rc = peers_publish(fabric, err);
+    int rc = peers_agreement(fabric, err);
 
+    if (rc == 0) {
+        rc = peers_publish(fabric, err);
+    }
     if (rc == 0) {
         rc = fabric_rails_publish(fabric, err);
     }
@@ -158,7 +161,13 @@ int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct
         rc = shk_job_fence(fabric->wire.job, 0, err);
     }
     if (rc == 0) {
+        rc = shk_agree_check(fabric->wire.job, err);
+    }
+    if (rc == 0) {
         rc = peers_insert(fabric, err);
+        if (rc < 0 && fabric->wire.size > 1) { /* of this rank with another: either may be it */
+            shk_job_fail(fabric->wire.job, -rc, true, err->text);
+        }
     }
     if (rc == 0) {
         rc = peers_agree(fabric, notify, err);

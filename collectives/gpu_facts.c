@@ -296,7 +296,7 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
         facts_status(out, "na", result->reason.text, -1, NULL, NULL);
     } else {
         facts_status(out, names[result->outcome], result->reason.text, blamed, result->phase,
-                     result->out_of_memory ? "node-memory" : cause);
+                     result->out_of_memory || cause == NULL ? result->cause : cause);
     }
     free(cause);
 }
@@ -394,6 +394,9 @@ int gpu_facts(const struct gpu_run *run, struct shk_facts *facts, const struct s
     facts_proof(&out, job);
     facts_evidence(&out, job, result);
     facts_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
+    if (json_array_size(result->disagree) > 0) {
+        facts_json(&out, "disagree", json_incref(result->disagree));
+    }
     return facts_end(&out, err);
 }
 

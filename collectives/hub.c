@@ -40,7 +40,8 @@ void world_say(const struct shk_world *world, const char *fmt, ...)
     world->options->progress(text, world->options->progress_arg);
 }
 
-void hub_lose(struct shk_world *world, struct hub_member *member, const char *why)
+void hub_lose(struct shk_world *world, struct hub_member *member, enum crew_loss loss,
+              const char *why)
 {
     if (member->state == MEMBER_ABSENT || member->state == MEMBER_LOST) {
         return;
@@ -49,7 +50,7 @@ void hub_lose(struct shk_world *world, struct hub_member *member, const char *wh
         world_say(world, "rank %u on %s: %s", member->rank, member->host, why);
     }
     if (member->state == MEMBER_RUNNING) {
-        hub_run_lost(member);
+        hub_run_lost(member, loss);
     }
     hub_facts_lost(world, member);
     member->state = MEMBER_LOST;
@@ -227,6 +228,37 @@ static void hub_strangers(struct shk_world *world)
     world->strangers_count = kept;
 }
 
+/* Is what was sent to it acknowledged? The kernel of its host does that, whatever the process does.
+ */
+static enum crew_loss hub_loss(const struct hub_member *member)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+
+    if (getsockopt(member->link.fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) {
+        return CREW_LOSS_MUTE; /* rank 0's own rank */
+    }
+    return info.tcpi_unacked > 0 ? CREW_LOSS_WAY : CREW_LOSS_MUTE;
+}
+
+/* A rank that says nothing is sent something to acknowledge, and after a while given up. */
+static void hub_silence(struct shk_world *world, struct hub_member *member)
+{
+    uint64_t now = shk_job_now_ns();
+    uint64_t silent = now - member->link.heard_ns;
+
+    if (silent > WORLD_SILENT_NS) {
+        enum crew_loss loss = hub_loss(member);
+
+        hub_lose(world, member, loss,
+                 loss == CREW_LOSS_WAY ? "no word from it, and its host does not answer"
+                                       : "no word from it, though its host answers");
+    } else if (silent > WORLD_SILENT_NS / 2 && now - member->poked_ns > WORLD_SILENT_NS) {
+        member->poked_ns = now;
+        (void)shk_link_send(&member->link, SHK_FRAME_ALIVE, NULL, 0);
+    }
+}
+
 static void hub_member_turn(struct shk_world *world, struct hub_member *member, short revents)
 {
     struct shk_frame frame;
@@ -241,10 +273,9 @@ static void hub_member_turn(struct shk_world *world, struct hub_member *member, 
         hub_frame(world, member, &frame);
     }
     if (member->link.fd < 0) {
-        hub_lose(world, member, "its connection was closed");
-    } else if (member->state == MEMBER_RUNNING &&
-               shk_job_now_ns() - member->link.heard_ns > WORLD_SILENT_NS) {
-        hub_lose(world, member, "no word from it");
+        hub_lose(world, member, CREW_LOSS_CLOSED, "its connection was closed");
+    } else if (member->state == MEMBER_RUNNING) {
+        hub_silence(world, member);
     }
 }
 

@@ -367,7 +367,7 @@ static void facts_overdue(struct shk_world *world, struct hub_node *node)
     uint64_t now = shk_job_now_ns();
 
     if (now - member->link.heard_ns > WORLD_SILENT_NS) {
-        hub_lose(world, member, "no word from it");
+        hub_lose(world, member, CREW_LOSS_UNKNOWN, "no word from it");
     } else if (now - node->asked_ns > FACTS_PATIENCE_NS) {
         facts_fail(world, node, "it did not send its facts within %llu s",
                    FACTS_PATIENCE_NS / 1000000000ULL);

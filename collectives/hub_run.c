@@ -12,8 +12,9 @@
 #define RUN_GRACE_NS      300000000ULL
 #define RUN_ECHO_GRACE_NS (WORLD_SILENT_NS + 1000000000ULL)
 
-/* Time to answer an order to stop. */
-#define RUN_STOP_NS 1500000000ULL
+/* Time to answer an order to stop. A rank that is not there any more is lost by its silence before
+ * that; one that still speaks only waits for its worker to die. */
+#define RUN_STOP_NS (WORLD_SILENT_NS + 3000000000ULL)
 
 static struct shk_job_slot *run_slot(const struct hub_member *member)
 {
@@ -150,6 +151,7 @@ static void run_ended(struct hub_member *member, const struct shk_frame *frame)
     if (errnum != NULL) {
         slot->fail_errnum = (int)json_integer_value(errnum);
         slot->fail_by_peer = json_is_true(json_object_get(doc, "by_peer"));
+        slot->fail_disagrees = json_is_true(json_object_get(doc, "disagrees"));
         slot->fail_ns = run_ago(doc, "fail_ago_ms");
         run_text(doc, "fail", slot->fail.text, sizeof(slot->fail.text));
         atomic_store(&slot->failed, 1);
@@ -160,6 +162,8 @@ static void run_ended(struct hub_member *member, const struct shk_frame *frame)
     watch->ended_ns = run_ago(doc, "ago_ms");
     json_decref(group->net[member->index]);
     group->net[member->index] = json_incref(json_object_get(doc, "net"));
+
+    watch->seen_ns = json_object_get(doc, "seen_ms") != NULL ? run_ago(doc, "seen_ms") : 0;
     member->state = MEMBER_IDLE;
     member->group = NULL;
     json_decref(doc);
@@ -181,11 +185,12 @@ void hub_run_frame(struct shk_world *world, struct hub_member *member,
     }
 }
 
-void hub_run_lost(struct hub_member *member)
+void hub_run_lost(struct hub_member *member, enum crew_loss loss)
 {
     struct crew_watch *watch = &member->group->crew.watch[member->index];
 
     watch->lost = true;
+    watch->loss = loss;
     watch->alive = false;
     watch->ended_ns = member->link.heard_ns;
     member->group = NULL;
@@ -285,24 +290,6 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
     return group;
 }
 
-/* Has any rank met trouble of its own, rather than noticed another's? */
-static bool run_has_cause(const struct hub_group *group)
-{
-    unsigned i = 0;
-
-    for (i = 0; i < group->size; i++) {
-        const struct crew_watch *watch = &group->crew.watch[i];
-        const struct shk_job_slot *slot = &group->job->slots[i];
-        bool failed = atomic_load(&slot->failed) != 0;
-
-        if (watch->lost || watch->stopped_ns != 0 || (failed && !slot->fail_by_peer) ||
-            (!watch->alive && !failed && watch->status != 0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A rank that has entered the barrier waits for the first that has not. */
 static void run_barrier_waits(struct hub_group *group)
 {
@@ -349,14 +336,15 @@ static bool run_anyone_left(const struct hub_group *group)
 /* True when the group has its result. */
 static bool run_group_turn(struct shk_world *world, struct hub_group *group)
 {
-    uint64_t grace = group->hasty || run_has_cause(group) ? RUN_GRACE_NS : RUN_ECHO_GRACE_NS;
+    struct crew_grace grace = {.cause_ns = RUN_GRACE_NS,
+                               .echo_ns = group->hasty ? RUN_GRACE_NS : RUN_ECHO_GRACE_NS};
     unsigned i = 0;
 
     if (group->done) {
         return true;
     }
     shk_crew_follow(&group->crew);
-    if (!group->over && shk_crew_over(&group->crew, grace, &group->expired)) {
+    if (!group->over && shk_crew_over(&group->crew, &grace, &group->expired)) {
         run_stop(group);
     }
     if (!group->over ||
@@ -365,7 +353,7 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
     }
     for (i = 0; i < group->size; i++) {
         if (group->members[i]->group == group) {
-            hub_lose(world, group->members[i], "it does not answer");
+            hub_lose(world, group->members[i], CREW_LOSS_MUTE, "it does not answer");
         }
     }
     run_barrier_waits(group);
@@ -409,19 +397,29 @@ void hub_group_free(struct hub_group *group)
     free(group);
 }
 
-/* collective.<t>.nodes: host of the rank to blame. */
+/* What the ranks of the run do not agree about although they must; NULL. */
+static const json_t *run_disagreement(const struct hub_group *group)
+{
+    const json_t *row = json_array_get(group->result.disagree, 0);
+
+    return json_is_true(json_object_get(row, "must")) ? row : NULL;
+}
+
+/* collective.<t>.nodes: host of the rank to blame, or nodes that do not agree. */
 static int run_name_nodes(const struct hub_group *group, const struct shk_transport *transport,
                           struct shk_facts *facts, struct shk_error *err)
 {
+    json_t *odd = json_object_get(run_disagreement(group), "odd");
     char *key = NULL;
     json_t *nodes = NULL;
     int rc = 0;
 
-    if (group->result.rank < 0) {
+    if (group->result.rank < 0 && odd == NULL) {
         return 0;
     }
     key = shk_strf("collective.%s.nodes", transport->name);
-    nodes = json_pack("[s]", group->result.ranks[group->result.rank].host);
+    nodes = odd != NULL ? json_incref(odd)
+                        : json_pack("[s]", group->result.ranks[group->result.rank].host);
     rc = key != NULL ? shk_facts_present(facts, key, nodes, NULL, "ranks") : -ENOMEM;
     free(key);
     return rc < 0 ? shk_error_sys(err, -rc, "facts of the all-reduce") : 0;
@@ -477,7 +475,7 @@ static int run_look_closer(struct shk_world *world, const struct hub_group *grou
     if (status != NULL && world->nodes_count > 1 && strcmp(status, "na") != 0 && !options->proof) {
         if (strcmp(status, "ok") == 0) {
             rc = !transport->pairs ? 0 : hub_speed_facts(world, transport, options, facts);
-        } else if (group->result.rank < 0) {
+        } else if (group->result.rank < 0 && run_disagreement(group) == NULL) {
             rc = hub_search(world, transport, options, &group->result, run_bytes(group), facts);
         }
     }

@@ -361,7 +361,28 @@ void shk_job_set_waiting(struct shk_job *job, int peer)
     atomic_store_explicit(&job->slots[job->rank].waiting, peer, memory_order_relaxed);
 }
 
-void shk_job_fail(struct shk_job *job, int errnum, bool by_peer, const char *text)
+bool shk_job_next_key(const struct shk_job *job, unsigned rank, uint32_t *at_p,
+                      char key[SHK_JOB_KEY])
+{
+    const struct shk_job_slot *slot = &job->slots[rank];
+    uint32_t used = atomic_load_explicit(&slot->used, memory_order_acquire);
+    struct job_entry entry;
+
+    if (used > SHK_JOB_SPACE || *at_p + sizeof(entry) > used) {
+        return false;
+    }
+    memcpy(&entry, slot->space + *at_p, sizeof(entry));
+    if (entry.len > used - *at_p - sizeof(entry)) {
+        return false; /* a worker scribbled over the segment */
+    }
+    memcpy(key, entry.key, sizeof(entry.key));
+    key[SHK_JOB_KEY - 1] = '\0';
+    *at_p += (uint32_t)sizeof(entry) + (entry.len + 7) / 8 * 8;
+    return true;
+}
+
+static void job_fail(struct shk_job *job, int errnum, bool by_peer, bool disagrees,
+                     const char *text)
 {
     struct shk_job_slot *mine = &job->slots[job->rank];
 
@@ -370,7 +391,18 @@ void shk_job_fail(struct shk_job *job, int errnum, bool by_peer, const char *tex
     }
     mine->fail_errnum = errnum;
     mine->fail_by_peer = by_peer;
+    mine->fail_disagrees = disagrees;
     mine->fail_ns = shk_job_now_ns();
     (void)shk_error_set(&mine->fail, errnum, "%s", text);
     atomic_store_explicit(&mine->failed, 1, memory_order_release);
+}
+
+void shk_job_fail(struct shk_job *job, int errnum, bool by_peer, const char *text)
+{
+    job_fail(job, errnum, by_peer, false, text);
+}
+
+void shk_job_disagree(struct shk_job *job, int errnum, const char *text)
+{
+    job_fail(job, errnum, false, true, text);
 }

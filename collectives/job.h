@@ -87,6 +87,13 @@ void shk_job_fail(struct shk_job *job, int errnum, bool by_peer, const char *tex
  * closed, when that is asked for (shk_job_make_remote()). */
 void shk_job_note_flows(struct shk_job *job);
 
+/* The same for values that differ between ranks (agree.h): no rank's own error, and no echo. */
+void shk_job_disagree(struct shk_job *job, int errnum, const char *text);
+
+/* Walks over the keys that `rank` published: *at_p is 0 at first. False: that was all. */
+bool shk_job_next_key(const struct shk_job *job, unsigned rank, uint32_t *at_p,
+                      char key[SHK_JOB_KEY]);
+
 /* Giving up the CPU while polling: call with a counter that is 0 at the start of the wait. */
 void shk_job_relax(const struct shk_job *job, unsigned *idle);
 

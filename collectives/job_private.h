@@ -23,6 +23,7 @@ struct shk_job_slot {
     _Atomic int failed; /* written last: the members below are then complete */
     int fail_errnum;
     bool fail_by_peer;
+    bool fail_disagrees; /* what ranks published differs: agree.h */
     uint64_t fail_ns;
     struct shk_error fail;
 

@@ -1,4 +1,5 @@
 #include "collectives/nccl_comm.h"
+#include "collectives/agree.h"
 #include "core/isolate.h"
 #include <errno.h>
 #include <stdio.h>
@@ -8,8 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COMM_KEY_ID      "nccl.id"
-#define COMM_KEY_VERSION "nccl.version"
+#define COMM_KEY_ID "nccl.id"
 
 /* Log files are read up to this size: initialisation of a large node writes some hundred KiB. */
 #define COMM_LOG_MAX ((size_t)8 << 20)
@@ -63,29 +63,18 @@ int nccl_ok(struct gpu_rank *g, int status, struct shk_error *err, const char *c
 
 static int comm_versions(struct gpu_rank *g, struct shk_error *err)
 {
-    int32_t mine = g->comm->lib.version;
-    int32_t theirs = 0;
-    const char *library = g->run->path->vendor == GPU_HIP ? "RCCL" : "NCCL";
-    char a[24];
-    char b[24];
-    unsigned peer = 0;
-    size_t len = 0;
-    int rc = shk_job_put(g->job, COMM_KEY_VERSION, &mine, sizeof(mine), err);
+    bool hip = g->run->path->vendor == GPU_HIP;
+    char version[24];
+    int rc = 0;
+
+    nccl_version_text(g->comm->lib.version, version, sizeof(version));
+    rc = shk_agree_put(g->job, hip ? "RCCL version" : "NCCL version", version, err);
 
     if (rc == 0) {
         rc = shk_job_fence(g->job, 0, err);
     }
-    for (peer = 0; peer < g->ranks && rc == 0; peer++) {
-        rc = shk_job_get(g->job, peer, COMM_KEY_VERSION, &theirs, sizeof(theirs), &len, err);
-        if (rc == 0 && theirs != mine) {
-            nccl_version_text(mine, a, sizeof(a));
-            nccl_version_text(theirs, b, sizeof(b));
-            rc = gpu_fail(g, GPU_CAUSE_NCCL_VERSIONS,
-                          shk_error_set(err, EPROTO,
-                                        "rank %u loaded %s %s, rank %u %s %s: all must use the "
-                                        "same",
-                                        g->rank, library, a, peer, library, b));
-        }
+    if (rc == 0 && shk_agree_check(g->job, err) != 0) {
+        rc = gpu_fail(g, GPU_CAUSE_NCCL_VERSIONS, -EPROTO);
     }
     return rc;
 }

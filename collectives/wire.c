@@ -53,13 +53,13 @@ int shk_wire_arrived(struct shk_wire *wire, uint8_t op, uint32_t index)
     uint8_t ahead = (uint8_t)(op - (uint8_t)wire->op);
 
     if (ahead > 1 || index >= wire->indices) {
-        return shk_wire_fail(wire, EPROTO, false,
+        return shk_wire_fail(wire, EPROTO, wire->size > 1,
                              "unexpected notification: operation %u, index %u, in operation %u", op,
                              index, (unsigned)(uint8_t)wire->op);
     }
     if (++wire->arrived[op & 1][index] > 1) {
-        return shk_wire_fail(wire, EPROTO, false, "notification %u arrived twice in operation %u",
-                             index, op);
+        return shk_wire_fail(wire, EPROTO, wire->size > 1,
+                             "notification %u arrived twice in operation %u", index, op);
     }
     return 0;
 }

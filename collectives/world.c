@@ -32,6 +32,7 @@ static const struct world_launcher {
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL},
     {"PMI", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"torchrun", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
 };
 
 static bool world_number(const char *name, unsigned *value_p)
@@ -86,8 +87,11 @@ static void world_alone(struct shk_world *world)
         const struct world_launcher *row = &world_launchers[i];
         unsigned local_rank = 0;
 
-        if (!world_number(row->tasks, &world->tasks) || world->tasks < 2 ||
-            !world_number(row->local_rank, &local_rank)) {
+        if (!world_number(row->tasks, &world->tasks)) {
+            continue;
+        }
+        world->single = world->single || world->tasks == 1;
+        if (world->tasks < 2 || !world_number(row->local_rank, &local_rank)) {
             continue;
         }
         world->launcher = row->name;
@@ -353,6 +357,17 @@ int shk_world_open(struct shk_world **world_p, const struct shk_world_options *o
 enum shk_world_role shk_world_role(const struct shk_world *world)
 {
     return world->role;
+}
+
+bool shk_world_speaks(const struct shk_world *world)
+{
+    unsigned unused = 0;
+    bool lost = world->pmix.status != SHK_PMIX_OK && shk_pmix_offered(&unused);
+
+    /* PMIx that was offered and did not answer belongs to a job of unknown size, unless the
+     * launcher's own variables tell that this is its only task. */
+    return world->role == SHK_WORLD_ROOT ||
+           (world->role == SHK_WORLD_ALONE && world->launcher == NULL && (!lost || world->single));
 }
 
 unsigned shk_world_local_tasks(const struct shk_world *world)

@@ -38,6 +38,10 @@ int shk_world_open(struct shk_world **world_p, const struct shk_world_options *o
                    struct shk_error *err) SHK_MUST_CHECK;
 enum shk_world_role shk_world_role(const struct shk_world *world);
 
+/* Does this process tell about everything that the launcher started? Not one of several tasks that
+ * did not find each other. */
+bool shk_world_speaks(const struct shk_world *world);
+
 /* ALONE: tasks of the launcher on this node, when they cannot find each other; else 0. */
 unsigned shk_world_local_tasks(const struct shk_world *world);
 

@@ -73,6 +73,7 @@ struct hub_member {
     struct hub_group *group; /* that its worker is part of */
     unsigned index;          /* in the group */
     struct hub_clock clock;  /* first rank of a node only */
+    uint64_t poked_ns;       /* when it was last sent something only to see it acknowledged */
     char refused[96];        /* why its greeting was; "" */
 };
 
@@ -104,6 +105,7 @@ struct shk_world {
     char host[64]; /* this node */
     struct shk_pmix pmix;
     const char *launcher;  /* without PMIx: what started several tasks, NULL: nothing did */
+    bool single;           /* the launcher says that it started one task only */
     unsigned tasks, local; /* of that launcher, local on this node */
     struct shk_error problem;
     uint64_t start_ns;
@@ -210,7 +212,9 @@ int hub_gather(struct shk_world *world, struct shk_error *err) SHK_MUST_CHECK;
 
 /* hub.c: one round of waiting (at most ms) and handling. */
 void hub_turn(struct shk_world *world, int ms);
-void hub_lose(struct shk_world *world, struct hub_member *member, const char *why);
+/* The link of a member is no more, or it says nothing any more. */
+void hub_lose(struct shk_world *world, struct hub_member *member, enum crew_loss loss,
+              const char *why);
 
 /* world_clock.c: asks every node for its time (rank 0) and answers (a rank); what came of it:
  * [{node, offset_us, error_us}], or {node, why}. */
@@ -222,7 +226,7 @@ json_t *hub_clocks_json(const struct shk_world *world);
 /* hub_run.c */
 void hub_run_frame(struct shk_world *world, struct hub_member *member,
                    const struct shk_frame *frame);
-void hub_run_lost(struct hub_member *member);
+void hub_run_lost(struct hub_member *member, enum crew_loss loss);
 
 /* Starts an all-reduce over `count` idle members; free with hub_group_free(). */
 struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **members,

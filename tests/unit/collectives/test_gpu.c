@@ -255,7 +255,7 @@ static const struct fault {
      * move through memory. */
     {"peer", "SHK_FAKE_FAULT", "tired", "wrong", "wrong-result", "instead of"},
     {"peer", "SHK_FAKE_FAULT", "moved", "failed", "illegal-access", "illegal memory access"},
-    {"peer", "SHK_FAKE_FAULT", "crash", "crashed", "", "rank"},
+    {"peer", "SHK_FAKE_FAULT", "crash", "crashed", "rank-ended", "rank"},
     {"peer", "SHK_FAKE_DRIVER", "10020", "failed", "driver-old", "CUDA 10.2"},
     {"peer", "SHK_FAKE_GPUS", "1", "na", "", "1 GPU is visible"},
     {"peer", "CUDA_VISIBLE_DEVICES", "", "failed", "visible-devices", "CUDA_VISIBLE_DEVICES="},

@@ -100,7 +100,7 @@ static const struct fault {
     {"memory", "failed", "out-of-memory", "out of memory"},
     {"corrupt", "wrong", "wrong-result", "instead of"},
     {"overrun", "wrong", "wrong-result", "outside the result"},
-    {"crash", "crashed", "", "rank"},
+    {"crash", "crashed", "rank-ended", "rank"},
 };
 
 Test(multimem, every_fault_has_its_name, .timeout = 240)

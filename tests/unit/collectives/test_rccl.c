@@ -67,7 +67,7 @@ static const struct fault faults[] = {
     {hip, rccl, "SHK_FAKE_NCCL_FAULT", "init", "failed", "nccl-error", "socket interface"},
     {hip, rccl, "SHK_FAKE_NCCL_FAULT", "corrupt", "wrong", "wrong-result", "with RCCL 2."},
     {hip, rccl, "SHK_FAKE_NCCL_FAULT", "narrow", "wrong", "wrong-result", "instead of"},
-    {hip, rccl, "SHK_FAKE_NCCL_FAULT", "crash", "crashed", "", "rank 1"},
+    {hip, rccl, "SHK_FAKE_NCCL_FAULT", "crash", "crashed", "rank-ended", "rank 1"},
 };
 
 Test(rccl, every_fault_has_its_name, .timeout = 240)
@@ -99,7 +99,7 @@ Test(rccl, hang_ends_at_the_deadline, .timeout = 60)
 
     setenv("SHK_FAKE_NCCL_FAULT", "hang", 1);
     facts = run_with(&tweaks, 10000);
-    expect(facts, "timeout", "", "ncclCommInitRank");
+    expect(facts, "timeout", "all-hang", "ncclCommInitRank");
     shk_facts_destroy(facts);
 }
 
@@ -123,7 +123,7 @@ Test(rccl, ranks_that_differ, .timeout = 120)
 
     tweaks.arg = settings[0];
     facts = run_with(&tweaks, 60000);
-    expect(facts, "failed", "nccl-versions", "RCCL 2.22.3");
+    expect(facts, "failed", "nccl-versions", "2.22.3 at rank 1");
     shk_facts_destroy(facts);
 
     tweaks.arg = settings[1];
