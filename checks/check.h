@@ -26,8 +26,9 @@ struct shk_check {
     const char *family;
     const char *title; /* one line for `shakedown list checks` */
     void (*eval)(const struct shk_check_context *ctx, struct shk_findings *findings);
-    const char *doc; /* for explain: what is judged, from which facts, with which thresholds */
-    bool of_job;     /* judges the job, not a node */
+    const char *doc;      /* for explain: what is judged, from which facts, with which thresholds */
+    bool of_job;          /* judges the job, not a node */
+    enum shk_scope scope; /* of what it finds that no diagnosis is known for; unset: node */
 };
 
 /* The ordered list. */
@@ -43,6 +44,12 @@ int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *fin
 int shk_checks_compare(const struct shk_config *config, const struct shk_facts *const *facts,
                        const size_t *weights, size_t nodes, struct shk_findings *findings,
                        struct shk_error *err) SHK_MUST_CHECK;
+
+/* Of a diagnosis; NULL: node. */
+enum shk_scope shk_scope_of(const struct shk_diagnosis *diagnosis);
+
+/* Gives every row a scope: that of its diagnosis, else of its check, unless the row has its own. */
+void shk_scopes_settle(const struct shk_config *config, struct shk_findings *findings);
 
 /* Chooses the profile whose signals weigh most in the facts (at least 2); "single-node" when none
  * does. *why_p: one line that says which signals hit (free()). */

@@ -153,10 +153,37 @@ static const char *key_of_cause(const char *cause)
         {"hmem-registration", "hmem-registration-refused"},
         {"hmem-wrong", "hmem-wrong-result"},
         {"hmem-failed", "hmem-failed"},
+        {"rank-ended", "rank-ended"},
+        {"rank-stopped", "rank-stopped"},
+        {"rank-hung", "rank-hung"},
+        {"all-hang", "collective-hangs"},
+        {"node-unreachable", "node-unreachable"},
+        {"path-mtu", "path-mtu-hole"},
     };
     for (size_t i = 0; cause && i < sizeof(keys) / sizeof(keys[0]); i++)
         if (strcmp(keys[i][0], cause) == 0)
             return keys[i][1];
+    return NULL;
+}
+
+/* Facts of older runs have no cause for these, but the state of the rank to blame. */
+static const char *key_of_state(const struct results *r, const char *t, int len, long long rank)
+{
+    static const char *const keys[][2] = {
+        {"crashed", "rank-ended"}, {"stopped", "rank-stopped"}, {"hung", "rank-hung"}};
+    bool there;
+    size_t i;
+    json_t *row;
+    struct shk_fact states = member(r, t, len, "ranks_state", &there);
+    json_array_foreach(there ? states.value : NULL, i, row)
+    {
+        const char *status = shk_member_text(row, "status");
+        if (!status || shk_member_int(row, "rank", -1) != rank)
+            continue;
+        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+            if (strcmp(keys[k][0], status) == 0)
+                return keys[k][1];
+    }
     return NULL;
 }
 
@@ -167,6 +194,60 @@ static bool nothing_to_drive(const struct results *r, const char *t, const char 
     if (!cause || (strcmp(cause, "driver") != 0 && strcmp(cause, "visible-devices") != 0))
         return false;
     return amd ? shk_device_count(r->facts, "gpu-amd") == 0 : shk_gpu_count(r->facts) == 0;
+}
+
+/* Do two differences have the same sides? */
+static bool same_sides(const json_t *a, const json_t *b)
+{
+    return json_equal(json_object_get(a, "odd"), json_object_get(b, "odd")) &&
+           json_equal(json_object_get(a, "odd_rank"), json_object_get(b, "odd_rank"));
+}
+
+/* What explains a difference: something else that differs between the same nodes. */
+static const char *key_of_difference(const json_t *rows)
+{
+    static const char *const keys[][2] = {
+        {"FI_PROVIDER", "provider-differs-across-nodes"},
+        {"libfabric version", "libfabric-version-differs-across-nodes"},
+        {"libfabric file", "libfabric-version-differs-across-nodes"},
+        {"libfabric provider", "provider-differs-across-nodes"},
+        {"NCCL version", "nccl-version-differs-across-ranks"},
+        {"RCCL version", "nccl-version-differs-across-ranks"},
+    };
+    const json_t *first = json_array_get(rows, 0);
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+        size_t i;
+        json_t *row;
+        json_array_foreach((json_t *)rows, i, row)
+        {
+            const char *what = shk_member_text(row, "what");
+            if (what && strcmp(what, keys[k][0]) == 0 && same_sides(first, row))
+                return keys[k][1];
+        }
+    }
+    return NULL;
+}
+
+/* Ranks that do not agree about what must be the same: the nodes outside of the majority, and
+ * without one nobody, though all are named. */
+static void say_disagreement(struct shk_row *row, const struct results *r, const char *t, int len)
+{
+    bool there;
+    struct shk_fact rows = member(r, t, len, "disagree", &there);
+    const json_t *first = there ? json_array_get(rows.value, 0) : NULL;
+    const char *what = shk_member_text(first, "what");
+    const char *most = shk_member_text(first, "majority");
+    if (!what || !shk_member_bool(first, "must", false))
+        return;
+    shk_row_text(&row->observed, "ranks differ: %s", what);
+    if (most)
+        shk_row_text(&row->expected, "%s, as most nodes have it", most);
+    else
+        shk_row_text(&row->expected, "the same on every node");
+    if (!most)
+        row->scope = SHK_SCOPE_LAUNCH;
+    const char *key = key_of_difference(rows.value);
+    row->diagnosis = key ? key : row->diagnosis;
 }
 
 static void say_failed(struct shk_row *row, const struct results *r, const char *t, int len,
@@ -191,11 +272,9 @@ static void say_failed(struct shk_row *row, const struct results *r, const char 
                      phase ? phase : "");
     shk_row_text(&row->why, "%s", reason ? reason : "no reason was recorded");
     shk_row_text(&row->expected, "every element right on every rank");
-    if (rank >= 0 && (strcmp(status, "crashed") == 0 || strcmp(status, "timeout") == 0))
-        row->diagnosis = "peer-rank-died";
     const char *key = key_of_cause(cause);
-    if (key)
-        row->diagnosis = key;
+    row->diagnosis = key || rank < 0 ? key : key_of_state(r, t, len, rank);
+    say_disagreement(row, r, t, len);
 }
 
 /* NCCL's reductions of 16-bit data at odd places: healthy hardware, a limit of the library. */

@@ -103,6 +103,7 @@ static void compare_tie(struct shk_row *row, json_t *names, const struct compare
     json_array_foreach(p->rows, i, item) json_array_extend(names, json_object_get(item, "nodes"));
     shk_row_text(&row->observed, "%s or %s", common, odd);
     shk_row_text(&row->expected, "the same on every node");
+    row->scope = SHK_SCOPE_LAUNCH; /* neither side is known to be at fault */
 }
 
 static void compare_row(const struct compare *c, const struct compare_path *p,
@@ -118,8 +119,8 @@ static void compare_row(const struct compare *c, const struct compare_path *p,
     compare_names(p, majority, c->first, names);
     size_t outside = compare_count(c, names);
     shk_row_verdict(&row, rule ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
-    if (strcmp(p->fact, "fabric.version") == 0)
-        row.diagnosis = "libfabric-version-differs-across-nodes";
+    row.scope = SHK_SCOPE_NODE; /* one launch: what differs came from the node */
+    row.diagnosis = rule ? rule->diagnosis : NULL;
     row.fact = p->fact;
     shk_row_text(&row.observed, "%s%s", odd ? odd : "",
                  json_array_size(p->rows) > 1 ? ", among others" : "");

@@ -118,6 +118,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_env_conflict = {
     .id = "env.conflict",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
     .title = "No two settings work against each other",
     .eval = eval,

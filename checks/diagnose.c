@@ -33,7 +33,8 @@ struct cause {
     enum shk_verdict verdict;
     enum shk_evidence evidence;
     double score;
-    int weight, against; /* of the strongest clue for it; sum of those against */
+    enum shk_scope scope; /* node when any finding is */
+    int weight, against;  /* of the strongest clue for it; sum of those against */
     size_t clues;
     bool specific;             /* more than a symptom or a guess among several causes */
     bool seen;                 /* a log, a measurement or the system shows it, not only a setting */
@@ -101,6 +102,8 @@ static void merge(struct cause *cause, const struct shk_finding *f)
         cause->evidence = f->evidence;
     }
     cause->count++;
+    if (cause->scope != SHK_SCOPE_NODE)
+        cause->scope = f->scope;
     cause->seen |= f->evidence < SHK_DECLARED;
     add_line(cause, f);
     add_fix(cause, f->fix);
@@ -266,6 +269,7 @@ static int fill_row(struct shk_diagnosis_row *row, struct cause *cause)
     row->confidence = copy(confidence(cause));
     row->score = cause->score;
     row->verdict = cause->verdict;
+    row->scope = cause->count ? cause->scope : shk_scope_of(entry);
     row->evidence = calloc(cause->line_count + 1, sizeof(*row->evidence));
     if (!row->key || !row->title || !row->explanation || !row->fix || !row->who ||
         !row->confidence || !row->evidence)

@@ -65,6 +65,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_env_file = {
     .id = "env.file",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
     .title = "Configuration files of the libraries say what they seem to say",
     .eval = eval,

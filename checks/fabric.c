@@ -106,6 +106,7 @@ static void eval_copies(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_fabric_copies = {
     .id = "library.copies",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "libraries",
     .title = "Only one version of each library is in reach of the loader",
     .eval = eval_copies,

@@ -67,6 +67,7 @@ static void eval_container(const struct shk_check_context *ctx, struct shk_findi
 
 const struct shk_check shk_check_container = {
     .id = "container.kind",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "container",
     .title = "Whether this is a container, and of which kind",
     .eval = eval_container,
@@ -141,6 +142,7 @@ static void eval_job(const struct shk_check_context *ctx, struct shk_findings *f
 
 const struct shk_check shk_check_job = {
     .id = "job.launcher",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "launcher",
     .title = "The job starts as many ranks on every node",
     .eval = eval_job,
@@ -183,6 +185,7 @@ static void eval_vni(const struct shk_check_context *ctx, struct shk_findings *f
 
 const struct shk_check shk_check_vni = {
     .id = "job.vni",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "launcher",
     .title = "A Slingshot job step has its network identifiers",
     .eval = eval_vni,

@@ -99,6 +99,7 @@ static void eval_spread(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_job_spread = {
     .id = "job.spread",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "launcher",
     .title = "Ranks run on every node of the allocation",
     .eval = eval_spread,
@@ -184,6 +185,7 @@ static void eval_slots(const struct shk_check_context *ctx, struct shk_findings 
 
 const struct shk_check shk_check_job_slots = {
     .id = "job.slots",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "launcher",
     .title = "No node has more ranks than processors",
     .eval = eval_slots,

@@ -131,6 +131,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_log_setting = {
     .id = "log.setting",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
     .title = "Settings that a log shows: read, in effect, or without effect",
     .eval = eval,

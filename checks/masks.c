@@ -65,6 +65,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_gpu_masks = {
     .id = "gpu.masks",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "devices",
     .title = "Masks of GPUs leave devices to use",
     .eval = eval,

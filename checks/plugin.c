@@ -245,6 +245,7 @@ static void eval_file(const struct shk_check_context *ctx, struct shk_findings *
 
 const struct shk_check shk_check_plugin_file = {
     .id = "plugin.file",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "net plugin",
     .title = "The net plugin is found where NCCL looks",
     .eval = eval_file,
@@ -334,6 +335,7 @@ static void eval_abi(const struct shk_check_context *ctx, struct shk_findings *f
 
 const struct shk_check shk_check_plugin_abi = {
     .id = "plugin.abi",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "net plugin",
     .title = "Plugin and NCCL have an interface version in common",
     .eval = eval_abi,

@@ -376,6 +376,7 @@ static void eval_use(const struct shk_check_context *ctx, struct shk_findings *f
 
 const struct shk_check shk_check_plugin_load = {
     .id = "plugin.load",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "net plugin",
     .title = "The net plugin loads",
     .eval = eval_load,
@@ -391,6 +392,7 @@ const struct shk_check shk_check_plugin_load = {
 
 const struct shk_check shk_check_plugin_use = {
     .id = "plugin.use",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "net plugin",
     .title = "The net plugin starts, has devices and carries data",
     .eval = eval_use,

@@ -215,6 +215,7 @@ static void eval_audit(const struct shk_check_context *ctx, struct shk_findings 
 
 const struct shk_check shk_check_env_profile = {
     .id = "env.profile",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
     .title = "Variables that the profile wants and nobody set",
     .eval = eval_profile,
@@ -227,6 +228,7 @@ const struct shk_check shk_check_env_profile = {
 
 const struct shk_check shk_check_env_audit = {
     .id = "env.audit",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
     .title = "Variables of old guides that are looked for on every node, when not set",
     .eval = eval_audit,

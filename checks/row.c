@@ -81,7 +81,8 @@ void shk_row_end(struct shk_findings *findings, struct shk_row *row)
                                       .diagnosis = row->diagnosis,
                                       .source = row->source,
                                       .fact = row->fact,
-                                      .required = row->required};
+                                      .required = row->required,
+                                      .scope = row->scope};
     shk_findings_add(findings, &in);
     free(row->observed);
     free(row->expected);

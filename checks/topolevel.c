@@ -113,6 +113,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_levels = {
     .id = "topology.level",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "devices",
     .title = "The distances that NCCL is told to use occur on this machine",
     .eval = eval,

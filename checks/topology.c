@@ -187,6 +187,7 @@ static void eval_file(const struct shk_check_context *ctx, struct shk_findings *
 
 const struct shk_check shk_check_topo_file = {
     .id = "topology.file",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "devices",
     .title = "NCCL's topology file describes this node",
     .eval = eval_file,
@@ -302,6 +303,7 @@ static void eval_binding(const struct shk_check_context *ctx, struct shk_finding
 
 const struct shk_check shk_check_binding = {
     .id = "topology.binding",
+    .scope = SHK_SCOPE_LAUNCH,
     .family = "devices",
     .title = "The rank runs on processors beside its GPU",
     .eval = eval_binding,

@@ -6,6 +6,8 @@ int shk_cmd_check(const struct shk_options *options, int argc, char **argv)
 {
     struct shk_session session;
     int rc = shk_session_begin(&session, options, argc, argv);
+    if (rc == SHK_EXIT_OK)
+        rc = shk_session_node_files_begin(&session);
     for (size_t i = 0; rc == SHK_EXIT_OK && i < options->arguments.count; i++)
         rc = shk_session_load(&session, options->arguments.items[i]);
     if (rc == SHK_EXIT_OK)

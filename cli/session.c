@@ -447,6 +447,11 @@ int shk_session_load_env(struct shk_session *session, const char *path)
     return rc ? session_fail(&err, SHK_EXIT_USAGE) : SHK_EXIT_OK;
 }
 
+bool shk_session_speaks(const struct shk_session *session)
+{
+    return !session->world || shk_world_speaks(session->world);
+}
+
 void shk_session_leave(struct shk_session *session, int code)
 {
     shk_world_close(session->world, code);

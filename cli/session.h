@@ -89,7 +89,16 @@ int shk_session_judge(struct shk_session *session);
 /* Renders to every -o, or to stdout. Returns the exit code of the whole run. */
 int shk_session_report(struct shk_session *session);
 
-/* Writes the lists of --healthy-nodes and --bad-nodes. Returns an enum shk_exit. */
+/* Is this the process that tells about the job? Not one of several tasks that did not find each
+ * other: what they share is not theirs to write. */
+bool shk_session_speaks(const struct shk_session *session);
+
+/* Empties the list of --healthy-nodes: what is left of an earlier run must not be taken for the
+ * result of one that did not come to its end. Returns an enum shk_exit. */
+int shk_session_node_files_begin(const struct shk_session *session);
+
+/* Writes the lists of --healthy-nodes and --bad-nodes. Returns an enum shk_exit: not OK when a list
+ * of healthy nodes was asked for and there is none. */
 int shk_session_node_files(const struct shk_session *session);
 
 /* The other ranks of the launcher end, with this exit code. */

@@ -119,6 +119,7 @@ int shk_session_judge(struct shk_session *session)
     if (!session->profile)
         rc = shk_error_set(&err, EINVAL, "no profile fits, and the catalogue has no single-node");
     rc = rc ? rc : judge_all(session, &err);
+    shk_scopes_settle(session->config, session->findings);
     shk_findings_sort(session->findings);
     if (!rc && (rc = shk_findings_status(session->findings)))
         shk_error_sys(&err, -rc, "findings");

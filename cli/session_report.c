@@ -2,9 +2,12 @@
 #include "cli/how.h"
 #include "cli/output.h"
 #include "cli/session.h"
+#include "core/strbuf.h"
 #include "reports/report.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 static const struct shk_format *report_format(const struct shk_options *options, const char *path)
@@ -17,6 +20,24 @@ static const struct shk_format *report_format(const struct shk_options *options,
         if (shk_how_extension(path, all[i]->extension))
             return all[i];
     return shk_format_find("term");
+}
+
+/* "a/report.json" of a task that does not speak for the job: "a/report.node2.json". NULL: path
+ * itself. */
+static char *report_own_path(const struct shk_session *session, const char *path)
+{
+    const char *name = shk_facts_get_text(session->facts[0], "host.name");
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    struct stat st;
+    bool file = stat(path, &st) != 0 || S_ISREG(st.st_mode);
+    if (shk_session_speaks(session) || !name || !file)
+        return NULL;
+    int stem = (int)(dot ? (size_t)(dot - path) : strlen(path));
+    char *own = shk_strf("%.*s.%s%s", stem, path, name, dot ? dot : "");
+    if (own)
+        shk_say("%s: other tasks of the launcher write that, too; this one's report is %s", path,
+                own);
+    return own;
 }
 
 static int report_one(const struct shk_session *session, const struct shk_report *report,
@@ -73,7 +94,10 @@ int shk_session_report(struct shk_session *session)
     int worst = SHK_EXIT_OK;
     for (size_t i = 0; i < outputs->count; i++) {
         const char *path = outputs->items[i];
-        int rc = report_one(session, &report, strcmp(path, "-") == 0 ? NULL : path);
+        bool out = strcmp(path, "-") == 0;
+        char *own = out ? NULL : report_own_path(session, path);
+        int rc = report_one(session, &report, out ? NULL : own ? own : path);
+        free(own);
         worst = rc > worst ? rc : worst;
     }
     if (!outputs->count)

@@ -160,6 +160,7 @@ struct shk_diagnosis {
     const char *who;             /* "user", "admin", "user, admin" */
     const char *const *explains; /* keys that are mere effects of this cause; NULL-terminated, NULL
                                     when there is none */
+    const char *scope;           /* whose fault: "node", "launch"; NULL: node */
     bool benign;                 /* the lines look like errors but are not */
     bool symptom;                /* generic consequence: never outranks a cause */
     const char *source;

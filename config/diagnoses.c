@@ -6,6 +6,8 @@
 
 static const char *const diagnosis_actors[] = {"user", "admin", "user, admin"};
 
+static const char *const diagnosis_scopes[] = {"node", "launch"};
+
 static const struct shk_field diagnosis_fields[] = {
     {.key = "key",
      SHK_AT(struct shk_diagnosis, key),
@@ -42,6 +44,13 @@ static const struct shk_field diagnosis_fields[] = {
      .required = true,
      SHK_NAMES(diagnosis_actors),
      .doc = "who can fix it"},
+    {.key = "scope",
+     SHK_AT(struct shk_diagnosis, scope),
+     .kind = SHK_FIELD_WORD,
+     SHK_NAMES(diagnosis_scopes),
+     .doc =
+         "whose fault: `node` (default) is a reason to drain it, `launch` (a setting, an option of "
+         "the container, a library path of the job) is not"},
     {.key = "explains",
      SHK_AT(struct shk_diagnosis, explains),
      .kind = SHK_FIELD_TEXTS,

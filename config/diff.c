@@ -42,6 +42,12 @@ static const struct shk_field diff_fields[] = {
      .doc =
          "regular expression on a line of a text: between nodes only what its last group matches "
          "differs"},
+    {.key = "diagnosis",
+     SHK_AT(struct shk_diff_rule, diagnosis),
+     .kind = SHK_FIELD_TEXT,
+     .refers = true,
+     .section = SHK_SECTION_DIAGNOSES,
+     .doc = "what a difference points to, with fails-jobs"},
     {.key = "why",
      SHK_AT(struct shk_diff_rule, why),
      .kind = SHK_FIELD_TEXT,

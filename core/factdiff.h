@@ -26,6 +26,7 @@ struct shk_diff_rule {
     bool job_wide;    /* SHK_DIFF_JOB: all nodes of one job say the same */
     const char *part; /* regular expression (POSIX, extended) on a line of a text: only what its
                          last group matches differs between nodes; NULL: the whole value */
+    const char *diagnosis; /* that a difference points to; NULL: none */
     const char *why;
     const char *place;
 };

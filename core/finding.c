@@ -17,6 +17,11 @@ static const char *const evidence_names[SHK_EVIDENCE_COUNT] = {
     [SHK_DECLARED] = "declared", [SHK_NOT_COVERED] = "none",
 };
 
+const char *shk_scope_name(enum shk_scope scope)
+{
+    return scope == SHK_SCOPE_LAUNCH ? "launch" : "node";
+}
+
 const char *shk_verdict_name(enum shk_verdict verdict)
 {
     return verdict_names[verdict];
@@ -115,6 +120,7 @@ void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in
         .source = finding_text(in->source, lost),
         .fact = finding_text(in->fact, lost),
         .required = in->required,
+        .scope = in->scope,
     };
 }
 
@@ -134,7 +140,13 @@ void shk_findings_add_copy(struct shk_findings *list, const struct shk_finding *
                                .source = row->source,
                                .fact = row->fact,
                                .required = row->required,
+                               .scope = row->scope,
                            });
+}
+
+void shk_findings_set_scope(struct shk_findings *list, size_t i, enum shk_scope scope)
+{
+    list->rows[i].scope = scope;
 }
 
 int shk_findings_status(const struct shk_findings *list)

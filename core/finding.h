@@ -23,6 +23,12 @@ enum shk_evidence {
     SHK_EVIDENCE_COUNT
 };
 
+/* Whose a fault is. A fault of the launch (a setting, a container's options, a library path that
+ * the job brings along) keeps the node from being called healthy, but is no reason to drain it:
+ * another job runs well there. */
+enum shk_scope { SHK_SCOPE_UNSET, SHK_SCOPE_NODE, SHK_SCOPE_LAUNCH };
+
+const char *shk_scope_name(enum shk_scope scope);       /* "node" "launch"; unset is "node" */
 const char *shk_verdict_name(enum shk_verdict verdict); /* "pass" "note" "warn" … "na" */
 const char *
 shk_evidence_name(enum shk_evidence evidence); /* "tested" "log" "effect" "declared" "none" */
@@ -44,6 +50,7 @@ struct shk_finding {
     char *fact;      /* fact key(s) that the observation rests on */
     char **nodes;    /* NULL-terminated; NULL = the only node */
     int required;    /* UNKNOWN here counts for --fail-on unknown */
+    enum shk_scope scope;
 };
 
 struct shk_findings;
@@ -59,6 +66,7 @@ struct shk_finding_in {
     enum shk_evidence evidence;
     const char *observed, *expected, *why, *fix, *diagnosis, *source, *fact;
     int required;
+    enum shk_scope scope;
 };
 
 /* Copies the row; out of memory is remembered and reported by shk_findings_status(). A PASS or NOTE
@@ -78,6 +86,8 @@ const struct shk_finding *shk_findings_at(const struct shk_findings *list, size_
 /* Names the nodes of row i (copied). */
 int shk_findings_set_nodes(struct shk_findings *list, size_t i, const char *const *nodes,
                            size_t count) SHK_MUST_CHECK;
+
+void shk_findings_set_scope(struct shk_findings *list, size_t i, enum shk_scope scope);
 
 /* Adds the findings of one node to a list over many nodes: a row that says the same as one already
  * there only gains the node's name. The index that makes this linear lives in *fold_p: start with
@@ -109,6 +119,7 @@ struct shk_diagnosis_row {
     char **evidence;          /* lines; NULL-terminated */
     double score;             /* rank: higher first */
     enum shk_verdict verdict; /* worst of its findings */
+    enum shk_scope scope;     /* node when any of its findings is */
 };
 
 struct shk_diagnoses {

@@ -22,7 +22,7 @@ static char *fold_key(const struct shk_finding *f)
     const char *const texts[] = {f->id,  f->family, f->setting,   f->observed, f->expected,
                                  f->why, f->fix,    f->diagnosis, f->source};
     struct shk_strbuf sb = SHK_STRBUF_INIT;
-    shk_strbuf_printf(&sb, "%d/%d", (int)f->verdict, (int)f->evidence);
+    shk_strbuf_printf(&sb, "%d/%d/%d", (int)f->verdict, (int)f->evidence, (int)f->scope);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         shk_strbuf_putc(&sb, '\x1f');
         shk_strbuf_puts(&sb, texts[i] ? texts[i] : "");

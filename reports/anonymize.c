@@ -200,6 +200,7 @@ static void anonymize_finding(struct shk_scrubbed *s, const struct shk_finding *
                                           .source = row->source,
                                           .fact = row->fact,
                                           .required = row->required,
+                                          .scope = row->scope,
                                       });
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
@@ -231,6 +232,7 @@ static void anonymize_diagnoses(struct shk_scrubbed *s, const struct shk_diagnos
             .evidence = anonymize_texts(s, row->evidence),
             .score = row->score,
             .verdict = row->verdict,
+            .scope = row->scope,
         };
     }
 }

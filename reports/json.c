@@ -64,6 +64,7 @@ static json_t *json_diagnosis(const struct shk_diagnosis_row *row)
               (!isfinite(row->score) || json_put(object, "score", json_real(row->score))) &&
               json_put_text(object, "explanation", row->explanation) &&
               json_put_text(object, "fix", row->fix) && json_put_text(object, "who", row->who) &&
+              json_put(object, "scope", json_string(shk_scope_name(row->scope))) &&
               json_put(object, "evidence", json_texts(row->evidence));
     if (!ok) {
         json_decref(object);
@@ -106,6 +107,8 @@ static json_t *json_finding(const struct shk_finding *row)
               json_put(object, "required", json_boolean(row->required));
     for (size_t i = 0; ok && i < sizeof texts / sizeof *texts; i++)
         ok = json_put_text(object, texts[i].key, texts[i].text);
+    if (ok && (row->verdict == SHK_FAIL || row->verdict == SHK_WARN))
+        ok = json_put(object, "scope", json_string(shk_scope_name(row->scope)));
     if (ok && row->nodes)
         ok = json_put(object, "nodes", json_texts(row->nodes));
     if (!ok) {

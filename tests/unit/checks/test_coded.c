@@ -80,8 +80,35 @@ static const struct coded_case {
      SHK_FAIL, SHK_TESTED, "rank 1 in phase allreduce 65536 B"},
     {"rank stopped", "single-node", "collective.allreduce", "all-reduce (fabric)",
      "'collective.fabric.status': 'timeout', 'collective.fabric.rank': 0, "
-     "'collective.fabric.phase': 'exchange'",
-     SHK_FAIL, SHK_TESTED, "peer-rank-died"},
+     "'collective.fabric.phase': 'exchange', 'collective.fabric.cause': 'rank-stopped'",
+     SHK_FAIL, SHK_TESTED, "diagnosis rank-stopped"},
+    {"rank stopped, in facts without a cause", "single-node", "collective.allreduce",
+     "all-reduce (fabric)",
+     "'collective.fabric.status': 'timeout', 'collective.fabric.rank': 1, "
+     "'collective.fabric.phase': 'exchange', 'collective.fabric.ranks_state': [{'rank': 0, "
+     "'status': 'aborted'}, {'rank': 1, 'status': 'stopped'}]",
+     SHK_FAIL, SHK_TESTED, "diagnosis rank-stopped"},
+    {"rank killed, in facts without a cause", "single-node", "collective.allreduce",
+     "all-reduce (fabric)",
+     "'collective.fabric.status': 'crashed', 'collective.fabric.rank': 1, "
+     "'collective.fabric.ranks_state': [{'rank': 1, 'status': 'crashed'}]",
+     SHK_FAIL, SHK_TESTED, "diagnosis rank-ended"},
+    {"node cut off", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     "'collective.fabric.status': 'timeout', 'collective.fabric.rank': 1, "
+     "'collective.fabric.cause': 'node-unreachable'",
+     SHK_FAIL, SHK_TESTED, "diagnosis node-unreachable"},
+    {"providers differ by a setting", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     "'collective.fabric.status': 'failed', 'collective.fabric.rank': 1, "
+     "'collective.fabric.disagree': [{'what': 'libfabric provider', 'must': true, 'majority': "
+     "'tcp', 'odd': ['n2'], 'odd_rank': 1}, {'what': 'FI_PROVIDER', 'must': false, 'majority': "
+     "'not set', 'odd': ['n2'], 'odd_rank': 1}]",
+     SHK_FAIL, SHK_TESTED, "expected tcp, as most nodes have it"},
+    {"providers differ by a library", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     "'collective.fabric.status': 'failed', 'collective.fabric.disagree': [{'what': 'libfabric "
+     "provider', 'must': true, 'majority': null, 'odd': ['n1', 'n2'], 'odd_rank': -1}, {'what': "
+     "'libfabric version', 'must': false, 'majority': null, 'odd': ['n1', 'n2'], 'odd_rank': "
+     "-1}]",
+     SHK_FAIL, SHK_TESTED, "diagnosis libfabric-version-differs-across-nodes"},
     {"transport not here", "single-node", "collective.allreduce", "all-reduce (nccl)",
      "'collective.nccl.status': 'na', 'collective.nccl.reason': 'no GPU'", SHK_NA, SHK_NOT_COVERED,
      "no GPU"},
