@@ -36,6 +36,9 @@ long long shk_gpu_count(const struct shk_facts *facts);
 /* Is this a virtual machine? False when not known. */
 bool shk_is_guest(const struct shk_facts *facts);
 
+/* Diagnosis of a collective.<t>.cause; NULL: none. */
+const char *shk_collective_cause_key(const char *cause);
+
 /* "docker" …; NULL when not in a container or not known. */
 const char *shk_container(const struct shk_facts *facts);
 

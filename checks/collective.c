@@ -129,8 +129,7 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
     shk_strbuf_free(&more);
 }
 
-/* collective.<t>.cause and its diagnosis. */
-static const char *key_of_cause(const char *cause)
+const char *shk_collective_cause_key(const char *cause)
 {
     static const char *const keys[][2] = {
         {"driver", "accelerator-driver-missing"},
@@ -272,7 +271,7 @@ static void say_failed(struct shk_row *row, const struct results *r, const char 
                      phase ? phase : "");
     shk_row_text(&row->why, "%s", reason ? reason : "no reason was recorded");
     shk_row_text(&row->expected, "every element right on every rank");
-    const char *key = key_of_cause(cause);
+    const char *key = shk_collective_cause_key(cause);
     row->diagnosis = key || rank < 0 ? key : key_of_state(r, t, len, rank);
     say_disagreement(row, r, t, len);
 }

@@ -143,10 +143,12 @@ static bool compare_of_job(const json_t *row)
     return strncmp(fact, "collective.", 11) == 0 || strncmp(fact, "job.", 4) == 0;
 }
 
-static size_t compare_rows(const struct compare *c, json_t *rows, struct shk_findings *findings)
+/* Those that fail jobs, or the others: what counts most is not cut off. */
+static size_t compare_rows(const struct compare *c, json_t *rows, bool failing, size_t most,
+                           struct shk_findings *findings)
 {
     size_t i = 0, n = json_array_size(rows), written = 0;
-    while (i < n && written < COMPARE_ROWS) {
+    while (i < n && written < most) {
         json_t *row = json_array_get(rows, i);
         struct compare_path p = {.path = shk_member_text(row, "path"),
                                  .fact = shk_member_text(row, "fact"),
@@ -156,7 +158,7 @@ static size_t compare_rows(const struct compare *c, json_t *rows, struct shk_fin
             json_array_append(p.rows, row);
             p.others += compare_count(c, json_object_get(row, "nodes"));
         }
-        if (!compare_of_job(row)) {
+        if (!compare_of_job(row) && failing == (compare_rule(c->config, p.fact) != NULL)) {
             compare_row(c, &p, findings);
             written++;
         }
@@ -193,7 +195,10 @@ int shk_checks_compare(const struct shk_config *config, const struct shk_facts *
     int rc = diff && c.weights ? compare_weights(&c, facts, weights, nodes) : -ENOMEM;
     if (!rc && nodes > 1)
         rc = shk_diff_sets(diff, facts, 1, facts + 1, nodes - 1);
-    if (!rc && !compare_rows(&c, shk_diff_rows(diff), findings)) {
+    size_t written = rc ? 0 : compare_rows(&c, shk_diff_rows(diff), true, COMPARE_ROWS, findings);
+    if (!rc)
+        written += compare_rows(&c, shk_diff_rows(diff), false, COMPARE_ROWS - written, findings);
+    if (!rc && !written) {
         struct shk_row row = shk_row_start(&compare_check, "facts");
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
         shk_row_text(&row.observed, "%zu nodes agree in all that must agree", c.nodes);

@@ -3,44 +3,83 @@
 
 #include <string.h>
 
-static void eval_missing(const struct shk_check_context *ctx, struct shk_findings *findings)
+/* Was the rank lost that the all-reduce blames? Then that has the cause. */
+static const char *missing_cause(const struct shk_check_context *ctx, const json_t *missing)
 {
-    struct shk_row row = shk_row_start(&shk_check_job_missing, "ranks");
-    json_t *missing = shk_facts_get_array(ctx->facts, "job.missing"), *item;
+    const char *cause = shk_facts_get_text(ctx->facts, "collective.fabric.cause");
+    json_t *nodes = shk_facts_get_array(ctx->facts, "collective.fabric.nodes"), *item;
+    size_t i;
+    json_array_foreach((json_t *)missing, i, item)
+    {
+        const char *host = shk_member_text(item, "host");
+        if (!host || !shk_array_has(nodes, host, false))
+            return "rank-missing";
+    }
+    const char *key = shk_collective_cause_key(cause);
+    return key ? key : "rank-missing";
+}
+
+static void missing_text(struct shk_strbuf *sb, const json_t *missing)
+{
+    json_t *item;
     size_t i, n = json_array_size(missing);
-    row.fact = "job.missing";
-    if (!missing) {
-        return; /* not a job of several ranks */
-    }
-    if (!n) {
-        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
-        shk_row_text(&row.observed, "all there");
-        shk_row_end(findings, &row);
-        return;
-    }
-    struct shk_strbuf sb = SHK_STRBUF_INIT;
-    json_array_foreach(missing, i, item)
+    json_array_foreach((json_t *)missing, i, item)
     {
         const char *host = shk_member_text(item, "host"), *why = shk_member_text(item, "why");
         long long rank = shk_member_int(item, "rank", -1);
         if (i == 8) {
-            shk_strbuf_printf(&sb, "; and %zu more", n - i);
+            shk_strbuf_printf(sb, "; and %zu more", n - i);
             break;
         }
-        shk_strbuf_puts(&sb, i ? "; " : "");
+        shk_strbuf_puts(sb, i ? "; " : "");
         if (rank >= 0)
-            shk_strbuf_printf(&sb, "rank %lld", rank);
-        shk_strbuf_printf(&sb, "%s%s: %s", rank >= 0 && host && *host ? " on " : "",
+            shk_strbuf_printf(sb, "rank %lld", rank);
+        shk_strbuf_printf(sb, "%s%s: %s", rank >= 0 && host && *host ? " on " : "",
                           host ? host : "", why ? why : "missing");
     }
+}
+
+/* `launch`: those that rank 0 did not take, which says nothing against their nodes. */
+static void missing_row(const struct shk_check_context *ctx, struct shk_findings *findings,
+                        const json_t *missing, bool launch)
+{
+    struct shk_row row =
+        shk_row_start(&shk_check_job_missing, launch ? "ranks that were not taken" : "ranks");
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    missing_text(&sb, missing);
+    row.fact = "job.missing";
+    row.scope = launch ? SHK_SCOPE_LAUNCH : SHK_SCOPE_UNSET;
+    row.diagnosis = launch ? "ranks-not-taken" : missing_cause(ctx, missing);
     shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
     shk_row_text(&row.observed, "%s", shk_strbuf_text(&sb));
     shk_row_text(&row.expected, "every rank of the job");
-    shk_row_text(&row.why, "%zu of the job's ranks or nodes did not take part to the end", n);
-    shk_row_text(&row.fix, "look at the node and its slurmd log; leave it out with srun --exclude");
+    shk_row_text(&row.why, "%zu of the job's ranks or nodes did not take part to the end",
+                 json_array_size(missing));
     shk_strbuf_free(&sb);
     shk_row_end(findings, &row);
     shk_row_nodes(findings, missing, "host");
+}
+
+static void eval_missing(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    json_t *missing = shk_facts_get_array(ctx->facts, "job.missing"), *item;
+    json_t *own = json_array(), *launch = json_array();
+    size_t i;
+    json_array_foreach(missing, i, item)
+        json_array_append(shk_member_bool(item, "launch", false) ? launch : own, item);
+    if (json_array_size(own))
+        missing_row(ctx, findings, own, false);
+    if (json_array_size(launch))
+        missing_row(ctx, findings, launch, true);
+    if (missing && !json_array_size(missing)) { /* not there: not a job of several ranks */
+        struct shk_row row = shk_row_start(&shk_check_job_missing, "ranks");
+        row.fact = "job.missing";
+        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+        shk_row_text(&row.observed, "all there");
+        shk_row_end(findings, &row);
+    }
+    json_decref(own);
+    json_decref(launch);
 }
 
 const struct shk_check shk_check_job_missing = {
@@ -50,7 +89,8 @@ const struct shk_check shk_check_job_missing = {
     .eval = eval_missing,
     .of_job = true,
     .doc = "Fact: job.missing.\nA rank that never came to rank 0, went away, or whose node could "
-           "not be probed is FAIL and named with its node.",
+           "not be probed is FAIL and named with its node; one that rank 0 did not take (another "
+           "version, no more open files) says nothing against its node.",
 };
 
 static long long env_number(const struct shk_check_context *ctx, const char *name)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { NODE_PASSED = 1, NODE_BAD = 2, NODE_LAUNCH = 4, NODE_UNKNOWN = 8 };
 
@@ -230,6 +231,8 @@ static int nodes_not_ours(const struct shk_options *o)
     const char *path = o->healthy_nodes ? o->healthy_nodes : o->bad_nodes;
     if (!path)
         return SHK_EXIT_OK;
+    if (access(path, F_OK) == 0)
+        shk_say("%s: what is in it is not of this task", path);
     shk_say(
         "%s: not written: the launcher started several tasks, which did not find each other, so "
         "none of them speaks for the job (srun --mpi=pmix)",

@@ -21,6 +21,9 @@
 /* First word of what rank 0 publishes: "shakedown1 TOKEN PORT ADDRESS ADDRESS …". */
 #define WORLD_CARD "shakedown1"
 
+/* The least MTU of IPv6 without its header and that of TCP (RFC 8200, section 5). */
+#define WORLD_SEGMENT (1280 - 60)
+
 /* One address that does not answer must not use up the time of the others. */
 #define WORLD_CONNECT_MS 1500
 
@@ -106,6 +109,15 @@ static void world_alone(struct shk_world *world)
     world->tasks = 0;
 }
 
+/* What ranks and rank 0 tell each other goes in segments that every network carries, so that it
+ * passes where large packets vanish, and tells of that. Both ends say so when they connect. */
+static void world_small_segments(int fd)
+{
+    int mss = WORLD_SEGMENT;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss));
+}
+
 int world_listen(struct shk_world *world, unsigned *port_p)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
@@ -133,6 +145,7 @@ int world_listen(struct shk_world *world, unsigned *port_p)
             return -errnum;
         }
     }
+    world_small_segments(fd);
     if (listen(fd, SOMAXCONN) != 0 || getsockname(fd, (struct sockaddr *)&bound, &len) != 0) {
         int errnum = errno;
 
@@ -262,6 +275,7 @@ static int world_try(const char *address, const char *port)
         return -1;
     }
     ready.fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    world_small_segments(ready.fd);
     if (ready.fd >= 0 && connect(ready.fd, info->ai_addr, info->ai_addrlen) != 0) {
         error = errno;
         if (error == EINPROGRESS && poll(&ready, 1, WORLD_CONNECT_MS) == 1 &&
@@ -401,7 +415,8 @@ int shk_world_serve(struct shk_world *world, struct shk_error *err)
     return rc < 0 ? rc : agent_serve(world, fd, world->pmix.rank, world->pmix.local_rank, err);
 }
 
-/* {rank, host} of each rank that is not there, and why. */
+/* {rank, host} of each rank that is not there, and why. launch: rank 0 could not take it, or it is
+ * another program; nothing is known against its node. */
 static json_t *world_missing(const struct shk_world *world)
 {
     json_t *missing = json_array();
@@ -409,17 +424,20 @@ static json_t *world_missing(const struct shk_world *world)
 
     for (i = 0; i < world->size; i++) {
         const struct hub_member *member = &world->members[i];
+        bool never = member->state == MEMBER_ABSENT;
         const char *absent = member->refused[0] != '\0'       ? member->refused
                              : world->problem.text[0] != '\0' ? world->problem.text
                                                               : "it never came";
 
-        if (member->state == MEMBER_ABSENT || member->state == MEMBER_LOST) {
+        bool launch = never && (member->refused[0] != '\0' || world->problem.text[0] != '\0');
+
+        if (never || member->state == MEMBER_LOST) {
             (void)json_array_append_new(
-                missing, json_pack("{s:i, s:o, s:o}", "rank", (int)i, "host",
+                missing, json_pack("{s:i, s:o, s:o, s:b}", "rank", (int)i, "host",
                                    shk_json_text(member->host, strlen(member->host)), "why",
-                                   member->state == MEMBER_ABSENT
-                                       ? shk_json_text(absent, strlen(absent))
-                                       : json_string("it was there and is gone")));
+                                   never ? shk_json_text(absent, strlen(absent))
+                                         : json_string("it was there and is gone"),
+                                   "launch", launch));
         }
     }
     for (i = 0; i < world->nodes_count; i++) {
