@@ -16,7 +16,7 @@ struct shk_row {
     char *observed, *expected, *why, *fix;
     const char *diagnosis, *source, *fact;
     int required;
-    enum shk_scope scope; /* unset: that of the diagnosis, else of the check */
+    enum shk_scope scope;  /* unset: that of the diagnosis, else of the check */
     unsigned read, unread; /* what was asked for, see checks/read.h */
     char *unread_why;      /* of the first that was not read; owned */
     const char *unread_key;

@@ -131,7 +131,8 @@ static const struct shk_option table[] = {
      .type = SHK_OPT_TEXT,
      .offset = AT(healthy_nodes),
      .arg = "FILE",
-     .doc = "write the nodes where something passed, nothing failed and nothing required is unknown"},
+     .doc =
+         "write the nodes where something passed, nothing failed and nothing required is unknown"},
     {.name = "bad-nodes",
      .type = SHK_OPT_TEXT,
      .offset = AT(bad_nodes),

@@ -24,8 +24,8 @@ static int peers_agreement(struct fabric *fabric, struct shk_error *err)
     struct shk_job *job = fabric->wire.job;
     const struct shk_heap *heap = fabric->wire.heap;
     char symmetric[64];
-    int rc = shk_agree_put(job, "libfabric provider",
-                           fabric->rail[0].info->fabric_attr->prov_name, err);
+    int rc =
+        shk_agree_put(job, "libfabric provider", fabric->rail[0].info->fabric_attr->prov_name, err);
 
     snprintf(symmetric, sizeof(symmetric), "%zu B, last part at %zu", heap->bytes,
              heap->offset[SHK_AREA_COUNT - 1]);

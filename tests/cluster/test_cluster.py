@@ -80,7 +80,7 @@ class Cluster(unittest.TestCase):
     @contextlib.contextmanager
     def losing(self, host, *rule):
         """Some of the fabric's packets of a host are dropped, by a rule for iptables."""
-        filtered = ["ip", "netns", "exec", host, "iptables"]
+        filtered = self.hosts.command(host, "iptables")
         tried = subprocess.run([*filtered, "-A", *rule, "-m", "statistic", "--mode", "random", "--probability",
                                 "0.03", "-j", "DROP"], capture_output=True, text=True)
         if tried.returncode:
