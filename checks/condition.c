@@ -1,6 +1,6 @@
 /* Conditions of profile lines: terms joined by "," or "&&", each "[!]NAME" or "NAME OP VALUE" with
  * OP one of = == != < <= > >=. A NAME with a dot is a fact key. */
-#include "checks/row.h"
+#include "checks/coded.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@ enum kind { KIND_NUMBER, KIND_VERSION, KIND_TEXT };
 struct term {
     char *text;
     enum kind kind;
+    bool partial; /* there may be more than the text says */
 };
 
 static char *copy(const char *text)
@@ -20,31 +21,51 @@ static char *copy(const char *text)
     return text ? strdup(text) : NULL;
 }
 
-static char *fact_text(const struct shk_facts *facts, const char *key)
+static char *value_text(const json_t *value, enum kind kind)
 {
-    struct shk_fact fact;
-    switch (shk_look(facts, key, &fact)) {
-    case SHK_LOOK_ABSENT: return copy("");
-    case SHK_LOOK_PRESENT: break;
-    default: return NULL;
-    }
-    if (json_is_string(fact.value))
-        return copy(json_string_value(fact.value));
-    if (json_is_boolean(fact.value))
-        return copy(json_is_true(fact.value) ? "1" : "0");
-    return json_dumps(fact.value, JSON_ENCODE_ANY | JSON_COMPACT);
+    if (kind == KIND_NUMBER ? !json_is_integer(value)
+                            : kind == KIND_VERSION && !json_is_string(value))
+        return NULL; /* of another type: not read */
+    if (json_is_string(value))
+        return copy(json_string_value(value));
+    if (json_is_boolean(value))
+        return copy(json_is_true(value) ? "1" : "0");
+    return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
 }
 
 static struct term fact_term(const struct shk_facts *facts, const char *key, enum kind kind)
 {
-    return (struct term){fact_text(facts, key), kind};
+    struct shk_fact fact;
+    switch (shk_look(facts, key, &fact)) {
+    case SHK_LOOK_ABSENT: return (struct term){.text = copy(""), .kind = kind};
+    case SHK_LOOK_PRESENT: return (struct term){.text = value_text(fact.value, kind), .kind = kind};
+    default: return (struct term){.kind = kind};
+    }
+}
+
+/* One that is text or nothing. */
+static struct term word_term(const struct shk_facts *facts, const char *key)
+{
+    const char *word = NULL;
+    enum shk_look look = shk_look_text(facts, key, &word);
+    if (look == SHK_LOOK_ABSENT)
+        word = "";
+    return (struct term){.text = copy(word), .kind = KIND_TEXT};
 }
 
 static struct term nodes_term(const struct shk_facts *facts, const char *arg)
 {
     (void)arg;
     long long nodes = shk_job_nodes(facts);
-    return (struct term){nodes > 0 ? shk_strf("%lld", nodes) : NULL, KIND_NUMBER};
+    return (struct term){.text = nodes > 0 ? shk_strf("%lld", nodes) : NULL, .kind = KIND_NUMBER};
+}
+
+/* Accelerators of the node, of any maker. */
+static struct term gpus_term(const struct shk_facts *facts, const char *arg)
+{
+    (void)arg;
+    long long count = shk_gpu_count(facts);
+    return (struct term){.text = count >= 0 ? shk_strf("%lld", count) : NULL, .kind = KIND_NUMBER};
 }
 
 static struct term int_term(const struct shk_facts *facts, const char *key)
@@ -57,14 +78,9 @@ static struct term version_term(const struct shk_facts *facts, const char *key)
     return fact_term(facts, key, KIND_VERSION);
 }
 
-static struct term text_term(const struct shk_facts *facts, const char *key)
-{
-    return fact_term(facts, key, KIND_TEXT);
-}
-
 static struct term container_term(const struct shk_facts *facts, const char *key)
 {
-    struct term t = text_term(facts, key);
+    struct term t = word_term(facts, key);
     if (t.text && strcmp(t.text, "none") == 0)
         t.text[0] = '\0';
     return t;
@@ -73,27 +89,44 @@ static struct term container_term(const struct shk_facts *facts, const char *key
 static struct term count_term(const struct shk_facts *facts, const char *kind)
 {
     long long count = shk_device_count(facts, kind);
-    return (struct term){count >= 0 ? shk_strf("%lld", count) : NULL, KIND_NUMBER};
+    return (struct term){.text = count >= 0 ? shk_strf("%lld", count) : NULL, .kind = KIND_NUMBER};
+}
+
+/* Does the plugin load? -1 not known. */
+static int plugin_loads(const json_t *plugin)
+{
+    json_t *load = NULL;
+    bool ok = false;
+    enum shk_look look = shk_look_member_object(plugin, "load", &load);
+    if (look == SHK_LOOK_PRESENT)
+        look = shk_look_member_bool(load, "ok", &ok);
+    return look == SHK_LOOK_PRESENT ? ok : look == SHK_LOOK_ABSENT ? 0 : -1;
 }
 
 /* The version of the first plugin that loads, else of the first that was found. */
 static struct term plugin_term(const struct shk_facts *facts, const char *key)
 {
+    struct term none = {.kind = KIND_VERSION};
     const char *found = NULL;
     size_t i;
-    json_t *plugin;
-    json_array_foreach(shk_facts_get_array(facts, key), i, plugin)
+    json_t *plugins = NULL, *plugin;
+    if (shk_look_array(facts, key, &plugins) != SHK_LOOK_PRESENT)
+        return none;
+    json_array_foreach(plugins, i, plugin)
     {
-        const char *version = shk_member_text(plugin, "version");
-        if (!version)
-            continue;
-        if (!found || shk_member_bool(json_object_get(plugin, "load"), "ok", false)) {
+        const char *version = NULL;
+        int loads = plugin_loads(plugin);
+        (void)shk_look_member_text(plugin, "version", &version);
+        if (loads < 0 && i + 1 < json_array_size(plugins))
+            return none; /* it may be this one or one behind it */
+        if (loads > 0) {
             found = version;
-            if (shk_member_bool(json_object_get(plugin, "load"), "ok", false))
-                break;
+            break;
         }
+        if (!found)
+            found = version;
     }
-    return (struct term){copy(found), KIND_VERSION};
+    return (struct term){.text = copy(found), .kind = KIND_VERSION};
 }
 
 /* "amd", "nvidia", "neuron", several joined by '+', "" when none is there. */
@@ -113,9 +146,10 @@ static struct term gpu_term(const struct shk_facts *facts, const char *arg)
     }
     if (unknown && !sb.len) {
         shk_strbuf_free(&sb);
-        return (struct term){NULL, KIND_TEXT};
+        return (struct term){.kind = KIND_TEXT};
     }
-    return (struct term){sb.len ? shk_strbuf_take(&sb) : copy(""), KIND_TEXT};
+    return (struct term){
+        .text = sb.len ? shk_strbuf_take(&sb) : copy(""), .kind = KIND_TEXT, .partial = unknown};
 }
 
 static const struct {
@@ -124,12 +158,13 @@ static const struct {
     const char *arg;
 } names[] = {
     {"nodes", nodes_term, NULL},
+    {"gpus", gpus_term, NULL},
     {"ranks", int_term, "job.ranks"},
     {"container", container_term, "host.container"},
     {"inside_container", container_term, "host.container"},
-    {"virt", text_term, "host.virt"},
-    {"launcher", text_term, "job.launcher"},
-    {"arch", text_term, "host.arch"},
+    {"virt", word_term, "host.virt"},
+    {"launcher", word_term, "job.launcher"},
+    {"arch", word_term, "host.arch"},
     {"gpu", gpu_term, NULL},
     {"kernel", version_term, "host.kernel"},
     {"nccl", version_term, "nccl.version"},
@@ -144,19 +179,25 @@ static const struct {
     {"mlx5", count_term, "mlx5"},
 };
 
+/* What the job sees of a variable, its files included. */
+static struct term env_term(const struct shk_facts *facts, const char *name)
+{
+    const char *value = NULL;
+    if (shk_look_env(facts, name, &value) == SHK_LOOK_ABSENT)
+        value = "";
+    return (struct term){.text = copy(value), .kind = KIND_TEXT};
+}
+
 static struct term look_up(const struct shk_facts *facts, const char *name)
 {
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(names[i].name, name) == 0)
             return names[i].look(facts, names[i].arg);
     if (!strchr(name, '.'))
-        return (struct term){NULL, KIND_TEXT};
-    struct term t = text_term(facts, name);
-    /* An environment was read as a whole: a variable that is not there is not set. */
-    if (!t.text && strncmp(name, "env.", 4) == 0 && shk_env_known(facts) &&
-        shk_look(facts, name, NULL) == SHK_LOOK_MISSING)
-        t.text = copy("");
-    return t;
+        return (struct term){.kind = KIND_TEXT};
+    if (strncmp(name, "env.", 4) == 0 && strncmp(name, "env.file.", 9) != 0)
+        return env_term(facts, name + 4);
+    return fact_term(facts, name, KIND_TEXT);
 }
 
 static bool text_equal(const char *have, const char *want)
@@ -178,7 +219,8 @@ static int compare(const struct term *t, const char *op, const char *want)
         if (!numbers) {
             if (*op == '<' || *op == '>')
                 return -1;
-            return text_equal(t->text, want) == (*op == '=');
+            bool equal = text_equal(t->text, want);
+            return !equal && t->partial ? -1 : equal == (*op == '=');
         }
     }
     if (!*t->text)

@@ -167,6 +167,10 @@ static bool judge_tail(const char *value, long long n, const char *end, struct s
         suggest(judged, meant);
         free(meant);
     }
+    char *read = shk_strf("%lld", n);
+    if (read && strlen(read) < sizeof(judged->effective))
+        strcpy(judged->effective, read);
+    free(read);
     return judge(
         judged, SHK_VALUE_WRONG,
         shk_strf("\"%.60s\" is read as %lld: what follows the digits is ignored", value, n));
@@ -185,6 +189,8 @@ static bool judge_int(const struct shk_grammar *g, const char *value, struct shk
     if (end == value) {
         if (g->values)
             return not_a_value(g, value, judged);
+        if (!decimal)
+            strcpy(judged->effective, "0");
         return judge(judged, SHK_VALUE_WRONG,
                      decimal ? shk_strf("\"%.60s\" is not a number", value)
                              : shk_strf("\"%.60s\" is not a number, and is read as 0", value));

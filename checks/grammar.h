@@ -14,6 +14,7 @@ struct shk_judged {
     enum shk_judgement judgement;
     char why[240];         /* one sentence, what the library makes of it; "" when OK */
     char suggestion[96];   /* the value that was probably meant; "" when none is near */
+    char effective[24];    /* WRONG: the number that a lenient parser reads instead; "" not known */
     const char *diagnosis; /* key that fits better than the setting's own; NULL */
 };
 

@@ -1,5 +1,6 @@
 #include "checks/known.h"
-#include "checks/row.h"
+#include "checks/look.h"
+#include "core/strbuf.h"
 
 #include <ctype.h>
 #include <stdint.h>
@@ -71,8 +72,13 @@ void shk_known_add_array(struct shk_known *known, const json_t *array)
 {
     size_t i;
     json_t *item;
-    json_array_foreach((json_t *)array, i, item) shk_known_add(
-        known, json_is_string(item) ? json_string_value(item) : shk_member_text(item, "name"));
+    json_array_foreach((json_t *)array, i, item)
+    {
+        const char *name = json_string_value(item);
+        if (!name)
+            (void)shk_look_member_text(item, "name", &name);
+        shk_known_add(known, name);
+    }
 }
 
 void shk_known_add_all(struct shk_known *known, const struct shk_known *more)

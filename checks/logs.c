@@ -30,8 +30,10 @@ static bool was_read(const struct shk_facts *facts, const char *name, const char
     size_t i;
     json_array_foreach(json_object_get(shk_log_seen(facts, "nccl-env-read"), "captures"), i, tuple)
     {
-        const char *read = shk_member_text(tuple, "name"), *got = shk_member_text(tuple, "value");
-        if (read && got && strcmp(read, name) == 0 && strcmp(got, value) == 0)
+        const char *read = NULL, *got = NULL;
+        if (shk_look_member_text(tuple, "name", &read) == SHK_LOOK_PRESENT &&
+            shk_look_member_text(tuple, "value", &got) == SHK_LOOK_PRESENT &&
+            strcmp(read, name) == 0 && strcmp(got, value) == 0)
             return true;
     }
     return false;
@@ -75,10 +77,12 @@ static void judge_read(const struct shk_check_context *ctx, struct shk_findings 
                        const char *name)
 {
     const struct shk_setting *setting = shk_config_setting(ctx->config, name);
-    const char *value = shk_log_env(ctx->facts, name);
-    if (!setting || !value || shk_env_get(ctx->facts, name))
+    const char *value = shk_log_env(ctx->facts, name), *set = NULL;
+    enum shk_look look = shk_look_env(ctx->facts, name, &set);
+    if (!setting || !value || look == SHK_LOOK_PRESENT || look == SHK_LOOK_FAILED)
         return; /* with a fact of its own, env.value has the row */
-    struct shk_row row = shk_row_start(&shk_check_log_setting, name);
+    struct shk_row row = shk_row_begin(ctx, &shk_check_log_setting, name);
+    shk_row_was_read(&row);
     row.family = setting->family;
     row.source = setting->source;
     row.fact = "log.sig.nccl-env-read";
@@ -105,7 +109,7 @@ static void judge_detail(const struct shk_check_context *ctx, struct shk_finding
     for (size_t i = 0; i < sizeof(detail) / sizeof(detail[0]); i++)
         if (shk_log_seen(ctx->facts, detail[i]))
             return;
-    struct shk_row row = shk_row_start(&shk_check_log_setting, "detail of the logs");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_log_setting, "detail of the logs");
     row.fact = "log.sig.*";
     shk_row_text(&row.why, "the logs hold no line of NCCL's or libfabric's start, so what they do "
                            "not say proves nothing; run once more with NCCL_DEBUG=INFO "
@@ -118,13 +122,16 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
     judge_detail(ctx, findings);
     json_t *tuples = json_object_get(shk_log_seen(ctx->facts, "nccl-env-read"), "captures");
     for (size_t i = 0; i < json_array_size(tuples); i++) {
-        const char *name = shk_member_text(json_array_get(tuples, i), "name");
+        const char *name = NULL;
         bool again = false;
-        for (size_t j = 0; name && j < i && !again; j++) {
-            const char *before = shk_member_text(json_array_get(tuples, j), "name");
+        if (shk_look_member_text(json_array_get(tuples, i), "name", &name) != SHK_LOOK_PRESENT)
+            continue;
+        for (size_t j = 0; j < i && !again; j++) {
+            const char *before = NULL;
+            (void)shk_look_member_text(json_array_get(tuples, j), "name", &before);
             again = before && strcmp(before, name) == 0;
         }
-        if (name && !again)
+        if (!again)
             judge_read(ctx, findings, name);
     }
 }

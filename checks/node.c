@@ -23,55 +23,58 @@ static const struct {
 
 bool shk_env_file_wins(const struct shk_facts *facts, const char *name)
 {
-    const char *version = shk_facts_get_text(facts, "nvshmem.version");
-    return strncmp(name, "NVSHMEM_", 8) == 0 && (!version || shk_version_cmp(version, "3.6") >= 0);
+    const char *version = NULL;
+    if (strncmp(name, "NVSHMEM_", 8) != 0)
+        return false;
+    return shk_look_text(facts, "nvshmem.version", &version) != SHK_LOOK_PRESENT ||
+           shk_version_cmp(version, "3.6") >= 0;
 }
 
-const char *shk_env_get(const struct shk_facts *facts, const char *name)
+bool shk_env_withheld(const char *value)
 {
-    char *key = shk_strf("env.%s", name), *file_key = shk_strf("env.file.%s", name);
-    const char *file = file_key ? shk_facts_get_text(facts, file_key) : NULL;
-    const char *text = key ? shk_facts_get_text(facts, key) : NULL;
-    if (!text || (file && shk_env_file_wins(facts, name)))
-        text = file;
+    return strcmp(value, "[redacted]") == 0;
+}
+
+/* One of the two places: the environment or a file. */
+static enum shk_look look_place(const struct shk_facts *facts, const char *place, const char *name,
+                                const char **value_p)
+{
+    char *key = shk_strf("%s%s", place, name);
+    const char *value = NULL;
+    enum shk_look look = key ? shk_look_text(facts, key, &value) : SHK_LOOK_FAILED;
     free(key);
-    free(file_key);
-    return text;
+    if (look == SHK_LOOK_PRESENT && shk_env_withheld(value))
+        return SHK_LOOK_FAILED;
+    if (look == SHK_LOOK_PRESENT)
+        *value_p = value;
+    return look;
 }
 
 enum shk_look shk_look_env(const struct shk_facts *facts, const char *name, const char **value_p)
 {
-    char *key = shk_strf("env.%s", name), *file_key = shk_strf("env.file.%s", name);
-    const char *value = shk_env_get(facts, name);
-    enum shk_look look = key ? shk_look(facts, key, NULL) : SHK_LOOK_FAILED;
-    enum shk_look in_file = file_key ? shk_look(facts, file_key, NULL) : SHK_LOOK_FAILED;
-    if (value) {
-        *value_p = value;
-        look = SHK_LOOK_PRESENT;
-    } else if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_FAILED || in_file == SHK_LOOK_FAILED ||
-               in_file == SHK_LOOK_PRESENT) {
-        look = SHK_LOOK_FAILED; /* of another type, or withheld */
-    } else if (look == SHK_LOOK_MISSING && shk_env_known(facts)) {
-        look = SHK_LOOK_ABSENT;
+    static const char *const places[] = {"env.", "env.file."};
+    bool file_first = shk_env_file_wins(facts, name);
+    bool absent = shk_env_known(facts);
+    for (size_t i = 0; i < 2; i++) {
+        enum shk_look look = look_place(facts, places[file_first ? 1 - i : i], name, value_p);
+        if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_FAILED)
+            return look;
+        absent |= look == SHK_LOOK_ABSENT;
     }
-    free(key);
-    free(file_key);
-    return look;
+    return absent ? SHK_LOOK_ABSENT : SHK_LOOK_MISSING;
 }
 
-static int any_fact(const struct shk_fact *fact, void *arg)
+const char *shk_env_get(const struct shk_facts *facts, const char *name)
 {
-    (void)fact;
-    (void)arg;
-    return 1;
+    const char *value = NULL;
+    return shk_look_env(facts, name, &value) == SHK_LOOK_PRESENT ? value : NULL;
 }
 
 bool shk_env_known(const struct shk_facts *facts)
 {
-    const char *status = shk_facts_get_text(facts, "probe.env.status");
-    if (status)
-        return strcmp(status, "ok") == 0;
-    return shk_facts_each(facts, "env.", any_fact, NULL) != 0;
+    const char *status = NULL;
+    return shk_look_text(facts, "probe.env.status", &status) == SHK_LOOK_PRESENT &&
+           strcmp(status, "ok") == 0;
 }
 
 static long long list_count(const struct shk_facts *facts, const char *key)

@@ -34,8 +34,17 @@ static const struct {
     {"TRITON_HOME", "every rank of the job compiles into it at once", NULL},
 };
 
-static bool resolve_devices(const struct shk_check_context *ctx, const struct shk_setting *setting,
-                            const char *value, struct shk_row *row)
+/* GPUs that a mask of this kind numbers: 0 none, -1 not known. */
+static long long mask_count(struct shk_row *row, const char *kind)
+{
+    long long count = shk_read_device_count(row, kind);
+    /* HIP takes CUDA's name when its own is not set. */
+    return count == 0 && strcmp(kind, "gpu-nvidia") == 0 ? shk_read_device_count(row, "gpu-amd")
+                                                         : count;
+}
+
+static bool resolve_devices(const struct shk_setting *setting, const char *value,
+                            struct shk_row *row)
 {
     const char *kind = NULL;
     for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++)
@@ -50,11 +59,7 @@ static bool resolve_devices(const struct shk_check_context *ctx, const struct sh
         row->diagnosis = "visible-devices-mismatch";
         return true;
     }
-    long long count = shk_device_count(ctx->facts, kind);
-    /* HIP takes CUDA's name when its own is not set. */
-    if (count <= 0 && strcmp(kind, "gpu-nvidia") == 0 &&
-        shk_device_count(ctx->facts, "gpu-amd") > 0)
-        count = shk_device_count(ctx->facts, "gpu-amd");
+    long long count = mask_count(row, kind);
     if (count <= 0)
         return false;
     const char *start;
@@ -77,92 +82,89 @@ static bool resolve_devices(const struct shk_check_context *ctx, const struct sh
     return true;
 }
 
-static bool is_shared(const char *type)
+/* A directory that must be local to the node: on what file system is it? */
+static bool resolve_local(const struct shk_setting *setting, const char *key, const json_t *path,
+                          const char *value, struct shk_row *row)
 {
-    return type && shk_list_has(shared_fs, type);
-}
-
-static bool resolve_local(const struct shk_setting *setting, const json_t *path, const char *value,
-                          struct shk_row *row)
-{
-    const char *type = shk_member_text(path, "type");
-    if (!type)
-        type = shk_member_text(path, "fs");
-    if (!type)
-        type = shk_member_text(json_object_get(path, "fs"), "type");
-    for (size_t i = 0; i < sizeof(node_local) / sizeof(node_local[0]); i++) {
-        if (strcmp(node_local[i].name, setting->name) != 0)
-            continue;
-        if (!type)
-            return false;
-        if (!is_shared(type)) {
-            shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
-            shk_row_text(&row->observed, "%s (on %s, local to the node)", value, type);
-            return true;
-        }
-        shk_row_verdict(row, setting->severity >= SHK_SEV_PERF_MAJOR ? SHK_FAIL : SHK_WARN,
-                        SHK_EFFECT);
-        row->diagnosis = node_local[i].diagnosis;
-        shk_row_text(&row->observed, "%s (on %s)", value, type);
-        shk_row_text(&row->expected, "a directory local to the node");
-        shk_row_text(&row->why, "%s is shared between nodes: %s", type, node_local[i].why);
+    const char *type = NULL;
+    size_t i = 0, count = sizeof(node_local) / sizeof(node_local[0]);
+    while (i < count && strcmp(node_local[i].name, setting->name) != 0)
+        i++;
+    if (i == count || shk_read_member_text(row, key, path, "type", &type) != SHK_LOOK_PRESENT)
+        return false;
+    if (!shk_list_has(shared_fs, type)) {
+        shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
+        shk_row_text(&row->observed, "%s (on %s, local to the node)", value, type);
         return true;
     }
+    shk_row_verdict(row, setting->severity >= SHK_SEV_PERF_MAJOR ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
+    row->diagnosis = node_local[i].diagnosis;
+    shk_row_text(&row->observed, "%s (on %s)", value, type);
+    shk_row_text(&row->expected, "a directory local to the node");
+    shk_row_text(&row->why, "%s is shared between nodes: %s", type, node_local[i].why);
+    return true;
+}
+
+static bool is_local(const struct shk_setting *setting)
+{
+    for (size_t i = 0; i < sizeof(node_local) / sizeof(node_local[0]); i++)
+        if (strcmp(node_local[i].name, setting->name) == 0)
+            return true;
     return false;
 }
 
-static bool resolve_path(const struct shk_check_context *ctx, const struct shk_setting *setting,
-                         const char *value, struct shk_row *row)
+static bool resolve_path(const struct shk_setting *setting, const char *value, struct shk_row *row)
 {
     char *key = shk_strf("path.%s", setting->name);
-    struct shk_fact fact;
-    bool decided = false;
-    if (key && shk_look(ctx->facts, key, &fact) == SHK_LOOK_PRESENT && json_is_object(fact.value)) {
-        const json_t *exists = json_object_get(fact.value, "exists");
-        if (setting->grammar.must_exist && json_is_false(exists)) {
+    json_t *path = NULL;
+    bool exists = true, decided = false;
+    bool asks = setting->grammar.must_exist || is_local(setting);
+    if (key && asks && shk_read_object(row, key, &path) == SHK_LOOK_PRESENT) {
+        bool looked = setting->grammar.must_exist &&
+                      shk_read_member_bool(row, key, path, "exists", &exists) == SHK_LOOK_PRESENT;
+        if (!exists) {
             shk_row_verdict(row, setting->severity >= SHK_SEV_PERF_MAJOR ? SHK_FAIL : SHK_WARN,
                             SHK_EFFECT);
             shk_row_text(&row->why, "%s does not exist on this node", value);
             decided = true;
-        } else {
-            decided = resolve_local(setting, fact.value, value, row);
-            if (!decided && setting->grammar.must_exist && json_is_true(exists)) {
-                shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
-                decided = true;
-            }
+        } else if (resolve_local(setting, key, path, value, row)) {
+            decided = true;
+        } else if (looked) {
+            shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
+            decided = true;
         }
     }
+    if (shk_row_lacking(row))
+        row->unread_key = row->fact; /* the key goes with this function */
     free(key);
     return decided;
 }
 
-/* path.<NAME> of a search path: [{path, exists}], or {entries: [...]}. */
-static bool resolve_paths(const struct shk_check_context *ctx, const struct shk_setting *setting,
-                          struct shk_row *row)
+/* path.<NAME> of a search path: {entries: [{path, exists}]}. */
+static bool resolve_paths(const struct shk_setting *setting, struct shk_row *row)
 {
     char *key = shk_strf("path.%s", setting->name);
-    struct shk_fact fact;
+    json_t *path = NULL, *entries = NULL, *entry;
     struct shk_strbuf gone = SHK_STRBUF_INIT;
     size_t i, missing = 0, known = 0;
-    json_t *entry;
-    if (key && shk_look(ctx->facts, key, &fact) == SHK_LOOK_PRESENT) {
-        const json_t *entries =
-            json_is_array(fact.value) ? fact.value : json_object_get(fact.value, "entries");
-        json_array_foreach((json_t *)entries, i, entry)
-        {
-            const char *path = shk_member_text(entry, "path");
-            known += json_is_boolean(json_object_get(entry, "exists"));
-            if (path && json_is_false(json_object_get(entry, "exists"))) {
-                missing++;
-                if (gone.len < 160)
-                    shk_strbuf_printf(&gone, "%s%s", gone.len ? ", " : "", path);
-            }
-        }
+    if (key && shk_read_object(row, key, &path) == SHK_LOOK_PRESENT)
+        (void)shk_read_member_array(row, key, path, "entries", &entries);
+    json_array_foreach(entries, i, entry)
+    {
+        bool exists = true;
+        if (shk_read_member_bool(row, key, entry, "exists", &exists) != SHK_LOOK_PRESENT)
+            continue;
+        known++;
+        missing += !exists;
+        if (!exists && gone.len < 160)
+            shk_strbuf_printf(&gone, "%s%s", gone.len ? ", " : "", shk_member_name(entry, "path"));
     }
+    if (shk_row_lacking(row))
+        row->unread_key = row->fact;
     free(key);
     if (missing) {
         /* The loader passes over them; what is not found for that reason has a row of its own. */
-        shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
+        shk_row_verdict(row, setting->severity >= SHK_SEV_FATAL ? SHK_WARN : SHK_NOTE, SHK_EFFECT);
         shk_row_text(&row->why, "%s do%s not exist on this node", shk_strbuf_text(&gone),
                      missing == 1 ? "es" : "");
     } else if (known) {
@@ -187,9 +189,9 @@ bool shk_resolve(const struct shk_check_context *ctx, const struct shk_setting *
     switch (setting->grammar.type) {
     case SHK_VALUE_INTERFACES: return shk_resolve_interfaces(ctx, setting, value, row);
     case SHK_VALUE_HCAS: return shk_resolve_hcas(ctx, setting, value, row);
-    case SHK_VALUE_DEVICES: return resolve_devices(ctx, setting, value, row);
-    case SHK_VALUE_PATH: return resolve_path(ctx, setting, value, row);
-    case SHK_VALUE_PATHS: return resolve_paths(ctx, setting, row);
+    case SHK_VALUE_DEVICES: return resolve_devices(setting, value, row);
+    case SHK_VALUE_PATH: return resolve_path(setting, value, row);
+    case SHK_VALUE_PATHS: return resolve_paths(setting, row);
     default: return false;
     }
 }

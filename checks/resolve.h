@@ -3,7 +3,7 @@
 #ifndef SHK_CHECKS_RESOLVE_H
 #define SHK_CHECKS_RESOLVE_H
 
-#include "checks/row.h"
+#include "checks/read.h"
 
 /* Writes verdict, evidence, observed, why, fix and diagnosis into row. False when the value names
  * nothing on the node (row untouched). */

@@ -81,6 +81,9 @@ const char *shk_env_get(const struct shk_facts *facts, const char *name);
  * when it was withheld or could not be read, MISSING when nothing looked at the environment. */
 enum shk_look shk_look_env(const struct shk_facts *facts, const char *name, const char **value_p);
 
+/* Is this what stands in place of a value that was taken out of the facts? */
+bool shk_env_withheld(const char *value);
+
 /* Does a configuration file win over the environment for this variable? NVSHMEM's does from 3.6 on
  * (assumed when the version is not known). */
 bool shk_env_file_wins(const struct shk_facts *facts, const char *name);
@@ -97,7 +100,8 @@ long long shk_job_nodes(const struct shk_facts *facts);
 const struct shk_profile_setting *shk_profile_line(const struct shk_check_context *ctx,
                                                    const char *name, int *holds_p);
 
-/* Was the environment captured at all? Then a variable without a fact is not set. */
+/* Was the environment captured as a whole? Then a variable without a fact is not set. A few env.*
+ * facts alone do not say so. */
 bool shk_env_known(const struct shk_facts *facts);
 
 bool shk_profile_wants_provider(const struct shk_profile *profile, const char *provider);

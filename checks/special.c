@@ -90,57 +90,81 @@ static bool root_comm_id(const struct shk_check_context *ctx, const char *value,
 
 static bool debug_file(const struct shk_check_context *ctx, const char *value, struct shk_row *row)
 {
-    long long ranks = shk_facts_get_int(ctx->facts, "job.ranks", -1);
-    if (strstr(value, "%p") || (strstr(value, "%h") && ranks >= 0 && ranks <= 1) || ranks == 1)
+    long long ranks = 0;
+    (void)ctx;
+    if (strstr(value, "%p"))
+        return false;
+    if (shk_read_int(row, "job.ranks", &ranks) != SHK_LOOK_PRESENT || ranks <= 1)
         return false;
     shk_row_verdict(row, SHK_WARN, SHK_DECLARED);
+    row->fact = "job.ranks";
     shk_row_text(&row->why, "without %%h and %%p in the name all ranks write into one file");
     shk_row_text(&row->fix, "export %s=%s.%%h.%%p", row->setting, value);
     return true;
 }
 
-/* Each element must be the name of a device in the array `key`. */
-static bool device_names(const struct shk_check_context *ctx, const char *key, const char *value,
-                         struct shk_row *row)
+/* All names of an array of devices, for words. */
+static char *device_list(const json_t *devices)
 {
-    const json_t *devices = shk_facts_get_array(ctx->facts, key);
-    const char *start;
-    size_t len, i;
+    struct shk_strbuf names = SHK_STRBUF_INIT;
+    size_t i;
     json_t *device;
-    if (json_array_size(devices) == 0)
-        return false;
-    row->fact = key;
-    while (shk_grammar_item(&value, ',', &start, &len)) {
-        bool found = false;
-        struct shk_strbuf names = SHK_STRBUF_INIT;
-        json_array_foreach((json_t *)devices, i, device)
-        {
-            const char *name = shk_member_text(device, "name");
-            found |= name && strlen(name) == len && strncmp(name, start, len) == 0;
-            if (name)
-                shk_strbuf_printf(&names, "%s%s", names.len ? ", " : "", name);
-        }
-        if (!found) {
-            shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
-            shk_row_text(&row->why, "this node has no device %.*s; it has: %s",
-                         (int)(len < 40 ? len : 40), start, shk_strbuf_text(&names));
-        }
-        shk_strbuf_free(&names);
-        if (!found)
+    json_array_foreach((json_t *)devices, i, device)
+        shk_strbuf_printf(&names, "%s%s", names.len ? ", " : "", shk_member_name(device, "name"));
+    return shk_strbuf_take(&names);
+}
+
+/* Is the element the name of a device? */
+static bool names_device(struct shk_row *row, const char *key, const json_t *devices,
+                         const char *item, size_t len)
+{
+    size_t i;
+    json_t *device;
+    json_array_foreach((json_t *)devices, i, device)
+    {
+        const char *name = NULL;
+        if (shk_read_member_text(row, key, device, "name", &name) == SHK_LOOK_PRESENT &&
+            strlen(name) == len && strncmp(name, item, len) == 0)
             return true;
     }
+    return false;
+}
+
+/* Each element must be the name of a device in the array `key`. */
+static bool device_names(const char *key, const char *value, struct shk_row *row)
+{
+    json_t *devices = NULL;
+    const char *start;
+    size_t len;
+    if (shk_read_array(row, key, &devices) != SHK_LOOK_PRESENT || json_array_size(devices) == 0)
+        return false;
+    row->fact = key;
     shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
+    while (shk_grammar_item(&value, ',', &start, &len)) {
+        if (names_device(row, key, devices, start, len))
+            continue;
+        if (shk_row_lacking(row))
+            return true; /* one of those without a name may be it */
+        char *names = device_list(devices);
+        shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
+        shk_row_text(&row->why, "this node has no device %.*s; it has: %s",
+                     (int)(len < 40 ? len : 40), start, names ? names : "?");
+        free(names);
+        return true;
+    }
     return true;
 }
 
 static bool cxi_device(const struct shk_check_context *ctx, const char *value, struct shk_row *row)
 {
-    return device_names(ctx, "cxi.devices", value, row);
+    (void)ctx;
+    return device_names("cxi.devices", value, row);
 }
 
 static bool efa_iface(const struct shk_check_context *ctx, const char *value, struct shk_row *row)
 {
-    return strcasecmp(value, "all") != 0 && device_names(ctx, "rdma.devices", value, row);
+    (void)ctx;
+    return strcasecmp(value, "all") != 0 && device_names("rdma.devices", value, row);
 }
 
 /* What the loaded libfabric says that FI_MR_CACHE_MONITOR may be: the sentence of its help text
@@ -149,10 +173,13 @@ static char *monitors_offered(const struct shk_facts *facts)
 {
     static const char start[] = "Options are:";
     size_t i;
-    json_t *param;
-    json_array_foreach(shk_facts_get_array(facts, "fabric.params"), i, param)
+    json_t *params = NULL, *param;
+    (void)shk_look_array(facts, "fabric.params", &params);
+    json_array_foreach(params, i, param)
     {
-        const char *name = shk_member_text(param, "name"), *help = shk_member_text(param, "help");
+        const char *name = NULL, *help = NULL;
+        (void)shk_look_member_text(param, "name", &name);
+        (void)shk_look_member_text(param, "help", &help);
         const char *options =
             name && help && strcmp(name, "FI_MR_CACHE_MONITOR") == 0 ? strstr(help, start) : NULL;
         if (!options)
@@ -190,26 +217,51 @@ static bool monitor_missing(const struct shk_check_context *ctx, const char *val
     return missing;
 }
 
+/* May this process use userfaultfd? Root may; others by a sysctl or a device. */
+static bool uffd_denied(struct shk_row *row)
+{
+    static const char key[] = "sysctl.vm.unprivileged_userfaultfd";
+    json_t *ids = NULL;
+    long long euid = -1, allowed = 1;
+    if (shk_look_object(row->ctx->facts, "host.ids", &ids) == SHK_LOOK_PRESENT &&
+        shk_look_member_int(ids, "euid", &euid) == SHK_LOOK_PRESENT && euid == 0)
+        return false;
+    if (shk_read_int(row, key, &allowed) != SHK_LOOK_PRESENT || allowed != 0)
+        return false;
+    if (shk_read_object(row, "host.ids", &ids) != SHK_LOOK_PRESENT ||
+        shk_read_member_int(row, "host.ids", ids, "euid", &euid) != SHK_LOOK_PRESENT)
+        return false;
+    switch (shk_look(row->ctx->facts, "dev.userfaultfd", NULL)) {
+    case SHK_LOOK_PRESENT: return false;
+    case SHK_LOOK_FAILED: return (void)shk_read(row, "dev.userfaultfd", NULL), false;
+    default: row->fact = key; return true;
+    }
+}
+
+static bool kdreg2_gone(struct shk_row *row)
+{
+    bool gone = shk_look(row->ctx->facts, "dev.kdreg2", NULL) == SHK_LOOK_ABSENT;
+    if (gone)
+        row->fact = "dev.kdreg2";
+    else if (shk_look(row->ctx->facts, "dev.kdreg2", NULL) == SHK_LOOK_FAILED)
+        (void)shk_read(row, "dev.kdreg2", NULL);
+    return gone;
+}
+
 /* The monitor must be in the library, and needs something of the kernel. */
 static bool mr_monitor(const struct shk_check_context *ctx, const char *value, struct shk_row *row)
 {
-    static const char key[] = "sysctl.vm.unprivileged_userfaultfd";
     bool uffd = strcmp(value, "userfaultfd") == 0 || strcmp(value, "uffd") == 0;
     if (monitor_missing(ctx, value, row))
         return true;
-    bool root = shk_member_int(shk_facts_get_object(ctx->facts, "host.ids"), "euid", -1) == 0;
-    if (uffd && !root && shk_facts_get_int(ctx->facts, key, -1) == 0 &&
-        shk_look(ctx->facts, "dev.userfaultfd", NULL) != SHK_LOOK_PRESENT) {
+    if (uffd && uffd_denied(row)) {
         shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
-        row->fact = key;
         shk_row_text(&row->why,
                      "vm.unprivileged_userfaultfd is 0: without privilege the registration "
                      "cache stays off");
         shk_row_text(&row->fix, "sysctl -w vm.unprivileged_userfaultfd=1");
-    } else if (strcmp(value, "kdreg2") == 0 &&
-               shk_look(ctx->facts, "dev.kdreg2", NULL) == SHK_LOOK_ABSENT) {
+    } else if (strcmp(value, "kdreg2") == 0 && kdreg2_gone(row)) {
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
-        row->fact = "dev.kdreg2";
         shk_row_text(&row->why, "/dev/kdreg2 is not there, so the registration cache stays off");
         shk_row_text(&row->fix, "load the kdreg2 module, or use userfaultfd");
     } else {

@@ -26,9 +26,16 @@ static const char *variable_cause(const struct shk_config *config, const char *n
     }
 }
 
+static const char *text_of(const json_t *tuple, const char *name)
+{
+    const char *text = NULL;
+    (void)shk_look_member_text(tuple, name, &text);
+    return text;
+}
+
 static const char *who(const json_t *tuple)
 {
-    const char *node = shk_member_text(tuple, "node"), *origin = shk_member_text(tuple, "origin");
+    const char *node = text_of(tuple, "node"), *origin = text_of(tuple, "origin");
     return node ? node : origin ? origin : "?";
 }
 
@@ -37,7 +44,7 @@ static const char *value_of(const json_t *tuple)
 {
     static const char *const groups[] = {"value", "version", "iface", "address", "count"};
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-        const char *text = shk_member_text(tuple, groups[i]);
+        const char *text = text_of(tuple, groups[i]);
         if (text)
             return text;
     }
@@ -55,8 +62,7 @@ static json_t *other_value(const json_t *tuples, size_t from)
     const json_t *first = json_array_get(tuples, from);
     for (size_t i = from + 1; i < json_array_size(tuples); i++) {
         json_t *t = json_array_get(tuples, i);
-        if (same(shk_member_text(t, "name"), shk_member_text(first, "name")) &&
-            !same(value_of(t), value_of(first)))
+        if (same(text_of(t, "name"), text_of(first, "name")) && !same(value_of(t), value_of(first)))
             return t;
     }
     return NULL;
@@ -64,9 +70,9 @@ static json_t *other_value(const json_t *tuples, size_t from)
 
 static bool named_before(const json_t *tuples, size_t at)
 {
-    const char *name = shk_member_text(json_array_get(tuples, at), "name");
+    const char *name = text_of(json_array_get(tuples, at), "name");
     for (size_t i = 0; i < at; i++)
-        if (same(shk_member_text(json_array_get(tuples, i), "name"), name))
+        if (same(text_of(json_array_get(tuples, i), "name"), name))
             return true;
     return false;
 }
@@ -77,7 +83,7 @@ static void one_signature(struct shk_clues *clues, const struct shk_config *conf
     json_t *tuples = json_object_get(shk_log_seen(facts, sig->id), "captures");
     for (size_t i = 0; i < json_array_size(tuples); i++) {
         const json_t *a = json_array_get(tuples, i), *b = other_value(tuples, i);
-        const char *name = shk_member_text(a, "name"), *key = sig->differs;
+        const char *name = text_of(a, "name"), *key = sig->differs;
         int weight = sig->weight;
         if (!b || named_before(tuples, i))
             continue;

@@ -413,6 +413,15 @@ int shk_session_load(struct shk_session *session, const char *path)
     return rc ? session_fail(&err, SHK_EXIT_INTERNAL) : SHK_EXIT_OK;
 }
 
+/* What `env` printed is a whole environment: what it does not hold is not set. */
+static int session_env_whole(struct shk_facts *facts, const char *path)
+{
+    struct shk_fact fact;
+    if (shk_facts_get(facts, "probe.env.status", &fact))
+        return 0;
+    return shk_facts_text(facts, "probe.env.status", "ok", path);
+}
+
 int shk_session_load_env(struct shk_session *session, const char *path)
 {
     struct shk_error err = {""};
@@ -444,6 +453,8 @@ int shk_session_load_env(struct shk_session *session, const char *path)
     }
     free(line);
     fclose(in);
+    for (size_t i = 0; i < session->nodes && !rc; i++)
+        rc = session_env_whole(session->facts[i], path);
     return rc ? session_fail(&err, SHK_EXIT_USAGE) : SHK_EXIT_OK;
 }
 

@@ -73,6 +73,12 @@ enum shk_setting_kind {
     SHK_SETTING_FOLKLORE    /* no library ever read it (or only as a typing error in guides) */
 };
 
+enum shk_misread {
+    SHK_MISREAD_LITERAL, /* it makes of it what its parser makes of it: "16k" is 16 */
+    SHK_MISREAD_DEFAULT, /* the default stays */
+    SHK_MISREAD_ENDS     /* the library ends the process */
+};
+
 /* Of a wrong or missing value. */
 enum shk_severity {
     SHK_SEV_NONE,
@@ -96,9 +102,14 @@ struct shk_setting {
     size_t readers_count;
     struct shk_grammar grammar;
     const char *default_value;
-    const char *effect;      /* what it does, one sentence */
-    const char *cost;        /* what it costs when set in production; NULL = nothing */
-    bool production_warning; /* warn when set outside a validation run (debug logging) */
+    enum shk_misread misread; /* what becomes of a value that the library cannot use */
+    const char *const *moot;  /* values that ask for what is so anyway where nothing reads the name:
+                                 harmless; "*": any; NULL-terminated, NULL = none */
+    const char *effect;       /* what it does, one sentence */
+    const char *cost;         /* what it costs when set in production; NULL = nothing */
+    bool production_warning;  /* for a validation run, not for production (debug logging) */
+    const char *const *costly; /* the values of production_warning that cost performance, the others
+                                  only lines at the start; NULL-terminated, NULL = by severity */
     enum shk_severity severity;
     const char *if_wrong;
     enum shk_verify verify;
@@ -118,6 +129,10 @@ struct shk_profile_setting {
     const char *const *accepted; /* NULL-terminated, first one is preferred; NULL: any value */
     bool must_be_unset;
     enum shk_strength strength;
+    const char *other; /* verdict of a value that is not accepted ("note", "warn", "fail"), or of
+                          one that must not be there; NULL: by strength, note when optional */
+    bool foreign;      /* of the fabric maker's list, and the site's own guide does not have it:
+                          worth a note and no more */
     const char *condition; /* "nodes>1", "container", "gpu=amd", "plugin<1.15"; NULL = always. One
                               setting may have several lines with different conditions */
     const char *why;
@@ -137,6 +152,9 @@ struct shk_profile {
     const char *extends; /* resolved at load: settings and expectations of the base come first, own
                             rows replace those of the same name */
     bool abstract;       /* base only, never detected nor listed for --profile */
+    bool of_maker;       /* the settings are the list of the fabric's maker, not of a site */
+    const char *const *follows; /* settings of such a base that this site's own guide has, too; "*":
+                                   all; NULL-terminated, NULL = none */
     const struct shk_profile_signal *signals;
     size_t signals_count;
     const struct shk_profile_setting *settings;
@@ -167,7 +185,7 @@ struct shk_diagnosis {
     const char *place;
 };
 
-/* One part of a conflict; exactly one of the five conditions is given. Values are compared as the
+/* One part of a conflict; exactly one of the conditions is given. Values are compared as the
  * setting's grammar reads them. */
 struct shk_conflict_term {
     const char *setting;
@@ -175,6 +193,7 @@ struct shk_conflict_term {
     const char *const *is_not; /* set, but to none of these; NULL-terminated */
     const char *matches;       /* set, and the value matches this extended regular expression */
     const char *lacks;         /* not set, or the value does not match it */
+    const char *differs_from;  /* set, and so is this setting, to something else */
     bool set, unset;
 };
 
@@ -184,7 +203,7 @@ struct shk_conflict {
     const struct shk_conflict_term *when;
     size_t when_count;
     const char *condition; /* as in a profile line: on what nodes it is a conflict; NULL = all */
-    const char *verdict;   /* "warn" or "fail" */
+    const char *verdict;   /* "note", "warn" or "fail" */
     const char *why;
     const char *fix;
     const char *diagnosis; /* NULL */

@@ -2,7 +2,7 @@
 #include "config/schema.h"
 #include "config/valid.h"
 
-static const char *const conflict_verdicts[] = {"warn", "fail"};
+static const char *const conflict_verdicts[] = {"note", "warn", "fail"};
 
 static const struct shk_field term_fields[] = {
     {.key = "setting",
@@ -31,6 +31,13 @@ static const struct shk_field term_fields[] = {
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_regex,
      .doc = "not set, or set to a value that does not match this regular expression"},
+    {.key = "differs-from",
+     SHK_AT(struct shk_conflict_term, differs_from),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_setting,
+     .refers = true,
+     .section = SHK_SECTION_SETTINGS,
+     .doc = "both are set, and to different values"},
     {.key = "set",
      SHK_AT(struct shk_conflict_term, set),
      .kind = SHK_FIELD_BOOL,
@@ -46,10 +53,11 @@ static int term_check(const struct shk_fill *fill, const struct shk_yaml_node *n
 {
     const struct shk_conflict_term *term = row;
     int given = (term->is != NULL) + (term->is_not != NULL) + (term->matches != NULL) +
-                (term->lacks != NULL) + term->set + term->unset;
+                (term->lacks != NULL) + (term->differs_from != NULL) + term->set + term->unset;
     if (given != 1)
-        return shk_fill_error(fill, node, "setting",
-                              "needs exactly one of is, is-not, matches, lacks, set, unset");
+        return shk_fill_error(
+            fill, node, "setting",
+            "needs exactly one of is, is-not, matches, lacks, differs-from, set, unset");
     return 0;
 }
 
@@ -85,7 +93,7 @@ static const struct shk_field conflict_fields[] = {
      .kind = SHK_FIELD_WORD,
      .required = true,
      SHK_NAMES(conflict_verdicts),
-     .doc = "how bad it is"},
+     .doc = "how bad it is; `note`: odd, but it costs nothing"},
     {.key = "why",
      SHK_AT(struct shk_conflict, why),
      .kind = SHK_FIELD_TEXT,

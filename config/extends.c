@@ -100,6 +100,34 @@ static bool extends_has_line(const struct shk_profile *profile, const char *name
     return false;
 }
 
+static bool extends_follows(const struct shk_profile *profile, const char *name)
+{
+    for (const char *const *f = profile->follows; f && *f; f++)
+        if (strcmp(*f, "*") == 0 || strcmp(*f, name) == 0)
+            return true;
+    return false;
+}
+
+/* What must not be set has a reason of its own, whoever says so. */
+static bool extends_foreign(const struct shk_profile *profile, const struct shk_profile *base,
+                            const struct shk_profile_setting *line)
+{
+    return (base->of_maker || line->foreign) && !line->must_be_unset &&
+           !extends_follows(profile, line->name);
+}
+
+/* An inherited line becomes the profile's: of its own guide, or a hint from elsewhere. */
+static void extends_own(struct shk_profile_setting *line, const struct shk_profile *profile,
+                        const struct shk_profile *base)
+{
+    bool hint = base->of_maker || line->foreign;
+    line->foreign = extends_foreign(profile, base, line);
+    if (line->foreign && line->strength == SHK_REQUIRED)
+        line->strength = SHK_RECOMMENDED;
+    else if (hint && !line->foreign && !line->must_be_unset)
+        line->source = profile->source;
+}
+
 static int extends_inherit_lines(const struct extends_resolver *resolver,
                                  struct shk_profile *profile, const struct shk_profile *base)
 {
@@ -107,9 +135,13 @@ static int extends_inherit_lines(const struct extends_resolver *resolver,
     struct shk_profile_setting *lines = shk_arena_array(resolver->arena, most, sizeof *lines);
     if (!lines)
         return shk_error_set(resolver->err, ENOMEM, "out of memory");
-    for (size_t i = 0; i < base->settings_count; i++)
-        if (!extends_has_line(profile, base->settings[i].name))
-            lines[count++] = base->settings[i];
+    for (size_t i = 0; i < base->settings_count; i++) {
+        if (extends_has_line(profile, base->settings[i].name))
+            continue;
+        lines[count] = base->settings[i];
+        extends_own(&lines[count], profile, base);
+        count++;
+    }
     for (size_t i = 0; i < profile->settings_count; i++)
         lines[count++] = profile->settings[i];
     profile->settings = lines;

@@ -36,6 +36,12 @@ const char *const shk_severity_names[] = {
     [SHK_SEV_FATAL] = "fatal",
 };
 
+const char *const shk_misread_names[] = {
+    [SHK_MISREAD_LITERAL] = "literal",
+    [SHK_MISREAD_DEFAULT] = "default",
+    [SHK_MISREAD_ENDS] = "ends",
+};
+
 const char *const shk_verify_names[] = {
     [SHK_VERIFY_DIRECT] = "direct",
     [SHK_VERIFY_LOG] = "log",

@@ -9,6 +9,8 @@
 static const char *const profile_plugins[] = {"none", "recommended", "required"};
 static const char *const profile_gpus[] = {"nvidia", "amd", "neuron", "any", "none"};
 
+static const char *const line_verdicts[] = {"note", "warn", "fail"};
+
 static const struct shk_field signal_fields[] = {
     {.key = "fact",
      SHK_AT(struct shk_profile_signal, fact),
@@ -61,6 +63,12 @@ static const struct shk_field line_fields[] = {
      .kind = SHK_FIELD_ENUM,
      SHK_NAMES(shk_strength_names),
      .doc = "`optional`: only judged when set; default `recommended`"},
+    {.key = "other",
+     SHK_AT(struct shk_profile_setting, other),
+     .kind = SHK_FIELD_WORD,
+     SHK_NAMES(line_verdicts),
+     .doc = "verdict of a value that is not accepted, or of one that must not be there; absent: "
+            "`fail` when required, `warn` when recommended, `note` when optional"},
     {.key = "condition",
      SHK_AT(struct shk_profile_setting, condition),
      .kind = SHK_FIELD_TEXT,
@@ -121,6 +129,15 @@ static const struct shk_field profile_fields[] = {
      SHK_AT(struct shk_profile, abstract),
      .kind = SHK_FIELD_BOOL,
      .doc = "only a base: never detected or offered"},
+    {.key = "of-maker",
+     SHK_AT(struct shk_profile, of_maker),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "the settings are the list of the maker of the fabric: in a profile that extends this "
+            "one they are notes, but for those that it `follows`"},
+    {.key = "follows",
+     SHK_AT(struct shk_profile, follows),
+     .kind = SHK_FIELD_TEXTS,
+     .doc = "settings of an `of-maker` base that the guide of this site has, too (`*`: all)"},
     {.key = "signals",
      SHK_AT(struct shk_profile, signals),
      .kind = SHK_FIELD_RECORDS,

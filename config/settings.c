@@ -200,6 +200,18 @@ static const struct shk_field setting_fields[] = {
      SHK_AT(struct shk_setting, default_value),
      .kind = SHK_FIELD_TEXT,
      .doc = "what holds when it is not set"},
+    {.key = "misread",
+     SHK_AT(struct shk_setting, misread),
+     .kind = SHK_FIELD_ENUM,
+     SHK_NAMES(shk_misread_names),
+     .doc = "what becomes of a value that the library cannot use: `default` stays in force, the "
+            "process `ends`, or (`literal`, the usual case) it takes what its parser makes of it; "
+            "a `bool` stays at its default unless this says `ends`"},
+    {.key = "moot",
+     SHK_AT(struct shk_setting, moot),
+     .kind = SHK_FIELD_TEXTS,
+     .doc = "values that ask for what is so anyway where nothing reads the name, which is then "
+            "worth no more than a note; `*` is any"},
     {.key = "effect",
      SHK_AT(struct shk_setting, effect),
      .kind = SHK_FIELD_TEXT,
@@ -212,7 +224,12 @@ static const struct shk_field setting_fields[] = {
     {.key = "production-warning",
      SHK_AT(struct shk_setting, production_warning),
      .kind = SHK_FIELD_BOOL,
-     .doc = "warn when it is set outside a validation run"},
+     .doc = "for a validation run: a warning when set otherwise, a note where it only costs lines "
+            "(severity `noise`)"},
+    {.key = "costly",
+     SHK_AT(struct shk_setting, costly),
+     .kind = SHK_FIELD_TEXTS,
+     .doc = "with `production-warning`: the values that cost performance; the others are a note"},
     {.key = "severity",
      SHK_AT(struct shk_setting, severity),
      .kind = SHK_FIELD_ENUM,

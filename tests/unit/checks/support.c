@@ -48,18 +48,28 @@ struct shk_facts *support_facts(const char *members)
     return facts;
 }
 
-struct shk_findings *support_run(const struct shk_config *config, const char *profile,
-                                 const char *members)
+struct shk_findings *support_run_in_doubt(const struct shk_config *config, const char *profile,
+                                          const char *members, const char *doubt)
 {
     struct shk_facts *facts = support_facts(members);
     struct shk_findings *findings = shk_findings_create();
     struct shk_check_context ctx = {
-        .facts = facts, .config = config, .profile = shk_config_profile(config, profile)};
+        .facts = facts,
+        .config = config,
+        .profile = shk_config_profile(config, profile),
+        .profile_doubt = doubt,
+    };
     struct shk_error err = {""};
     cr_assert_not_null(ctx.profile, "no profile %s", profile);
     cr_assert_eq(shk_checks_run(&ctx, findings, &err), 0, "%s", err.text);
     shk_facts_destroy(facts);
     return findings;
+}
+
+struct shk_findings *support_run(const struct shk_config *config, const char *profile,
+                                 const char *members)
+{
+    return support_run_in_doubt(config, profile, members, NULL);
 }
 
 const struct shk_finding *support_find(const struct shk_findings *findings, const char *id,

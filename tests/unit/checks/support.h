@@ -18,6 +18,10 @@ struct shk_facts *support_facts(const char *members);
 struct shk_findings *support_run(const struct shk_config *config, const char *profile,
                                  const char *members);
 
+/* The same with a profile that may be another one, for the reason `doubt`. */
+struct shk_findings *support_run_in_doubt(const struct shk_config *config, const char *profile,
+                                          const char *members, const char *doubt);
+
 /* The row about `setting` (made by check `id` when not NULL); NULL when there is none. */
 const struct shk_finding *support_find(const struct shk_findings *findings, const char *id,
                                        const char *setting);

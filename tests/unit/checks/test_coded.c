@@ -23,6 +23,9 @@
     "'owner': 'nccl', 'found': true, 'path': "                                                     \
     "'/opt/p/libnccl-net.so', 'abi': {'net': [5, 6, 7, 8]}" more "}], "
 
+#define NO_PROBLEMS                                                                                \
+    "'env.problems': {'state': 'absent'}, 'env.file_problems': {'state': 'absent'}, "
+
 static const struct coded_case {
     const char *name, *profile, *id, *setting, *facts;
     enum shk_verdict verdict; /* SHK_VERDICT_COUNT: no row at all */
@@ -166,7 +169,8 @@ static const struct coded_case {
      SHK_WARN, SHK_EFFECT, "the loader takes /a/libnccl.so.2"},
 
     {"plugin not needed", "single-node", "plugin.file", "net plugin file",
-     "'env.HOME': '/', 'plugin.candidates': []", SHK_NA, SHK_NOT_COVERED, "needs no net plugin"},
+     "'probe.env.status': 'ok', 'plugin.candidates': []", SHK_NA, SHK_NOT_COVERED,
+     "needs no net plugin"},
     {"plugin missing", "test-fabric", "plugin.file", "net plugin file",
      NODES(2) "'plugin.candidates': [{'name': 'libnccl-net.so', 'kind': 'net', 'considered': true, "
               "'found': false}]",
@@ -384,20 +388,29 @@ static const struct coded_case {
      SHK_EFFECT, "does not resolve"},
     {"bootstrap interface", "test-fabric", "net.bootstrap", "bootstrap interface",
      NODES(2) "'net.ifaces': [{'name': 'lo', 'up': true, 'loopback': true, 'addrs': [{'addr': "
-              "'127.0.0.1'}]}, {'name': 'eth0', 'up': true, 'addrs': [{'addr': '10.0.0.1'}]}]",
+              "'127.0.0.1'}]}, {'name': 'eth0', 'up': true, 'addrs': [{'addr': "
+              "'10.0.0.1'}]}]",
      SHK_PASS, SHK_EFFECT, "eth0"},
     {"bootstrap interface is a bridge", "test-fabric", "net.bootstrap", "bootstrap interface",
-     NODES(2) "'net.ifaces': [{'name': 'veth12', 'up': true, 'addrs': [{'addr': '10.0.0.1'}]}]",
+     NODES(2) "'net.ifaces': [{'name': 'veth12', 'up': true, 'addrs': [{'addr': "
+              "'10.0.0.1'}]}]",
      SHK_WARN, SHK_EFFECT, "socket-ifname-picks-virtual"},
     {"bootstrap interface set", "test-fabric", "net.bootstrap", "bootstrap interface",
      NODES(2) "'env.NCCL_SOCKET_IFNAME': 'eth0', 'net.ifaces': []", SHK_NA, SHK_NOT_COVERED, NULL},
 
     {"configuration files", "single-node", "env.file", "configuration files",
+     NO_PROBLEMS
      "'env.files': [{'path': '/etc/nccl.conf', 'state': 'read'}, {'path': '/root/.nccl.conf', "
      "'state': 'absent'}]",
      SHK_PASS, SHK_EFFECT, "observed /etc/nccl.conf;"},
     {"no configuration files", "single-node", "env.file", "configuration files",
-     "'env.files': [{'path': '/etc/nccl.conf', 'state': 'absent'}]", SHK_NA, SHK_NOT_COVERED, NULL},
+     NO_PROBLEMS "'env.files': [{'path': '/etc/nccl.conf', 'state': 'absent'}]", SHK_NA,
+     SHK_NOT_COVERED, NULL},
+    {"a configuration file that may not be read", "single-node", "env.file", "/root/.nvshmem.conf",
+     "'env.problems': {'state': 'absent'}, 'env.files': [{'path': '/root/.nvshmem.conf', 'state': "
+     "'failed'}], 'env.file_problems': [{'path': '/root/.nvshmem.conf', 'line': null, 'problem': "
+     "'/root/.nvshmem.conf: Permission denied'}]",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "Permission denied"},
     {"configuration file with a bad line", "single-node", "env.file", "/etc/nccl.conf:3",
      "'env.files': [], 'env.file_problems': [{'path': '/etc/nccl.conf', 'line': 3, 'problem': 'no "
      "= "
@@ -424,7 +437,7 @@ static const struct coded_case {
      SHK_NOT_COVERED, NULL},
     {"VNI there", "test-fabric", "job.vni", "SLINGSHOT_VNIS",
      NODES(2) "'env.SLINGSHOT_VNIS': '1024,1025'", SHK_PASS, SHK_DECLARED, "1024"},
-    {"VNI missing", "test-fabric", "job.vni", "SLINGSHOT_VNIS", NODES(2) "'env.HOME': '/'",
+    {"VNI missing", "test-fabric", "job.vni", "SLINGSHOT_VNIS", NODES(2) "'probe.env.status': 'ok'",
      SHK_WARN, SHK_DECLARED, "cxi-vni-missing"},
     {"VNI on one node", "test-fabric", "job.vni", "SLINGSHOT_VNIS", NODES(1) "'env.HOME': '/'",
      SHK_NA, SHK_NOT_COVERED, NULL},

@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const char node[] =
-    "'job.nodes': 2, 'job.launcher': 'slurm', 'host.kernel': '5.14.21-150500', "
+    "'probe.env.status': 'ok', 'job.nodes': 2, 'job.launcher': 'slurm', 'host.kernel': "
+    "'5.14.21-150500', "
     "'host.container': 'none', 'pci.count.gpu-amd': 8, 'pci.count.gpu-nvidia': 0, "
     "'pci.count.neuron': 0, 'env.NCCL_NET': 'Socket', 'fabric.version': '1.22.0', "
     "'nccl.version': {'state': 'absent'}, 'plugin.candidates': [{'name': 'libnccl-net.so', "

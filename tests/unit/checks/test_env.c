@@ -10,20 +10,28 @@
 #define IFACES                                                                                     \
     "'net.ifaces': [{'name': 'lo', 'up': true, 'loopback': true, 'addrs': [{'family': 'inet', "    \
     "'addr': '127.0.0.1'}]}, "                                                                     \
-    "{'name': 'hsn0', 'up': true, 'addrs': [{'family': 'inet', 'addr': '10.0.0.1'}]}, "            \
-    "{'name': 'hsn1', 'up': true, 'addrs': [{'family': 'inet', 'addr': '10.0.0.2'}]}, "            \
-    "{'name': 'hsn2', 'up': true, 'addrs': [{'family': 'inet', 'addr': '10.0.0.3'}]}, "            \
-    "{'name': 'hsn3', 'up': true, 'addrs': [{'family': 'inet', 'addr': '10.0.0.4'}]}, "            \
-    "{'name': 'eth0', 'up': true, 'addrs': [{'family': 'inet', 'addr': '192.168.1.4'}]}, "         \
-    "{'name': 'ib0', 'up': false, 'addrs': [{'family': 'inet', 'addr': '10.1.0.4'}]}, "            \
-    "{'name': 'll0', 'up': true, 'addrs': [{'family': 'inet6', 'addr': 'fe80::1'}]}, "             \
+    "{'name': 'hsn0', 'up': true, 'addrs': [{'family': 'inet', 'addr': "                           \
+    "'10.0.0.1'}]}, "                                                                              \
+    "{'name': 'hsn1', 'up': true, 'addrs': [{'family': 'inet', 'addr': "                           \
+    "'10.0.0.2'}]}, "                                                                              \
+    "{'name': 'hsn2', 'up': true, 'addrs': [{'family': 'inet', 'addr': "                           \
+    "'10.0.0.3'}]}, "                                                                              \
+    "{'name': 'hsn3', 'up': true, 'addrs': [{'family': 'inet', 'addr': "                           \
+    "'10.0.0.4'}]}, "                                                                              \
+    "{'name': 'eth0', 'up': true, 'addrs': [{'family': 'inet', 'addr': "                           \
+    "'192.168.1.4'}]}, "                                                                           \
+    "{'name': 'ib0', 'up': false, 'addrs': [{'family': 'inet', 'addr': "                           \
+    "'10.1.0.4'}]}, "                                                                              \
+    "{'name': 'll0', 'up': true, 'addrs': [{'family': 'inet6', 'addr': "                           \
+    "'fe80::1'}]}, "                                                                               \
     "{'name': 'bare0', 'up': true, 'addrs': []}, "                                                 \
-    "{'name': 'docker0', 'up': true, 'addrs': [{'family': 'inet', 'addr': '172.17.0.1'}]}], "
+    "{'name': 'docker0', 'up': true, 'addrs': [{'family': 'inet', 'addr': "                        \
+    "'172.17.0.1'}]}], "
 #define HCAS                                                                                       \
     "'rdma.devices': [{'name': 'mlx5_0', 'ports': [{'port': 1}]}, {'name': 'mlx5_1', 'ports': "    \
     "[{'port': 1}]}, {'name': 'mlx5_10', 'ports': [{'port': 1}]}], "
-#define TWO "'job.nodes': 2, 'job.launcher': 'slurm', "
-#define ONE "'job.nodes': 1, "
+#define TWO "'probe.env.status': 'ok', 'job.nodes': 2, 'job.launcher': 'slurm', "
+#define ONE "'probe.env.status': 'ok', 'job.nodes': 1, "
 
 static const struct env_case {
     const char *name, *profile, *setting, *facts;
@@ -62,6 +70,8 @@ static const struct env_case {
      SHK_WARN, SHK_DECLARED, "INFOO", "export NCCL_TESTLEVEL=INFO"},
     {"production cost", "single-node", "NCCL_TESTLEVEL", "'env.NCCL_TESTLEVEL': 'TRACE'", SHK_WARN,
      SHK_DECLARED, "It prints a lot", NULL},
+    {"production cost of a few lines", "single-node", "NCCL_TESTLEVEL",
+     "'env.NCCL_TESTLEVEL': 'INFO'", SHK_NOTE, SHK_DECLARED, "It prints a lot", NULL},
     {"no production cost", "single-node", "NCCL_TESTLEVEL", "'env.NCCL_TESTLEVEL': 'WARN'",
      SHK_PASS, SHK_DECLARED, NULL, NULL},
     {"folklore", "single-node", "NCCL_TESTFOLKLORE", "'env.NCCL_TESTFOLKLORE': '1'", SHK_WARN,
@@ -74,6 +84,27 @@ static const struct env_case {
      "no library reads", NULL},
     {"retired", "single-node", "NCCL_TESTRETIRED", NCCL_26 "'env.NCCL_TESTRETIRED': '1'", SHK_WARN,
      SHK_DECLARED, "only old versions", "NCCL_TESTINT"},
+    {"retired, and asks for what is so anyway", "single-node", "NCCL_TESTRETIRED",
+     NCCL_26 "'env.NCCL_TESTRETIRED': 'off'", SHK_NOTE, SHK_DECLARED, "only old versions", NULL},
+    {"a feature switched off that is not there", "single-node", "NCCL_TEST_ENABLE",
+     NCCL_26 "'env.NCCL_TEST_ENABLE': '0'", SHK_NOTE, SHK_DECLARED, "what is so anyway", NULL},
+    {"a feature switched on that is not there", "single-node", "NCCL_TEST_ENABLE",
+     NCCL_26 "'env.NCCL_TEST_ENABLE': '1'", SHK_WARN, SHK_DECLARED, "nothing here reads it",
+     "unset NCCL_TEST_ENABLE"},
+    {"a value out of range that leaves the default", "single-node", "NCCL_TEST_ENABLE",
+     "'nccl.version': '2.29.1', 'env.NCCL_TEST_ENABLE': '9'", SHK_WARN, SHK_DECLARED,
+     "the default stays", NULL},
+    {"a word that is read as it is meant", "single-node", "NCCL_TESTOFF",
+     "'env.NCCL_TESTOFF': 'false'", SHK_NOTE, SHK_DECLARED, "what it means to say", NULL},
+    {"a word that is read as its opposite", "single-node", "NCCL_TESTOFF",
+     "'env.NCCL_TESTOFF': 'true'", SHK_WARN, SHK_DECLARED, "read as 0", NULL},
+    {"a value that was withheld", "single-node", "NCCL_TESTINT",
+     "'env.NCCL_TESTINT': {'state': 'failed', 'reason': 'redacted: looks like a token'}",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "looks like a token", NULL},
+    {"a value that was taken out", "single-node", "NCCL_TESTINT",
+     "'env.NCCL_TESTINT': '[redacted]'", SHK_UNKNOWN, SHK_NOT_COVERED, "withheld", NULL},
+    {"a value of another type", "single-node", "NCCL_TESTINT", "'env.NCCL_TESTINT': 5", SHK_UNKNOWN,
+     SHK_NOT_COVERED, "unexpected form", NULL},
     {"retired, with the old version", "single-node", "NCCL_TESTRETIRED",
      "'nccl.version': '2.8.4', 'env.NCCL_TESTRETIRED': '1'", SHK_PASS, SHK_DECLARED, NULL, NULL},
     {"unknown name, nobody to ask", "single-node", "NCCL_ZZZ_QQQ_XXX",
@@ -120,7 +151,14 @@ static const struct env_case {
     {"exact name that is only a prefix", "single-node", "NCCL_TESTIF",
      IFACES "'env.NCCL_TESTIF': '=hsn'", SHK_FAIL, SHK_EFFECT, "no interface hsn", NULL},
     {"excluded, others stay", "single-node", "NCCL_TESTIF",
-     IFACES "'env.NCCL_TESTIF': '^docker,lo,veth'", SHK_WARN, SHK_EFFECT, "ib0 is down", NULL},
+     IFACES "'env.NCCL_TESTIF': '^docker,lo,veth'", SHK_PASS, SHK_EFFECT, NULL, NULL},
+    {"one of those named is down", "single-node", "NCCL_TESTIF",
+     IFACES "'env.NCCL_TESTIF': 'eth0,ib0'", SHK_WARN, SHK_EFFECT, "ib0 is down", NULL},
+    {"one that a prefix takes in is down", "single-node", "NCCL_TESTIF",
+     IFACES "'env.NCCL_TESTIF': 'eth,ib'", SHK_NOTE, SHK_EFFECT, "ib0 is down", NULL},
+    {"a list for nodes of several kinds", "single-node", "NCCL_TESTIF",
+     IFACES "'env.NCCL_TESTIF': 'eth,bond,wlp'", SHK_NOTE, SHK_EFFECT, "no interface bond, wlp",
+     NULL},
     {"everything excluded", "single-node", "NCCL_TESTIF",
      IFACES "'env.NCCL_TESTIF': '^docker,l,hsn,eth,ib,bare'", SHK_FAIL, SHK_EFFECT,
      "excludes every interface", "no-usable-socket-interface"},
@@ -139,7 +177,7 @@ static const struct env_case {
     {"blank in the list", "single-node", "NCCL_TESTIF", IFACES "'env.NCCL_TESTIF': 'hsn0, hsn1'",
      SHK_FAIL, SHK_DECLARED, "part of a name", "socket-ifname-bad-syntax"},
     {"interfaces not read", "single-node", "NCCL_TESTIF", "'env.NCCL_TESTIF': 'hsn'", SHK_UNKNOWN,
-     SHK_NOT_COVERED, "were not read", NULL},
+     SHK_NOT_COVERED, "nothing looked at net.ifaces", NULL},
     {"exact names only", "single-node", "GLOO_TESTIF", IFACES "'env.GLOO_TESTIF': 'hsn'", SHK_FAIL,
      SHK_EFFECT, "no interface hsn", NULL},
     {"exact name", "single-node", "GLOO_TESTIF", IFACES "'env.GLOO_TESTIF': 'hsn0'", SHK_PASS,
@@ -190,14 +228,30 @@ static const struct env_case {
      SHK_FAIL, SHK_DECLARED, "Eight or sixteen", "expected 8 or 16"},
     {"required and missing", "test-fabric", "NCCL_TESTINT", TWO "'env.HOME': '/'", SHK_FAIL,
      SHK_DECLARED, "required here", "export NCCL_TESTINT=\"8\""},
+    {"required and withheld", "test-fabric", "NCCL_TESTINT",
+     TWO "'env.NCCL_TESTINT': {'state': 'failed', 'reason': 'x'}", SHK_UNKNOWN, SHK_NOT_COVERED,
+     "could not be read", NULL},
+    {"required, a few variables are no environment", "test-fabric", "NCCL_TESTINT",
+     "'job.nodes': 2, 'env.HOME': '/'", SHK_UNKNOWN, SHK_NOT_COVERED,
+     "the environment was not read", NULL},
+    {"of the maker's list alone", "test-site", "NCCL_TESTINT", TWO "'env.HOME': '/'", SHK_NOTE,
+     SHK_DECLARED, "not the guide of this site", NULL},
+    {"of the maker's list alone, another value", "test-site", "NCCL_TESTINT",
+     TWO "'env.NCCL_TESTINT': '4'", SHK_NOTE, SHK_DECLARED, "not the guide of this site", NULL},
+    {"of the maker's list, with a reason of its own", "test-site", "NCCL_TESTLEVEL",
+     TWO "'env.NCCL_TESTLEVEL': 'VERSION'", SHK_WARN, SHK_DECLARED, "For logs.", NULL},
+    {"of the maker's list, and the site follows it", "test-site", "NCCL_TESTIF",
+     TWO "'env.HOME': '/'", SHK_WARN, SHK_DECLARED, "recommended here", NULL},
+    {"optional and different", "test-fabric", "NCCL_TESTOFF", TWO "'env.NCCL_TESTOFF': '7'",
+     SHK_NOTE, SHK_DECLARED, "Off is usual", NULL},
     {"required on several nodes only", "test-fabric", "NCCL_TESTINT", ONE "'env.HOME': '/'",
      SHK_VERDICT_COUNT, SHK_NOT_COVERED, NULL, NULL},
-    {"required, nodes not known", "test-fabric", "NCCL_TESTINT", "'env.HOME': '/'", SHK_UNKNOWN,
-     SHK_NOT_COVERED, "nodes>1", NULL},
+    {"required, nodes not known", "test-fabric", "NCCL_TESTINT", "'probe.env.status': 'ok'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "nodes>1", NULL},
     {"different, nodes not known", "test-fabric", "NCCL_TESTINT", "'env.NCCL_TESTINT': '4'",
      SHK_UNKNOWN, SHK_NOT_COVERED, "Eight or sixteen", NULL},
-    {"environment not read", "test-fabric", "NCCL_TESTIF", TWO "'host.name': 'x'", SHK_UNKNOWN,
-     SHK_NOT_COVERED, "not read", NULL},
+    {"environment not read", "test-fabric", "NCCL_TESTIF", "'job.nodes': 2, 'host.name': 'x'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "the environment was not read", NULL},
     {"recommended and missing", "test-fabric", "NCCL_TESTIF", TWO "'env.HOME': '/'", SHK_WARN,
      SHK_DECLARED, "recommended here", NULL},
     {"same network as recommended", "test-fabric", "NCCL_TESTIF",
@@ -233,6 +287,28 @@ Test(env, cases)
         }
         shk_findings_destroy(findings);
     }
+}
+
+/* A signal that was not read: what every profile that may be the right one asks for is unknown. */
+Test(env, an_uncertain_profile_asks_for_nothing)
+{
+    static const struct {
+        const char *check, *setting;
+    } rows[] = {{"env.profile", "NCCL_SOCKET_IFNAME"},
+                {"env.profile", "NCCL_NET_GDR_LEVEL"},
+                {"env.audit", "FI_PROVIDER"},
+                {"env.value", "FI_MR_CACHE_MONITOR"}};
+    struct shk_findings *findings = support_run_in_doubt(
+        support_config(), "single-node",
+        TWO "'pci.count.cxi': 4, 'env.FI_MR_CACHE_MONITOR': 'kdreg2'", "host.name was not read");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct shk_finding *f = support_find(findings, rows[i].check, rows[i].setting);
+        char *text = f ? support_text(f) : NULL;
+        cr_expect(f && f->verdict == SHK_UNKNOWN, "%s: %s", rows[i].setting, text);
+        cr_expect(text && strstr(text, "host.name was not read"), "%s", text);
+        free(text);
+    }
+    shk_findings_destroy(findings);
 }
 
 Test(env, one_row_per_variable)

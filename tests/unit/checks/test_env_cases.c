@@ -92,8 +92,8 @@ static const struct shk_finding *worst_about(const struct shk_findings *findings
                                              const char *setting)
 {
     const struct shk_finding *worst = NULL;
-    static const int badness[] = {
-        [SHK_FAIL] = 4, [SHK_WARN] = 3, [SHK_UNKNOWN] = 2, [SHK_PASS] = 1, [SHK_NA] = 0};
+    static const int badness[] = {[SHK_FAIL] = 5, [SHK_WARN] = 4, [SHK_UNKNOWN] = 3,
+                                  [SHK_NOTE] = 2, [SHK_PASS] = 1, [SHK_NA] = 0};
     for (size_t i = 0; i < shk_findings_count(findings); i++) {
         const struct shk_finding *f = shk_findings_at(findings, i);
         if (strcmp(f->setting, setting) == 0 &&

@@ -26,7 +26,7 @@ static const struct {
     {"PLUGIN_DIR", "/opt/plugin", SHK_WARN, NULL},
     {"LD_LIBRARY_PATH", "/opt/lib", SHK_PASS,
      "'path.LD_LIBRARY_PATH': {'entries': [{'path': '/opt/lib', 'exists': true, 'kind': 'dir'}]}"},
-    {"LD_LIBRARY_PATH", "/no/lib", SHK_WARN,
+    {"LD_LIBRARY_PATH", "/no/lib", SHK_NOTE,
      "'path.LD_LIBRARY_PATH': {'entries': [{'path': '/no/lib', 'exists': false, 'kind': null}]}"},
     {"RCCL_ENABLE_OFI", "1", SHK_WARN, NULL},
     {"FI_PROVIDER", "cxi", SHK_PASS,
@@ -40,7 +40,7 @@ static const struct {
     {"FI_LOG_LEVEL", "debug", SHK_WARN, NULL},
     {"CXI_FORK_SAFE", "1", SHK_PASS, NULL},
     {"CXI_FORK_SAFE_HP", "1", SHK_PASS, NULL},
-    {"FI_CXI_DISABLE_CQ_HUGETLB", "1", SHK_WARN, NULL}, /* there is a new name */
+    {"FI_CXI_DISABLE_CQ_HUGETLB", "1", SHK_NOTE, NULL}, /* there is a new name */
     {"FI_HMEM", "rocr", SHK_PASS, NULL},
     {"FI_HMEM", "cuda", SHK_PASS, NULL},
     {"FI_HMEM", "1", SHK_FAIL, NULL},
@@ -62,13 +62,15 @@ static const struct {
     {"HSA_TOOLS_LIB", "librocprofiler.so", SHK_WARN, NULL},
     {"NEURON_RT_ROOT_COMM_ID", "10.0.0.1:46820", SHK_PASS, NULL},
     {"NEURON_RT_ROOT_COMM_ID", "10.0.0.1", SHK_FAIL, NULL},
-    {"CPATH", "/opt/include", SHK_PASS, NULL},
-    {"LIBRARY_PATH", "/opt/lib", SHK_PASS, NULL},
+    {"CPATH", "/opt/include", SHK_PASS,
+     "'path.CPATH': {'entries': [{'path': '/opt/include', 'exists': true, 'kind': 'dir'}]}"},
+    {"LIBRARY_PATH", "/opt/lib", SHK_PASS,
+     "'path.LIBRARY_PATH': {'entries': [{'path': '/opt/lib', 'exists': true, 'kind': 'dir'}]}"},
     {"NVSHMEM_BOOTSTRAP", "PMI", SHK_PASS, NULL},
     {"NVSHMEM_BOOTSTRAP", "PIM", SHK_FAIL, NULL},
     {"NVSHMEM_DISABLE_IB", "1", SHK_WARN, NULL},
     {"NVSHMEM_REMOTE_TRANSPORT", "none", SHK_PASS, NULL},
-    {"NVSHMEM_REMOTE_TRANSPORT", "libfabric", SHK_WARN, NULL}, /* on one node */
+    {"NVSHMEM_REMOTE_TRANSPORT", "libfabric", SHK_NOTE, NULL}, /* on one node */
     {"NVSHMEM_REMOTE_TRANSPORT", "efa", SHK_FAIL, NULL},
     {"NVSHMEM_SYMMETRIC_SIZE", "4G", SHK_PASS, NULL},
     {"NVSHMEM_SYMMETRIC_SIZE", "4 GB of it", SHK_FAIL, NULL},

@@ -114,7 +114,7 @@ Test(triage, what_is_not_known_is_not_unset)
     cr_expect_null(row(&d, "duplicate-gpu"));
     shk_diagnoses_free(&d);
     struct shk_facts *f = with_log();
-    shk_facts_text(f, "env.HOME", "/", "test");
+    shk_facts_text(f, "probe.env.status", "ok", "test");
     d = diagnose(f);
     cr_expect_not_null(row(&d, "duplicate-gpu"));
     shk_diagnoses_free(&d);

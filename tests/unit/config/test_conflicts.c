@@ -19,7 +19,7 @@ static const struct {
      "unknown setting \"NCCL_NTE\", did you mean"},
     {"no condition in a term",
      ROW("a", "[{setting: NCCL_NET}, {setting: NCCL_DEBUG, set: true}]", ""),
-     "when.setting: needs exactly one of is, is-not, matches, lacks, set, unset"},
+     "when.setting: needs exactly one of is, is-not, matches, lacks, differs-from, set, unset"},
     {"two conditions in a term",
      ROW("a", "[{setting: NCCL_NET, set: true, is: [IB]}, {setting: NCCL_DEBUG, set: true}]", ""),
      "needs exactly one of"},
