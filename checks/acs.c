@@ -13,61 +13,77 @@ static const struct {
 enum { REDIRECT_MASK = 0x04 | 0x08 | 0x20 };
 
 struct acs {
-    const struct shk_facts *facts;
-    unsigned pairs, redirected, unknown;
-    json_t *ports; /* that redirect: each once, text */
-    char *first;   /* the first pair that is redirected */
-    const char *why;
+    struct shk_row *row;
+    unsigned pairs, redirected, unread;
+    json_t *ports;   /* that redirect: each once, text */
+    char *first;     /* the first pair that is redirected */
+    const char *why; /* a register was not read */
 };
 
 enum port { PORT_FREE, PORT_REDIRECTS, PORT_UNKNOWN };
 
 static enum port port_state(struct acs *acs, const char *addr)
 {
-    const json_t *bridge = shk_pci_find(acs->facts, addr);
-    const json_t *control = json_object_get(json_object_get(bridge, "acs"), "control");
-    if (json_is_false(json_object_get(bridge, "acs")))
+    const json_t *bridge = shk_pci_find(acs->row->ctx->facts, addr);
+    json_t *capability = NULL;
+    long long control = 0;
+    enum shk_look look = shk_look_member(bridge, "acs", &capability);
+    if (json_is_false(capability))
         return PORT_FREE;
-    if (json_is_integer(control))
-        return json_integer_value(control) & REDIRECT_MASK ? PORT_REDIRECTS : PORT_FREE;
+    if (shk_look_member_int(capability, "control", &control) == SHK_LOOK_PRESENT)
+        return control & REDIRECT_MASK ? PORT_REDIRECTS : PORT_FREE;
     if (!acs->why)
-        acs->why = shk_pci_problem(bridge, "acs");
+        acs->why = look == SHK_LOOK_FAILED ? shk_member_problem(bridge, "acs")
+                                           : "a bridge between them was not read";
     return PORT_UNKNOWN;
+}
+
+/* Adds the ports between that redirect; PORT_FREE when all are read and none does. */
+static enum port ports_state(struct acs *acs, const json_t *ports)
+{
+    enum port state = PORT_FREE;
+    size_t i;
+    json_t *port;
+    json_array_foreach((json_t *)ports, i, port)
+    {
+        const char *addr = json_string_value(port);
+        enum port one = addr ? port_state(acs, addr) : PORT_UNKNOWN;
+        if (one == PORT_REDIRECTS && !shk_array_has(acs->ports, addr, false))
+            json_array_append(acs->ports, port);
+        if (one == PORT_REDIRECTS || (one == PORT_UNKNOWN && state == PORT_FREE))
+            state = one;
+    }
+    return state;
 }
 
 static void judge_pair(struct acs *acs, const json_t *a, const json_t *b)
 {
-    json_t *ports = shk_pci_ports_between(a, b), *port;
-    size_t i;
-    bool unknown = false, redirects_here = false;
-    if (!ports)
+    json_t *ports = shk_pci_ports_between(a, b);
+    bool untold = false;
+    if (!ports || !shk_read_pci_pair(acs->row, a, b, &untold)) {
+        json_decref(ports);
         return;
-    acs->pairs++;
-    json_array_foreach(ports, i, port)
-    {
-        const char *addr = json_string_value(port);
-        enum port state = addr ? port_state(acs, addr) : PORT_UNKNOWN;
-        unknown |= state == PORT_UNKNOWN;
-        if (state != PORT_REDIRECTS)
-            continue;
-        redirects_here = true;
-        if (!shk_array_has(acs->ports, addr, false))
-            json_array_append(acs->ports, port);
     }
-    acs->redirected += redirects_here;
-    acs->unknown += unknown && !redirects_here;
-    if (redirects_here && !acs->first)
-        acs->first = shk_strf("%s and %s", shk_member_text(a, "addr"), shk_member_text(b, "addr"));
+    acs->pairs++;
+    enum port state = untold ? PORT_UNKNOWN : ports_state(acs, ports);
+    acs->unread += state == PORT_UNKNOWN;
+    acs->redirected += state == PORT_REDIRECTS;
+    if (state == PORT_REDIRECTS && !acs->first)
+        acs->first = shk_strf("%s and %s", shk_member_name(a, "addr"), shk_member_name(b, "addr"));
     json_decref(ports);
 }
 
 static void judge_pairs(struct acs *acs)
 {
-    json_t *devices = shk_facts_get_array(acs->facts, "pci.devices"), *a, *b;
+    json_t *devices = shk_read_pci_devices(acs->row), *a, *b;
     size_t i, k;
     json_array_foreach(devices, i, a)
     {
-        if (!shk_pci_is_gpu(a))
+        json_t *parents = NULL;
+        enum shk_pci_role role = shk_read_pci_role(acs->row, a);
+        if (role == SHK_PCI_GPU || role == SHK_PCI_FABRIC_NIC)
+            (void)shk_read_told_array(acs->row, "pci.devices", a, "parents", &parents);
+        if (role != SHK_PCI_GPU)
             continue;
         json_array_foreach(devices, k, b) if (shk_pci_is_fabric_nic(b) ||
                                               (k > i && shk_pci_is_gpu(b))) judge_pair(acs, a, b);
@@ -84,8 +100,9 @@ static void redirected(struct shk_row *row, const struct acs *acs)
     json_array_foreach(acs->ports, i, port) shk_strbuf_printf(
         &fix, "%ssetpci -s %s ECAP_ACS+6.w=0000", fix.len ? "\n" : "", json_string_value(port));
     const json_t *bridge =
-        shk_pci_find(acs->facts, json_string_value(json_array_get(acs->ports, 0)));
-    long long control = shk_member_int(json_object_get(bridge, "acs"), "control", 0);
+        shk_pci_find(row->ctx->facts, json_string_value(json_array_get(acs->ports, 0)));
+    long long control = 0;
+    (void)shk_look_member_int(json_object_get(bridge, "acs"), "control", &control);
     shk_strbuf_puts(&seen, " (");
     for (size_t r = 0, n = 0; r < sizeof redirects / sizeof *redirects; r++)
         if (control & redirects[r].bit)
@@ -105,34 +122,46 @@ static void redirected(struct shk_row *row, const struct acs *acs)
     shk_strbuf_free(&fix);
 }
 
+static void judge(struct shk_findings *findings, struct shk_row *row, struct acs *acs)
+{
+    bool guest = false;
+    if (!acs->pairs) {
+        shk_row_na(
+            findings, row,
+            "no GPU shares a PCIe switch with a NIC or with a GPU that it reaches over PCIe");
+        return;
+    }
+    enum shk_look virt = shk_read_guest(row, &guest);
+    if (guest) {
+        shk_row_na(findings, row, "a virtual machine: the host decides");
+        return;
+    }
+    if (acs->unread)
+        shk_row_lacks(row, "pci.devices",
+                      "%u of %u pairs could not be looked at: %s; run once as root, outside of "
+                      "containers",
+                      acs->unread, acs->pairs, acs->why ? acs->why : "topology.peers was not read");
+    if (acs->redirected && virt == SHK_LOOK_PRESENT) {
+        redirected(row, acs);
+    } else {
+        shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
+        shk_row_text(&row->observed, "no redirection between %u pairs", acs->pairs);
+    }
+    shk_row_end(findings, row);
+}
+
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_start(&shk_check_acs, "pcie-acs");
-    struct acs acs = {.facts = ctx->facts, .ports = json_array()};
+    struct shk_row row = shk_row_begin(ctx, &shk_check_acs, "pcie-acs");
     row.fact = "pci.devices";
     row.source = "NVIDIA/nccl:docs/userguide/source/troubleshooting/gpu_troubleshooting.rst";
-    judge_pairs(&acs);
-    if (shk_gpu_count(ctx->facts) == 0) {
+    if (shk_read_gpu_count(&row) == 0) {
         shk_row_na(findings, &row, "no GPU on this node");
-    } else if (!shk_facts_get_array(ctx->facts, "pci.devices")) {
-        shk_row_unread(findings, &row, ctx->facts, "pci.devices");
-    } else if (!acs.pairs) {
-        shk_row_na(findings, &row, "no GPU shares a PCIe switch with a NIC or another GPU");
-    } else if (shk_is_guest(ctx->facts)) {
-        shk_row_na(findings, &row, "a virtual machine: the host decides");
-    } else if (acs.redirected) {
-        redirected(&row, &acs);
-        shk_row_end(findings, &row);
-    } else if (acs.unknown) {
-        shk_row_text(&row.why, "%u of %u pairs could not be looked at: %s", acs.unknown, acs.pairs,
-                     acs.why ? acs.why : "a bridge between them was not read");
-        shk_row_text(&row.fix, "run once as root, outside of containers");
-        shk_row_end(findings, &row);
-    } else {
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "no redirection between %u pairs", acs.pairs);
-        shk_row_end(findings, &row);
+        return;
     }
+    struct acs acs = {.row = &row, .ports = json_array()};
+    judge_pairs(&acs);
+    judge(findings, &row, &acs);
     free(acs.first);
     json_decref(acs.ports);
 }
@@ -142,10 +171,12 @@ const struct shk_check shk_check_acs = {
     .family = "kernel",
     .title = "Switches let GPUs and NICs talk directly",
     .eval = eval,
-    .doc = "Facts: pci.devices[].{parents, acs}, host.virt.\n"
-           "For each GPU and each fabric NIC or other GPU below a common switch: a port between "
-           "them whose ACS control register redirects requests (0x04) or completions (0x08) or "
-           "controls egress (0x20) is FAIL. The register is in the extended configuration space, "
-           "which only root reads: otherwise unknown. n/a without such pairs and in virtual "
-           "machines.",
+    .doc =
+        "Facts: pci.devices[].{parents, acs}, topology.peers, host.virt.\n"
+        "For each GPU and each fabric NIC or other GPU below a common switch, GPUs only when they "
+        "have peer access and no NVLink or XGMI (topology.peers): a port between "
+        "them whose ACS control register redirects requests (0x04) or completions (0x08) or "
+        "controls egress (0x20) is FAIL. The register is in the extended configuration space, "
+        "which only root reads: otherwise unknown. n/a without such pairs and in virtual "
+        "machines.",
 };

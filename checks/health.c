@@ -1,12 +1,14 @@
 /* How the probes themselves fared. */
 #include "checks/coded.h"
+#include "checks/read.h"
 
 #include <string.h>
 
 struct health {
+    const struct shk_check_context *ctx;
     struct shk_findings *findings;
-    const struct shk_facts *facts;
-    unsigned ok, other;
+    json_t *names; /* of probes, each once */
+    unsigned ok, all;
 };
 
 static const struct {
@@ -19,71 +21,102 @@ static const struct {
     {"skipped", SHK_NA, SHK_NOT_COVERED},
 };
 
-static const char *sibling(const struct health *health, const char *name, int len,
-                           const char *member)
+static const char *member(const struct health *health, const char *name, const char *what)
 {
-    char *key = shk_strf("probe.%.*s.%s", len, name, member);
-    const char *text = key ? shk_facts_get_text(health->facts, key) : NULL;
+    char *key = shk_strf("probe.%s.%s", name, what);
+    const char *text = NULL;
+    if (key)
+        (void)shk_look_text(health->ctx->facts, key, &text);
     free(key);
     return text;
 }
 
-static void bad_probe(struct health *health, const char *name, int len, const char *status)
+static void describe(struct health *health, struct shk_row *row, const char *name,
+                     const char *status)
 {
-    char *setting = shk_strf("probe %.*s", len, name);
-    struct shk_row row = shk_row_start(&shk_check_probe_health, setting ? setting : "probe");
-    const char *reason = sibling(health, name, len, "reason");
-    const char *library = sibling(health, name, len, "library");
-    const char *call = sibling(health, name, len, "call");
-    for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
-        if (strcmp(outcomes[i].status, status) == 0)
-            shk_row_verdict(&row, outcomes[i].verdict, outcomes[i].evidence);
-    shk_row_text(&row.observed, "%s", status);
+    const char *reason = member(health, name, "reason");
+    const char *library = member(health, name, "library");
+    const char *call = member(health, name, "call");
+    shk_row_text(&row->observed, "%s", status);
     if (library || call)
-        shk_row_text(&row.why, "%s; it was in %s%s%s", reason ? reason : status,
+        shk_row_text(&row->why, "%s; it was in %s%s%s", reason ? reason : status,
                      library ? library : "an unknown library", call ? ": " : "", call ? call : "");
     else
-        shk_row_text(&row.why, "%s", reason ? reason : "no reason was recorded");
-    if (row.verdict == SHK_FAIL) {
-        shk_row_text(&row.expected, "an answer");
-        shk_row_text(&row.fix,
+        shk_row_text(&row->why, "%s", reason ? reason : "no reason was recorded");
+    if (row->verdict == SHK_FAIL) {
+        shk_row_text(&row->expected, "an answer");
+        shk_row_text(&row->fix,
                      "a job that makes this call meets the same fault: repair or replace "
                      "%s",
                      library ? library : "the library");
+    }
+}
+
+/* A probe that did not end well, or (status NULL) of which nobody knows how it ended. */
+static void bad_probe(struct health *health, const char *name, const char *status)
+{
+    char *setting = shk_strf("probe %s", name);
+    struct shk_row row =
+        shk_row_begin(health->ctx, &shk_check_probe_health, setting ? setting : "probe");
+    row.fact = "probe.*";
+    if (status) {
+        shk_row_was_read(&row);
+        for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
+            if (strcmp(outcomes[i].status, status) == 0)
+                shk_row_verdict(&row, outcomes[i].verdict, outcomes[i].evidence);
+        describe(health, &row, name, status);
+    } else {
+        shk_row_lacks(&row, "probe.*", "how this probe ended was not recorded");
     }
     row.required = row.verdict == SHK_UNKNOWN;
     shk_row_end(health->findings, &row);
     free(setting);
 }
 
-static int one_probe(const struct shk_fact *fact, void *arg)
+static int note_name(const struct shk_fact *fact, void *arg)
 {
     struct health *health = arg;
     const char *name = fact->key + strlen("probe.");
     const char *dot = strrchr(name, '.');
-    if (!dot || strcmp(dot, ".status") != 0 || fact->state != SHK_FACT_PRESENT ||
-        !json_is_string(fact->value))
-        return 0;
-    const char *status = json_string_value(fact->value);
-    if (strcmp(status, "ok") == 0) {
-        health->ok++;
-        return 0;
-    }
-    health->other++;
-    bad_probe(health, name, (int)(dot - name), status);
+    char *text = dot ? strndup(name, (size_t)(dot - name)) : NULL;
+    if (text && !shk_array_has(health->names, text, false))
+        json_array_append_new(health->names, json_string(text));
+    free(text);
     return 0;
+}
+
+static void judge_probes(struct health *health, struct shk_row *all)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(health->names, i, item)
+    {
+        const char *name = json_string_value(item), *status = member(health, name, "status");
+        health->all++;
+        if (!status)
+            shk_row_lacks(all, "probe.*", "how probe %s ended was not recorded", name);
+        if (status && strcmp(status, "ok") == 0)
+            health->ok++;
+        else
+            bad_probe(health, name, status);
+    }
 }
 
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct health health = {.findings = findings, .facts = ctx->facts};
-    (void)shk_facts_each(ctx->facts, "probe.", one_probe, &health);
-    if (!health.ok)
-        return;
-    struct shk_row row = shk_row_start(&shk_check_probe_health, "probes");
-    shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
-    shk_row_text(&row.observed, "%u of %u gave an answer", health.ok, health.ok + health.other);
-    shk_row_end(findings, &row);
+    struct health health = {.ctx = ctx, .findings = findings, .names = json_array()};
+    struct shk_row row = shk_row_begin(ctx, &shk_check_probe_health, "probes");
+    row.fact = "probe.*";
+    (void)shk_facts_each(ctx->facts, "probe.", note_name, &health);
+    judge_probes(&health, &row);
+    if (health.ok) {
+        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+        shk_row_text(&row.observed, "%u of %u gave an answer", health.ok, health.all);
+        shk_row_end(findings, &row);
+    } else {
+        free(row.unread_why);
+    }
+    json_decref(health.names);
 }
 
 const struct shk_check shk_check_probe_health = {
@@ -93,6 +126,6 @@ const struct shk_check shk_check_probe_health = {
     .eval = eval,
     .doc = "Facts: probe.<name>.{status, reason, library, call}.\n"
            "A library that crashes, hangs or eats memory when asked is FAIL and named with the "
-           "call: a job would meet the same. A probe that could not read is UNKNOWN; one that was "
-           "skipped is n/a.",
+           "call: a job would meet the same. A probe that could not read, or of which nobody "
+           "recorded how it ended, is UNKNOWN; one that was skipped is n/a.",
 };

@@ -1,166 +1,10 @@
+/* What the kernel brings for GPUs and NICs. */
 #include "checks/pci.h"
 
 #include <string.h>
 
-/* What an IOMMU gets between: GPUs and fabric NICs; in facts without kinds display, accelerator,
- * network and processor classes. */
-static bool is_peer(const json_t *device)
-{
-    const char *class = shk_member_text(device, "class");
-    if (shk_member_text(device, "kind"))
-        return shk_pci_is_gpu(device) || shk_pci_is_fabric_nic(device);
-    if (!class)
-        return false;
-    unsigned long code = strtoul(class, NULL, 16);
-    unsigned base = code > 0xffff ? code >> 16 : code >> 8;
-    return base == 0x03 || base == 0x12 || base == 0x02 || base == 0x0b;
-}
-
-/* Type of the IOMMU group that holds a PCI address. */
-static const char *group_type(const json_t *groups, const char *addr)
-{
-    size_t i;
-    json_t *group;
-    json_array_foreach((json_t *)groups, i,
-                       group) if (shk_array_has(json_object_get(group, "devices"), addr,
-                                                true)) return shk_member_text(group, "type");
-    return NULL;
-}
-
-static bool is_translated(const char *type)
-{
-    return type && strncmp(type, "DMA", 3) == 0;
-}
-
-/* First GPU or NIC whose group translates; NULL when none does. *known_p: at least one group of
- * such a device was seen. */
-static const char *translated_device(const struct shk_facts *facts, bool *known_p)
-{
-    const json_t *groups = shk_facts_get_array(facts, "kernel.iommu.groups");
-    const char *found = NULL;
-    size_t i;
-    json_t *device;
-    *known_p = false;
-    json_array_foreach(shk_facts_get_array(facts, "pci.devices"), i, device)
-    {
-        const char *addr = shk_member_text(device, "addr");
-        if (!addr || !is_peer(device))
-            continue;
-        const char *type = group_type(groups, addr);
-        *known_p |= type != NULL;
-        if (!found && is_translated(type))
-            found = addr;
-    }
-    return found;
-}
-
-static bool cmdline_has(const struct shk_facts *facts, const char *word)
-{
-    const char *p = shk_facts_get_text(facts, "kernel.cmdline");
-    size_t len = strlen(word);
-    while (p && (p = strstr(p, word))) {
-        bool starts = true, ends = p[len] == '\0' || p[len] == ' ' || p[len] == ',';
-        if (p != shk_facts_get_text(facts, "kernel.cmdline"))
-            starts = p[-1] == ' ';
-        if (starts && ends)
-            return true;
-        p += len;
-    }
-    return false;
-}
-
-static bool asked_passthrough(const struct shk_facts *facts)
-{
-    return cmdline_has(facts, "iommu=pt") || cmdline_has(facts, "iommu.passthrough=1") ||
-           cmdline_has(facts, "amd_iommu=off") || cmdline_has(facts, "intel_iommu=off") ||
-           cmdline_has(facts, "iommu=off");
-}
-
-static void iommu_translating(const struct shk_check_context *ctx, struct shk_row *row,
-                              const char *device)
-{
-    bool amd = shk_device_count(ctx->facts, "gpu-amd") > 0;
-    const char *mode = shk_facts_get_text(ctx->facts, "kernel.iommu.mode");
-    shk_row_verdict(row, amd ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
-    row->diagnosis = "iommu-not-passthrough";
-    shk_row_text(&row->observed, "%s%s%s", mode ? mode : "translating", device ? ", device " : "",
-                 device ? device : "");
-    shk_row_text(&row->expected, "identity (pass-through), or IOMMU off");
-    shk_row_text(&row->why,
-                 "%sGPUs and NICs reach each other's memory through the IOMMU, slowly "
-                 "or not at all",
-                 asked_passthrough(ctx->facts)
-                     ? "the command line asks for pass-through, but the groups translate: "
-                     : "");
-    shk_row_text(&row->fix, "add iommu=pt to the kernel command line and reboot");
-}
-
-static void eval_iommu(const struct shk_check_context *ctx, struct shk_findings *findings)
-{
-    struct shk_row row = shk_row_start(&shk_check_iommu, "amd_iommu, iommu=pt");
-    row.fact = "kernel.iommu.mode, kernel.iommu.groups, kernel.cmdline";
-    row.source = "ROCm/rccl:src/init.cc; NVIDIA/nccl:docs/userguide/source/troubleshooting.rst";
-    if (shk_gpu_count(ctx->facts) == 0) {
-        shk_row_na(findings, &row, "no GPU on this node");
-        return;
-    }
-    struct shk_fact fact;
-    bool known;
-    const char *mode = shk_facts_get_text(ctx->facts, "kernel.iommu.mode");
-    const char *device = translated_device(ctx->facts, &known);
-    enum shk_look enabled = shk_look(ctx->facts, "kernel.iommu.enabled", &fact);
-    if ((enabled == SHK_LOOK_PRESENT && json_is_false(fact.value)) ||
-        (mode && strcmp(mode, "none") == 0)) {
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "IOMMU off");
-    } else if (mode && strcmp(mode, "identity") == 0) {
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "identity");
-    } else if (known && !device) {
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "%s, but identity for GPUs and NICs", mode ? mode : "mixed");
-    } else if (device || is_translated(mode)) {
-        if (shk_is_guest(ctx->facts)) {
-            shk_row_na(findings, &row, "a virtual machine: the host decides");
-            return;
-        }
-        iommu_translating(ctx, &row, device);
-    } else if (!mode && enabled != SHK_LOOK_PRESENT && asked_passthrough(ctx->facts)) {
-        shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
-        shk_row_text(&row.observed, "on the command line");
-    } else {
-        shk_row_unread(findings, &row, ctx->facts, "kernel.iommu.mode");
-        return;
-    }
-    shk_row_end(findings, &row);
-}
-
-const struct shk_check shk_check_iommu = {
-    .id = "kernel.iommu",
-    .family = "kernel",
-    .title = "The IOMMU does not translate between GPUs and NICs",
-    .eval = eval_iommu,
-    .doc = "Facts: kernel.iommu.{enabled, mode, groups}, pci.devices, kernel.cmdline, host.virt.\n"
-           "The effective type of the groups that hold GPUs and NICs decides, not the command "
-           "line. Translating is FAIL with AMD GPUs (RCCL asks for iommu=pt in a warning of its "
-           "own) and WARN otherwise; n/a in a virtual machine and without GPUs.",
-};
-
-static bool driver_bound(const struct shk_facts *facts, const char *driver)
-{
-    size_t i;
-    json_t *device;
-    json_array_foreach(shk_facts_get_array(facts, "pci.devices"), i, device)
-    {
-        const char *bound = shk_member_text(device, "driver");
-        if (bound && strcmp(bound, driver) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Modules by the hardware that needs them; the first that is loaded will do. */
-static const struct {
+static const struct need {
     const char *kind, *modules[3], *package;
 } module_needs[] = {
     {"gpu-nvidia", {"nvidia"}, "the NVIDIA driver"},
@@ -171,59 +15,108 @@ static const struct {
     {"mlx5", {"mlx5_core"}, "the mlx5 driver"},
 };
 
-static enum shk_look module_look(const struct shk_facts *facts, const char *module)
+static bool driver_bound(const struct shk_facts *facts, const struct need *need)
 {
-    char *key = shk_strf("kernel.module.%s", module);
-    enum shk_look look = key ? shk_look(facts, key, NULL) : SHK_LOOK_MISSING;
-    free(key);
-    return look;
+    json_t *devices = NULL, *device;
+    size_t i;
+    (void)shk_look_array(facts, "pci.devices", &devices);
+    json_array_foreach(devices, i, device)
+    {
+        const char *bound = NULL;
+        if (shk_look_member_text(device, "driver", &bound) == SHK_LOOK_PRESENT &&
+            shk_list_has(need->modules, bound))
+            return true;
+    }
+    return false;
+}
+
+/* A driver may be built in: then devices are bound to it, and there may be no module. */
+static bool driver_loaded(struct shk_row *row, const struct need *need)
+{
+    bool loaded = driver_bound(row->ctx->facts, need);
+    for (size_t i = 0; !loaded && i < 3 && need->modules[i]; i++) {
+        char *key = shk_strf("kernel.module.%s", need->modules[i]);
+        loaded = key && shk_look(row->ctx->facts, key, NULL) == SHK_LOOK_PRESENT;
+        free(key);
+    }
+    if (loaded)
+        shk_row_was_read(row);
+    return loaded;
+}
+
+/* Whatever a driver could be seen by and was not read is remembered. */
+static void read_modules(struct shk_row *row, const struct need *need)
+{
+    json_t *devices = shk_read_pci_devices(row), *device;
+    size_t i;
+    for (size_t m = 0; m < 3 && need->modules[m]; m++) {
+        char *key = shk_strf("kernel.module.%s", need->modules[m]);
+        struct shk_fact fact = {.reason = NULL};
+        if (!key || shk_look(row->ctx->facts, key, &fact) != SHK_LOOK_ABSENT)
+            shk_row_lacks(row, "kernel.module.*", "whether %s is loaded was not read: %s",
+                          need->modules[m], fact.reason ? fact.reason : "nothing looked");
+        free(key);
+    }
+    json_array_foreach(devices, i, device)
+    {
+        const char *bound = NULL;
+        if (shk_look_member_text(device, "driver", &bound) == SHK_LOOK_FAILED)
+            shk_row_lacks(row, "pci.devices", "the driver of %s was not read",
+                          shk_member_name(device, "addr"));
+    }
+}
+
+static void not_loaded(struct shk_row *row, const struct need *need)
+{
+    shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
+    row->diagnosis = strcmp(need->kind, "efa") == 0   ? "efa-device-open-failure"
+                     : strcmp(need->kind, "cxi") == 0 ? "cxi-provider-absent"
+                                                      : "accelerator-driver-missing";
+    shk_row_text(&row->observed, "not loaded");
+    shk_row_text(&row->why, "the device is on the bus, but no driver drives it");
+    shk_row_text(&row->fix, "modprobe %s   # of %s", need->modules[0], need->package);
 }
 
 static void module_row(const struct shk_check_context *ctx, struct shk_findings *findings,
-                       size_t need)
+                       const struct need *need)
 {
-    const char *const *modules = module_needs[need].modules;
-    char *setting = shk_strf("module %s", modules[0]);
-    struct shk_row row = shk_row_start(&shk_check_modules, setting ? setting : modules[0]);
-    bool absent = false;
+    char *setting = shk_strf("module %s", need->modules[0]);
+    struct shk_row row =
+        shk_row_begin(ctx, &shk_check_modules, setting ? setting : need->modules[0]);
     row.fact = "kernel.module.*";
-    for (size_t i = 0; i < 3 && modules[i]; i++) {
-        enum shk_look look = module_look(ctx->facts, modules[i]);
-        if (look == SHK_LOOK_PRESENT || driver_bound(ctx->facts, modules[i])) {
+    if (shk_read_pci_count(&row, need->kind) >= 0) {
+        bool loaded = driver_loaded(&row, need);
+        if (loaded) {
             shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-            shk_row_text(&row.observed, "%s is loaded", modules[i]);
-            shk_row_end(findings, &row);
-            free(setting);
-            return;
+            shk_row_text(&row.observed, "loaded");
+        } else {
+            read_modules(&row, need);
+            if (!shk_row_lacking(&row))
+                not_loaded(&row, need);
         }
-        absent |= look == SHK_LOOK_ABSENT;
     }
-    if (absent) {
-        shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
-        row.diagnosis = "accelerator-driver-missing";
-        if (strcmp(module_needs[need].kind, "efa") == 0)
-            row.diagnosis = "efa-device-open-failure";
-        else if (strcmp(module_needs[need].kind, "cxi") == 0)
-            row.diagnosis = "cxi-provider-absent";
-        shk_row_text(&row.observed, "not loaded");
-        shk_row_text(&row.why, "the device is on the bus, but no driver drives it");
-        shk_row_text(&row.fix, "load %s (%s)", modules[0], module_needs[need].package);
-        shk_row_end(findings, &row);
-    } else {
-        shk_row_unread(findings, &row, ctx->facts, "kernel.module");
-    }
+    shk_row_end(findings, &row);
     free(setting);
+}
+
+/* What the bus shows needs a driver, whatever the profile says. Facts that do not speak of a kind
+ * at all make no row. */
+static bool may_be_here(const struct shk_check_context *ctx, const struct need *need)
+{
+    struct shk_row quiet = {.ctx = ctx};
+    char *key = shk_strf("pci.count.%s", need->kind);
+    long long count = shk_read_pci_count(&quiet, need->kind);
+    bool failed = key && shk_look(ctx->facts, key, NULL) == SHK_LOOK_FAILED;
+    free(quiet.unread_why);
+    free(key);
+    return count > 0 || (count < 0 && failed);
 }
 
 static void eval_modules(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    for (size_t i = 0; i < sizeof(module_needs) / sizeof(module_needs[0]); i++) {
-        /* What the bus shows needs a driver, whatever the profile says. */
-        char *key = shk_strf("pci.count.%s", module_needs[i].kind);
-        if (key && shk_facts_get_int(ctx->facts, key, 0) > 0)
-            module_row(ctx, findings, i);
-        free(key);
-    }
+    for (size_t i = 0; i < sizeof module_needs / sizeof *module_needs; i++)
+        if (may_be_here(ctx, &module_needs[i]))
+            module_row(ctx, findings, &module_needs[i]);
 }
 
 const struct shk_check shk_check_modules = {
@@ -235,36 +128,68 @@ const struct shk_check shk_check_modules = {
            "built in).\nA device without driver is FAIL.",
 };
 
+/* Is the processor NVIDIA's Grace (Neoverse V2 with NVIDIA GPUs)? */
+static enum shk_look read_grace(struct shk_row *row, bool *grace_p)
+{
+    const char *cpu = NULL, *arch = NULL;
+    enum shk_look look = shk_read_text(row, "host.arch", &arch);
+    if (look != SHK_LOOK_PRESENT || strcmp(arch, "aarch64") != 0)
+        return look;
+    look = shk_read_text(row, "host.cpu", &cpu);
+    *grace_p = look == SHK_LOOK_PRESENT && (strstr(cpu, "Grace") || strstr(cpu, "Neoverse-V2"));
+    return look;
+}
+
+static void balances(struct shk_row *row)
+{
+    bool grace = false;
+    long long amd = shk_read_pci_count(row, "gpu-amd");
+    if (amd <= 0)
+        (void)read_grace(row, &grace);
+    row->diagnosis = "numa-balancing-enabled";
+    shk_row_text(&row->expected, "0");
+    shk_row_text(&row->fix, "sysctl -w kernel.numa_balancing=0");
+    if (amd > 0) {
+        shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
+        shk_row_text(&row->why, "moving pages under running GPUs gives jitter: RCCL warns of it, "
+                                "too");
+    } else if (grace) {
+        shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
+        row->source = "NVIDIA Grace CPU Benchmarking Guide: Platform Configuration";
+        shk_row_text(&row->why, "the kernel unmaps and moves pages that GPUs work on: NVIDIA's "
+                                "guide for Grace wants it off");
+    } else {
+        shk_row_verdict(row, SHK_NOTE, SHK_EFFECT);
+        row->diagnosis = NULL;
+        shk_row_text(&row->why, "the kernel's default on several NUMA nodes; RCCL and NVIDIA's "
+                                "guide for Grace want it off, nobody does for these GPUs");
+    }
+}
+
 static void eval_numa(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     static const char key[] = "sysctl.kernel.numa_balancing";
-    struct shk_row row = shk_row_start(&shk_check_numa_balancing, "kernel.numa_balancing");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_numa_balancing, "kernel.numa_balancing");
+    long long value = -1;
     row.fact = key;
     row.source = "ROCm/rccl:src/init.cc";
-    if (shk_gpu_count(ctx->facts) == 0) {
+    if (shk_read_gpu_count(&row) == 0) {
         shk_row_na(findings, &row, "no GPU on this node");
         return;
     }
-    struct shk_fact fact;
-    enum shk_look look = shk_look(ctx->facts, key, &fact);
-    const char *text = look == SHK_LOOK_PRESENT ? json_string_value(fact.value) : NULL;
-    long long value = text ? strtoll(text, NULL, 10) : shk_facts_get_int(ctx->facts, key, -1);
+    enum shk_look look = shk_read_int(&row, key, &value);
     if (look == SHK_LOOK_ABSENT) {
         shk_row_na(findings, &row, "this kernel has no NUMA balancing");
         return;
     }
-    if (value < 0) {
-        shk_row_unread(findings, &row, ctx->facts, key);
-        return;
-    }
-    shk_row_text(&row.observed, "%lld", value);
-    shk_row_verdict(&row, value ? SHK_WARN : SHK_PASS, SHK_EFFECT);
-    if (value) {
-        row.diagnosis = "numa-balancing-enabled";
-        shk_row_text(&row.expected, "0");
-        shk_row_text(&row.why, "moving pages under running GPUs gives jitter");
-        shk_row_text(&row.fix, "sysctl -w kernel.numa_balancing=0");
-    }
+    if (look == SHK_LOOK_PRESENT && value < 0)
+        shk_row_lacks(&row, key, "%s has an unexpected form", key);
+    if (value >= 0)
+        shk_row_text(&row.observed, "%lld", value);
+    if (value > 0)
+        balances(&row);
+    else if (value == 0)
+        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
     shk_row_end(findings, &row);
 }
 
@@ -273,5 +198,8 @@ const struct shk_check shk_check_numa_balancing = {
     .family = "kernel",
     .title = "Automatic NUMA balancing is off on GPU nodes",
     .eval = eval_numa,
-    .doc = "Fact: sysctl.kernel.numa_balancing.\nOn is WARN with GPUs: RCCL warns of it itself.",
+    .doc = "Facts: sysctl.kernel.numa_balancing, pci.count.gpu-amd, host.arch, host.cpu.\n"
+           "On is WARN with AMD GPUs (RCCL warns of it itself) and on Grace (NVIDIA's "
+           "benchmarking guide: numa_balancing=disable). On other nodes with GPUs it is a note: it "
+           "is the kernel's default, and no source asks for another value.",
 };

@@ -109,11 +109,13 @@ long long shk_device_count(const struct shk_facts *facts, const char *kind)
 
 long long shk_job_nodes(const struct shk_facts *facts)
 {
-    long long nodes = shk_facts_get_int(facts, "job.nodes", -1);
-    if (nodes > 0)
-        return nodes;
-    const char *launcher = shk_facts_get_text(facts, "job.launcher");
-    return launcher && strcmp(launcher, "local") == 0 ? 1 : -1;
+    const char *launcher = NULL;
+    long long nodes = -1;
+    if (shk_look_text(facts, "job.launcher", &launcher) == SHK_LOOK_PRESENT &&
+        strcmp(launcher, "local") == 0)
+        return 1;
+    (void)shk_look_int(facts, "job.nodes", &nodes);
+    return nodes > 0 ? nodes : -1;
 }
 
 const struct shk_profile_setting *shk_profile_line(const struct shk_check_context *ctx,

@@ -1,5 +1,6 @@
 /* GPUs among each other: the libraries of the driver, NVLinks, peer access. */
-#include "checks/coded.h"
+#include "checks/pci.h"
+#include "checks/tally.h"
 
 #include <string.h>
 
@@ -22,9 +23,12 @@ enum { NVML_VERSION_MISMATCH = 18 };
 
 static void library_error(struct shk_row *row, const char *library, const json_t *error)
 {
-    long long code = shk_member_int(error, "code", 0);
-    const char *text = shk_member_text(error, "text"), *call = shk_member_text(error, "call");
+    long long code = 0;
+    const char *text = NULL, *call = NULL;
     bool nvml = strcmp(library, "NVML") == 0;
+    (void)shk_look_member_int(error, "code", &code);
+    (void)shk_look_member_text(error, "text", &text);
+    (void)shk_look_member_text(error, "call", &call);
     shk_row_verdict(row, SHK_FAIL, SHK_TESTED);
     shk_row_text(&row->observed, "%s: %s (%lld)", call ? call : library, text ? text : "error",
                  code);
@@ -44,45 +48,53 @@ static void library_error(struct shk_row *row, const char *library, const json_t
 static void library_row(const struct shk_check_context *ctx, struct shk_findings *findings,
                         const char *library, const char *key, const char *version_key)
 {
-    struct shk_row row = shk_row_start(&shk_check_gpu_library, library);
-    const json_t *error = shk_facts_get_object(ctx->facts, key);
-    const char *version = shk_facts_get_text(ctx->facts, version_key);
+    struct shk_row row = shk_row_begin(ctx, &shk_check_gpu_library, library);
+    json_t *error = NULL;
+    const char *version = NULL;
     row.fact = key;
-    if (error) {
+    enum shk_look look = shk_read_object(&row, key, &error);
+    if (look == SHK_LOOK_PRESENT) {
         library_error(&row, library, error);
-    } else if (shk_look(ctx->facts, key, NULL) == SHK_LOOK_ABSENT) {
+    } else if (look == SHK_LOOK_ABSENT) {
         shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+        (void)shk_read_text(&row, version_key, &version);
         shk_row_text(&row.observed, "%s", version ? version : "it answers");
-    } else {
-        shk_row_unread(findings, &row, ctx->facts, key);
-        return;
     }
     shk_row_end(findings, &row);
 }
 
-static void lost_row(struct shk_findings *findings, long long lost)
+/* A row only when there are lost ones, or nobody could tell. */
+static void lost_row(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_start(&shk_check_gpu_library, "lost GPUs");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_gpu_library, "lost GPUs");
+    long long lost = 0;
     row.fact = "nvml.lost";
-    shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
-    shk_row_text(&row.observed, "%lld do not answer", lost);
-    shk_row_text(&row.why, "the driver lists them, but they are lost or need a reset");
-    shk_row_text(&row.fix, "drain the node, look for Xid lines in dmesg, reset the GPUs");
-    shk_row_end(findings, &row);
+    enum shk_look look = shk_look_int(ctx->facts, "nvml.lost", &lost);
+    bool answers = shk_look(ctx->facts, "nvml.error", NULL) == SHK_LOOK_ABSENT;
+    if (lost > 0) {
+        shk_row_was_read(&row);
+        shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
+        shk_row_text(&row.observed, "%lld do not answer", lost);
+        shk_row_text(&row.why, "the driver lists them, but they are lost or need a reset");
+        shk_row_text(&row.fix, "drain the node, look for Xid lines in dmesg, reset the GPUs");
+        shk_row_end(findings, &row);
+    } else if (look == SHK_LOOK_FAILED && answers) {
+        (void)shk_read_int(&row, "nvml.lost", &lost);
+        shk_row_end(findings, &row);
+    }
 }
 
 static void eval_library(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    long long lost = shk_facts_get_int(ctx->facts, "nvml.lost", 0);
-    if (shk_device_count(ctx->facts, "gpu-nvidia") == 0) {
-        struct shk_row row = shk_row_start(&shk_check_gpu_library, "NVML");
-        shk_row_na(findings, &row, "no NVIDIA GPU on this node");
+    struct shk_row none = shk_row_begin(ctx, &shk_check_gpu_library, "NVML");
+    if (shk_read_pci_count(&none, "gpu-nvidia") == 0) {
+        shk_row_na(findings, &none, "no NVIDIA GPU on this node");
         return;
     }
+    free(none.unread_why);
     library_row(ctx, findings, "NVML", "nvml.error", "nvml.driver");
     library_row(ctx, findings, "CUDA", "cuda.error", "cuda.driver");
-    if (lost > 0)
-        lost_row(findings, lost);
+    lost_row(ctx, findings);
 }
 
 const struct shk_check shk_check_gpu_library = {
@@ -95,85 +107,121 @@ const struct shk_check shk_check_gpu_library = {
            "a GPU that the driver lists but that does not answer.",
 };
 
-struct nvlinks {
-    unsigned gpus, most; /* GPUs with links; most active links of one */
-    unsigned down, short_gpus;
-    struct shk_strbuf names;
+/* Links of one GPU. */
+struct gpu_links {
+    unsigned all, active, unread;
+    bool mig;
 };
 
-static unsigned active_links(const json_t *gpu, unsigned *all_p)
+static struct gpu_links links_of(const json_t *gpu)
 {
+    struct gpu_links links = {.all = 0};
+    json_t *list = NULL, *link;
     size_t i;
-    json_t *link;
-    unsigned active = 0;
-    *all_p = 0;
-    json_array_foreach(json_object_get(gpu, "links"), i, link)
+    enum shk_look look = shk_look_member_array(gpu, "links", &list);
+    links.unread += look != SHK_LOOK_PRESENT;
+    links.unread += shk_look_member_bool(gpu, "mig", &links.mig) == SHK_LOOK_FAILED;
+    json_array_foreach(list, i, link)
     {
-        ++*all_p;
-        active += shk_member_bool(link, "active", false);
+        bool active = false;
+        links.all++;
+        links.unread += shk_look_member_bool(link, "active", &active) != SHK_LOOK_PRESENT;
+        links.active += active;
     }
-    return active;
+    return links;
 }
 
-static void count_links(const struct shk_facts *facts, struct nvlinks *links)
+struct nvlinks {
+    struct shk_tally tally; /* of GPUs with links */
+    unsigned most, down;    /* most active links of one; links missing from that */
+};
+
+/* Models may have fewer links than others, so only GPUs of one model are compared. */
+static unsigned most_of_model(const json_t *gpus, const char *model)
 {
-    json_t *gpus = shk_facts_get_array(facts, "nvml.devices"), *gpu;
+    unsigned most = 0;
     size_t i;
-    unsigned all;
-    json_array_foreach(gpus, i, gpu)
+    json_t *gpu;
+    json_array_foreach((json_t *)gpus, i, gpu)
     {
-        unsigned active = active_links(gpu, &all);
-        links->gpus += all > 0 && !shk_member_bool(gpu, "mig", false);
-        if (active > links->most)
-            links->most = active;
+        struct gpu_links links = links_of(gpu);
+        if (links.active > most && strcmp(shk_member_name(gpu, "name"), model) == 0)
+            most = links.active;
     }
-    json_array_foreach(gpus, i, gpu)
-    {
-        unsigned active = active_links(gpu, &all);
-        if (!all || shk_member_bool(gpu, "mig", false) || active >= links->most)
-            continue;
-        links->short_gpus++;
-        links->down += links->most - active;
-        if (links->names.len < 160)
-            shk_strbuf_printf(&links->names, "%s%s: %u", links->names.len ? ", " : "",
-                              shk_member_text(gpu, "pci"), active);
+    return most;
+}
+
+/* Beside no NVSwitch, a GPU without any link up is one without a bridge. */
+static void judge_links(struct nvlinks *all, const json_t *gpus, const json_t *gpu,
+                        long long switches)
+{
+    const char *pci = shk_member_name(gpu, "pci");
+    struct gpu_links links = links_of(gpu);
+    unsigned most = most_of_model(gpus, shk_member_name(gpu, "name"));
+    bool dark = links.all && !links.active;
+    if (links.unread || (dark && switches < 0)) {
+        shk_tally_unread(&all->tally, "%s", pci);
+    } else if (!links.all || links.mig || (dark && switches == 0)) {
+        return;
+    } else if (links.active < most) {
+        shk_tally_bad(&all->tally, "%s: %u", pci, links.active);
+        all->down += most - links.active;
+    } else {
+        shk_tally_good(&all->tally);
     }
+    all->most = most > all->most ? most : all->most;
+}
+
+static void links_down(struct shk_row *row, const struct nvlinks *links, long long switches)
+{
+    if (!links->most) {
+        shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
+        row->diagnosis = "fabric-manager-down";
+        shk_row_text(&row->observed, "no link is up, %lld NVSwitches", switches);
+        shk_row_text(&row->why, "GPUs beside NVSwitches reach each other over NVLink only");
+        shk_row_text(&row->fix, "systemctl enable --now nvidia-fabricmanager");
+        return;
+    }
+    shk_row_text(&row->observed, "%u links down (%s)", links->down,
+                 shk_strbuf_text(&links->tally.bad_names));
+    shk_row_text(&row->expected, "%u up, as on the others", links->most);
+    shk_row_text(&row->why, "the ring is as fast as its narrowest GPU");
+    shk_row_text(&row->fix, "nvidia-smi nvlink -s; reset the GPU or have it replaced");
+}
+
+static void judge_nvlinks(struct shk_findings *findings, struct shk_row *row, struct nvlinks *links,
+                          long long switches)
+{
+    unsigned gpus = links->tally.good + links->tally.bad;
+    bool any = shk_tally_judge(&links->tally, row, SHK_WARN, SHK_EFFECT, "nvml.devices", "GPUs");
+    bool dark = any && !links->most && !links->tally.unread && switches > 0;
+    if (!any || (!links->most && !dark && !links->tally.unread)) {
+        shk_row_na(findings, row, "these GPUs have no NVLink in use");
+        return;
+    }
+    if (dark || links->tally.bad)
+        links_down(row, links, switches);
+    else
+        shk_row_text(&row->observed, "%u up on each of %u GPUs", links->most, gpus);
+    shk_row_end(findings, row);
 }
 
 static void eval_nvlink(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_start(&shk_check_nvlink, "nvlink-state");
-    struct nvlinks links = {.names = SHK_STRBUF_INIT};
-    long long switches = shk_device_count(ctx->facts, "nvswitch");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_nvlink, "nvlink-state");
+    struct nvlinks links = {.tally = SHK_TALLY_INIT};
+    json_t *gpus = NULL, *gpu;
+    size_t i;
     row.fact = "nvml.devices";
-    count_links(ctx->facts, &links);
-    if (shk_device_count(ctx->facts, "gpu-nvidia") == 0) {
+    if (shk_read_pci_count(&row, "gpu-nvidia") == 0) {
         shk_row_na(findings, &row, "no NVIDIA GPU on this node");
-    } else if (!shk_facts_get_array(ctx->facts, "nvml.devices")) {
-        shk_row_unread(findings, &row, ctx->facts, "nvml.devices");
-    } else if (!links.gpus || (!links.most && switches <= 0)) {
-        shk_row_na(findings, &row, "these GPUs have no NVLink in use");
-    } else if (!links.most) {
-        shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
-        row.diagnosis = "fabric-manager-down";
-        shk_row_text(&row.observed, "no link is up, %lld NVSwitches", switches);
-        shk_row_text(&row.why, "GPUs beside NVSwitches reach each other over NVLink only");
-        shk_row_text(&row.fix, "systemctl enable --now nvidia-fabricmanager");
-        shk_row_end(findings, &row);
-    } else if (links.short_gpus) {
-        shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
-        shk_row_text(&row.observed, "%u links down (%s)", links.down,
-                     shk_strbuf_text(&links.names));
-        shk_row_text(&row.expected, "%u up, as on the others", links.most);
-        shk_row_text(&row.why, "the ring is as fast as its narrowest GPU");
-        shk_row_text(&row.fix, "look at nvidia-smi nvlink -s, reset the GPU or have it replaced");
-        shk_row_end(findings, &row);
-    } else {
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "%u up on each of %u GPUs", links.most, links.gpus);
-        shk_row_end(findings, &row);
+        return;
     }
-    shk_strbuf_free(&links.names);
+    (void)shk_read_array(&row, "nvml.devices", &gpus);
+    long long switches = shk_read_pci_count(&row, "nvswitch");
+    json_array_foreach(gpus, i, gpu) judge_links(&links, gpus, gpu, switches);
+    judge_nvlinks(findings, &row, &links, switches);
+    shk_tally_free(&links.tally);
 }
 
 const struct shk_check shk_check_nvlink = {
@@ -182,36 +230,71 @@ const struct shk_check shk_check_nvlink = {
     .title = "All NVLinks are up",
     .eval = eval_nvlink,
     .doc = "Facts: nvml.devices[].links, pci.count.nvswitch.\n"
-           "A GPU with fewer active links than another is WARN; none at all beside NVSwitches is "
-           "FAIL. GPUs in MIG mode are not judged.",
+           "A GPU with fewer active links than another of its model is WARN; none at all beside "
+           "NVSwitches is FAIL. GPUs in MIG mode, and without NVSwitches those without any active "
+           "link (no bridge), are not judged.",
 };
 
 struct access {
-    unsigned pairs, good, refused, linked, near, unknown;
+    struct shk_row *row;
+    unsigned pairs, good, refused, linked, near;
+    struct shk_tally tally;
     const json_t *first; /* the refused pair that weighs most */
 };
 
 static bool is_link(const char *class)
 {
-    return class && (strncmp(class, "NV", 2) == 0 || strcmp(class, "XGMI") == 0);
+    return strncmp(class, "NV", 2) == 0 || strcmp(class, "XGMI") == 0;
 }
 
-/* The model has no peer access at all, as consumer cards. */
-static bool is_model(const char *why)
+/* GeForce cards have had no peer access over PCIe since the RTX 30: the driver calls the chipset
+ * unsupported. True also when the name was not read, which is remembered. */
+static bool may_be_geforce(struct access *access, const char *pci)
 {
-    return strcmp(why, "GPU not supported") == 0 || strcmp(why, "not supported") == 0;
+    json_t *gpus = NULL, *gpu;
+    const char *name = NULL;
+    size_t i;
+    (void)shk_read_array(access->row, "nvml.devices", &gpus);
+    json_array_foreach(gpus, i, gpu)
+    {
+        if (strcmp(shk_member_name(gpu, "pci"), pci) != 0)
+            continue;
+        enum shk_look look = shk_read_member_text(access->row, "nvml.devices", gpu, "name", &name);
+        if (look == SHK_LOOK_ABSENT)
+            break;
+        return !name || strstr(name, "GeForce");
+    }
+    if (gpus)
+        shk_row_lacks(access->row, "nvml.devices", "the model of the GPU at %s was not read", pci);
+    return true;
+}
+
+/* The model has no peer access at all. */
+static bool is_model(struct access *access, const json_t *pair, const char *why)
+{
+    return strcmp(why, "GPU not supported") == 0 || strcmp(why, "not supported") == 0 ||
+           (strcmp(why, "chipset not supported") == 0 &&
+            may_be_geforce(access, shk_member_name(pair, "gpu")));
 }
 
 static void note_pair(struct access *access, const json_t *pair)
 {
-    const char *class = shk_member_text(pair, "class"), *p2p = shk_member_text(pair, "p2p");
+    const char *class = NULL, *p2p = NULL;
     access->pairs++;
-    access->unknown += !p2p;
-    access->good += p2p && strcmp(p2p, "ok") == 0;
-    if (!p2p || strcmp(p2p, "ok") == 0)
+    if (shk_look_member_text(pair, "p2p", &p2p) != SHK_LOOK_PRESENT) {
+        shk_tally_unread(&access->tally, "%s and %s", shk_member_name(pair, "gpu"),
+                         shk_member_name(pair, "peer"));
         return;
-    bool linked = is_link(class);
-    bool near = class && !is_model(p2p) && (strcmp(class, "PIX") == 0 || strcmp(class, "PXB") == 0);
+    }
+    if (strcmp(p2p, "ok") == 0) {
+        access->good++;
+        shk_tally_good(&access->tally);
+        return;
+    }
+    bool told = shk_read_told_text(access->row, "topology.peers", pair, "class", &class);
+    bool linked = told && is_link(class);
+    bool near = told && (strcmp(class, "PIX") == 0 || strcmp(class, "PXB") == 0) &&
+                !is_model(access, pair, p2p);
     if (!access->first || (linked && !access->linked) || (near && !access->near && !access->linked))
         access->first = pair;
     access->refused++;
@@ -221,54 +304,63 @@ static void note_pair(struct access *access, const json_t *pair)
 
 static void refused(struct shk_row *row, const struct access *access)
 {
-    const char *p2p = shk_member_text(access->first, "p2p");
     shk_row_verdict(row, access->linked ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
     shk_row_text(&row->observed, "refused between %u of %u pairs: %s", access->refused,
-                 access->pairs, p2p);
+                 access->pairs, shk_member_name(access->first, "p2p"));
     shk_row_text(&row->expected, "allowed between GPUs joined by %s",
                  access->linked ? "a link" : "a PCIe switch");
     shk_row_text(&row->why, "%s and %s (%s) exchange data through host memory",
-                 shk_member_text(access->first, "gpu"), shk_member_text(access->first, "peer"),
-                 shk_member_text(access->first, "class"));
+                 shk_member_name(access->first, "gpu"), shk_member_name(access->first, "peer"),
+                 shk_member_name(access->first, "class"));
     shk_row_text(&row->fix, access->linked
-                                ? "look at nvidia-smi topo -p2p r, the Fabric Manager and dmesg"
-                                : "switch ACS and the IOMMU's translation off, and look at "
-                                  "nvidia-smi topo -p2p r");
+                                ? "nvidia-smi topo -p2p r, the Fabric Manager and dmesg say more"
+                                : "switch ACS and the IOMMU's translation off; nvidia-smi topo "
+                                  "-p2p r shows what the driver says");
+}
+
+static void judge_access(struct shk_findings *findings, struct shk_row *row, struct access *access)
+{
+    if (access->tally.unread)
+        (void)shk_tally_judge(&access->tally, row, SHK_WARN, SHK_EFFECT, "topology.peers", "pairs");
+    if (access->linked || access->near) {
+        refused(row, access);
+    } else if (access->refused) {
+        shk_row_na(findings, row,
+                   "the driver offers none between %u of %u pairs (%s): NCCL uses "
+                   "host memory",
+                   access->refused, access->pairs, shk_member_name(access->first, "p2p"));
+        return;
+    } else {
+        shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
+        if (!access->tally.unread)
+            shk_row_text(&row->observed, "between all %u pairs", access->good);
+    }
+    shk_row_end(findings, row);
 }
 
 static void eval_access(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_start(&shk_check_peer_access, "GPU peer access");
-    json_t *pairs = shk_facts_get_array(ctx->facts, "topology.peers"), *pair;
-    struct access access = {0};
+    struct shk_row row = shk_row_begin(ctx, &shk_check_peer_access, "GPU peer access");
+    json_t *pairs = NULL, *pair;
+    struct access access = {.row = &row, .tally = SHK_TALLY_INIT};
     size_t i;
     row.fact = "topology.peers, nvml.p2p, cuda.p2p, gpu.amd.links";
     row.source = "NVIDIA/nccl:src/graph/paths.cc";
-    json_array_foreach(pairs, i, pair) note_pair(&access, pair);
-    long long neuron = shk_device_count(ctx->facts, "neuron");
-    if (shk_gpu_count(ctx->facts) == 0 || (pairs && !access.pairs)) {
+    if (shk_read_gpu_count(&row) == 0) {
         shk_row_na(findings, &row, "fewer than two GPUs");
-    } else if (!pairs) {
-        shk_row_unread(findings, &row, ctx->facts, "topology.peers");
-    } else if (neuron > 0) {
-        shk_row_na(findings, &row, "Neuron devices have links of their own");
-    } else if (access.linked || access.near) {
-        refused(&row, &access);
-        shk_row_end(findings, &row);
-    } else if (access.refused) {
-        shk_row_na(findings, &row,
-                   "the driver offers none between %u of %u pairs (%s): NCCL uses "
-                   "host memory",
-                   access.refused, access.pairs, shk_member_text(access.first, "p2p"));
-    } else if (access.unknown) {
-        shk_row_text(&row.why, "no library told about %u of %u pairs", access.unknown,
-                     access.pairs);
-        shk_row_end(findings, &row);
-    } else {
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "between all %u pairs", access.good);
-        shk_row_end(findings, &row);
+        return;
     }
+    if (shk_read_pci_count(&row, "neuron") > 0) {
+        shk_row_na(findings, &row, "Neuron devices have links of their own");
+        return;
+    }
+    (void)shk_read_array(&row, "topology.peers", &pairs);
+    json_array_foreach(pairs, i, pair) note_pair(&access, pair);
+    if (!access.pairs)
+        shk_row_na(findings, &row, "fewer than two GPUs");
+    else
+        judge_access(findings, &row, &access);
+    shk_tally_free(&access.tally);
 }
 
 const struct shk_check shk_check_peer_access = {

@@ -99,6 +99,21 @@ READ_MEMBER(bool, bool)
 READ_MEMBER(array, json_t *)
 READ_MEMBER(object, json_t *)
 
+#define READ_TOLD(kind, type)                                                                      \
+    bool shk_read_told_##kind(struct shk_row *row, const char *key, const json_t *object,          \
+                              const char *name, type *value_p)                                     \
+    {                                                                                              \
+        enum shk_look look = shk_read_member_##kind(row, key, object, name, value_p);              \
+        if (look == SHK_LOOK_ABSENT)                                                               \
+            shk_row_lacks(row, key, "%s does not say %s", key, name);                              \
+        return look == SHK_LOOK_PRESENT;                                                           \
+    }
+
+READ_TOLD(text, const char *)
+READ_TOLD(int, long long)
+READ_TOLD(bool, bool)
+READ_TOLD(array, json_t *)
+
 void shk_read_profile(struct shk_row *row)
 {
     if (row->ctx->profile_doubt)

@@ -36,6 +36,17 @@ enum shk_look shk_read_member_array(struct shk_row *row, const char *key, const 
 enum shk_look shk_read_member_object(struct shk_row *row, const char *key, const json_t *object,
                                      const char *name, json_t **value_p);
 
+/* The same where null is no answer either (looked, there is none): true when there is a value, else
+ * remembered as unread. */
+bool shk_read_told_text(struct shk_row *row, const char *key, const json_t *object,
+                        const char *name, const char **value_p);
+bool shk_read_told_int(struct shk_row *row, const char *key, const json_t *object, const char *name,
+                       long long *value_p);
+bool shk_read_told_bool(struct shk_row *row, const char *key, const json_t *object,
+                        const char *name, bool *value_p);
+bool shk_read_told_array(struct shk_row *row, const char *key, const json_t *object,
+                         const char *name, json_t **value_p);
+
 /* Remembers, for what no reader covers, that something was not read (`key`: the fact; the text:
  * why, one clause) or that something was. */
 void shk_row_lacks(struct shk_row *row, const char *key, const char *whyf, ...) SHK_PRINTF(3, 4);

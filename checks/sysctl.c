@@ -1,61 +1,86 @@
 /* Kernel settings that break sockets or memory of large jobs. */
 #include "checks/coded.h"
+#include "checks/read.h"
 
 #include <string.h>
 
 struct sysctl_rule {
     const char *name;
-    /* Is `value` bad here? Fills expected, why and fix when it is. */
-    bool (*bad)(const struct shk_facts *facts, long long value, struct shk_row *row);
+    /* Is `value` bad here? Fills expected, why and fix when it is. What was not read for it is
+     * remembered for the row. */
+    bool (*bad)(struct shk_row *row, long long value);
     const char *source;
 };
 
-static unsigned long long network_of(const json_t *addr)
+static unsigned long long network_of(struct shk_row *row, const json_t *addr)
 {
     unsigned a, b, c, d;
-    const char *text = shk_member_text(addr, "addr"), *family = shk_member_text(addr, "family");
-    long long prefix = shk_member_int(addr, "prefix", -1);
-    if (!text || !family || strcmp(family, "inet") != 0 || prefix < 1 || prefix > 31 ||
-        sscanf(text, "%3u.%3u.%3u.%3u", &a, &b, &c, &d) != 4)
+    long long prefix = -1;
+    const char *text = NULL, *family = NULL;
+    if (!shk_read_told_text(row, "net.ifaces", addr, "family", &family) ||
+        strcmp(family, "inet") != 0 ||
+        !shk_read_told_text(row, "net.ifaces", addr, "addr", &text) ||
+        !shk_read_told_int(row, "net.ifaces", addr, "prefix", &prefix) || prefix < 1 ||
+        prefix > 31 || sscanf(text, "%3u.%3u.%3u.%3u", &a, &b, &c, &d) != 4)
         return 0;
     unsigned long long bits = a << 24 | b << 16 | c << 8 | d;
     return (bits >> (32 - prefix) << 6) | (unsigned)prefix;
 }
 
-/* Do two interfaces of this node have addresses in one network? Names of the first two. */
-static bool share_network(const struct shk_facts *facts, const char **a_p, const char **b_p)
-{
+struct networks {
     unsigned long long seen[64];
     const char *names[64];
-    size_t n = 0, i, j;
-    json_t *iface, *addr;
-    json_array_foreach(shk_facts_get_array(facts, "net.ifaces"), i, iface)
+    size_t count;
+};
+
+/* The interface that is in the same network already; NULL: none, and this one is added. */
+static const char *same_network(struct networks *known, unsigned long long net, const char *name)
+{
+    for (size_t k = 0; net && k < known->count; k++)
+        if (known->seen[k] == net && strcmp(known->names[k], name) != 0)
+            return known->names[k];
+    if (net && known->count < sizeof known->seen / sizeof *known->seen) {
+        known->seen[known->count] = net;
+        known->names[known->count++] = name;
+    }
+    return NULL;
+}
+
+/* Do two interfaces of this node have addresses in one network? Names of the first two. */
+static bool share_network(struct shk_row *row, const char **a_p, const char **b_p)
+{
+    struct networks known = {.count = 0};
+    json_t *ifaces = NULL, *iface, *addrs, *addr;
+    size_t i, j;
+    (void)shk_read_array(row, "net.ifaces", &ifaces);
+    json_array_foreach(ifaces, i, iface)
     {
-        if (shk_member_bool(iface, "loopback", false) || !shk_member_bool(iface, "up", false))
+        bool up = false, loopback = false;
+        addrs = NULL;
+        (void)shk_read_told_bool(row, "net.ifaces", iface, "up", &up);
+        if (shk_look_member_bool(iface, "loopback", &loopback) == SHK_LOOK_FAILED)
+            shk_row_lacks(row, "net.ifaces", "whether an interface is a loopback was not read");
+        if (!up || loopback)
             continue;
-        json_array_foreach(json_object_get(iface, "addrs"), j, addr)
+        (void)shk_read_told_array(row, "net.ifaces", iface, "addrs", &addrs);
+        json_array_foreach(addrs, j, addr)
         {
-            unsigned long long net = network_of(addr);
-            const char *name = shk_member_text(iface, "name");
-            for (size_t k = 0; net && k < n; k++)
-                if (seen[k] == net && name && strcmp(names[k], name) != 0) {
-                    *a_p = names[k];
-                    *b_p = name;
-                    return true;
-                }
-            if (net && name && n < sizeof seen / sizeof *seen) {
-                seen[n] = net;
-                names[n++] = name;
-            }
+            const char *name = shk_member_name(iface, "name");
+            const char *other = same_network(&known, network_of(row, addr), name);
+            if (!other)
+                continue;
+            *a_p = other;
+            *b_p = name;
+            return true;
         }
     }
     return false;
 }
 
-static bool strict_filter(const struct shk_facts *facts, long long value, struct shk_row *row)
+static bool strict_filter(struct shk_row *row, long long value)
 {
     const char *a, *b;
-    if (value != 1 || !share_network(facts, &a, &b))
+    if (value != 1 || !share_network(row, &a, &b))
         return false;
     shk_row_text(&row->expected, "2 (loose) or 0");
     shk_row_text(&row->why,
@@ -66,9 +91,9 @@ static bool strict_filter(const struct shk_facts *facts, long long value, struct
     return true;
 }
 
-static bool never_overcommit(const struct shk_facts *facts, long long value, struct shk_row *row)
+static bool never_overcommit(struct shk_row *row, long long value)
 {
-    if (value != 2 || shk_gpu_count(facts) <= 0)
+    if (value != 2 || shk_read_gpu_count(row) <= 0)
         return false;
     shk_row_text(&row->expected, "0 or 1");
     shk_row_text(&row->why, "GPU runtimes reserve far more address space than they use, and are "
@@ -78,9 +103,8 @@ static bool never_overcommit(const struct shk_facts *facts, long long value, str
 }
 
 /* The kernel's default (DEFAULT_MAX_MAP_COUNT, USHRT_MAX - 5). */
-static bool few_mappings(const struct shk_facts *facts, long long value, struct shk_row *row)
+static bool few_mappings(struct shk_row *row, long long value)
 {
-    (void)facts;
     if (value >= 65530)
         return false;
     shk_row_text(&row->expected, "at least the default, 65530");
@@ -89,21 +113,28 @@ static bool few_mappings(const struct shk_facts *facts, long long value, struct 
     return true;
 }
 
-static bool short_queue(const struct shk_facts *facts, long long value, struct shk_row *row)
+/* The kernel's default since Linux 5.4: with that, facts that do not speak of ranks will do. */
+enum { SOMAXCONN_DEFAULT = 4096 };
+
+static bool short_queue(struct shk_row *row, long long value)
 {
-    long long ranks = shk_facts_get_int(facts, "job.ranks", -1);
+    long long ranks = 0;
+    enum shk_look look = shk_look_int(row->ctx->facts, "job.ranks", &ranks);
+    if (look != SHK_LOOK_MISSING || value < SOMAXCONN_DEFAULT)
+        (void)shk_read_int(row, "job.ranks", &ranks);
     if (value >= ranks)
         return false;
     shk_row_text(&row->expected, "at least the number of ranks, %lld", ranks);
     shk_row_text(&row->why, "all ranks connect to rank 0 at once, and the kernel drops those that "
                             "do not fit into the queue");
-    shk_row_text(&row->fix, "sysctl -w net.core.somaxconn=%lld", ranks > 4096 ? ranks : 4096);
+    shk_row_text(&row->fix, "sysctl -w net.core.somaxconn=%lld",
+                 ranks > SOMAXCONN_DEFAULT ? ranks : SOMAXCONN_DEFAULT);
     return true;
 }
 
-static bool reclaims_locally(const struct shk_facts *facts, long long value, struct shk_row *row)
+static bool reclaims_locally(struct shk_row *row, long long value)
 {
-    if (!value || shk_gpu_count(facts) <= 0)
+    if (!value || shk_read_gpu_count(row) <= 0)
         return false;
     shk_row_text(&row->expected, "0");
     shk_row_text(&row->why, "the kernel throws out file pages instead of using memory of another "
@@ -123,46 +154,51 @@ static const struct sysctl_rule rules[] = {
      "torvalds/linux:Documentation/admin-guide/sysctl/vm.rst"},
 };
 
+/* Judges one rule: a row of its own when it is bad, else what was not read goes to `all`. True:
+ * there is such a setting and it is good. */
+static bool judge_rule(const struct shk_check_context *ctx, struct shk_findings *findings,
+                       const struct sysctl_rule *rule, struct shk_row *all, unsigned *bad_p)
+{
+    char *key = shk_strf("sysctl.%s", rule->name);
+    struct shk_row row = shk_row_begin(ctx, &shk_check_sysctl, rule->name);
+    long long value = 0;
+    enum shk_look look = key ? shk_read_int(&row, key, &value) : SHK_LOOK_FAILED;
+    bool bad = look == SHK_LOOK_PRESENT && rule->bad(&row, value);
+    row.fact = key;
+    row.source = rule->source;
+    if (bad) {
+        ++*bad_p;
+        shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
+        shk_row_text(&row.observed, "%lld", value);
+        shk_row_end(findings, &row);
+    } else if (shk_row_lacking(&row)) {
+        shk_row_lacks(all, "sysctl.*", "%s", row.unread_why ? row.unread_why : rule->name);
+    } else {
+        shk_row_was_read(all);
+    }
+    free(row.unread_why);
+    free(key);
+    return look == SHK_LOOK_PRESENT && !bad;
+}
+
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct shk_row all = shk_row_start(&shk_check_sysctl, "sysctls");
+    struct shk_row all = shk_row_begin(ctx, &shk_check_sysctl, "sysctls");
     unsigned good = 0, bad = 0;
-    const char *unread = NULL;
-    char *unread_key = NULL;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        char *key = shk_strf("sysctl.%s", rules[i].name);
-        struct shk_row row = shk_row_start(&shk_check_sysctl, rules[i].name);
-        struct shk_fact fact;
-        enum shk_look look = key ? shk_look(ctx->facts, key, &fact) : SHK_LOOK_MISSING;
-        bool known = look == SHK_LOOK_PRESENT && json_is_integer(fact.value);
-        row.fact = key;
-        row.source = rules[i].source;
-        if (known && rules[i].bad(ctx->facts, json_integer_value(fact.value), &row)) {
-            bad++;
-            shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
-            shk_row_text(&row.observed, "%lld", (long long)json_integer_value(fact.value));
-            shk_row_end(findings, &row);
-        } else {
-            good += known;
-            if (!known && look != SHK_LOOK_ABSENT && !unread) {
-                unread = rules[i].name;
-                unread_key = key;
-                key = NULL;
-            }
-        }
-        free(key);
-    }
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        good += judge_rule(ctx, findings, &rules[i], &all, &bad);
     all.fact = "sysctl.*";
-    if (!bad && unread) {
-        shk_row_unread(findings, &all, ctx->facts, unread_key ? unread_key : "sysctl");
-    } else if (!bad && good) {
+    if (bad && !shk_row_lacking(&all)) {
+        /* the bad ones have rows of their own */
+    } else if (good || shk_row_lacking(&all)) {
         shk_row_verdict(&all, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&all.observed, "%u looked at", good);
+        if (good)
+            shk_row_text(&all.observed, "%u looked at", good);
         shk_row_end(findings, &all);
-    } else if (!bad) {
+    } else {
         shk_row_na(findings, &all, "this kernel has none of them");
     }
-    free(unread_key);
+    free(all.unread_why);
 }
 
 const struct shk_check shk_check_sysctl = {

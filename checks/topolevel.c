@@ -1,5 +1,6 @@
 /* Levels of distance that a user asks NCCL for: do they ever apply on this machine? */
 #include "checks/coded.h"
+#include "checks/tally.h"
 
 #include <string.h>
 
@@ -40,7 +41,8 @@ static int distance_rank(const char *class)
 }
 
 struct reach {
-    unsigned total, within;
+    struct shk_tally tally;
+    unsigned within;
     const char *nearest; /* class of the nearest */
 };
 
@@ -50,11 +52,16 @@ static void reach_of(const json_t *list, int rank, struct reach *reach)
     json_t *row;
     json_array_foreach((json_t *)list, i, row)
     {
-        const char *class = shk_member_text(row, "class");
-        if (!class)
+        const char *class = NULL;
+        enum shk_look look = shk_look_member_text(row, "class", &class);
+        if (look == SHK_LOOK_ABSENT)
+            continue; /* there is no NIC to be near to */
+        if (look != SHK_LOOK_PRESENT) {
+            shk_tally_unread(&reach->tally, "entry %zu", i);
             continue;
+        }
         int distance = distance_rank(class);
-        reach->total++;
+        shk_tally_good(&reach->tally);
         reach->within += distance <= rank;
         if (!reach->nearest || distance < distance_rank(reach->nearest))
             reach->nearest = class;
@@ -72,42 +79,57 @@ static const struct level {
      "peer access is never used, GPUs exchange data through shared memory"},
 };
 
-static void level_row(const struct shk_check_context *ctx, struct shk_findings *findings,
-                      const struct level *level, const char *value)
+static void judge_level(struct shk_row *row, const struct level *level, int rank,
+                        const struct reach *reach)
 {
-    struct shk_row row = shk_row_start(&shk_check_levels, level->setting);
-    const json_t *list = shk_facts_get_array(ctx->facts, level->list);
-    int rank = level_of(value);
-    struct reach reach = {0};
+    shk_row_text(&row->observed, "%s holds for %u of %u %s", levels[rank], reach->within,
+                 reach->tally.good, level->between);
+    if (reach->within || reach->tally.unread)
+        return;
+    shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
+    shk_row_text(&row->expected, "at least %s, the nearest here", reach->nearest);
+    shk_row_text(&row->why, "%s", level->use);
+    shk_row_text(&row->fix, "unset %s, or export %s=%s", level->name, level->name,
+                 levels[distance_rank(reach->nearest)]);
+}
+
+static void level_row(const struct shk_check_context *ctx, struct shk_findings *findings,
+                      const struct level *level)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_levels, level->setting);
+    struct reach reach = {.tally = SHK_TALLY_INIT};
+    const char *value = NULL;
+    json_t *list = NULL;
     row.fact = level->list;
     row.source = "NVIDIA/nccl:src/graph/paths.cc";
-    reach_of(list, rank, &reach);
-    if (rank < 0) {
+    (void)shk_read_env(&row, level->name, &value);
+    (void)shk_read_gpu_count(&row);
+    int rank = value ? level_of(value) : -1;
+    if (value && rank < 0) {
         shk_row_na(findings, &row, "%s is no level", value);
-    } else if (!list) {
-        shk_row_unread(findings, &row, ctx->facts, level->list);
-    } else if (!reach.total) {
+        return;
+    }
+    enum shk_look look = shk_read_array(&row, level->list, &list);
+    reach_of(list, rank, &reach);
+    bool any = shk_tally_judge(&reach.tally, &row, SHK_WARN, SHK_EFFECT, level->list, "distances");
+    if (!any && (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT)) {
         shk_row_na(findings, &row, "nothing here is judged by it");
     } else {
-        shk_row_verdict(&row, reach.within ? SHK_PASS : SHK_WARN, SHK_EFFECT);
-        shk_row_text(&row.observed, "%s holds for %u of %u %s", levels[rank], reach.within,
-                     reach.total, level->between);
-        if (!reach.within) {
-            shk_row_text(&row.expected, "at least %s, the nearest here", reach.nearest);
-            shk_row_text(&row.why, "%s", level->use);
-            shk_row_text(&row.fix, "unset %s, or export %s=%s", level->name, level->name,
-                         levels[distance_rank(reach.nearest)]);
-        }
+        if (any && value)
+            judge_level(&row, level, rank, &reach);
         shk_row_end(findings, &row);
     }
+    shk_tally_free(&reach.tally);
 }
 
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
-        const char *value = shk_env_get(ctx->facts, asked[i].name);
-        if (value && *value && shk_gpu_count(ctx->facts) != 0)
-            level_row(ctx, findings, &asked[i], value);
+        const char *value = "";
+        enum shk_look look = shk_look_env(ctx->facts, asked[i].name, &value);
+        bool set = look == SHK_LOOK_FAILED || (look == SHK_LOOK_PRESENT && *value);
+        if (set && shk_gpu_count(ctx->facts) != 0)
+            level_row(ctx, findings, &asked[i]);
     }
 }
 

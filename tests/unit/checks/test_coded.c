@@ -8,13 +8,9 @@
 #define NVIDIA    "'pci.count.gpu-nvidia': 8, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
 #define NO_GPU    "'pci.count.gpu-nvidia': 0, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
 #define NODES(n)  "'job.nodes': " #n ", 'job.launcher': 'slurm', 'job.ranks': 16, "
+#define ENV       "'env.HOME': '/root', "
 #define CONTAINER "'host.container': 'docker', "
 #define FABRIC    "'fabric.version': '1.17.0', 'fabric.path': '/usr/lib/libfabric.so.1', "
-#define GPU_ADDR                                                                                   \
-    "'pci.devices': [{'addr': '0000:c1:00.0', 'class': '0x038000', 'driver': 'amdgpu'}], "
-#define GROUP(t)                                                                                   \
-    "'kernel.iommu.groups': [{'group': 1, 'type': '" t "', 'devices': ['0000:c1:00.0']}], "
-#define SMALL_SHM "'shm.size': 67108864, 'shm.free': 67108864"
 #define SWEEP(w)                                                                                   \
     "'collective.fabric.sizes': [{'bytes': 4, 'busbw': 0.1, 'wrong': 0}, {'bytes': "               \
     "1048576, 'busbw': 5.5, 'wrong': " w "}], "
@@ -223,98 +219,6 @@ static const struct coded_case {
     {"plugin without NCCL", "test-fabric", "plugin.abi", "net plugin ABI",
      PLUGIN("") "'host.name': 'x'", SHK_UNKNOWN, SHK_NOT_COVERED, "nothing looked at nccl.net_abi"},
 
-    {"memlock unlimited", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
-     "'limits.memlock': {'soft': -1, 'hard': -1}", SHK_PASS, SHK_EFFECT, "unlimited"},
-    {"memlock default", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
-     "'limits.memlock': {'soft': 8388608, 'hard': 8388608}", SHK_FAIL, SHK_EFFECT, "LimitMEMLOCK"},
-    {"memlock soft only", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
-     "'limits.memlock': {'soft': 65536, 'hard': -1}", SHK_FAIL, SHK_EFFECT, "ulimit -l unlimited"},
-    {"memlock large", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
-     "'limits.memlock': {'soft': 8589934592, 'hard': 8589934592}", SHK_WARN, SHK_EFFECT, "8 GiB"},
-    {"memlock without RDMA", "single-node", "limits.memlock", "RLIMIT_MEMLOCK",
-     "'limits.memlock': {'soft': 8388608, 'hard': 8388608}", SHK_NA, SHK_NOT_COVERED, "registers"},
-    {"memlock zero is not unknown", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
-     "'limits.memlock': {'soft': 0, 'hard': 0}", SHK_FAIL, SHK_EFFECT, "0 B"},
-    {"memlock not read", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
-     "'limits.memlock': {'state': 'failed', 'reason': 'no answer'}", SHK_UNKNOWN, SHK_NOT_COVERED,
-     "no answer"},
-    {"nofile small at scale", "test-fabric", "limits.nofile", "RLIMIT_NOFILE",
-     NODES(4) "'limits.nofile': {'soft': 1024, 'hard': 1048576}", SHK_WARN, SHK_EFFECT,
-     "ulimit -n 65536"},
-    {"nofile on one node", "single-node", "limits.nofile", "RLIMIT_NOFILE",
-     "'limits.nofile': {'soft': 1024, 'hard': 1048576}", SHK_PASS, SHK_EFFECT, "1024"},
-    {"nofile tiny", "single-node", "limits.nofile", "RLIMIT_NOFILE",
-     "'limits.nofile': {'soft': 256, 'hard': 256}", SHK_WARN, SHK_EFFECT, "LimitNOFILE=1024"},
-    {"stack usual", "single-node", "limits.stack", "RLIMIT_STACK",
-     "'limits.stack': {'soft': 8388608, 'hard': -1}", SHK_PASS, SHK_EFFECT, "8 MiB"},
-    {"stack unlimited, old NCCL", "single-node", "limits.stack", "RLIMIT_STACK",
-     "'nccl.version': '2.21.5', 'limits.stack': {'soft': -1, 'hard': -1}", SHK_WARN, SHK_EFFECT,
-     "NCCL 2.21.5"},
-    {"stack unlimited, new NCCL", "single-node", "limits.stack", "RLIMIT_STACK",
-     "'nccl.version': '2.28.3', 'limits.stack': {'soft': -1, 'hard': -1}", SHK_PASS, SHK_EFFECT,
-     NULL},
-    {"shm of a container", "single-node", "shm.size", "/dev/shm", NVIDIA CONTAINER SMALL_SHM,
-     SHK_FAIL, SHK_EFFECT, "--shm-size"},
-    {"shm without GPUs", "single-node", "shm.size", "/dev/shm", NO_GPU CONTAINER SMALL_SHM, SHK_NA,
-     SHK_NOT_COVERED, "no GPU"},
-    {"shm large", "single-node", "shm.size", "/dev/shm",
-     NVIDIA "'shm.size': 270000000000, 'shm.free': 260000000000", SHK_PASS, SHK_EFFECT, NULL},
-    {"shm full", "single-node", "shm.size", "/dev/shm",
-     NVIDIA "'shm.size': 270000000000, 'shm.free': 4096", SHK_WARN, SHK_EFFECT,
-     "stale-resources-previous-job"},
-
-    {"iommu without GPU", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
-     NO_GPU "'kernel.iommu.mode': 'DMA'", SHK_NA, SHK_NOT_COVERED, "no GPU"},
-    {"iommu off", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
-     AMD "'kernel.iommu.enabled': false", SHK_PASS, SHK_EFFECT, "off"},
-    {"iommu identity", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
-     AMD "'kernel.iommu.enabled': true, 'kernel.iommu.mode': 'identity'", SHK_PASS, SHK_EFFECT,
-     "identity"},
-    {"iommu translating", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
-     AMD GPU_ADDR GROUP("DMA-FQ") "'kernel.iommu.mode': 'DMA-FQ', 'kernel.cmdline': 'quiet'",
-     SHK_FAIL, SHK_EFFECT, "0000:c1:00.0"},
-    {"iommu translating against the command line", "single-node", "kernel.iommu",
-     "amd_iommu, iommu=pt",
-     AMD GPU_ADDR GROUP("DMA") "'kernel.iommu.mode': 'mixed', 'kernel.cmdline': 'quiet iommu=pt'",
-     SHK_FAIL, SHK_EFFECT, "asks for pass-through, but"},
-    {"iommu mixed, GPUs identity", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
-     AMD GPU_ADDR GROUP("identity") "'kernel.iommu.mode': 'mixed'", SHK_PASS, SHK_EFFECT,
-     "identity for GPUs"},
-    {"iommu translating with NVIDIA", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
-     NVIDIA "'kernel.iommu.mode': 'DMA'", SHK_WARN, SHK_EFFECT, "iommu-not-passthrough"},
-    {"iommu in a guest", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
-     NVIDIA "'kernel.iommu.mode': 'DMA', 'host.virt': 'kvm'", SHK_NA, SHK_NOT_COVERED, "host"},
-    {"iommu by command line only", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
-     AMD "'kernel.cmdline': 'ro iommu=pt quiet'", SHK_PASS, SHK_DECLARED, "command line"},
-    {"iommu=pt is not iommu=ptx", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
-     AMD "'kernel.cmdline': 'ro xiommu=pt iommu=ptx'", SHK_UNKNOWN, SHK_NOT_COVERED, NULL},
-    {"module there", "single-node", "kernel.module", "module amdgpu",
-     AMD "'kernel.module.amdgpu': {'version': '6.8'}", SHK_PASS, SHK_EFFECT, "amdgpu is loaded"},
-    {"module built in", "single-node", "kernel.module", "module amdgpu",
-     AMD GPU_ADDR "'kernel.module.amdgpu': {'state': 'absent'}", SHK_PASS, SHK_EFFECT, NULL},
-    {"module missing", "single-node", "kernel.module", "module amdgpu",
-     AMD "'kernel.module.amdgpu': {'state': 'absent'}", SHK_FAIL, SHK_EFFECT,
-     "accelerator-driver-missing"},
-    {"module not looked for", "single-node", "kernel.module", "module amdgpu",
-     AMD "'host.name': 'x'", SHK_UNKNOWN, SHK_NOT_COVERED, NULL},
-    {"module not needed", "single-node", "kernel.module", "module amdgpu",
-     NO_GPU "'host.name': 'x'", SHK_VERDICT_COUNT, SHK_NOT_COVERED, NULL},
-    {"peermem missing", "single-node", "kernel.peermem", "nvidia_peermem",
-     NVIDIA "'pci.count.mlx5': 8, 'host.kernel': '4.18.0', 'kernel.module.nvidia_peermem': "
-            "{'state': 'absent'}",
-     SHK_FAIL, SHK_EFFECT, "peermem-missing"},
-    {"peermem by dma-buf", "single-node", "kernel.peermem", "nvidia_peermem",
-     NVIDIA "'pci.count.mlx5': 8, 'host.kernel': '6.8.0', 'kernel.module.nvidia_peermem': "
-            "{'state': 'absent'}",
-     SHK_PASS, SHK_DECLARED, "dma-buf"},
-    {"peermem loaded", "single-node", "kernel.peermem", "nvidia_peermem",
-     NVIDIA "'pci.count.mlx5': 8, 'kernel.module.nvidia_peermem': {'refcount': 0}", SHK_PASS,
-     SHK_EFFECT, "loaded"},
-    {"numa balancing", "single-node", "kernel.numa_balancing", "kernel.numa_balancing",
-     AMD "'sysctl.kernel.numa_balancing': 1", SHK_WARN, SHK_EFFECT, "sysctl -w"},
-    {"numa balancing off", "single-node", "kernel.numa_balancing", "kernel.numa_balancing",
-     AMD "'sysctl.kernel.numa_balancing': '0'", SHK_PASS, SHK_EFFECT, NULL},
-
     {"no accelerator, none asked", "single-node", "gpu.presence", "accelerators",
      NO_GPU "'host.name': 'x'", SHK_NA, SHK_NOT_COVERED, NULL},
     {"accelerators not read", "single-node", "gpu.presence", "accelerators", "'host.name': 'x'",
@@ -382,19 +286,23 @@ static const struct coded_case {
      NODES(2) "'net.hostname_resolves_to': ['127.0.1.1']", SHK_FAIL, SHK_EFFECT,
      "hostname-resolves-to-loopback"},
     {"host name is loopback, one node", "single-node", "net.hostname", "host name",
-     "'net.hostname_resolves_to': ['127.0.1.1']", SHK_NA, SHK_NOT_COVERED, NULL},
+     NODES(1) "'net.hostname_resolves_to': ['127.0.1.1']", SHK_NA, SHK_NOT_COVERED, NULL},
+    {"host name is loopback, nodes not known", "test-fabric", "net.hostname", "host name",
+     "'net.hostname_resolves_to': ['127.0.1.1']", SHK_UNKNOWN, SHK_NOT_COVERED, "how many nodes"},
     {"host name unknown, several nodes", "single-node", "net.hostname", "host name",
      NODES(2) "'net.hostname_resolves_to': {'addrs': [], 'error': 'not found'}", SHK_WARN,
      SHK_EFFECT, "does not resolve"},
     {"bootstrap interface", "test-fabric", "net.bootstrap", "bootstrap interface",
-     NODES(2) "'net.ifaces': [{'name': 'lo', 'up': true, 'loopback': true, 'addrs': [{'addr': "
-              "'127.0.0.1'}]}, {'name': 'eth0', 'up': true, 'addrs': [{'addr': "
-              "'10.0.0.1'}]}]",
+     NODES(2) ENV "'net.ifaces': [{'name': 'lo', 'up': true, 'loopback': true, 'addrs': [{'addr': "
+                  "'127.0.0.1'}]}, {'name': 'eth0', 'up': true, 'addrs': [{'addr': '10.0.0.1'}]}]",
      SHK_PASS, SHK_EFFECT, "eth0"},
     {"bootstrap interface is a bridge", "test-fabric", "net.bootstrap", "bootstrap interface",
-     NODES(2) "'net.ifaces': [{'name': 'veth12', 'up': true, 'addrs': [{'addr': "
-              "'10.0.0.1'}]}]",
+     NODES(2) ENV "'net.ifaces': [{'name': 'veth12', 'up': true, 'addrs': [{'addr': '10.0.0.1'}]}]",
      SHK_WARN, SHK_EFFECT, "socket-ifname-picks-virtual"},
+    {"bootstrap interface, state not read", "test-fabric", "net.bootstrap", "bootstrap interface",
+     NODES(2) ENV "'net.ifaces': [{'name': 'eth0', 'up': null, 'problems': {'up': 'denied'}, "
+                  "'addrs': [{'addr': '10.0.0.1'}]}]",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "denied"},
     {"bootstrap interface set", "test-fabric", "net.bootstrap", "bootstrap interface",
      NODES(2) "'env.NCCL_SOCKET_IFNAME': 'eth0', 'net.ifaces': []", SHK_NA, SHK_NOT_COVERED, NULL},
 

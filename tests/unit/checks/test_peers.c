@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NVIDIA "'pci.count.gpu-nvidia': 2, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
+#define NVIDIA                                                                                     \
+    "'host.virt': 'none', 'env.HOME': '/root', 'pci.count.nvswitch': 0, 'pci.count.gpu-nvidia': "  \
+    "2, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
 #define NO_GPU "'pci.count.gpu-nvidia': 0, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
-#define GOOD   "'nvml.error': {'state': 'absent', 'reason': 'it answers'}, "
+#define GOOD                                                                                       \
+    "'nvml.error': {'state': 'absent', 'reason': 'it answers'}, 'nvml.driver': '550.54.15', "      \
+    "'cuda.driver': '12.4', "
 #define LINKS(a, b)                                                                                \
     "'nvml.devices': [{'pci': '0000:03:00.0', 'mig': false, 'links': [{'active': true}, "          \
     "{'active': " a "}]}, {'pci': '0000:04:00.0', 'mig': false, 'links': [{'active': " b           \
@@ -17,6 +21,7 @@
                                                                                           "'p2p':" \
                                                                                           " " p2p  \
                                                                                           "}]"
+#define MODEL(name) "'nvml.devices': [{'pci': '0000:03:00.0', 'name': '" name "'}], "
 #define GPU(n, class, nic, cpus)                                                                   \
     "{'name': 'GPU" n "', 'pci': '0000:0" n ":00.0', 'class': '" class "', 'nic': '" nic           \
                                                                        "', 'cpus': '" cpus "'}"
@@ -73,6 +78,21 @@ static const struct peers_case {
      "2 up on each of 2"},
     {"NVLink down", "gpu.nvlink", "nvlink-state", NVIDIA LINKS("false", "true"), SHK_WARN,
      "1 links down (0000:03:00.0: 1)"},
+    {"one NVLink not read", "gpu.nvlink", "nvlink-state", NVIDIA LINKS("null", "true"), SHK_UNKNOWN,
+     "1 of 2 GPUs could not be read: 0000:03:00.0"},
+    {"NVLinks of one GPU not read", "gpu.nvlink", "nvlink-state",
+     NVIDIA "'nvml.devices': [{'pci': '0000:03:00.0', 'links': [{'active': true}]}, {'pci': "
+            "'0000:04:00.0', 'links': null, 'problems': {'links': 'denied'}}]",
+     SHK_UNKNOWN, "0000:04:00.0"},
+    {"a GPU without a bridge", "gpu.nvlink", "nvlink-state",
+     NVIDIA "'nvml.devices': [{'pci': '0000:03:00.0', 'links': [{'active': true}]}, {'pci': "
+            "'0000:04:00.0', 'links': [{'active': true}]}, {'pci': '0000:05:00.0', 'links': "
+            "[{'active': false}]}]",
+     SHK_PASS, "1 up on each of 2"},
+    {"GPUs of two models", "gpu.nvlink", "nvlink-state",
+     NVIDIA "'nvml.devices': [{'pci': '0000:03:00.0', 'name': 'A', 'links': [{'active': true}]}, "
+            "{'pci': '0000:04:00.0', 'name': 'B', 'links': [{'active': true}, {'active': true}]}]",
+     SHK_PASS, NULL},
     {"all NVLinks down", "gpu.nvlink", "nvlink-state",
      NVIDIA "'pci.count.nvswitch': 4, 'nvml.devices': [{'pci': '0000:03:00.0', 'links': "
             "[{'active': false}]}]",
@@ -87,13 +107,20 @@ static const struct peers_case {
     {"NVLink refused", "gpu.peer_access", "GPU peer access",
      NVIDIA PEERS("NV18", "'topology not supported'"), SHK_FAIL, "NV18"},
     {"switch refused", "gpu.peer_access", "GPU peer access",
-     NVIDIA PEERS("PIX", "'chipset not supported'"), SHK_WARN, "host memory"},
+     NVIDIA MODEL("NVIDIA A100") PEERS("PIX", "'chipset not supported'"), SHK_WARN, "host memory"},
+    {"GeForce cards on a switch", "gpu.peer_access", "GPU peer access",
+     NVIDIA MODEL("NVIDIA GeForce RTX 4090") PEERS("PIX", "'chipset not supported'"), SHK_NA,
+     "NCCL uses host memory"},
+    {"cards of an unknown model on a switch", "gpu.peer_access", "GPU peer access",
+     NVIDIA "'nvml.devices': {'state': 'failed', 'reason': 'denied'}, " PEERS(
+         "PIX", "'chipset not supported'"),
+     SHK_UNKNOWN, "denied"},
     {"consumer cards on a switch", "gpu.peer_access", "GPU peer access",
      NVIDIA PEERS("PIX", "'not supported'"), SHK_NA, "not supported"},
     {"far apart", "gpu.peer_access", "GPU peer access",
      NVIDIA PEERS("SYS", "'chipset not supported'"), SHK_NA, "NCCL uses host memory"},
     {"nobody told", "gpu.peer_access", "GPU peer access", NVIDIA PEERS("PIX", "null"), SHK_UNKNOWN,
-     "no library"},
+     "1 of 1 pairs could not be read"},
     {"one GPU", "gpu.peer_access", "GPU peer access", NVIDIA "'topology.peers': []", SHK_NA,
      "fewer than two"},
     {"peers not read", "gpu.peer_access", "GPU peer access",
@@ -109,6 +136,14 @@ static const struct peers_case {
      SHK_PASS, "1 of 1 NICs serve several"},
     {"no fabric NIC", "topology.nic", "nearest NICs",
      NVIDIA GPUS("PIX", "PIX") "'topology.nics': []", SHK_NA, "no fabric NIC"},
+    {"NICs not read", "topology.nic", "nearest NICs",
+     NVIDIA GPUS("PIX", "PIX") "'topology.nics': {'state': 'failed', 'reason': 'hwloc hung'}",
+     SHK_UNKNOWN, "hwloc hung"},
+    {"the way of one GPU not read", "topology.nic", "nearest NICs",
+     NVIDIA "'topology.gpus': [" GPU("0", "PIX", "0000:e0:00.0", "0") ", {'name': 'GPU1', 'pci': "
+                                                                      "'0000:01:00.0', 'class': "
+                                                                      "null}], " NICS,
+     SHK_UNKNOWN, "1 of 2 GPUs could not be read: 0000:01:00.0"},
     {"topology not read", "topology.nic", "nearest NICs",
      NVIDIA "'topology.gpus': {'state': 'failed', 'reason': 'hwloc hung'}", SHK_UNKNOWN,
      "hwloc hung"},
@@ -123,13 +158,27 @@ static const struct peers_case {
      SHK_WARN, "1 GPUs not in it"},
     {"file that is none", "topology.file", "NCCL_TOPO_FILE and the bus",
      NVIDIA "'env.NCCL_TOPO_FILE': '/t.xml', 'topology.nccl_file': {'state': 'failed', 'reason': "
-            "'line 1: syntax error'}",
+            "'/t.xml: line 1: syntax error'}",
      SHK_FAIL, "line 1: syntax error"},
+    {"file that nobody looked into", "topology.file", "NCCL_TOPO_FILE and the bus",
+     NVIDIA "'env.NCCL_TOPO_FILE': '/t.xml', 'topology.nccl_file': {'state': 'failed', 'reason': "
+            "'timed out'}",
+     SHK_UNKNOWN, "timed out"},
     {"no file", "topology.file", "NCCL_TOPO_FILE and the bus",
      NVIDIA "'topology.nccl_file': {'state': 'absent'}", SHK_NA, NULL},
 
     {"GDR level not set", "topology.level", "NCCL_NET_GDR_LEVEL on this machine",
      NVIDIA GPUS("PHB", "PHB") NICS, SHK_VERDICT_COUNT, NULL},
+    {"GDR level withheld", "topology.level", "NCCL_NET_GDR_LEVEL on this machine",
+     NVIDIA GPUS("PHB", "PHB") NICS ", 'env.NCCL_NET_GDR_LEVEL': {'state': 'failed', 'reason': "
+                                    "'withheld'}",
+     SHK_UNKNOWN, "NCCL_NET_GDR_LEVEL is not known"},
+    {"GDR level, a distance not read", "topology.level", "NCCL_NET_GDR_LEVEL on this machine",
+     NVIDIA
+     "'topology.gpus': [" GPU("0", "PHB", "0000:e0:00.0", "0") ", {'name': 'GPU1', 'pci': "
+                                                               "'0000:01:00.0'}], " NICS
+                                                               ", 'env.NCCL_NET_GDR_LEVEL': 'PIX'",
+     SHK_UNKNOWN, "1 of 2 distances"},
     {"GDR level that applies", "topology.level", "NCCL_NET_GDR_LEVEL on this machine",
      NVIDIA GPUS("PIX", "NODE") NICS ", 'env.NCCL_NET_GDR_LEVEL': '3'", SHK_PASS,
      "PHB holds for 2 of 2"},
@@ -152,17 +201,26 @@ static const struct peers_case {
      NVIDIA GPUS("PIX", "PIX") NICS RANK("1", "0-3"), SHK_WARN, "other side"},
     {"mask turns the order", "topology.binding", "CPU binding",
      NVIDIA GPUS("PIX", "PIX") NICS RANK("1", "0-3") ", 'env.CUDA_VISIBLE_DEVICES': '1,0'",
-     SHK_PASS, "GPU0"},
+     SHK_PASS, "GPU at 0000:00:00.0"},
     {"mask of one GPU", "topology.binding", "CPU binding",
      NVIDIA GPUS("PIX", "PIX") NICS RANK("1", "0-3") ", 'env.CUDA_VISIBLE_DEVICES': '0'", SHK_PASS,
-     "GPU0"},
+     "GPU at 0000:00:00.0"},
     {"mask by name", "topology.binding", "CPU binding",
      NVIDIA GPUS("PIX", "PIX") NICS RANK("1", "0-3") ", 'env.CUDA_VISIBLE_DEVICES': 'GPU-1a'",
      SHK_UNKNOWN, "cannot be told"},
     {"not bound", "topology.binding", "CPU binding",
      NVIDIA GPUS("PIX", "PIX") NICS RANK("1", "0-15"), SHK_NA, "not bound"},
     {"no rank", "topology.binding", "CPU binding",
-     NVIDIA GPUS("PIX", "PIX") NICS ", 'host.affinity': '0'", SHK_NA, "not a rank"},
+     NVIDIA GPUS("PIX", "PIX") NICS ", 'host.affinity': '0', 'job.local_rank': {'state': 'absent'}",
+     SHK_NA, "not a rank"},
+    {"rank not read", "topology.binding", "CPU binding",
+     NVIDIA GPUS("PIX", "PIX") NICS ", 'host.affinity': '0', 'job.local_rank': {'state': 'failed', "
+                                    "'reason': 'denied'}",
+     SHK_UNKNOWN, "denied"},
+    {"mask withheld", "topology.binding", "CPU binding",
+     NVIDIA GPUS("PIX", "PIX") NICS RANK("1", "0-3") ", 'env.CUDA_VISIBLE_DEVICES': {'state': "
+                                                     "'failed', 'reason': 'withheld'}",
+     SHK_UNKNOWN, "CUDA_VISIBLE_DEVICES"},
 };
 
 Test(peers, cases)
