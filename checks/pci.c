@@ -3,25 +3,6 @@
 #include <string.h>
 #include <strings.h>
 
-static bool kind_is(const json_t *device, const char *const *kinds)
-{
-    const char *kind = NULL;
-    return shk_look_member_text(device, "kind", &kind) == SHK_LOOK_PRESENT &&
-           shk_list_has(kinds, kind);
-}
-
-bool shk_pci_is_gpu(const json_t *device)
-{
-    static const char *const kinds[] = {"gpu-nvidia", "gpu-amd", "gpu-intel", "neuron", NULL};
-    return kind_is(device, kinds);
-}
-
-bool shk_pci_is_fabric_nic(const json_t *device)
-{
-    static const char *const kinds[] = {"cxi", "efa", "mlx5", "bnxt", NULL};
-    return kind_is(device, kinds);
-}
-
 static enum shk_pci_role role_of_class(const json_t *device)
 {
     const char *class = NULL;
@@ -34,19 +15,33 @@ static enum shk_pci_role role_of_class(const json_t *device)
                                         : SHK_PCI_UNTOLD;
 }
 
-enum shk_pci_role shk_read_pci_role(struct shk_row *row, const json_t *device)
+static enum shk_pci_role role_of(const json_t *device)
 {
-    enum shk_pci_role role = SHK_PCI_OTHER;
+    static const char *const gpus[] = {"gpu-nvidia", "gpu-amd", "gpu-intel", "neuron", NULL};
+    static const char *const nics[] = {"cxi", "efa", "mlx5", "bnxt", NULL};
     const char *kind = NULL;
     enum shk_look look = shk_look_member_text(device, "kind", &kind);
     if (look == SHK_LOOK_MISSING)
-        role = role_of_class(device);
-    else if (look != SHK_LOOK_PRESENT)
-        role = SHK_PCI_UNTOLD;
-    else if (shk_pci_is_gpu(device))
-        role = SHK_PCI_GPU;
-    else if (shk_pci_is_fabric_nic(device))
-        role = SHK_PCI_FABRIC_NIC;
+        return role_of_class(device);
+    return look != SHK_LOOK_PRESENT   ? SHK_PCI_UNTOLD
+           : shk_list_has(gpus, kind) ? SHK_PCI_GPU
+           : shk_list_has(nics, kind) ? SHK_PCI_FABRIC_NIC
+                                      : SHK_PCI_OTHER;
+}
+
+bool shk_pci_is_gpu(const json_t *device)
+{
+    return role_of(device) == SHK_PCI_GPU;
+}
+
+bool shk_pci_is_fabric_nic(const json_t *device)
+{
+    return role_of(device) == SHK_PCI_FABRIC_NIC;
+}
+
+enum shk_pci_role shk_read_pci_role(struct shk_row *row, const json_t *device)
+{
+    enum shk_pci_role role = role_of(device);
     if (role == SHK_PCI_UNTOLD)
         shk_row_lacks(row, "pci.devices", "what the device at %s is was not read",
                       shk_member_name(device, "addr"));

@@ -6,7 +6,8 @@
 #include "checks/read.h"
 
 /* Accelerators; NICs that carry the traffic of collectives (not ena and other plain network
- * functions). Virtual functions count. */
+ * functions). Virtual functions count. Facts without kinds: a display or accelerator class (0x03,
+ * 0x12) is a GPU. */
 bool shk_pci_is_gpu(const json_t *device);
 bool shk_pci_is_fabric_nic(const json_t *device);
 
@@ -17,8 +18,7 @@ enum shk_pci_role {
     SHK_PCI_UNTOLD /* its kind was not read */
 };
 
-/* What the function is, remembered for the row when it cannot be told. Facts without kinds: a
- * display or accelerator class (0x03, 0x12) is a GPU, a bridge (0x06) OTHER. */
+/* What the function is, remembered for the row when it cannot be told. */
 enum shk_pci_role shk_read_pci_role(struct shk_row *row, const json_t *device);
 
 /* The functions of the bus, remembered: NULL when they were not read. That one of them could not be

@@ -30,23 +30,37 @@ struct link {
     bool sleeps; /* drivers lower its speed when nothing runs */
 };
 
-/* The port above; NULL: not read. *none_p: nothing is above, so there is no link. */
-static const json_t *upper_end(const struct shk_facts *facts, const json_t *lower, bool *none_p)
+/* Nothing is above, and the kernel tells no number of a link: the device has none. */
+static bool has_none(const json_t *lower)
+{
+    static const char *const numbers[] = {"link_width", "max_link_width", "link_speed",
+                                          "max_link_speed"};
+    json_t *parents = NULL, *value = NULL;
+    bool none = shk_look_member_array(lower, "parents", &parents) == SHK_LOOK_PRESENT &&
+                !json_array_size(parents);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        enum shk_look look = shk_look_member(lower, numbers[i], &value);
+        none &= look == SHK_LOOK_ABSENT || look == SHK_LOOK_MISSING;
+    }
+    return none;
+}
+
+/* The port above; NULL: not read. */
+static const json_t *upper_end(const struct shk_facts *facts, const json_t *lower)
 {
     json_t *parents = NULL;
     (void)shk_look_member_array(lower, "parents", &parents);
-    *none_p = parents && !json_array_size(parents);
     const char *up = json_string_value(json_array_get(parents, 0));
     return up ? shk_pci_find(facts, up) : NULL;
 }
 
-/* What the link does and what both ends can do. False: a number that decides was not read, or
- * (*none_p) there is no link. The upper end decides only when the lower one could do more. */
-static bool read_link(const struct shk_facts *facts, struct link *link, bool *none_p)
+/* What the link does and what both ends can do. False: a number that decides was not read. The
+ * upper end decides only when the lower one could do more. */
+static bool read_link(const struct shk_facts *facts, struct link *link)
 {
     long long most_up = 0;
     double max_up = 0;
-    const json_t *upper = upper_end(facts, link->lower, none_p);
+    const json_t *upper = upper_end(facts, link->lower);
     (void)shk_look_member_int(link->lower, "link_width", &link->width);
     (void)shk_look_member_int(link->lower, "max_link_width", &link->most);
     (void)shk_look_member_number(link->lower, "link_speed", &link->speed);
@@ -84,21 +98,20 @@ static void link_row(struct links *links, const struct link *link, bool narrow)
                        "likely the board shares the lanes between slots"
                      : "both ends of the link can do more: a bad contact, a wrong slot or a "
                        "setting of the firmware; the slowest link holds up every ring");
-    shk_row_text(&row.fix, "drain the node, reseat the card and look at lspci -vv -s %s",
-                 link->addr);
+    shk_row_text(&row.fix, "lspci -vv -s %s | grep Lnk%s", link->addr,
+                 links->plain ? "" : "; drain the node and reseat the card");
     shk_row_end(links->findings, &row);
     free(setting);
 }
 
 static void one_link(struct links *links, struct link *link)
 {
-    bool none = false;
     link->addr = shk_member_name(link->lower, "addr");
     if (shk_array_has(links->seen, link->addr, false))
         return;
     json_array_append_new(links->seen, json_string(link->addr));
-    if (!read_link(links->row->ctx->facts, link, &none)) {
-        if (!none)
+    if (!read_link(links->row->ctx->facts, link)) {
+        if (!has_none(link->lower))
             shk_tally_unread(&links->tally, "%s", link->addr);
         return;
     }
