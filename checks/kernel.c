@@ -69,9 +69,11 @@ static void read_modules(struct shk_row *row, const struct need *need)
 static void not_loaded(struct shk_row *row, const struct need *need)
 {
     shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
-    row->diagnosis = strcmp(need->kind, "efa") == 0   ? "efa-device-open-failure"
-                     : strcmp(need->kind, "cxi") == 0 ? "cxi-provider-absent"
-                                                      : "accelerator-driver-missing";
+    row->diagnosis = "accelerator-driver-missing";
+    if (strcmp(need->kind, "efa") == 0)
+        row->diagnosis = "efa-device-open-failure";
+    else if (strcmp(need->kind, "cxi") == 0)
+        row->diagnosis = "cxi-provider-absent";
     shk_row_text(&row->observed, "not loaded");
     shk_row_text(&row->why, "the device is on the bus, but no driver drives it");
     shk_row_text(&row->fix, "modprobe %s   # of %s", need->modules[0], need->package);

@@ -8,7 +8,7 @@
 #define NVIDIA    "'pci.count.gpu-nvidia': 8, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
 #define NO_GPU    "'pci.count.gpu-nvidia': 0, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
 #define NODES(n)  "'job.nodes': " #n ", 'job.launcher': 'slurm', 'job.ranks': 16, "
-#define ENV       "'env.HOME': '/root', "
+#define ENV       "'probe.env.status': 'ok', "
 #define CONTAINER "'host.container': 'docker', "
 #define FABRIC    "'fabric.version': '1.17.0', 'fabric.path': '/usr/lib/libfabric.so.1', "
 #define SWEEP(w)                                                                                   \
