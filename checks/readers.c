@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Where the facts of a library are. names: array of strings; params: array of {name}. */
 struct library {
     const char *name, *title;
     const char *version, *path, *names, *params;
     const char *provider; /* libfabric provider that this reader stands for */
+    const char *copies;   /* more copies, some with the names that they read */
     bool plugin;
     bool partial; /* not every name is among the strings: compilers put short ones into code */
 };
@@ -18,12 +20,14 @@ static const struct library libraries[SHK_READERS_LIBRARIES] = {
      .title = "NCCL",
      .version = "nccl.version",
      .path = "nccl.path",
-     .names = "nccl.env_names"},
+     .names = "nccl.env_names",
+     .copies = "nccl.copies"},
     {.name = "rccl",
      .title = "RCCL",
      .version = "rccl.version",
      .path = "rccl.path",
-     .names = "rccl.env_names"},
+     .names = "rccl.env_names",
+     .copies = "rccl.copies"},
     {.name = "libfabric",
      .title = "libfabric",
      .version = "fabric.version",
@@ -137,41 +141,61 @@ const struct shk_name_family *shk_name_family(const char *name)
     return NULL;
 }
 
-static void name_library(struct shk_strbuf *sb, const struct library *lib,
-                         const struct shk_facts *facts)
+static void name_copy(struct shk_strbuf *sb, const char *title, const char *version,
+                      const char *path)
 {
-    const char *version = lib->version ? shk_facts_get_text(facts, lib->version) : NULL;
-    const char *path = lib->path ? shk_facts_get_text(facts, lib->path) : NULL;
-    shk_strbuf_printf(sb, "%s%s", sb->len ? ", " : "", lib->title);
+    shk_strbuf_printf(sb, "%s%s", sb->len ? ", " : "", title);
     if (version)
         shk_strbuf_printf(sb, " %s", version);
     if (path)
         shk_strbuf_printf(sb, " (%s)", path);
 }
 
+static void name_library(struct shk_strbuf *sb, const struct library *lib,
+                         const struct shk_facts *facts)
+{
+    const char *version = NULL, *path = NULL;
+    if (lib->version)
+        (void)shk_look_text(facts, lib->version, &version);
+    if (lib->path)
+        (void)shk_look_text(facts, lib->path, &path);
+    name_copy(sb, lib->title, version, path);
+}
+
 /* What the net plugins of this node read: their names go to `known`; what a name is that none has.
  */
 static void plugins_names(struct shk_readers *readers, struct shk_known *known)
 {
-    struct shk_fact fact;
-    enum shk_look look = shk_look(readers->facts, "plugin.candidates", &fact);
+    size_t i;
+    json_t *list, *plugin;
+    enum shk_look look = shk_look_array(readers->facts, "plugin.candidates", &list);
     readers->plugins = look == SHK_LOOK_ABSENT ? SHK_READS_NONE_HERE : SHK_READS_UNKNOWN;
-    if (look != SHK_LOOK_PRESENT || !json_is_array(fact.value))
+    if (look != SHK_LOOK_PRESENT)
         return;
     readers->plugins = SHK_READS_NONE_HERE;
-    size_t i;
-    json_t *plugin;
-    json_array_foreach(fact.value, i, plugin)
+    bool unread = false;
+    json_array_foreach(list, i, plugin)
     {
-        const json_t *names = json_object_get(plugin, "env_names");
-        if (!shk_member_bool(plugin, "found", false))
+        json_t *names = NULL;
+        bool found;
+        enum shk_look told = shk_look_member_bool(plugin, "found", &found);
+        unread |= told != SHK_LOOK_PRESENT;
+        if (told != SHK_LOOK_PRESENT || !found)
             continue;
-        if (json_array_size(names) > 0)
-            readers->plugins = SHK_READS_NO;
-        else if (readers->plugins == SHK_READS_NONE_HERE)
-            readers->plugins = SHK_READS_UNKNOWN;
+        (void)shk_look_member_array(plugin, "env_names", &names);
+        unread |= json_array_size(names) == 0;
+        readers->plugins = SHK_READS_NO;
         shk_known_add_array(known, names);
     }
+    if (unread)
+        readers->plugins = SHK_READS_UNKNOWN;
+}
+
+static void library_list(const struct shk_facts *facts, const char *key, struct shk_known *known)
+{
+    json_t *list;
+    if (shk_look_array(facts, key, &list) == SHK_LOOK_PRESENT)
+        shk_known_add_array(known, list);
 }
 
 /* The names that a library says it reads. */
@@ -183,8 +207,7 @@ static struct shk_known *library_names(struct shk_readers *readers, const struct
     if (lib->plugin)
         plugins_names(readers, *known);
     else
-        shk_known_add_array(
-            *known, shk_facts_get_array(readers->facts, lib->names ? lib->names : lib->params));
+        library_list(readers->facts, lib->names ? lib->names : lib->params, *known);
     return *known;
 }
 
@@ -207,54 +230,199 @@ static bool in_range(const char *version, const struct shk_reader *reader)
     return strncmp(version, reader->until, len) == 0 && version[len] == '.';
 }
 
-static enum shk_reads library_reads(struct shk_readers *readers, const struct library *lib,
-                                    const char *name, const struct shk_reader *reader,
-                                    bool *asked_p)
+/* What decided one library's answer. */
+struct one_answer {
+    enum shk_reads reads;
+    bool asked;            /* its own list decided, not the version range */
+    const json_t *copy;    /* the copy that reads it, when it is not the loader's; NULL */
+    const json_t *lacking; /* a copy that does not read it, though the loader's does; NULL */
+    const char *provider;  /* that the library does not have; "": none is missing */
+};
+
+/* Provider that a variable belongs to: FI_PSM2_UUID, which prov/psm2 of libfabric's source defines.
+ * False: it is none of a provider's. */
+static bool provider_of(const struct library *lib, const struct shk_setting *setting, char buf[32])
 {
-    if (lib->plugin)
-        return plugins_read(readers, lib, name, asked_p);
-    struct shk_known *known = library_names(readers, lib);
-    if (shk_known_count(known) > 0) {
-        *asked_p = true;
-        if (shk_known_has(known, name))
-            return SHK_READS_YES;
-        /* Not every variable of the core goes through its parameter list: trust the row there. */
-        bool complete = lib->params ? lib->provider || !reader : !lib->partial;
-        if (complete)
-            return SHK_READS_NO;
-        *asked_p = false;
+    const char *at = setting && setting->source ? strstr(setting->source, ":prov/") : NULL;
+    if (lib->provider) {
+        strcpy(buf, lib->provider);
+        return true;
     }
-    struct shk_fact fact;
-    switch (shk_look(readers->facts, lib->version, &fact)) {
+    size_t len = at ? strcspn(at + 6, "/") : 0;
+    if (!len || len >= 32 || strncmp(setting->name, "FI_", 3) != 0 ||
+        strncasecmp(setting->name + 3, at + 6, len) != 0 || setting->name[3 + len] != '_')
+        return false;
+    memcpy(buf, at + 6, len);
+    buf[len] = '\0';
+    return true;
+}
+
+/* Has a list of providers this one, alone, under "ofi_", or layered ("udp;ofi_rxd")? */
+static bool provider_in(const json_t *list, const char *provider)
+{
+    size_t i, n = strlen(provider);
+    json_t *item;
+    json_array_foreach((json_t *)list, i, item)
+    {
+        const char *name = json_string_value(item);
+        if (name && strncmp(name, "ofi_", 4) == 0)
+            name += 4;
+        const char *layer = name ? strstr(name, ";ofi_") : NULL;
+        if (name && ((strncmp(name, provider, n) == 0 && (!name[n] || name[n] == ';')) ||
+                     (layer && strcmp(layer + 5, provider) == 0)))
+            return true;
+    }
+    return false;
+}
+
+enum provider_look {
+    PROVIDER_WORKS, /* it offers something, so all of its variables are registered */
+    PROVIDER_IDLE,  /* it is in the library, but may have registered nothing: no device */
+    PROVIDER_GONE,  /* the library does not have it */
+    PROVIDER_UNREAD
+};
+
+static enum provider_look provider_look(const struct shk_facts *facts, const char *provider)
+{
+    json_t *core, *offered;
+    bool known = shk_look_array(facts, "fabric.core_providers", &core) == SHK_LOOK_PRESENT;
+    enum shk_look look = shk_look_array(facts, "fabric.providers", &offered);
+    if (look == SHK_LOOK_PRESENT && provider_in(offered, provider))
+        return PROVIDER_WORKS;
+    if (!known)
+        return PROVIDER_UNREAD;
+    if (!provider_in(core, provider))
+        return PROVIDER_GONE;
+    return PROVIDER_IDLE;
+}
+
+/* What the catalogue says about the version that is here. */
+static enum shk_reads version_reads(const struct shk_facts *facts, const struct library *lib,
+                                    const struct shk_reader *reader)
+{
+    const char *version;
+    switch (shk_look_text(facts, lib->version, &version)) {
     case SHK_LOOK_ABSENT: return SHK_READS_NONE_HERE;
     case SHK_LOOK_PRESENT: break;
     default: return SHK_READS_UNKNOWN;
     }
-    const char *version = json_string_value(fact.value);
-    if (!version || !reader)
+    if (!reader)
         return SHK_READS_UNKNOWN;
-    if (in_range(version, reader))
-        return SHK_READS_YES;
-    return SHK_READS_NO;
+    return in_range(version, reader) ? SHK_READS_YES : SHK_READS_NO;
+}
+
+/* A provider's variable: the list of the library counts where the provider is at work. */
+static void provider_reads(struct shk_readers *readers, const struct library *lib,
+                           const struct shk_reader *reader, const char *provider,
+                           struct one_answer *one)
+{
+    switch (provider_look(readers->facts, provider)) {
+    case PROVIDER_WORKS:
+        one->asked = true;
+        one->reads = SHK_READS_NO;
+        break;
+    case PROVIDER_GONE:
+        one->asked = true;
+        one->provider = provider;
+        one->reads = SHK_READS_NO;
+        break;
+    case PROVIDER_IDLE: one->reads = version_reads(readers->facts, lib, reader); break;
+    default: one->reads = SHK_READS_UNKNOWN;
+    }
+}
+
+/* A copy of an active Python environment, where a framework takes it whatever the loader gives to
+ * others, that reads the name, or does not. */
+static const json_t *other_copy(const struct shk_facts *facts, const struct library *lib,
+                                const char *name, bool reads)
+{
+    size_t i;
+    json_t *list, *copy, *names;
+    if (!lib->copies || shk_look_array(facts, lib->copies, &list) != SHK_LOOK_PRESENT)
+        return NULL;
+    json_array_foreach(list, i, copy)
+    {
+        if (shk_look_member_array(copy, "env_names", &names) == SHK_LOOK_PRESENT &&
+            shk_array_has(names, name, false) == reads)
+            return copy;
+    }
+    return NULL;
+}
+
+static void library_reads(struct shk_readers *readers, const struct library *lib, const char *name,
+                          const struct shk_setting *setting, const struct shk_reader *reader,
+                          char provider[32], struct one_answer *one)
+{
+    struct shk_known *known = lib->plugin ? NULL : library_names(readers, lib);
+    *one = (struct one_answer){.reads = SHK_READS_UNKNOWN, .provider = ""};
+    if (lib->plugin) {
+        one->reads = plugins_read(readers, lib, name, &one->asked);
+    } else if (shk_known_has(known, name)) {
+        one->asked = true;
+        one->reads = SHK_READS_YES;
+        one->lacking = other_copy(readers->facts, lib, name, false);
+    } else if (shk_known_count(known) > 0 && lib->params && provider_of(lib, setting, provider)) {
+        provider_reads(readers, lib, reader, provider, one);
+    } else if (shk_known_count(known) > 0 &&
+               (one->copy = other_copy(readers->facts, lib, name, true))) {
+        one->asked = true;
+        one->reads = SHK_READS_YES;
+    } else if (shk_known_count(known) > 0 && !lib->partial && (!lib->params || !reader)) {
+        /* Not every variable of libfabric's core goes through its parameter list: the catalogue is
+         * trusted there. Of other libraries the list is complete, but where the catalogue names the
+         * versions and this is one of them, the two contradict each other. */
+        bool claimed = reader && (reader->since || reader->until) &&
+                       version_reads(readers->facts, lib, reader) == SHK_READS_YES;
+        one->asked = !claimed;
+        one->reads = claimed ? SHK_READS_UNKNOWN : SHK_READS_NO;
+    } else {
+        one->reads = version_reads(readers->facts, lib, reader);
+    }
+}
+
+static void name_python(struct shk_strbuf *sb, const struct library *lib, const json_t *copy)
+{
+    const char *version = NULL, *path = NULL;
+    (void)shk_look_member_text(copy, "version", &version);
+    (void)shk_look_member_text(copy, "path", &path);
+    name_copy(sb, lib->title, version, path);
+    shk_strbuf_puts(sb, " of the Python environment");
+}
+
+static void name_answer(struct shk_strbuf *sb, const struct one_answer *one,
+                        const struct library *lib, const struct shk_facts *facts)
+{
+    struct shk_strbuf loaded = SHK_STRBUF_INIT, python = SHK_STRBUF_INIT;
+    name_library(&loaded, lib, facts);
+    if (one->copy || one->lacking)
+        name_python(&python, lib, one->copy ? one->copy : one->lacking);
+    const char *first = shk_strbuf_text(one->copy ? &python : &loaded);
+    const char *second = shk_strbuf_text(one->copy ? &loaded : &python);
+    shk_strbuf_printf(sb, "%s%s%s%s", sb->len ? ", " : "", first, python.len ? ", not by " : "",
+                      python.len ? second : "");
+    if (*one->provider)
+        shk_strbuf_printf(sb, ", which has no provider %s,", one->provider);
+    shk_strbuf_free(&loaded);
+    shk_strbuf_free(&python);
 }
 
 /* Folds one reader's answer into the whole. */
-static void fold(struct shk_read_answer *all, struct shk_strbuf *sb, enum shk_reads one, bool asked,
+static void fold(struct shk_read_answer *all, struct shk_strbuf *sb, const struct one_answer *one,
                  const struct library *lib, const struct shk_facts *facts)
 {
     static const int rank[] = {[SHK_READS_YES] = 3,
                                [SHK_READS_UNKNOWN] = 2,
                                [SHK_READS_NO] = 1,
                                [SHK_READS_NONE_HERE] = 0};
-    if (rank[one] > rank[all->reads]) {
-        all->reads = one;
-        all->asked = asked;
+    if (rank[one->reads] > rank[all->reads]) {
+        all->reads = one->reads;
+        all->asked = one->asked;
         shk_strbuf_free(sb);
     }
-    if (one == all->reads && lib && one != SHK_READS_UNKNOWN) {
-        all->asked |= asked;
+    if (one->reads == all->reads && lib && one->reads != SHK_READS_UNKNOWN) {
+        all->asked |= one->asked;
         if (!sb->len || !strstr(shk_strbuf_text(sb), lib->title))
-            name_library(sb, lib, facts);
+            name_answer(sb, one, lib, facts);
     }
 }
 
@@ -263,13 +431,14 @@ struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
 {
     struct shk_read_answer all = {.reads = SHK_READS_NONE_HERE};
     struct shk_strbuf sb = SHK_STRBUF_INIT;
+    char provider[32];
     for (size_t i = 0; i < setting->readers_count; i++) {
         const struct shk_reader *reader = &setting->readers[i];
         const struct library *lib = library_of(reader->library);
-        bool asked = false;
-        enum shk_reads one =
-            lib ? library_reads(readers, lib, setting->name, reader, &asked) : SHK_READS_UNKNOWN;
-        fold(&all, &sb, one, asked, lib, readers->facts);
+        struct one_answer one = {.reads = SHK_READS_UNKNOWN, .provider = ""};
+        if (lib)
+            library_reads(readers, lib, setting->name, setting, reader, provider, &one);
+        fold(&all, &sb, &one, lib, readers->facts);
     }
     all.text = shk_strbuf_take(&sb);
     return all;
@@ -280,17 +449,18 @@ struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
 {
     struct shk_read_answer all = {.reads = SHK_READS_NONE_HERE};
     struct shk_strbuf sb = SHK_STRBUF_INIT;
+    char provider[32];
     for (size_t i = 0; i < 4 && family->libraries[i]; i++) {
         const struct library *lib = library_of(family->libraries[i]);
-        bool asked = false;
-        enum shk_reads one =
-            lib ? library_reads(readers, lib, name, NULL, &asked) : SHK_READS_UNKNOWN;
+        struct one_answer one = {.reads = SHK_READS_UNKNOWN, .provider = ""};
+        if (lib)
+            library_reads(readers, lib, name, NULL, NULL, provider, &one);
         /* A library that was asked counts for more than one that is not here to ask. */
-        if (one == SHK_READS_NO && all.reads == SHK_READS_UNKNOWN)
+        if (one.reads == SHK_READS_NO && all.reads == SHK_READS_UNKNOWN)
             all.reads = SHK_READS_NONE_HERE;
-        else if (one == SHK_READS_UNKNOWN && all.reads == SHK_READS_NO)
+        else if (one.reads == SHK_READS_UNKNOWN && all.reads == SHK_READS_NO)
             continue;
-        fold(&all, &sb, one, asked, lib, readers->facts);
+        fold(&all, &sb, &one, lib, readers->facts);
     }
     if (!family->libraries[0])
         all.reads = SHK_READS_UNKNOWN;

@@ -86,7 +86,21 @@ static void nccl_dirs_from_env(struct nccl_dirs *dirs, const struct shk_host *ho
     }
 }
 
-static json_t *nccl_copy_json(const struct shk_libcopy *copy)
+/* The copy of an active Python environment: a framework there finds it by its own RPATH, whatever
+ * the loader gives to others. */
+static bool nccl_is_python(const struct shk_host *host, const char *path)
+{
+    static const char *const prefixes[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        const char *prefix = shk_host_getenv(host, prefixes[i]);
+        size_t n = prefix ? strlen(prefix) : 0;
+        if (n > 1 && strncmp(path, prefix, n) == 0 && strstr(path + n, "/site-packages/"))
+            return true;
+    }
+    return false;
+}
+
+static json_t *nccl_copy_json(const struct shk_libcopy *copy, const struct shk_host *host)
 {
     struct shk_nccl_strings strings = {0};
     json_t *row =
@@ -97,6 +111,8 @@ static json_t *nccl_copy_json(const struct shk_libcopy *copy)
             json_object_set_new(row, "version", json_string(strings.version));
         if (*strings.built_for)
             json_object_set_new(row, "built_for", json_string(strings.built_for));
+        if (json_array_size(strings.env_names) && nccl_is_python(host, copy->path) && !copy->loader)
+            json_object_set(row, "env_names", strings.env_names);
     } else if (copy->problem) {
         json_object_set_new(row, "error", shk_json_text(copy->problem, strlen(copy->problem)));
     }
@@ -227,7 +243,8 @@ static int nccl_one(struct shk_probe_context *ctx, const struct nccl_kind *kind,
         goto out;
     json_t *rows = json_array();
     for (size_t i = 0; i < copies.count; i++)
-        w.rc |= json_array_append_new(rows, nccl_copy_json(&copies.list[i])) ? -ENOMEM : 0;
+        w.rc |=
+            json_array_append_new(rows, nccl_copy_json(&copies.list[i], ctx->host)) ? -ENOMEM : 0;
     if (copies.count || shk_ldsearch_complete(search)) {
         nccl_write(&w, "copies", rows);
     } else {

@@ -137,11 +137,27 @@ struct env_scan {
     struct names names;
 };
 
+/* Where a name starts that is glued to the end of another string: "/dev/shm/nccl-XXNCCL_NET_PLUGIN"
+ * in NCCL 2.18.3, whose template has no end of its own. A name that a message ends with has a blank
+ * in front, a longer name an underscore. NULL: none. */
+static const char *strings_glued(const char *text, size_t len, const char *const *prefixes)
+{
+    for (size_t at = 1; at < len; at++) {
+        if (text[at - 1] != '_' && text[at - 1] != ' ' &&
+            strings_is_env_name(text + at, len - at, prefixes))
+            return text + at;
+    }
+    return NULL;
+}
+
 static int strings_env(const char *text, size_t len, void *arg)
 {
     struct env_scan *scan = arg;
-    if (strings_is_env_name(text, len, scan->prefixes))
-        names_add(&scan->names, text, len);
+    const char *name = strings_is_env_name(text, len, scan->prefixes)
+                           ? text
+                           : strings_glued(text, len, scan->prefixes);
+    if (name)
+        names_add(&scan->names, name, len - (size_t)(name - text));
     return scan->names.nomem;
 }
 

@@ -15,6 +15,11 @@ const char *const shk_fake_names[] = {
     "ncclProfiler_v3",      "ncclProfiler_v4",       "ncclProfiler_v5",
     "ncclEnvPlugin_v1",     "ncclGinPlugin_v11",     "libnccl-net",
     "STATIC_PLUGIN",        "NCCL_NET_PLUGIN",       "NCCL_SOCKET_IFNAME"};
+#elif defined(GLUED)
+const char shk_fake_version[] = "NCCL version 2.18.3+cuda12.2";
+/* a template without an end of its own, as 2.18.3 has it, and names that are not read */
+const char *const shk_fake_names[] = {"/dev/shm/nccl-XXNCCL_NET_PLUGIN", "NCCL_DEBUG",
+                                      "please set NCCL_GONE", "TORCH_NCCL_OTHER"};
 #elif defined(SILENT)
 const char shk_fake_version[] = "nothing to see";
 const char *const shk_fake_names[] = {"nothing"};

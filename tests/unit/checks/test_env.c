@@ -57,9 +57,23 @@ static const struct env_case {
     {"library lists it", "single-node", "NCCL_TESTINT",
      NCCL_26 "'nccl.env_names': ['NCCL_DEBUG', 'NCCL_TESTINT'], 'env.NCCL_TESTINT': '16'", SHK_PASS,
      SHK_DECLARED, "read by NCCL", NULL},
+    /* the catalogue says that this version reads it: a contradiction is no warning */
     {"library does not list it", "single-node", "NCCL_TESTINT",
-     NCCL_26 "'nccl.env_names': ['NCCL_DEBUG'], 'env.NCCL_TESTINT': '16'", SHK_WARN, SHK_EFFECT,
-     "nothing here reads it", "/opt/nccl/libnccl.so.2"},
+     NCCL_26 "'nccl.env_names': ['NCCL_DEBUG'], 'env.NCCL_TESTINT': '16'", SHK_PASS, SHK_DECLARED,
+     NULL, NULL},
+    {"read by the copy of the Python environment", "single-node", "NCCL_TESTINT",
+     "'nccl.version': '2.10.3', 'nccl.path': '/l/libnccl.so.2', 'nccl.env_names': ['NCCL_DEBUG'], "
+     "'nccl.copies': [{'path': '/v/libnccl.so.2', 'version': '2.21.5', 'env_names': "
+     "['NCCL_TESTINT']}], 'env.NCCL_TESTINT': '16'",
+     SHK_PASS, SHK_DECLARED,
+     "read by NCCL 2.21.5 (/v/libnccl.so.2) of the Python environment, not by NCCL 2.10.3 "
+     "(/l/libnccl.so.2)",
+     NULL},
+    {"not read by the copy of the Python environment", "single-node", "NCCL_TESTINT",
+     NCCL_26 "'nccl.env_names': ['NCCL_TESTINT'], 'nccl.copies': [{'path': '/v/libnccl.so.2', "
+             "'version': '2.10.3', 'env_names': ['NCCL_DEBUG']}], 'env.NCCL_TESTINT': '16'",
+     SHK_PASS, SHK_DECLARED, "not by NCCL 2.10.3 (/v/libnccl.so.2) of the Python environment",
+     NULL},
     {"wrong number", "single-node", "NCCL_TESTINT", NCCL_26 "'env.NCCL_TESTINT': '16k'", SHK_FAIL,
      SHK_DECLARED, "read as 16", "16384"},
     {"number out of range", "single-node", "NCCL_TESTINT", NCCL_26 "'env.NCCL_TESTINT': '65'",
@@ -137,8 +151,24 @@ static const struct env_case {
      SHK_PASS, SHK_DECLARED, "read by libfabric", NULL},
     {"provider without the parameter", "single-node", "FI_CXI_TESTSIZE",
      "'fabric.version': '1.22.0', 'fabric.path': '/usr/lib/libfabric.so.1', 'fabric.params': "
-     "[{'name': 'FI_TCP_IFACE'}], 'env.FI_CXI_TESTSIZE': '64'",
+     "[{'name': 'FI_TCP_IFACE'}], 'fabric.providers': ['cxi'], 'fabric.core_providers': ['cxi'], "
+     "'env.FI_CXI_TESTSIZE': '64'",
      SHK_WARN, SHK_EFFECT, "libfabric 1.22.0 (/usr/lib/libfabric.so.1)", NULL},
+    /* without a device it has registered nothing yet */
+    {"provider without a device", "single-node", "FI_CXI_TESTSIZE",
+     "'fabric.version': '1.22.0', 'fabric.path': '/usr/lib/libfabric.so.1', 'fabric.params': "
+     "[{'name': 'FI_TCP_IFACE'}], 'fabric.providers': ['tcp;ofi_rxm'], 'fabric.core_providers': "
+     "['cxi'], 'env.FI_CXI_TESTSIZE': '64'",
+     SHK_PASS, SHK_DECLARED, "read by libfabric 1.22.0", NULL},
+    {"provider that is not in the library", "single-node", "FI_CXI_TESTSIZE",
+     "'fabric.version': '1.22.0', 'fabric.path': '/usr/lib/libfabric.so.1', 'fabric.params': "
+     "[{'name': 'FI_TCP_IFACE'}], 'fabric.providers': ['tcp'], 'fabric.core_providers': "
+     "['tcp'], 'env.FI_CXI_TESTSIZE': '64'",
+     SHK_WARN, SHK_EFFECT, "which has no provider cxi, does not", NULL},
+    {"providers that were not read", "single-node", "FI_CXI_TESTSIZE",
+     "'fabric.version': '1.22.0', 'fabric.params': [{'name': 'FI_TCP_IFACE'}], "
+     "'env.FI_CXI_TESTSIZE': '64'",
+     SHK_PASS, SHK_DECLARED, NULL, NULL},
 
     /* interfaces */
     {"interfaces by prefix", "single-node", "NCCL_TESTIF", IFACES "'env.NCCL_TESTIF': 'hsn'",

@@ -119,6 +119,16 @@ Test(nccl, a_broken_file_in_front_is_what_the_loader_takes)
     shk_facts_destroy(facts);
 }
 
+/* NCCL 2.18.3 has it so; a message that ends with a name does not say that it is read. */
+Test(nccl, names_glued_to_another_string)
+{
+    capture_environ("{\"LD_LIBRARY_PATH\": \"/l\"}");
+    capture_copy("l/libnccl.so.2", FAKES "/nccl_glued/libnccl.so.2");
+    struct shk_facts *facts = probe_facts(&shk_probe_nccl, capture_root, NULL, false, 0);
+    cr_expect_str_eq(fact_text(facts, "nccl.env_names"), "[\"NCCL_DEBUG\",\"NCCL_NET_PLUGIN\"]");
+    shk_facts_destroy(facts);
+}
+
 Test(nccl, names_in_search_order)
 {
     static const struct {
