@@ -1,4 +1,5 @@
 #include "checks/readers.h"
+#include "checks/readers_provider.h"
 #include "checks/row.h"
 
 #include <stdlib.h>
@@ -239,63 +240,6 @@ struct one_answer {
     const char *provider;  /* that the library does not have; "": none is missing */
 };
 
-/* Provider that a variable belongs to: FI_PSM2_UUID, which prov/psm2 of libfabric's source defines.
- * False: it is none of a provider's. */
-static bool provider_of(const struct library *lib, const struct shk_setting *setting, char buf[32])
-{
-    const char *at = setting && setting->source ? strstr(setting->source, ":prov/") : NULL;
-    if (lib->provider) {
-        strcpy(buf, lib->provider);
-        return true;
-    }
-    size_t len = at ? strcspn(at + 6, "/") : 0;
-    if (!len || len >= 32 || strncmp(setting->name, "FI_", 3) != 0 ||
-        strncasecmp(setting->name + 3, at + 6, len) != 0 || setting->name[3 + len] != '_')
-        return false;
-    memcpy(buf, at + 6, len);
-    buf[len] = '\0';
-    return true;
-}
-
-/* Has a list of providers this one, alone, under "ofi_", or layered ("udp;ofi_rxd")? */
-static bool provider_in(const json_t *list, const char *provider)
-{
-    size_t i, n = strlen(provider);
-    json_t *item;
-    json_array_foreach((json_t *)list, i, item)
-    {
-        const char *name = json_string_value(item);
-        if (name && strncmp(name, "ofi_", 4) == 0)
-            name += 4;
-        const char *layer = name ? strstr(name, ";ofi_") : NULL;
-        if (name && ((strncmp(name, provider, n) == 0 && (!name[n] || name[n] == ';')) ||
-                     (layer && strcmp(layer + 5, provider) == 0)))
-            return true;
-    }
-    return false;
-}
-
-enum provider_look {
-    PROVIDER_WORKS, /* it offers something, so all of its variables are registered */
-    PROVIDER_IDLE,  /* it is in the library, but may have registered nothing: no device */
-    PROVIDER_GONE,  /* the library does not have it */
-    PROVIDER_UNREAD
-};
-
-static enum provider_look provider_look(const struct shk_facts *facts, const char *provider)
-{
-    json_t *core, *offered;
-    bool known = shk_look_array(facts, "fabric.core_providers", &core) == SHK_LOOK_PRESENT;
-    enum shk_look look = shk_look_array(facts, "fabric.providers", &offered);
-    if (look == SHK_LOOK_PRESENT && provider_in(offered, provider))
-        return PROVIDER_WORKS;
-    if (!known)
-        return PROVIDER_UNREAD;
-    if (!provider_in(core, provider))
-        return PROVIDER_GONE;
-    return PROVIDER_IDLE;
-}
-
 /* What the catalogue says about the version that is here. */
 static enum shk_reads version_reads(const struct shk_facts *facts, const struct library *lib,
                                     const struct shk_reader *reader)
@@ -316,17 +260,17 @@ static void provider_reads(struct shk_readers *readers, const struct library *li
                            const struct shk_reader *reader, const char *provider,
                            struct one_answer *one)
 {
-    switch (provider_look(readers->facts, provider)) {
-    case PROVIDER_WORKS:
+    switch (shk_provider_look(readers->facts, provider)) {
+    case SHK_PROVIDER_LOOKS_WORKS:
         one->asked = true;
         one->reads = SHK_READS_NO;
         break;
-    case PROVIDER_GONE:
+    case SHK_PROVIDER_LOOKS_GONE:
         one->asked = true;
         one->provider = provider;
         one->reads = SHK_READS_NO;
         break;
-    case PROVIDER_IDLE: one->reads = version_reads(readers->facts, lib, reader); break;
+    case SHK_PROVIDER_LOOKS_IDLE: one->reads = version_reads(readers->facts, lib, reader); break;
     default: one->reads = SHK_READS_UNKNOWN;
     }
 }
@@ -361,7 +305,8 @@ static void library_reads(struct shk_readers *readers, const struct library *lib
         one->asked = true;
         one->reads = SHK_READS_YES;
         one->lacking = other_copy(readers->facts, lib, name, false);
-    } else if (shk_known_count(known) > 0 && lib->params && provider_of(lib, setting, provider)) {
+    } else if (shk_known_count(known) > 0 && lib->params &&
+               shk_provider_of(readers->facts, lib->provider, name, setting, provider)) {
         provider_reads(readers, lib, reader, provider, one);
     } else if (shk_known_count(known) > 0 &&
                (one->copy = other_copy(readers->facts, lib, name, true))) {

@@ -165,6 +165,11 @@ static const struct env_case {
      "[{'name': 'FI_TCP_IFACE'}], 'fabric.providers': ['tcp'], 'fabric.core_providers': "
      "['tcp'], 'env.FI_CXI_TESTSIZE': '64'",
      SHK_WARN, SHK_EFFECT, "which has no provider cxi, does not", NULL},
+    {"a new variable of a provider without a device", "single-node", "FI_CXI_BRANDNEW",
+     "'fabric.version': '1.22.0', 'fabric.params': [{'name': 'FI_TCP_IFACE'}], "
+     "'fabric.providers': ['tcp'], 'fabric.core_providers': ['tcp', 'cxi'], "
+     "'env.FI_CXI_BRANDNEW': '64'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "no library here could be asked", NULL},
     {"providers that were not read", "single-node", "FI_CXI_TESTSIZE",
      "'fabric.version': '1.22.0', 'fabric.params': [{'name': 'FI_TCP_IFACE'}], "
      "'env.FI_CXI_TESTSIZE': '64'",
