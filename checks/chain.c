@@ -1,5 +1,6 @@
 #include "checks/chain.h"
 #include "checks/coded.h"
+#include "checks/fabric.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,9 @@
 
 static const char *chain_text(const json_t *row, const char *name)
 {
-    const char *text = shk_member_text(row, name);
-    return text ? text : "";
+    const char *text = "";
+    (void)shk_look_member_text(row, name, &text);
+    return text;
 }
 
 static bool chain_find(const json_t *steps, const char *state, bool software,
@@ -43,21 +45,27 @@ bool shk_chain_software(const json_t *steps, struct shk_link *link_p)
            chain_find(steps, "broken", true, link_p) && first.row != link_p->row;
 }
 
-const json_t *shk_chain_of(const struct shk_facts *facts, const char *provider)
+enum shk_look shk_chain_look(const struct shk_facts *facts, const char *provider, json_t **chain_p)
 {
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:+-";
-    const json_t *chain = NULL;
-    for (int part = 0; part < 2 && !chain; part++) {
+    enum shk_look look = SHK_LOOK_MISSING;
+    for (int part = 0; part < 2 && look == SHK_LOOK_MISSING; part++) {
         int len = (int)(part ? strcspn(provider, ";") : strlen(provider));
         char *key = shk_strf("why.%.*s", len, provider);
         for (char *p = key; p && *p; p++)
             if (!strchr(allowed, *p))
                 *p = '_';
-        chain = key && *provider ? shk_facts_get_array(facts, key) : NULL;
+        look = key && *provider ? shk_look_array(facts, key, chain_p) : SHK_LOOK_MISSING;
         free(key);
     }
-    return chain;
+    return look;
+}
+
+const json_t *shk_chain_of(const struct shk_facts *facts, const char *provider)
+{
+    json_t *chain = NULL;
+    return shk_chain_look(facts, provider, &chain) == SHK_LOOK_PRESENT ? chain : NULL;
 }
 
 char *shk_link_text(const struct shk_link *link)
@@ -175,9 +183,10 @@ static const char *chain_family(const char *provider, const struct shk_link *lin
 
 /* A library that could have the provider, but another copy is loaded; or one that lacks the runtime
  * of the accelerators: both have a cause of their own. */
-static const char *chain_library(const struct shk_link *link)
+static const char *chain_library(const struct shk_facts *facts, const char *provider,
+                                 const struct shk_link *link)
 {
-    if (strcmp(link->step, "library") == 0 && strstr(link->detail, ") has it"))
+    if (strcmp(link->step, "library") == 0 && shk_fabric_copy_with(facts, provider))
         return "libfabric-wrong-version-loaded";
     if (strcmp(link->step, "hints") == 0 && strstr(link->what, "FI_HMEM"))
         return "hmem-runtime-library-missing";
@@ -201,11 +210,12 @@ void shk_chain_say(const struct shk_check_context *ctx, struct shk_row *row, con
             (!of || strncasecmp(provider, of, strlen(of)) == 0))
             break;
     }
-    row->diagnosis = chain_library(link);
+    row->diagnosis = chain_library(ctx->facts, provider, link);
     if (!row->diagnosis)
         row->diagnosis = chain_rules[i].diagnosis;
-    if (row->diagnosis && strcmp(row->diagnosis, "rdma-device-not-in-container") == 0 &&
-        shk_member_int(link->row, "usable", 0) > 0)
+    long long usable = 0;
+    (void)shk_look_member_int(link->row, "usable", &usable);
+    if (row->diagnosis && strcmp(row->diagnosis, "rdma-device-not-in-container") == 0 && usable > 0)
         row->diagnosis = "rdma-device-partially-exposed";
     if (!row->diagnosis)
         row->diagnosis = chain_family(provider, link);

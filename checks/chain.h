@@ -17,7 +17,11 @@ bool shk_chain_first(const json_t *steps, const char *state, struct shk_link *li
  * lies in the hardware. False when there is none, or when it is the first broken row itself. */
 bool shk_chain_software(const json_t *steps, struct shk_link *link_p);
 
-/* why.<provider>, or that of the core provider for a layered name; NULL when nobody made it. */
+/* How why.<provider> looks, or that of the core provider for a layered name. *chain_p is set only
+ * when PRESENT. */
+enum shk_look shk_chain_look(const struct shk_facts *facts, const char *provider, json_t **chain_p);
+
+/* The same; NULL unless it is there. */
 const json_t *shk_chain_of(const struct shk_facts *facts, const char *provider);
 
 /* "what (where); detail": a new string. */

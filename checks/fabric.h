@@ -21,6 +21,10 @@ const char *shk_provider_diagnosis(const char *provider, size_t len, enum shk_pr
 /* "libfabric /path (1.17.0)": a new string. */
 char *shk_fabric_text(const struct shk_facts *facts);
 
+/* Path of another copy of libfabric that is linked for the provider, when the one that is loaded is
+ * not; NULL when there is none. Borrowed. */
+const char *shk_fabric_copy_with(const struct shk_facts *facts, const char *provider);
+
 /* Providers in the library: a new string, "a, b, c". */
 char *shk_fabric_providers_text(const struct shk_facts *facts);
 

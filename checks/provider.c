@@ -64,27 +64,33 @@ const char *shk_provider_diagnosis(const char *provider, size_t len, enum shk_pr
 
 char *shk_fabric_text(const struct shk_facts *facts)
 {
-    const char *path = shk_facts_get_text(facts, "fabric.path");
-    const char *version = shk_facts_get_text(facts, "fabric.version");
+    const char *path = NULL, *version = NULL;
+    (void)shk_look_text(facts, "fabric.path", &path);
+    (void)shk_look_text(facts, "fabric.version", &version);
     return shk_strf("libfabric%s%s (%s)", path ? " " : "", path ? path : "",
                     version ? version : "version unknown");
+}
+
+/* Those in the library, else those that are offered; NULL when neither is known. */
+static const json_t *provider_names(const struct shk_facts *facts)
+{
+    json_t *list = NULL;
+    (void)shk_look_array(facts, "fabric.core_providers", &list);
+    if (json_array_size(list) == 0)
+        (void)shk_look_array(facts, "fabric.providers", &list);
+    return list;
 }
 
 char *shk_fabric_providers_text(const struct shk_facts *facts)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
-    const json_t *list = shk_facts_get_array(facts, "fabric.core_providers");
-    if (json_array_size(list) == 0)
-        list = shk_facts_get_array(facts, "fabric.providers");
-    shk_strbuf_array(&sb, list, 12);
+    shk_strbuf_array(&sb, provider_names(facts), 12);
     return shk_strbuf_take(&sb);
 }
 
 static char *nearest_provider(const struct shk_facts *facts, const char *name)
 {
-    const json_t *list = shk_facts_get_array(facts, "fabric.core_providers");
-    if (!list)
-        list = shk_facts_get_array(facts, "fabric.providers");
+    const json_t *list = provider_names(facts);
     size_t count = json_array_size(list), used = 0, i;
     const char **names = calloc(count + 1, sizeof(*names));
     json_t *item;

@@ -4,6 +4,7 @@
 #include "checks/coded.h"
 #include "checks/fabric.h"
 #include "checks/grammar.h"
+#include "checks/read.h"
 
 #include <string.h>
 #include <strings.h>
@@ -69,46 +70,85 @@ static enum shk_verdict chain_verdict(const struct shk_check_context *ctx,
     return shk_job_nodes(ctx->facts) == 1 ? SHK_WARN : SHK_FAIL;
 }
 
+/* Did the probe that makes the chains run? Then each of them is there, or was not read. */
+static bool chains_made(const struct shk_facts *facts)
+{
+    json_t *chain;
+    for (const char *const *p = usual; *p; p++)
+        if (shk_chain_look(facts, *p, &chain) != SHK_LOOK_MISSING)
+            return true;
+    return shk_look(facts, "probe.why.status", NULL) != SHK_LOOK_MISSING;
+}
+
+/* The chain of a provider, for a row that it decides; NULL when there is none. Facts from elsewhere
+ * may have none at all: then libfabric's lists decide. */
+static const json_t *read_chain(struct shk_row *row, const char *provider)
+{
+    json_t *chain = NULL;
+    enum shk_look look = shk_chain_look(row->ctx->facts, provider, &chain);
+    if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT)
+        shk_row_was_read(row);
+    else if (look == SHK_LOOK_FAILED || chains_made(row->ctx->facts))
+        shk_row_lacks(row, "why", "what could be in the way of provider %s was not read", provider);
+    return chain;
+}
+
 /* mild: another provider of the same list works. */
 static void wanted_row(const struct shk_check_context *ctx, struct shk_findings *findings,
                        const char *provider, bool mild)
 {
-    char *setting = shk_strf("provider %s", provider), *library = shk_fabric_text(ctx->facts);
-    struct shk_row row = shk_row_start(&shk_check_fabric_provider, setting ? setting : provider);
+    char *setting = shk_strf("provider %s", provider);
+    struct shk_row row =
+        shk_row_begin(ctx, &shk_check_fabric_provider, setting ? setting : provider);
     enum shk_provider_state state = shk_provider_state(ctx->facts, provider, strlen(provider));
+    const json_t *chain = read_chain(&row, provider);
     struct shk_link link;
     row.required = 1;
     row.fact = "why, fabric.providers, fabric.core_providers";
     shk_row_text(&row.expected, "offered by libfabric");
-    if (shk_chain_first(shk_chain_of(ctx->facts, provider), "broken", &link)) {
+    if (shk_chain_first(chain, "broken", &link)) {
         shk_row_verdict(&row, chain_verdict(ctx, &link, state), SHK_EFFECT);
         shk_chain_say(ctx, &row, provider, &link);
     } else if (state == SHK_PROVIDER_UNKNOWN) {
         shk_row_unread(findings, &row, ctx->facts, "fabric.providers");
-        goto out;
+        free(setting);
+        return;
     } else if (state == SHK_PROVIDER_USABLE) {
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "offered by %s", library ? library : "libfabric");
+        shk_row_text(&row.observed, "offered by libfabric");
     } else {
         say_from_lists(ctx, &row, provider, state);
     }
     if (mild && row.verdict == SHK_FAIL)
         row.verdict = SHK_WARN;
     shk_row_end(findings, &row);
-out:
     free(setting);
-    free(library);
+}
+
+/* That nobody asks for it: profile and FI_PROVIDER. */
+static void read_asked(struct shk_row *row)
+{
+    struct shk_fact fact;
+    const char *value;
+    shk_read_profile(row);
+    enum shk_look look = shk_look(row->ctx->facts, "fabric.filter", &fact);
+    if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT)
+        shk_row_was_read(row);
+    else
+        (void)shk_read_env(row, "FI_PROVIDER", &value);
 }
 
 /* Nobody asks for it: what is in its way is told all the same, and judged as nothing. */
 static void unwanted_row(const struct shk_check_context *ctx, struct shk_findings *findings,
                          const char *provider)
 {
-    const json_t *chain = shk_chain_of(ctx->facts, provider);
     char *setting = shk_strf("provider %s", provider);
-    struct shk_row row = shk_row_start(&shk_check_fabric_provider, setting ? setting : provider);
+    struct shk_row row =
+        shk_row_begin(ctx, &shk_check_fabric_provider, setting ? setting : provider);
+    const json_t *chain = read_chain(&row, provider);
     struct shk_link link;
     row.fact = "why";
+    read_asked(&row);
     if (shk_chain_first(chain, "broken", &link)) {
         char *text = shk_link_text(&link);
         struct shk_link also;
@@ -119,7 +159,7 @@ static void unwanted_row(const struct shk_check_context *ctx, struct shk_finding
     } else if (shk_chain_first(chain, "unknown", &link)) {
         shk_row_text(&row.observed, "no broken link, but %s is not known: %s", link.step,
                      link.what);
-    } else {
+    } else if (chain) {
         shk_row_text(&row.observed, "no broken link");
     }
     shk_row_na(findings, &row, "neither profile %s nor FI_PROVIDER asks for it",
@@ -141,16 +181,18 @@ struct asked {
 
 static void asked_fill(const struct shk_check_context *ctx, struct asked *asked)
 {
-    const char *list = shk_facts_get_text(ctx->facts, "fabric.filter"), *start;
+    const char *list = NULL, *start;
     size_t len;
-    if (!list)
-        list = shk_env_get(ctx->facts, "FI_PROVIDER");
+    json_t *chain;
+    bool made = chains_made(ctx->facts);
+    if (shk_look_text(ctx->facts, "fabric.filter", &list) != SHK_LOOK_PRESENT)
+        (void)shk_look_env(ctx->facts, "FI_PROVIDER", &list);
     if (!list || *list == '^')
         return;
     while (shk_grammar_item(&list, ',', &start, &len)) {
         char *name = len ? shk_strf("%.*s", (int)len, start) : NULL;
         bool skip = !name || asked->count == sizeof(asked->names) / sizeof(asked->names[0]) ||
-                    !shk_chain_of(ctx->facts, name);
+                    (!made && shk_chain_look(ctx->facts, name, &chain) == SHK_LOOK_MISSING);
         for (const char *const *p = ctx->profile->providers; p && *p && !skip; p++)
             skip = same_provider(*p, name);
         for (size_t i = 0; i < asked->count && !skip; i++)
@@ -185,7 +227,7 @@ static void eval_provider(const struct shk_check_context *ctx, struct shk_findin
     asked_fill(ctx, &asked);
     for (const char *const *p = needs; p && *p; p++) {
         /* without a library and a chain, fabric.library has said it all */
-        if (!library && !shk_chain_of(ctx->facts, *p))
+        if (!library && !chains_made(ctx->facts))
             continue;
         wanted_row(ctx, findings, *p, false);
         told = true;
@@ -193,7 +235,7 @@ static void eval_provider(const struct shk_check_context *ctx, struct shk_findin
     for (size_t i = 0; i < asked.count; i++, told = true)
         wanted_row(ctx, findings, asked.names[i], asked.one_works);
     for (const char *const *p = usual; *p; p++) {
-        if (covered(ctx, &asked, *p) || !shk_chain_of(ctx->facts, *p))
+        if (covered(ctx, &asked, *p) || !chains_made(ctx->facts))
             continue;
         unwanted_row(ctx, findings, *p);
         told = true;
@@ -202,7 +244,11 @@ static void eval_provider(const struct shk_check_context *ctx, struct shk_findin
         free(asked.names[i]);
     if (told)
         return;
-    struct shk_row row = shk_row_start(&shk_check_fabric_provider, "provider");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_fabric_provider, "provider");
+    struct shk_fact fact;
+    read_asked(&row);
+    if (needs && *needs)
+        (void)shk_read(&row, "fabric.version", &fact);
     shk_row_na(findings, &row,
                needs && *needs ? "no libfabric to ask" : "profile %s needs no particular provider",
                ctx->profile->name);

@@ -48,7 +48,9 @@ static const struct {
      SHK_FAIL, "provider-not-compiled", "LD_LIBRARY_PATH"}, /* software: also on one node */
     {"test-fabric", "provider cxi",
      LIB JOB(1) CORE("efa") "'why.cxi': [{'step': 'library', 'state': 'broken', 'what': 'not in "
-                            "it', 'detail': '/opt/l.so (1.20) has it'}], ",
+                            "it', 'detail': '/opt/l.so (1.20) has it'}], 'fabric.copies': "
+                            "[{'path': '/l/libfabric.so.1', 'links': ['efa']}, {'path': "
+                            "'/opt/l.so', 'links': ['cxi']}], ",
      SHK_FAIL, "libfabric-wrong-version-loaded", "/opt/l.so (1.20) has it"},
     {"test-fabric", "provider cxi",
      LIB JOB(2) CORE("cxi") CHAIN("cxi", BAD("pci", "no NIC") BAD("library", "nor a provider")),
@@ -124,13 +126,21 @@ static const struct {
     {"single-node", "provider efa", LIB "'why.efa': [" UNKNOWN("pci") "], ", SHK_NA, NULL,
      "pci is not known: nobody looked"},
     {"single-node", "provider", LIB CORE("x"), SHK_NA, NULL, "needs no particular provider"},
+    /* a chain that was not read */
+    {"test-fabric", "provider cxi", LIB USABLE("cxi") "'why.cxi': 7, ", SHK_UNKNOWN, NULL,
+     "in the way of provider cxi was not read"},
+    {"test-fabric", "provider cxi", LIB USABLE("cxi") CHAIN("efa", OK("pci")), SHK_UNKNOWN, NULL,
+     "in the way of provider cxi was not read"},
+    {"test-fabric", "provider cxi", LIB USABLE("cxi"), SHK_PASS, NULL, "offered by libfabric"},
+    {"single-node", "provider verbs", LIB USABLE("cxi") CHAIN("efa", OK("pci")), SHK_UNKNOWN, NULL,
+     "in the way of provider verbs was not read"},
 };
 
 Test(chain, first_broken_link_becomes_a_finding)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char members[4096], says[256];
-        snprintf(members, sizeof(members), "%s'host.name': 'x'", cases[i].facts);
+        snprintf(members, sizeof(members), "%s'env.HOME': '/'", cases[i].facts);
         struct shk_findings *findings =
             support_run(support_test_config(), cases[i].profile, members);
         const struct shk_finding *f = support_find(findings, "fabric.provider", cases[i].setting);

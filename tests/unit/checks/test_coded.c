@@ -22,6 +22,11 @@
 #define NO_PROBLEMS                                                                                \
     "'env.problems': {'state': 'absent'}, 'env.file_problems': {'state': 'absent'}, "
 
+#define FABRIC_COPIES                                                                              \
+    "'fabric.path': '/a/libfabric.so.1', 'fabric.copies': [{'path': '/a/libfabric.so.1', "         \
+    "'version': '1.17.0', 'links': ['efa']}, {'path': '/b/libfabric.so.1', 'version': '2.1.0', "   \
+    "'links': ['cxi']}], "
+
 static const struct coded_case {
     const char *name, *profile, *id, *setting, *facts;
     enum shk_verdict verdict; /* SHK_VERDICT_COUNT: no row at all */
@@ -117,7 +122,7 @@ static const struct coded_case {
      SHK_UNKNOWN, SHK_NOT_COVERED, "no collective"},
 
     {"libfabric there", "single-node", "fabric.library", "libfabric", FABRIC "'host.name': 'x'",
-     SHK_PASS, SHK_TESTED, "1.17.0 (/usr/lib/libfabric.so.1)"},
+     SHK_PASS, SHK_TESTED, "1.17.0; expected ; why /usr/lib/libfabric.so.1"},
     {"libfabric missing, not needed", "single-node", "fabric.library", "libfabric",
      "'fabric.version': {'state': 'absent', 'reason': 'no file'}", SHK_NA, SHK_NOT_COVERED,
      "no file"},
@@ -162,7 +167,31 @@ static const struct coded_case {
     {"different copies", "single-node", "library.copies", "libnccl copies",
      "'nccl.path': '/a/libnccl.so.2', 'nccl.copies': [{'path': '/a/libnccl.so.2', 'version': "
      "'2.26.5'}, {'path': '/b/libnccl.so.2', 'version': '2.18.1'}]",
-     SHK_WARN, SHK_EFFECT, "the loader takes /a/libnccl.so.2"},
+     SHK_NOTE, SHK_EFFECT, "the loader takes /a/libnccl.so.2"},
+    {"a copy of which the version was not read", "single-node", "library.copies", "libnccl copies",
+     "'nccl.copies': [{'path': '/a/libnccl.so.2', 'version': '2.26.5'}, {'path': "
+     "'/b/libnccl.so.2'}]",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "does not say version"},
+    {"a copy that is no library", "single-node", "library.copies", "libnccl copies",
+     "'nccl.copies': [{'path': '/a/libnccl.so.2', 'version': '2.26.5'}, {'path': "
+     "'/b/libnccl.so.2', 'error': 'empty file'}]",
+     SHK_PASS, SHK_EFFECT, "/b/libnccl.so.2 (unusable)"},
+    {"copies that were not looked for", "single-node", "library.copies", "libnccl copies",
+     "'host.name': 'x'", SHK_UNKNOWN, SHK_NOT_COVERED, "nothing looked at nccl.copies"},
+    {"the copy with the provider is not taken", "test-fabric", "library.copies", "libfabric copies",
+     FABRIC_COPIES "'why.cxi': [{'step': 'library', 'state': 'broken', 'what': 'no cxi'}]",
+     SHK_WARN, SHK_EFFECT, "export LD_LIBRARY_PATH=/b:$LD_LIBRARY_PATH"},
+    {"what is broken before the library is no matter of copies", "test-fabric", "library.copies",
+     "libfabric copies",
+     FABRIC_COPIES "'why.cxi': [{'step': 'pci', 'state': 'broken', 'what': 'no NIC'}, {'step': "
+                   "'library', 'state': 'broken', 'what': 'no cxi'}]",
+     SHK_NOTE, SHK_EFFECT, "nothing shows that another one was meant"},
+    {"the copy that a plugin needs is not taken", "single-node", "library.copies",
+     "libfabric copies",
+     FABRIC_COPIES "'plugin.candidates': [{'name': 'x', 'kind': 'net', 'considered': true, "
+                   "'found': true, 'problems': [{'kind': 'version', 'version': 'FABRIC_1.10', "
+                   "'path': '/a/libfabric.so.1'}]}]",
+     SHK_WARN, SHK_EFFECT, "lacks FABRIC_1.10"},
 
     {"plugin not needed", "single-node", "plugin.file", "net plugin file",
      "'probe.env.status': 'ok', 'plugin.candidates': []", SHK_NA, SHK_NOT_COVERED,
