@@ -1,5 +1,6 @@
 /* Results of the collectives that were run. */
 #include "checks/coded.h"
+#include "checks/unaligned.h"
 
 #include <string.h>
 
@@ -7,6 +8,7 @@ struct results {
     const struct shk_facts *facts;
     struct shk_findings *findings;
     unsigned count;
+    const struct shk_check_context *ctx;
 };
 
 static struct shk_fact member(const struct results *results, const char *transport, int len,
@@ -276,41 +278,6 @@ static void say_failed(struct shk_row *row, const struct results *r, const char 
     say_disagreement(row, r, t, len);
 }
 
-/* NCCL's reductions of 16-bit data at odd places: healthy hardware, a limit of the library. */
-static void say_unaligned(const struct results *r, const char *t, int len)
-{
-    char *key = shk_strf("collective.%.*s.unaligned", len, t);
-    bool window = strncmp(t, "nccl-window.", (size_t)len + 1) == 0;
-    char *setting = window ? shk_strf("symmetric window, unaligned 16-bit data")
-                           : shk_strf("all-reduce (%.*s), unaligned 16-bit data", len, t);
-    struct shk_row row = shk_row_start(&shk_check_collective, setting ? setting : "unaligned");
-    struct shk_fact fact;
-    enum shk_look look = key ? shk_look(r->facts, key, &fact) : SHK_LOOK_MISSING;
-    row.fact = key;
-    if (look == SHK_LOOK_PRESENT) {
-        const char *text = shk_member_text(fact.value, "text");
-        const char *version = member_text(r, t, len, "version");
-        long long wrong = shk_member_int(fact.value, "wrong", -1);
-        long long cases = shk_member_int(fact.value, "cases", 0);
-        if (wrong >= 0 && cases > 0) {
-            shk_row_verdict(&row, wrong ? SHK_WARN : SHK_PASS, SHK_TESTED);
-            shk_row_text(&row.observed, "%lld of %lld cases wrong%s%s", wrong, cases,
-                         version ? ", version " : "", version ? version : "");
-        }
-        if (wrong > 0) {
-            shk_row_text(&row.expected, "every element right on every rank");
-            shk_row_text(&row.why, "%s", text ? text : "no case was recorded");
-            shk_row_text(&row.fix, "keep 16-bit buffers 4-byte aligned, as frameworks do");
-            row.diagnosis = "symm-mem-unaligned-16bit";
-        }
-        shk_row_end(r->findings, &row);
-    } else if (look == SHK_LOOK_FAILED) {
-        shk_row_unread(r->findings, &row, r->facts, key);
-    }
-    free(setting);
-    free(key);
-}
-
 static int one_result(const struct shk_fact *fact, void *arg)
 {
     static const char *const failures[] = {"wrong", "failed", "timeout", "crashed", NULL};
@@ -344,14 +311,17 @@ static int one_result(const struct shk_fact *fact, void *arg)
     struct shk_fact nodes = member(r, t, len, "nodes", &there);
     if (there)
         shk_row_nodes(r->findings, nodes.value, NULL);
-    say_unaligned(r, t, len);
+    char *name = shk_strf("%.*s", len, t);
+    if (name)
+        shk_unaligned_row(r->ctx, r->findings, name, status && strcmp(status, "ok") == 0);
+    free(name);
     free(setting);
     return 0;
 }
 
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct results results = {ctx->facts, findings, 0};
+    struct results results = {.facts = ctx->facts, .findings = findings, .ctx = ctx};
     (void)shk_facts_each(ctx->facts, "collective.", one_result, &results);
     if (results.count)
         return;
@@ -373,6 +343,6 @@ const struct shk_check shk_check_collective = {
         "cause, unaligned, hmem}.\n"
         "pass needs status ok, at least two ranks, at least one size, and zero wrong elements "
         "at each size. A failure names rank and phase. Nothing run is UNKNOWN. Wrong sums that a "
-        "library makes of 16-bit data at no multiple of 4 bytes are WARN, in a row of their "
-        "own.",
+        "library makes of 16-bit data at no multiple of 4 bytes have a row of their own: WARN, or "
+        "a note when they happen in symmetric windows only and nothing here uses those.",
 };

@@ -1,6 +1,7 @@
 /* The layers of an all-reduce between accelerators, from the network up to NCCL's windows and the
  * switches: which one is the first that fails, or that falls far behind the one below it. */
 #include "checks/coded.h"
+#include "checks/read.h"
 
 #include <string.h>
 
@@ -33,40 +34,63 @@ struct layer {
     long long ranks;
 };
 
-static bool layer_fact(const struct shk_facts *facts, const char *name, const char *member,
-                       struct shk_fact *fact_p)
+static enum shk_look layer_fact(const struct shk_facts *facts, const char *name, const char *member,
+                                struct shk_fact *fact_p)
 {
     char *key = shk_strf("collective.%s.%s", name, member);
-    bool found = key && shk_facts_get(facts, key, fact_p);
+    enum shk_look look = key ? shk_look(facts, key, fact_p) : SHK_LOOK_MISSING;
     free(key);
-    return found;
+    return look;
+}
+
+static const char *unread_reason(enum shk_look look, const struct shk_fact *fact)
+{
+    return look == SHK_LOOK_FAILED && fact->reason ? fact->reason : "not known";
+}
+
+/* What the copies between GPUs reach, told by the layer above it. */
+static void layer_copy(const struct shk_facts *facts, struct layer *layer)
+{
+    struct shk_fact fact;
+    enum shk_look look = layer_fact(facts, "peer", "copy", &fact);
+    if (look == SHK_LOOK_FAILED || (look == SHK_LOOK_PRESENT && !json_is_object(fact.value))) {
+        layer->unread = unread_reason(look, &fact);
+    } else if (look == SHK_LOOK_PRESENT) {
+        if (shk_look_member_number(fact.value, "both_ways_gbs", &layer->copy) != SHK_LOOK_PRESENT)
+            layer->unread = "its bandwidth is not known";
+        layer->status = layer->copy > 0 ? "ok" : NULL;
+    }
 }
 
 static struct layer layer_of(const struct shk_facts *facts, int i)
 {
     struct layer layer = {.name = layer_table[i].name, .ranks = -1};
     const char *name = i == LAYER_COPY ? "peer" : layer.name;
-    struct shk_fact fact;
-    if (layer_fact(facts, name, "ranks", &fact) && json_is_integer(fact.value))
-        layer.ranks = json_integer_value(fact.value);
+    struct shk_fact status, sizes, ranks;
+    enum shk_look status_look = layer_fact(facts, name, "status", &status);
+    enum shk_look sizes_look = layer_fact(facts, name, "sizes", &sizes);
+    enum shk_look ranks_look = layer_fact(facts, name, "ranks", &ranks);
+    if (ranks_look == SHK_LOOK_PRESENT && json_is_integer(ranks.value))
+        layer.ranks = json_integer_value(ranks.value);
     if (i == LAYER_COPY) {
-        if (layer_fact(facts, name, "copy", &fact) && fact.state == SHK_FACT_PRESENT) {
-            layer.copy = json_number_value(json_object_get(fact.value, "both_ways_gbs"));
-            layer.status = layer.copy > 0 ? "ok" : NULL;
-        }
+        layer_copy(facts, &layer);
         return layer;
     }
-    if (!layer_fact(facts, name, "status", &fact))
+    if (status_look == SHK_LOOK_MISSING && sizes_look == SHK_LOOK_MISSING)
         return layer;
-    layer.status = fact.state == SHK_FACT_PRESENT ? json_string_value(fact.value) : NULL;
+    layer.status = status_look == SHK_LOOK_PRESENT ? json_string_value(status.value) : NULL;
     if (!layer.status)
-        layer.unread = fact.reason ? fact.reason : "no reason given";
+        layer.unread = unread_reason(status_look, &status);
     else if (strcmp(layer.status, "na") == 0)
         layer.status = NULL;
-    if (layer_fact(facts, name, "sizes", &fact) && fact.state == SHK_FACT_PRESENT)
-        layer.sizes = fact.value;
-    else if (layer.status && strcmp(layer.status, "ok") == 0)
+    if (!layer.status || strcmp(layer.status, "ok") != 0)
+        return layer;
+    if (sizes_look == SHK_LOOK_PRESENT && json_is_array(sizes.value))
+        layer.sizes = sizes.value;
+    else
         layer.unread = "its sizes are not known";
+    if (layer.ranks < 0 && ranks_look != SHK_LOOK_MISSING)
+        layer.unread = "how many ranks it had is not known";
     return layer;
 }
 
@@ -81,18 +105,35 @@ static bool layer_ok(const struct layer *layer)
     return layer->status && strcmp(layer->status, "ok") == 0 && !layer->unread;
 }
 
+/* One size of a layer; false when a member was not read. */
+struct size {
+    long long bytes;
+    const char *type; /* NULL: the layer has one only */
+    double busbw;
+};
+
+static bool size_of(const json_t *row, struct size *size)
+{
+    *size = (struct size){.type = NULL};
+    enum shk_look type = shk_look_member_text(row, "type", &size->type);
+    return shk_look_member_int(row, "bytes", &size->bytes) == SHK_LOOK_PRESENT &&
+           shk_look_member_number(row, "busbw", &size->busbw) == SHK_LOOK_PRESENT &&
+           (type == SHK_LOOK_PRESENT || type == SHK_LOOK_MISSING);
+}
+
 /* busbw of the same size and type; 0: not measured. */
-static double layer_busbw(const struct layer *layer, long long bytes, const char *type)
+static double layer_busbw(const struct layer *layer, const struct size *like)
 {
     size_t i;
     json_t *row;
+    struct size size;
     if (layer->copy > 0)
         return layer->copy;
     json_array_foreach(layer->sizes, i, row)
     {
-        const char *its = shk_member_text(row, "type");
-        if (shk_member_int(row, "bytes", -1) == bytes && its && type && strcmp(its, type) == 0)
-            return json_number_value(json_object_get(row, "busbw"));
+        if (size_of(row, &size) && size.bytes == like->bytes && size.type && like->type &&
+            strcmp(size.type, like->type) == 0)
+            return size.busbw;
     }
     return 0;
 }
@@ -109,16 +150,26 @@ static struct drop layer_drop(const struct layer *below, const struct layer *lay
     struct drop drop = {0};
     size_t i;
     json_t *row;
+    struct size size;
     json_array_foreach(layer->sizes, i, row)
     {
-        long long bytes = shk_member_int(row, "bytes", 0);
-        double busbw = json_number_value(json_object_get(row, "busbw"));
-        double least =
-            bytes < LAYER_BYTES ? 0 : layer_busbw(below, bytes, shk_member_text(row, "type"));
-        if (busbw > 0 && least > 0 && (drop.share <= 0 || busbw / least < drop.share))
-            drop = (struct drop){busbw / least, busbw, least, bytes};
+        if (!size_of(row, &size))
+            continue;
+        double least = size.bytes < LAYER_BYTES ? 0 : layer_busbw(below, &size);
+        if (size.busbw > 0 && least > 0 && (drop.share <= 0 || size.busbw / least < drop.share))
+            drop = (struct drop){size.busbw / least, size.busbw, least, size.bytes};
     }
     return drop;
+}
+
+/* Could every size of the layer be read? */
+static bool sizes_read(const struct layer *layer)
+{
+    size_t i;
+    json_t *row;
+    struct size size;
+    json_array_foreach(layer->sizes, i, row) if (!size_of(row, &size)) return false;
+    return true;
 }
 
 /* May the layer be held against that one? Host memory on one node says nothing about GPUs, and a
@@ -187,7 +238,7 @@ static void say_right(struct shk_row *row, const struct layer *layers, unsigned 
 {
     struct shk_strbuf names = SHK_STRBUF_INIT;
     for (int i = 0; i < LAYERS; i++)
-        if (layer_ok(&layers[i]))
+        if (layer_ok(&layers[i]) && i != LAYER_COPY)
             shk_strbuf_printf(&names, "%s%s", names.len ? ", " : "", layers[i].name);
     shk_row_verdict(row, SHK_PASS, SHK_TESTED);
     shk_row_text(&row->observed, "%s right; %s", shk_strbuf_text(&names),
@@ -199,7 +250,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 {
     static const char *const failures[] = {"wrong", "failed", "timeout", "crashed", NULL};
     struct layer layers[LAYERS];
-    struct shk_row row = shk_row_start(&shk_check_layers, "layers of the all-reduce");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_layers, "layers of the all-reduce");
     unsigned run = 0, compared = 0;
     int suspect = -1, unread = -1;
     bool gpus = false;
@@ -211,6 +262,8 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
         bool failed = layers[i].status && shk_list_has(failures, layers[i].status);
         if (suspect < 0 && failed)
             suspect = i;
+        if (known && !failed && !layers[i].unread && !sizes_read(&layers[i]))
+            layers[i].unread = "a size of it was not read whole";
         if (unread < 0 && known && !failed && !layer_ok(&layers[i]))
             unread = i;
     }

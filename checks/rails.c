@@ -1,5 +1,6 @@
 /* Network devices that the host all-reduce uses side by side: dead, missing and slow ones. */
 #include "checks/coded.h"
+#include "checks/read.h"
 
 #include <string.h>
 
@@ -13,11 +14,29 @@
 struct rails {
     const json_t *used[RAILS_MAX];
     size_t count;
+    size_t unread; /* devices that do not say what became of them */
 };
 
 static double rails_bandwidth(const json_t *row)
 {
-    return json_number_value(json_object_get(row, "bandwidth"));
+    double value = 0;
+    (void)shk_look_member_number(row, "bandwidth", &value);
+    return value;
+}
+
+/* A text member, NULL when it was not read: for messages only. */
+static const char *rails_text(const json_t *row, const char *name)
+{
+    const char *text = NULL;
+    (void)shk_look_member_text(row, name, &text);
+    return text;
+}
+
+static long long rails_rank(const json_t *row)
+{
+    long long rank = -1;
+    (void)shk_look_member_int(row, "rank", &rank);
+    return rank;
 }
 
 /* Median bandwidth of the used rails but one; 0: not known. */
@@ -42,31 +61,32 @@ static double rails_median(const struct rails *rails, size_t without)
 
 static const char *rails_name(const json_t *row)
 {
-    const char *domain = shk_member_text(row, "domain");
-    return domain ? domain : "?";
+    return shk_member_name(row, "domain");
 }
 
-static struct shk_row rails_start(const json_t *device, char **setting_p)
+static struct shk_row rails_start(const struct shk_check_context *ctx, const json_t *device,
+                                  char **setting_p)
 {
     *setting_p = device ? shk_strf("network device %s (fabric)", rails_name(device)) : NULL;
     struct shk_row row =
-        shk_row_start(&shk_check_rails, *setting_p ? *setting_p : "network devices (fabric)");
+        shk_row_begin(ctx, &shk_check_rails, *setting_p ? *setting_p : "network devices (fabric)");
     row.fact = RAILS_FACT;
     return row;
 }
 
 /* Dead, or there on some ranks only. */
-static void rails_lost(struct shk_findings *findings, const json_t *device, bool dead)
+static void rails_lost(const struct shk_check_context *ctx, struct shk_findings *findings,
+                       const json_t *device, bool dead)
 {
     char *setting;
-    struct shk_row row = rails_start(device, &setting);
-    const char *reason = shk_member_text(device, "reason"), *host = shk_member_text(device, "host");
-    const char *fabric = shk_member_text(device, "fabric"), *pci = shk_member_text(device, "pci");
+    struct shk_row row = rails_start(ctx, device, &setting);
+    const char *reason = rails_text(device, "reason"), *host = rails_text(device, "host");
+    const char *fabric = rails_text(device, "fabric"), *pci = rails_text(device, "pci");
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     shk_row_verdict(&row, SHK_WARN, SHK_TESTED);
     shk_strbuf_puts(&sb, dead ? "carries no data" : "not on every rank");
-    shk_strbuf_printf(&sb, ": seen by rank %lld%s%s: %s", shk_member_int(device, "rank", -1),
-                      host ? " on " : "", host ? host : "", reason ? reason : "no reason recorded");
+    shk_strbuf_printf(&sb, ": seen by rank %lld%s%s: %s", rails_rank(device), host ? " on " : "",
+                      host ? host : "", reason ? reason : "no reason recorded");
     shk_row_text(&row.observed, "%s", shk_strbuf_text(&sb));
     shk_row_text(&row.expected, "every rank reaches its neighbours over each device as fast as "
                                 "the first");
@@ -87,18 +107,18 @@ static void rails_lost(struct shk_findings *findings, const json_t *device, bool
     free(setting);
 }
 
-static bool rails_slow(struct shk_findings *findings, const struct rails *rails, size_t i)
+static bool rails_slow(const struct shk_check_context *ctx, struct shk_findings *findings,
+                       const struct rails *rails, size_t i)
 {
     double value = rails_bandwidth(rails->used[i]), median = rails_median(rails, i);
-    const char *host = shk_member_text(rails->used[i], "host");
+    const char *host = rails_text(rails->used[i], "host");
     char *setting;
     if (value <= 0 || value >= RAILS_SLOW * median)
         return false;
-    struct shk_row row = rails_start(rails->used[i], &setting);
+    struct shk_row row = rails_start(ctx, rails->used[i], &setting);
     shk_row_verdict(&row, SHK_WARN, SHK_TESTED);
     shk_row_text(&row.observed, "%.2f GB/s alone, the others %.2f; least at rank %lld%s%s", value,
-                 median, shk_member_int(rails->used[i], "rank", -1), host ? " on " : "",
-                 host ? host : "");
+                 median, rails_rank(rails->used[i]), host ? " on " : "", host ? host : "");
     shk_row_text(&row.expected, "at least %g of the median of the others", RAILS_SLOW);
     shk_row_text(&row.why, "large messages take turns on all devices and end with the slowest");
     shk_row_text(&row.fix, "compare PCIe width and speed (lspci -vv), link rate, error counters "
@@ -115,11 +135,16 @@ static bool rails_slow(struct shk_findings *findings, const struct rails *rails,
     return true;
 }
 
-static void rails_well(struct shk_findings *findings, const struct rails *rails)
+static void rails_well(const struct shk_check_context *ctx, struct shk_findings *findings,
+                       const struct rails *rails)
 {
     char *setting;
-    struct shk_row row = rails_start(NULL, &setting);
+    struct shk_row row = rails_start(ctx, NULL, &setting);
     struct shk_strbuf sb = SHK_STRBUF_INIT;
+    shk_row_was_read(&row);
+    if (rails->unread)
+        shk_row_lacks(&row, RAILS_FACT, "%zu network devices do not say what became of them",
+                      rails->unread);
     if (rails->count < 2) {
         shk_row_na(findings, &row, "one device is used: there is nothing to compare");
         return;
@@ -127,8 +152,10 @@ static void rails_well(struct shk_findings *findings, const struct rails *rails)
     size_t unknown = 0;
     shk_strbuf_puts(&sb, "side by side: ");
     for (size_t i = 0; i < rails->count; i++) {
+        const char *name = "?";
         double value = rails_bandwidth(rails->used[i]);
-        shk_strbuf_printf(&sb, "%s%s", i ? ", " : "", rails_name(rails->used[i]));
+        (void)shk_read_member_text(&row, RAILS_FACT, rails->used[i], "domain", &name);
+        shk_strbuf_printf(&sb, "%s%s", i ? ", " : "", name);
         if (value > 0)
             shk_strbuf_printf(&sb, " %.2f GB/s", value);
         else
@@ -143,36 +170,46 @@ static void rails_well(struct shk_findings *findings, const struct rails *rails)
     shk_strbuf_free(&sb);
 }
 
+/* An all-reduce over the fabric that went well tells of its devices. */
+static bool rails_due(const struct shk_facts *facts)
+{
+    const char *status;
+    return shk_look_text(facts, "collective.fabric.status", &status) == SHK_LOOK_PRESENT &&
+           strcmp(status, "ok") == 0;
+}
+
 static void eval_rails(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct rails rails = {.count = 0};
-    struct shk_fact fact;
+    struct shk_fact fact = {.reason = NULL};
     json_t *device;
     size_t bad = 0, i;
-    if (shk_look(ctx->facts, RAILS_FACT, &fact) == SHK_LOOK_MISSING)
+    enum shk_look look = shk_look(ctx->facts, RAILS_FACT, &fact);
+    if (look == SHK_LOOK_MISSING && !rails_due(ctx->facts))
         return;
-    if (fact.state != SHK_FACT_PRESENT || !json_array_size(fact.value)) {
+    if (look != SHK_LOOK_PRESENT || !json_array_size(fact.value)) {
         char *setting;
-        struct shk_row row = rails_start(NULL, &setting);
+        struct shk_row row = rails_start(ctx, NULL, &setting);
         shk_row_text(&row.why, "%s", fact.reason ? fact.reason : "no rank told of its devices");
         shk_row_end(findings, &row);
         return;
     }
     json_array_foreach(fact.value, i, device)
     {
-        const char *status = shk_member_text(device, "status");
+        const char *status = rails_text(device, "status");
+        rails.unread += !status;
         bool dead = status && strcmp(status, "dead") == 0;
         if (status && strcmp(status, "used") == 0 && rails.count < RAILS_MAX)
             rails.used[rails.count++] = device;
         if (dead || (status && strcmp(status, "missing") == 0)) {
-            rails_lost(findings, device, dead);
+            rails_lost(ctx, findings, device, dead);
             bad++;
         }
     }
     for (i = 0; i < rails.count; i++)
-        bad += rails_slow(findings, &rails, i);
+        bad += rails_slow(ctx, findings, &rails, i);
     if (!bad)
-        rails_well(findings, &rails);
+        rails_well(ctx, findings, &rails);
 }
 
 const struct shk_check shk_check_rails = {

@@ -383,6 +383,9 @@ int shk_session_measure(struct shk_session *session)
         shk_session_no_collective(session, why_not);
         return SHK_EXIT_OK;
     }
+    /* what was asked for by name, as opposed to what is run for lack of a wish */
+    if (!all && shk_facts_text(facts, "collective.asked", o->transport, "--transport"))
+        return SHK_EXIT_INTERNAL;
     if (session_run_all(session, transport, all, facts, &err))
         return session_fail(&err, SHK_EXIT_INTERNAL);
     if (session->world && shk_world_facts(session->world, facts)) {
