@@ -297,7 +297,9 @@ static void one_plugin(const struct shk_check_context *ctx, struct names *names,
     struct shk_link link;
     enum shk_told considered = shk_plugin_is_considered(plugin);
     enum shk_told found = shk_plugin_is_found(plugin), broken = is_broken(plugin, &link);
-    if (considered == SHK_TOLD_NO)
+    bool nowhere = found == SHK_TOLD_NO && !shk_plugin_blocked(plugin) &&
+                   !*shk_plugin_text(plugin, "passed_over");
+    if (considered == SHK_TOLD_NO || (considered == SHK_TOLD_YES && nowhere))
         return;
     if (considered == SHK_TOLD_UNREAD || found == SHK_TOLD_UNREAD || broken == SHK_TOLD_UNREAD) {
         names->unread = true;

@@ -1,5 +1,8 @@
 """Every broken net plugin gives its own cause, in time, and the run goes on."""
 import json
+import os
+import shutil
+import tempfile
 import time
 import support
 from support import FAKES, run
@@ -92,6 +95,56 @@ class Plugins(support.Case):
                 self.assertEqual(rows[fake, "use"]["verdict"], "pass", rows[fake, "use"])
                 self.assertEqual(rows[fake, "use"]["evidence"], "tested")
                 self.assertIn("loopback of 1048576 bytes right", rows[fake, "use"]["observed"])
+
+    def rows_of(self, **env):
+        p = run("run", "--quick", "--transport", "none", "--format", "json", "--profile", "single-node", env=env)
+        return {(f["id"], f["setting"]): f for f in self.json_of(p)["findings"]}
+
+    def test_files_that_are_there_are_not_missing(self):
+        with tempfile.TemporaryDirectory() as top:
+            for name in ("link", "loop", "dir"):
+                os.mkdir(f"{top}/{name}")
+            os.symlink("nowhere.so", f"{top}/link/libnccl-net.so")
+            os.symlink("libnccl-net.so", f"{top}/loop/libnccl-net.so")
+            os.mkdir(f"{top}/dir/libnccl-net.so")
+            for name, check, says in (("link", "file", "a link to nowhere.so, which does not exist"),
+                                      ("loop", "file", "symbolic links in a circle"),
+                                      ("dir", "load", "a directory, not a file")):
+                with self.subTest(name):
+                    path = f"{top}/{name}/libnccl-net.so"
+                    rows = self.rows_of(LD_LIBRARY_PATH=NCCL, NCCL_NET_PLUGIN=path)
+                    row = rows[f"plugin.{check}", f"net plugin {check}"]
+                    self.assertEqual((row["verdict"], row["diagnosis"]), ("fail", "plugin-file-unusable"), row)
+                    self.assertIn(says, row["why"])
+                    self.assertNotIn("no such file", row["why"])
+                    rows = self.rows_of(LD_LIBRARY_PATH=f"{NCCL}:{top}/{name}")
+                    row = rows["plugin.load", "net plugin load"]
+                    self.assertIn(row["verdict"], ("note", "warn"))  # nobody asks for it
+                    self.assertIn(says, row["why"])
+
+    def test_did_you_mean(self):
+        with tempfile.TemporaryDirectory() as top:
+            shutil.copy(plugin("good_v8"), f"{top}/libnccl-net-ofi.so")
+            row = self.rows_of(LD_LIBRARY_PATH=f"{NCCL}:{top}", NCCL_NET_PLUGIN="aws")["plugin.file", "net plugin file"]
+            self.assertEqual((row["verdict"], row["fix"]), ("fail", "export NCCL_NET_PLUGIN=ofi"), row)
+            looked, _, seen = row["why"].partition("Not asked for, but there:")
+            self.assertNotIn("libnccl-net-ofi.so", looked)
+            self.assertIn(f"{top}/libnccl-net-ofi.so", seen)
+            row = self.rows_of(LD_LIBRARY_PATH=f"{NCCL}:{top}", NCCL_NET_PLUGIN="ofi")["plugin.file", "net plugin file"]
+            self.assertEqual(row["verdict"], "pass", row)
+
+    def test_a_forced_network(self):
+        """Known names pass; others fail, with what is there."""
+        good = str(FAKES / "good_v8")
+        for path, name, verdict, says in ((good, "fake", "pass", ""), (good, "gIB", "fail", 'there are "Fake"'),
+                                          (str(FAKES / "undefined_symbol"), "Fake", "fail", "ends the job"),
+                                          (str(FAKES / "files"), "Fake", "fail", "no net plugin was found")):
+            with self.subTest(path=path, name=name):
+                rows = self.rows_of(LD_LIBRARY_PATH=f"{NCCL}:{path}", NCCL_NET=name)
+                row = rows["env.value", "NCCL_NET"]
+                self.assertEqual(row["verdict"], verdict, row)
+                self.assertIn(says, row.get("why", ""))
+                self.assertNotIn("Slingshot", json.dumps(row))
 
     def test_a_good_one_takes_over(self):
         _, rows = self.judge(["error_init", "missing_dependency", "good_v9"])

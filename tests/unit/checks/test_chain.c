@@ -140,7 +140,8 @@ Test(chain, first_broken_link_becomes_a_finding)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char members[4096], says[256];
-        snprintf(members, sizeof(members), "%s'env.HOME': '/', 'probe.env.status': 'ok'", cases[i].facts);
+        snprintf(members, sizeof(members), "%s'env.HOME': '/', 'probe.env.status': 'ok'",
+                 cases[i].facts);
         struct shk_findings *findings =
             support_run(support_test_config(), cases[i].profile, members);
         const struct shk_finding *f = support_find(findings, "fabric.provider", cases[i].setting);
