@@ -96,6 +96,22 @@ static const char *nvml_link_type(unsigned type)
     return type < sizeof names / sizeof *names ? names[type] : "unknown";
 }
 
+/* NVML's words for "there is no such thing", here or in this driver; every other error means that
+ * it was not read. */
+static bool nvml_none(int rc)
+{
+    return rc == NVML_ERROR_NOT_SUPPORTED || rc == NVML_ERROR_INVALID_ARGUMENT ||
+           rc == NVML_ERROR_FUNCTION_NOT_FOUND || rc == NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+}
+
+static void nvml_unread(json_t *object, const char *member, int rc)
+{
+    char why[48];
+    snprintf(why, sizeof why, "NVML error %d", rc);
+    json_object_set_new(object, member, json_null());
+    shk_gather_member_problem(object, member, why);
+}
+
 /* One NVLink; NULL when the GPU has no link of that number. */
 static json_t *nvml_link(const struct nvml *n, nvmlDevice_t device, unsigned link)
 {
@@ -103,9 +119,13 @@ static json_t *nvml_link(const struct nvml *n, nvmlDevice_t device, unsigned lin
     nvmlPciInfo_t remote = {.domain = 0};
     char address[32];
     shk_crumb_call("nvmlDeviceGetNvLinkState(link %u)", link);
-    if (!n->ops.link_state || n->ops.link_state(device, link, &active) != NVML_SUCCESS)
+    int rc =
+        n->ops.link_state ? n->ops.link_state(device, link, &active) : NVML_ERROR_NOT_SUPPORTED;
+    if (nvml_none(rc))
         return NULL;
     json_t *row = json_pack("{s:i,s:b}", "link", (int)link, "active", active == 1);
+    if (rc != NVML_SUCCESS)
+        nvml_unread(row, "active", rc);
     if (n->ops.link_type && n->ops.link_type(device, link, &type) == NVML_SUCCESS)
         json_object_set_new(row, "remote", json_string(nvml_link_type(type)));
     else
@@ -132,19 +152,25 @@ static json_t *nvml_links(const struct nvml *n, nvmlDevice_t device)
     return list;
 }
 
-static json_t *nvml_fabric(const struct nvml *n, nvmlDevice_t device)
+/* Sets the member "fabric": null when the driver knows of none. */
+static void nvml_fabric(const struct nvml *n, nvmlDevice_t device, json_t *row)
 {
     static const char *const states[NVML_FABRIC_STATES] = {"not supported", "not started",
                                                            "in progress", "completed"};
     static const unsigned char none[16];
     nvmlGpuFabricInfo_v2_t info = {.version = (unsigned)sizeof info | 2u << 24};
     shk_crumb_call("nvmlDeviceGetGpuFabricInfoV");
-    if (!n->ops.fabric || n->ops.fabric(device, &info) != NVML_SUCCESS ||
-        info.state >= NVML_FABRIC_STATES)
-        return json_null();
-    return json_pack("{s:s,s:i,s:I,s:b}", "state", states[info.state], "status", info.status,
-                     "clique", (json_int_t)info.cliqueId, "domain",
-                     memcmp(info.clusterUuid, none, sizeof none) != 0);
+    int rc = n->ops.fabric ? n->ops.fabric(device, &info) : NVML_ERROR_NOT_SUPPORTED;
+    json_object_set_new(row, "fabric", json_null());
+    if (rc == NVML_SUCCESS && info.state < NVML_FABRIC_STATES)
+        json_object_set_new(row, "fabric",
+                            json_pack("{s:s,s:i,s:I,s:b}", "state", states[info.state], "status",
+                                      info.status, "clique", (json_int_t)info.cliqueId, "domain",
+                                      memcmp(info.clusterUuid, none, sizeof none) != 0));
+    else if (rc == NVML_SUCCESS)
+        shk_gather_member_problem(row, "fabric", "NVML tells a state of an unknown number");
+    else if (!nvml_none(rc))
+        nvml_unread(row, "fabric", rc);
 }
 
 static json_t *nvml_device(const struct nvml *n, unsigned index)
@@ -169,7 +195,7 @@ static json_t *nvml_device(const struct nvml *n, unsigned index)
     json_object_set_new(row, "mig", known ? json_boolean(mode == 1) : json_null());
     known = n->ops.persistence && n->ops.persistence(device, &mode) == NVML_SUCCESS;
     json_object_set_new(row, "persistence", known ? json_boolean(mode == 1) : json_null());
-    json_object_set_new(row, "fabric", nvml_fabric(n, device));
+    nvml_fabric(n, device, row);
     json_object_set_new(row, "links", nvml_links(n, device));
     return row;
 }

@@ -81,6 +81,24 @@ Test(nvidia, nvml_faults)
     shk_facts_destroy(facts);
 }
 
+/* A link or a fabric state that NVML does not tell is none that is down. */
+Test(nvidia, nvml_unread)
+{
+    struct shk_facts *facts = ask_nvml("nvml_links_unread");
+    json_t *gpus = shk_facts_get_array(facts, "nvml.devices"), *gpu = json_array_get(gpus, 5);
+    json_t *links = json_object_get(gpu, "links"), *link = json_array_get(links, 7);
+    cr_assert_eq(json_array_size(links), 18);
+    cr_expect(json_is_null(json_object_get(link, "active")));
+    cr_expect_str_eq(
+        json_string_value(json_object_get(json_object_get(link, "problems"), "active")),
+        "NVML error 999");
+    cr_expect(json_is_null(json_object_get(gpu, "fabric")));
+    cr_expect_str_eq(json_string_value(json_object_get(json_object_get(gpu, "problems"), "fabric")),
+                     "NVML error 15");
+    cr_expect_null(json_object_get(json_array_get(gpus, 4), "problems"));
+    shk_facts_destroy(facts);
+}
+
 /* Without NVIDIA hardware nothing is loaded, however broken it is. */
 Test(nvidia, not_asked_without_hardware)
 {
