@@ -69,9 +69,8 @@ static void is_full(struct shk_row *row, const struct room *room)
     if (room->size <= SHM_OF_CONTAINER)
         fix_size(row);
     else
-        shk_row_text(&row->fix,
-                     "find /dev/shm -maxdepth 1 -type f ! -exec fuser -s {} \\; -print   # "
-                     "as root; with -delete it removes what no process has open");
+        shk_row_text(&row->fix, "fuser -v /dev/shm/*   # as root; remove the files of ended jobs, "
+                                "those that no process holds");
 }
 
 static void is_small(struct shk_row *row, const struct room *room, long long gpus)

@@ -117,7 +117,7 @@ static const struct kernel_case {
     {"shm full", "single-node", "shm.size", "/dev/shm",
      NVIDIA "'shm.size': 270000000000, 'shm.free': 4096", SHK_FAIL, SHK_EFFECT, "shm-too-small"},
     {"shm full, no GPU", "single-node", "shm.size", "/dev/shm",
-     NO_GPU "'shm.size': 270000000000, 'shm.free': 0", SHK_FAIL, SHK_EFFECT, "fuser -s"},
+     NO_GPU "'shm.size': 270000000000, 'shm.free': 0", SHK_FAIL, SHK_EFFECT, "fuser -v"},
     {"shm nearly full", "single-node", "shm.size", "/dev/shm",
      NO_GPU "'shm.size': 270000000000, 'shm.free': 20971520", SHK_WARN, SHK_EFFECT, "20 MiB"},
     {"shm full of a container, no GPU", "single-node", "shm.size", "/dev/shm",
