@@ -54,8 +54,16 @@ json_t *shk_read_pci_devices(struct shk_row *row)
 {
     json_t *devices = NULL;
     struct shk_fact rest;
+    size_t i;
+    json_t *device;
+    const char *addr;
     if (shk_read_array(row, "pci.devices", &devices) == SHK_LOOK_ABSENT)
         shk_row_lacks(row, "pci.devices", "the devices on the bus were not read");
+    json_array_foreach(devices, i, device)
+    {
+        if (shk_look_member_text(device, "addr", &addr) != SHK_LOOK_PRESENT)
+            shk_row_lacks(row, "pci.devices", "the address of a device was not read");
+    }
     if (shk_look(row->ctx->facts, "pci.unreadable", &rest) == SHK_LOOK_FAILED)
         shk_row_lacks(row, "pci.unreadable", "a device on the bus could not be read: %s",
                       rest.reason ? rest.reason : "no reason given");
@@ -149,6 +157,15 @@ static bool models_differ(const struct shk_facts *facts, const char *kind)
     return false;
 }
 
+static bool is_counted(const struct shk_facts *facts, const char *kind)
+{
+    char *key = shk_strf("pci.count.%s", kind);
+    long long count;
+    enum shk_look look = key ? shk_look_int(facts, key, &count) : SHK_LOOK_FAILED;
+    free(key);
+    return look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT;
+}
+
 /* GPUs of one maker, of whom the node has most; -1: a maker's were not read, and none has two. */
 static long long gpus_together(struct shk_row *row)
 {
@@ -157,6 +174,9 @@ static long long gpus_together(struct shk_row *row)
     bool untold = false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         long long count = shk_read_pci_count(row, kinds[i]);
+        if (!is_counted(row->ctx->facts, kinds[i]))
+            shk_row_lacks(row, "pci.count.*", "how many %s devices the bus has was not read",
+                          kinds[i]);
         if (count == 2 && models_differ(row->ctx->facts, kinds[i]))
             count = 1;
         most = count > most ? count : most;
@@ -205,11 +225,13 @@ bool shk_read_pci_pair(struct shk_row *row, const json_t *gpu, const json_t *oth
     (void)shk_look_array(row->ctx->facts, "topology.peers", &pairs);
     const json_t *pair =
         peers_of(pairs, shk_member_name(gpu, "addr"), shk_member_name(other, "addr"));
-    if (shk_look_member_text(pair, "class", &class) == SHK_LOOK_PRESENT &&
-        (strncmp(class, "NV", 2) == 0 || strcmp(class, "XGMI") == 0))
+    bool joined = shk_look_member_text(pair, "class", &class) == SHK_LOOK_PRESENT &&
+                  (strncmp(class, "NV", 2) == 0 || strcmp(class, "XGMI") == 0);
+    bool told = shk_look_member_text(pair, "p2p", &p2p) == SHK_LOOK_PRESENT;
+    if (joined || (told && strcmp(p2p, "ok") != 0))
         return false;
-    if (shk_look_member_text(pair, "p2p", &p2p) == SHK_LOOK_PRESENT)
-        return strcmp(p2p, "ok") == 0;
+    if (told && class)
+        return true;
     *untold_p = true;
     shk_row_lacks(row, "topology.peers",
                   "whether the GPUs at %s and %s have peer access was not read",

@@ -16,7 +16,8 @@ static bool is_part_of_card(const json_t *bridge)
 struct links {
     struct shk_row *row; /* of all links together */
     struct shk_findings *findings;
-    unsigned good, bad, noted, idle;
+    unsigned good, bad, idle;
+    struct shk_strbuf noted; /* narrow ones of a plain board */
     struct shk_tally tally;
     json_t *seen; /* lower ends of links that were judged */
     bool plain;   /* no fabric NIC, and the GPUs have links of one width: the board is like that */
@@ -86,20 +87,16 @@ static void link_row(struct links *links, const struct link *link, bool narrow)
         shk_row_begin(links->row->ctx, &shk_check_pci_link, setting ? setting : "PCIe link");
     row.fact = "pci.devices";
     shk_row_was_read(&row);
-    shk_row_verdict(&row, links->plain ? SHK_NOTE : SHK_WARN, SHK_EFFECT);
+    shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
     if (narrow)
         shk_row_text(&row.observed, "x%lld at %g GT/s (%s)", link->width, link->speed, link->what);
     else
         shk_row_text(&row.observed, "%g GT/s, x%lld (%s)", link->speed, link->width, link->what);
     shk_row_text(&row.expected, narrow ? "x%lld" : "x%lld at %g GT/s", link->most, link->max);
-    shk_row_text(&row.why, "%s",
-                 links->plain
-                     ? "both ends of the link can do more, but every GPU here has this width: most "
-                       "likely the board shares the lanes between slots"
-                     : "both ends of the link can do more: a bad contact, a wrong slot or a "
-                       "setting of the firmware; the slowest link holds up every ring");
-    shk_row_text(&row.fix, "lspci -vv -s %s | grep Lnk%s", link->addr,
-                 links->plain ? "" : "; drain the node and reseat the card");
+    shk_row_text(&row.why, "both ends of the link can do more: a bad contact, a wrong slot or a "
+                           "setting of the firmware; the slowest link holds up every ring");
+    shk_row_text(&row.fix, "lspci -vv -s %s | grep Lnk; drain the node and reseat the card",
+                 link->addr);
     shk_row_end(links->findings, &row);
     free(setting);
 }
@@ -122,8 +119,12 @@ static void one_link(struct links *links, struct link *link)
         links->good++;
         return;
     }
-    links->bad += !links->plain;
-    links->noted += links->plain;
+    if (links->plain && narrow) {
+        shk_strbuf_printf(&links->noted, "%sx%lld of x%lld at %s", links->noted.len ? ", " : "",
+                          link->width, link->most, link->addr);
+        return;
+    }
+    links->bad++;
     link_row(links, link, narrow);
 }
 
@@ -193,30 +194,47 @@ static size_t judge_devices(struct links *links, bool guest)
     return count;
 }
 
+/* The row of all links together, that of the bad ones apart. */
+static void sum_links(struct shk_findings *findings, struct shk_row *row, struct links *links)
+{
+    bool noted = links->noted.len > 0;
+    links->tally.good = links->good;
+    bool any = shk_tally_judge(&links->tally, row, SHK_WARN, SHK_EFFECT, "pci.devices", "links");
+    if (noted) {
+        shk_row_verdict(row, SHK_NOTE, SHK_EFFECT);
+        shk_row_text(&row->observed, "%s", shk_strbuf_text(&links->noted));
+        shk_row_text(&row->why, "every GPU here has this width, and there is no fabric NIC: most "
+                                "likely the board shares its lanes between slots");
+    } else if (links->good) {
+        shk_row_text(&row->observed, "%u at full width%s", links->good,
+                     links->idle ? ", speed of idle GPUs not judged" : " and speed");
+    }
+    if (!any && !noted && !links->bad)
+        shk_row_na(findings, row, "the devices hang on no PCIe link that the kernel shows");
+    else if (!links->bad || links->tally.unread)
+        shk_row_end(findings, row);
+}
+
 static void eval_link(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_begin(ctx, &shk_check_pci_link, "PCIe links");
-    struct links links = {
-        .row = &row, .findings = findings, .seen = json_array(), .tally = SHK_TALLY_INIT};
-    bool guest = false, plain = shk_read_guest(&row, &guest) == SHK_LOOK_PRESENT && !guest;
+    struct links links = {.row = &row,
+                          .findings = findings,
+                          .seen = json_array(),
+                          .noted = SHK_STRBUF_INIT,
+                          .tally = SHK_TALLY_INIT};
+    bool guest = false, bare = shk_read_guest(&row, &guest) == SHK_LOOK_PRESENT && !guest;
     row.fact = "pci.devices";
-    size_t count = judge_devices(&links, !plain);
-    links.tally.good = links.good;
-    if (!count) {
+    size_t count = judge_devices(&links, !bare);
+    if (!count)
         shk_row_na(findings, &row, "no GPU or fabric NIC on this node");
-    } else if (guest) {
+    else if (guest)
         shk_row_na(findings, &row, "a virtual machine shows made-up links");
-    } else if (shk_tally_judge(&links.tally, &row, SHK_WARN, SHK_EFFECT, "pci.devices", "links") &&
-               (!links.bad || links.tally.unread)) {
-        if (links.good)
-            shk_row_text(&row.observed, "%u at full width%s", links.good,
-                         links.idle ? ", speed of idle GPUs not judged" : " and speed");
-        shk_row_end(findings, &row);
-    } else if (!links.bad && !links.noted) {
-        shk_row_na(findings, &row, "the devices hang on no PCIe link that the kernel shows");
-    }
+    else
+        sum_links(findings, &row, &links);
     free(row.unread_why);
     json_decref(links.seen);
+    shk_strbuf_free(&links.noted);
     shk_tally_free(&links.tally);
 }
 
@@ -282,8 +300,7 @@ static void judge_errors(struct shk_findings *findings, struct shk_row *all,
     const char *addr = shk_member_name(device, "addr");
     struct shk_strbuf seen = SHK_STRBUF_INIT;
     json_t *aer = NULL;
-    enum shk_look look = shk_look_member_object(device, "aer", &aer);
-    if (look == SHK_LOOK_ABSENT || look == SHK_LOOK_MISSING)
+    if (shk_look_member_object(device, "aer", &aer) == SHK_LOOK_ABSENT)
         return; /* the kernel counts none of this device */
     bool whole = add_errors(&seen, aer, "fatal", "fatal");
     whole &= add_errors(&seen, aer, "nonfatal", "non-fatal");
@@ -296,6 +313,19 @@ static void judge_errors(struct shk_findings *findings, struct shk_row *all,
         shk_tally_good(tally);
     }
     shk_strbuf_free(&seen);
+}
+
+/* Do the facts speak of errors at all? */
+static bool speaks_of_errors(json_t *devices)
+{
+    json_t *device, *aer;
+    size_t i;
+    json_array_foreach(devices, i, device)
+    {
+        if (shk_look_member(device, "aer", &aer) != SHK_LOOK_MISSING)
+            return true;
+    }
+    return false;
 }
 
 /* Bridges above GPUs and fabric NICs, text. */
@@ -317,6 +347,7 @@ static void eval_errors(const struct shk_check_context *ctx, struct shk_findings
     struct shk_row row = shk_row_begin(ctx, &shk_check_pci_errors, "PCIe errors");
     struct shk_tally tally = SHK_TALLY_INIT;
     json_t *devices = shk_read_pci_devices(&row), *above = bridges_above(devices), *device;
+    bool spoken = speaks_of_errors(devices);
     size_t i, all = 0;
     row.fact = "pci.devices";
     row.source = "torvalds/linux:Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats";
@@ -325,6 +356,8 @@ static void eval_errors(const struct shk_check_context *ctx, struct shk_findings
         enum shk_pci_role role = shk_read_pci_role(&row, device);
         bool endpoint = role == SHK_PCI_GPU || role == SHK_PCI_FABRIC_NIC;
         all += endpoint;
+        if (!spoken)
+            continue;
         if (endpoint || shk_array_has(above, shk_member_name(device, "addr"), true))
             judge_errors(findings, &row, &tally, device);
     }

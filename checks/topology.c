@@ -191,12 +191,13 @@ static void judge_file(struct shk_row *row, const json_t *file)
     static const char key[] = "topology.nccl_file";
     struct named named = {.names = SHK_STRBUF_INIT};
     json_t *functions = NULL, *devices = NULL;
-    const char *path = shk_member_name(file, "path");
+    const char *path = "the file";
+    (void)shk_read_told_text(row, key, file, "path", &path);
     (void)shk_read_told_array(row, key, file, "functions", &functions);
     compare_file(row, functions, &named);
     bool both =
         functions && shk_look_array(row->ctx->facts, "pci.devices", &devices) == SHK_LOOK_PRESENT;
-    if (both && (named.missing || named.gpus_left_out)) {
+    if (both && (named.missing || named.gpus_left_out) && !shk_row_lacking(row)) {
         other_machine(row, &named, path);
     } else {
         shk_row_verdict(row, SHK_PASS, SHK_EFFECT);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define NVIDIA                                                                                     \
-    "'host.virt': 'none', 'env.HOME': '/root', 'pci.count.nvswitch': 0, 'pci.count.gpu-nvidia': "  \
+    "'host.virt': 'none', 'probe.env.status': 'ok', 'pci.count.nvswitch': 0, "                     \
+    "'pci.count.gpu-nvidia': "                                                                     \
     "2, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
 #define NO_GPU "'pci.count.gpu-nvidia': 0, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
 #define GOOD                                                                                       \
