@@ -46,8 +46,10 @@ static bool asks_for_nothing(const struct shk_setting *setting, const char *valu
         return false;
     if (strstr(setting->name, "DISABLE"))
         return one_of(words_on, value);
-    return (strstr(setting->name, "ENABLE") || strstr(setting->name, "_USE_")) &&
-           one_of(words_off, value);
+    /* A threshold of an old version is no switch: 0 may have meant the opposite of today. */
+    bool is_switch = setting->kind == SHK_SETTING_CURRENT || strstr(setting->name, "ENABLE") ||
+                     strstr(setting->name, "_USE_");
+    return is_switch && one_of(words_off, value);
 }
 
 static bool required_here(const struct shk_env_case *c)
@@ -174,7 +176,8 @@ static void opinion_kind(struct shk_env_case *c, const struct shk_read_answer *a
     if (tolerated(c, answer))
         return;
     struct shk_row row = shk_env_row(c);
-    bool harmless = s->kind == SHK_SETTING_DEPRECATED || asks_for_nothing(s, c->value);
+    bool harmless = s->kind == SHK_SETTING_DEPRECATED || asks_for_nothing(s, c->value) ||
+                    (s->kind == SHK_SETTING_RETIRED && s->severity <= SHK_SEV_NOISE);
     shk_row_verdict(&row, harmless ? SHK_NOTE : SHK_WARN,
                     answer->asked ? SHK_EFFECT : SHK_DECLARED);
     const char *effect = s->effect ? s->effect : "";
@@ -188,12 +191,19 @@ static void opinion_kind(struct shk_env_case *c, const struct shk_read_answer *a
     shk_env_offer(c, &row);
 }
 
+/* Who sets what the guide of the site says is not told off for the site's older library. */
+static bool follows_profile(const struct shk_env_case *c)
+{
+    return c->line && !c->line->must_be_unset && !c->line->foreign && !c->ctx->profile_doubt &&
+           shk_list_count(c->line->accepted) && shk_profile_accepts(c->setting, c->line, c->value);
+}
+
 static void say_unread(struct shk_row *row, const struct shk_env_case *c,
                        const struct shk_read_answer *answer)
 {
     const struct shk_setting *s = c->setting;
     bool off = asks_for_nothing(s, c->value);
-    bool harmless = off || s->severity <= SHK_SEV_NOISE;
+    bool harmless = off || s->severity <= SHK_SEV_NOISE || follows_profile(c);
     shk_row_verdict(row, harmless ? SHK_NOTE : SHK_WARN, answer->asked ? SHK_EFFECT : SHK_DECLARED);
     shk_row_text(&row->why, "set, but nothing here reads it: %s does not%s%s",
                  answer->text ? answer->text : "the library",
@@ -388,11 +398,15 @@ void shk_env_judge_unknown(struct shk_env_case *c)
     } else if (near) {
         say_misspelt(&row, c, near, answer.asked);
     } else if (answer.reads == SHK_READS_NO && family->strict) {
-        shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
-        shk_row_text(&row.why, "set, but nothing here reads it: %s does not know the name",
-                     answer.text ? answer.text : "the library");
-        shk_row_text(&row.fix, "unset %s", c->name);
-        row.diagnosis = "env-variable-unknown-to-version";
+        bool off = !strstr(c->name, "DISABLE") && one_of(words_off, c->value);
+        shk_row_verdict(&row, off ? SHK_NOTE : SHK_WARN, SHK_EFFECT);
+        shk_row_text(&row.why, "set, but nothing here reads it: %s does not know the name%s",
+                     answer.text ? answer.text : "the library",
+                     off ? "; it switches off what is not there" : "");
+        if (!off) {
+            shk_row_text(&row.fix, "unset %s", c->name);
+            row.diagnosis = "env-variable-unknown-to-version";
+        }
     } else if (family && family->strict) {
         shk_row_text(&row.why, "not in the catalogue, and no library here could be asked");
     } else {

@@ -1,5 +1,6 @@
 /* What several checks ask about the node, the job and the active profile. */
 #include "checks/coded.h"
+#include "core/redact.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ bool shk_env_file_wins(const struct shk_facts *facts, const char *name)
 
 bool shk_env_withheld(const char *value)
 {
-    return strcmp(value, "[redacted]") == 0;
+    return strcmp(value, SHK_REDACTED) == 0;
 }
 
 /* One of the two places: the environment or a file. */
