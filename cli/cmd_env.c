@@ -109,7 +109,7 @@ static void env_missing(struct env_lines *l, const struct shk_finding *f)
     if (!line || line->must_be_unset || line->strength == SHK_OPTIONAL)
         return;
     bool doubt = f->verdict == SHK_UNKNOWN;
-    env_comment(l, "add %s (%s%s%s%s)", line->name, shk_strength_name(line->strength),
+    env_comment(l, "add %s (%s%s%s%s)", line->name, shk_line_strength(line),
                 line->condition ? ", if " : "", line->condition ? line->condition : "",
                 doubt ? ", which is not known here" : "");
     env_comment(l, "%s", line->why ? line->why : "");

@@ -79,7 +79,7 @@ static void explain_in_profiles(FILE *out, const struct shk_config *config, cons
             char *values = explain_words(line->accepted);
             const char *value = line->must_be_unset ? "unset" : values && *values ? values : "set";
             char *text =
-                shk_strf("%s: %s (%s)%s%s", all[i].name, value, shk_strength_name(line->strength),
+                shk_strf("%s: %s (%s)%s%s", all[i].name, value, shk_line_strength(line),
                          line->condition ? ", if " : "", line->condition ? line->condition : "");
             explain_line(out, printed++ ? "" : "Profiles", text);
             free(text);
@@ -170,7 +170,7 @@ static bool explain_profile(const struct shk_config *config, const char *name, F
                               line->must_be_unset ? "unset"
                               : values && *values ? values
                                                   : "any value",
-                              shk_strength_name(line->strength), line->condition ? "; if " : "",
+                              shk_line_strength(line), line->condition ? "; if " : "",
                               line->condition ? line->condition : "");
         explain_line(out, i ? "" : "Settings", text);
         explain_line(out, "", line->why);

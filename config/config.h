@@ -305,6 +305,8 @@ int shk_config_load_profile(struct shk_config *config, const char *path,
 /* The words that YAML uses; "unknown" for a value out of range. */
 const char *shk_severity_name(enum shk_severity severity);
 const char *shk_strength_name(enum shk_strength strength);
+/* The same of a line, or "in the list of the fabric's maker" when that is all. */
+const char *shk_line_strength(const struct shk_profile_setting *line);
 const char *shk_value_type_name(enum shk_value_type type);
 const char *shk_setting_kind_name(enum shk_setting_kind kind);
 const char *shk_verify_name(enum shk_verify verify);

@@ -65,6 +65,13 @@ const char *shk_strength_name(enum shk_strength strength)
     return NAME_OF(shk_strength_names, strength);
 }
 
+const char *shk_line_strength(const struct shk_profile_setting *line)
+{
+    if (line->foreign && line->strength != SHK_OPTIONAL)
+        return "in the list of the fabric's maker";
+    return shk_strength_name(line->strength);
+}
+
 const char *shk_value_type_name(enum shk_value_type type)
 {
     return NAME_OF(shk_value_type_names, type);
