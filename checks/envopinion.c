@@ -220,6 +220,9 @@ static void opinion_readers(struct shk_env_case *c, const struct shk_read_answer
     if (c->setting->kind == SHK_SETTING_FOLKLORE)
         return;
     struct shk_row row = shk_env_row(c);
+    if (answer->reads != SHK_READS_YES && answer->unread)
+        shk_row_lacks(&row, answer->unread,
+                      "whether it is read here is not known: %s could not be read", answer->unread);
     switch (answer->reads) {
     case SHK_READS_YES:
         shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);

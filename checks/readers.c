@@ -371,6 +371,43 @@ static void fold(struct shk_read_answer *all, struct shk_strbuf *sb, const struc
     }
 }
 
+static bool unread_list(const struct shk_facts *facts, const char *key)
+{
+    json_t *list = NULL;
+    return key && shk_look_array(facts, key, &list) == SHK_LOOK_FAILED;
+}
+
+/* Is a candidate among them of which it is not known whether it is there? */
+static bool unread_plugin(const struct shk_facts *facts, const char *key)
+{
+    json_t *plugins = NULL, *plugin;
+    size_t i;
+    (void)shk_look_array(facts, key, &plugins);
+    json_array_foreach(plugins, i, plugin)
+    {
+        bool found = false;
+        enum shk_look look = shk_look_member_bool(plugin, "found", &found);
+        if (look == SHK_LOOK_FAILED || look == SHK_LOOK_MISSING)
+            return true;
+    }
+    return false;
+}
+
+/* A fact that would tell what the library reads and that could not be read. */
+static const char *unread_fact(const struct shk_facts *facts, const struct library *lib)
+{
+    const char *version = NULL;
+    if (!lib || lib->partial)
+        return NULL; /* its list would not decide */
+    if (lib->version && shk_look_text(facts, lib->version, &version) == SHK_LOOK_FAILED)
+        return lib->version;
+    if (unread_list(facts, lib->params))
+        return lib->params;
+    if (unread_list(facts, lib->names) || (lib->plugin && unread_plugin(facts, lib->names)))
+        return lib->names;
+    return NULL;
+}
+
 struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
                                        const struct shk_setting *setting)
 {
@@ -384,6 +421,8 @@ struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
         if (lib)
             library_reads(readers, lib, setting->name, setting, reader, provider, &one);
         fold(&all, &sb, &one, lib, readers->facts);
+        if (!all.unread)
+            all.unread = unread_fact(readers->facts, lib);
     }
     all.text = shk_strbuf_take(&sb);
     return all;
@@ -400,6 +439,8 @@ struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
         struct one_answer one = {.reads = SHK_READS_UNKNOWN, .provider = ""};
         if (lib)
             library_reads(readers, lib, name, NULL, NULL, provider, &one);
+        if (!all.unread)
+            all.unread = unread_fact(readers->facts, lib);
         /* A library that was asked counts for more than one that is not here to ask. */
         if (one.reads == SHK_READS_NO && all.reads == SHK_READS_UNKNOWN)
             all.reads = SHK_READS_NONE_HERE;

@@ -34,10 +34,24 @@ static const struct {
     {"TRITON_HOME", "every rank of the job compiles into it at once", NULL},
 };
 
+/* The driver's list alone does not tell how many there should be to number. */
+static bool bus_was_read(struct shk_row *row, const char *kind)
+{
+    char *key = shk_strf("pci.count.%s", kind);
+    long long count = 0;
+    enum shk_look look = key ? shk_look_int(row->ctx->facts, key, &count) : SHK_LOOK_FAILED;
+    free(key);
+    if (look == SHK_LOOK_FAILED || look == SHK_LOOK_MISSING)
+        shk_row_lacks(row, "pci.count.*", "how many GPUs the bus has was not read");
+    return look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT;
+}
+
 /* GPUs that a mask of this kind numbers: 0 none, -1 not known. */
 static long long mask_count(struct shk_row *row, const char *kind)
 {
     long long count = shk_read_device_count(row, kind);
+    if (count > 0 && !bus_was_read(row, kind))
+        return count;
     /* HIP takes CUDA's name when its own is not set. */
     return count == 0 && strcmp(kind, "gpu-nvidia") == 0 ? shk_read_device_count(row, "gpu-amd")
                                                          : count;

@@ -43,6 +43,13 @@ static const struct env_case {
      NCCL_26 "'env.NCCL_TESTINT': '16'", SHK_PASS, SHK_DECLARED, "read by NCCL 2.26.5", NULL},
     {"right value, nobody to ask", "single-node", "NCCL_TESTINT", "'env.NCCL_TESTINT': '16'",
      SHK_PASS, SHK_DECLARED, NULL, NULL},
+    {"right value, the library's version could not be read", "single-node", "NCCL_TESTINT",
+     "'nccl.version': {'state': 'failed', 'reason': 'x'}, 'env.NCCL_TESTINT': '16'", SHK_UNKNOWN,
+     SHK_NOT_COVERED, "whether it is read here is not known", NULL},
+    {"a mask, and the bus could not be read", "single-node", "CUDA_VISIBLE_DEVICES",
+     "'pci.count.gpu-nvidia': {'state': 'failed', 'reason': 'x'}, 'gpu.nvidia.devices': [{}, {}], "
+     "'env.CUDA_VISIBLE_DEVICES': '0,1'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "the bus", NULL},
     {"right value, no library", "single-node", "NCCL_TESTINT",
      "'nccl.version': {'state': 'absent'}, 'env.NCCL_TESTINT': '16'", SHK_NA, SHK_NOT_COVERED,
      "no library that reads it", NULL},
