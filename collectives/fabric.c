@@ -160,7 +160,6 @@ static int run_connected(const struct fabric_run *run, struct fabric *fabric, st
     if (rc == 0) {
         rc = run_measure(run, fabric, job, err);
     }
-    shk_job_note_flows(job);
     if (rc == 0) {
         run_phase(run, job, SHK_PHASE_TEARDOWN);
         rc = shk_job_fence(job, 0, err); /* a peer that closes early breaks what others still do */

@@ -307,6 +307,9 @@ void shk_flows_read(struct shk_flows *flows, pid_t pid)
     uint32_t i = 0;
 
     memset(flows, 0, sizeof(*flows));
+    if (rc == -ENOENT || rc == -ESRCH) {
+        return; /* the process is gone: not looked at */
+    }
     if (rc < 0) {
         flows_fail(flows, -rc, "open files of the rank");
     } else if ((rc = flows_fill(flows, &inodes)) < 0) {

@@ -46,7 +46,7 @@ struct shk_flows {
 };
 
 /* Reads the flows of process `pid` (0: this one) as they are now; those within the host are left
- * out. When it fails state and why say so. */
+ * out. When it fails state and why say so; of a process that is gone nothing is known. */
 void shk_flows_read(struct shk_flows *flows, pid_t pid);
 
 /* Keeps in `flows` whichever saw more: sockets that were closed take their counts along. */

@@ -195,16 +195,20 @@ int hub_net_facts(struct shk_world *world, const struct shk_transport *transport
                   struct shk_facts *facts)
 {
     char *key = shk_strf("collective.%s.counters", transport->name);
+    char *status_key = shk_strf("collective.%s.status", transport->name);
+    const char *status = status_key != NULL ? shk_facts_get_text(facts, status_key) : NULL;
+    bool idle = status != NULL && strcmp(status, "na") == 0; /* nothing could be measured */
     json_t *runs = world->net;
-    int rc = key != NULL ? 0 : -ENOMEM;
+    int rc = key != NULL && status_key != NULL ? 0 : -ENOMEM;
 
     world->net = NULL;
-    if (rc == 0 && json_array_size(runs) > 0) {
+    if (rc == 0 && json_array_size(runs) > 0 && !idle) {
         rc = shk_facts_present(facts, key, runs, NULL,
                                "inet_diag, /proc/net and /sys before and after");
     } else {
         json_decref(runs);
     }
+    free(status_key);
     free(key);
     return rc;
 }

@@ -134,13 +134,6 @@ static struct shk_flows *job_flows(void)
     return map != MAP_FAILED ? map : NULL;
 }
 
-void shk_job_note_flows(struct shk_job *job)
-{
-    if (job->flows != NULL) {
-        shk_flows_read(job->flows, 0);
-    }
-}
-
 int shk_job_make_remote(struct shk_job *job, unsigned local, struct shk_error *err)
 {
     job->flows = local < job->ranks ? job_flows() : NULL;
@@ -343,10 +336,21 @@ int shk_job_barrier(struct shk_job *job, uint64_t value, uint64_t *max_p, int (*
     return rc < 0 ? rc : 0;
 }
 
+/* What TCP did so far, for the supervisor: connections that are closed take it along. */
+static void job_note_flows(struct shk_job *job)
+{
+    if (job->flows != NULL) {
+        shk_flows_read(job->flows, 0);
+    }
+}
+
 void shk_job_set_phase(struct shk_job *job, enum shk_phase phase, uint64_t bytes)
 {
     struct shk_job_slot *mine = &job->slots[job->rank];
 
+    if (phase == SHK_PHASE_TEARDOWN) {
+        job_note_flows(job);
+    }
     atomic_store_explicit(&mine->bytes, bytes, memory_order_relaxed);
     atomic_store_explicit(&mine->phase, (int)phase, memory_order_release);
 }
@@ -394,6 +398,7 @@ static void job_fail(struct shk_job *job, int errnum, bool by_peer, bool disagre
     mine->fail_disagrees = disagrees;
     mine->fail_ns = shk_job_now_ns();
     (void)shk_error_set(&mine->fail, errnum, "%s", text);
+    job_note_flows(job);
     atomic_store_explicit(&mine->failed, 1, memory_order_release);
 }
 

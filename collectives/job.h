@@ -73,7 +73,9 @@ int shk_job_get(const struct shk_job *job, unsigned rank, const char *key, void 
 int shk_job_barrier(struct shk_job *job, uint64_t value, uint64_t *max_p, int (*poll)(void *arg),
                     void *arg) SHK_MUST_CHECK;
 
-/* What the supervisor sees of this rank. `bytes` is the message size in the sweep, else 0. */
+/* What the supervisor sees of this rank: to be set to SHK_PHASE_TEARDOWN before connections are
+ * closed, since what TCP did is looked at then. `bytes` is the message size in the sweep, else 0.
+ */
 void shk_job_set_phase(struct shk_job *job, enum shk_phase phase, uint64_t bytes);
 void shk_job_set_op(struct shk_job *job, uint64_t op);
 /* -1: not waiting for a peer. */
@@ -82,10 +84,6 @@ void shk_job_set_waiting(struct shk_job *job, int peer);
 /* Records why this rank gives up. `by_peer`: the error may well be the echo of another rank's
  * trouble (a connection that broke), so that rank is blamed rather than this one. */
 void shk_job_fail(struct shk_job *job, int errnum, bool by_peer, const char *text);
-
-/* What TCP did for this rank so far, for its supervisor: to be called before connections are
- * closed, when that is asked for (shk_job_make_remote()). */
-void shk_job_note_flows(struct shk_job *job);
 
 /* The same for values that differ between ranks (agree.h): no rank's own error, and no echo. */
 void shk_job_disagree(struct shk_job *job, int errnum, const char *text);

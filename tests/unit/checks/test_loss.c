@@ -11,6 +11,7 @@
     "{'from': '" from "', 'to': '" to "', 'sent': 10000, 'again': " #again                         \
     ", 'needless': " #needless ", 'unsent': " #unsent                                              \
     ", 'timeouts': 2, 'waited_ms': 400, 'stuck': 0}"
+#define SPEED(a, b, ms) "{'a': '" a "', 'b': '" b "', 'mean_ms': " #ms "}"
 #define THREE(into, out, other)                                                                    \
     FLOW("a", "b", into, 0, 0)                                                                     \
     ", " FLOW("c", "b", into, 0, 0) ", " FLOW("b", "a", out, 0, 0) ", " FLOW(                      \
@@ -46,6 +47,13 @@ static const struct row_case row_cases[] = {
      LOSS,
      SHK_FAIL,
      "b: 3.2 % of what is sent to it is lost, between other nodes 0.01 %; 24 timers ran out, 4.8 s",
+     {"b"}},
+    {"with what it costs",
+     FLOWS(THREE(320, 1, 1)) ", 'collective.fabric.pair_speed': {'rows': [" SPEED(
+         "a", "b", 12) ", " SPEED("c", "b", 16) ", " SPEED("a", "c", 1.5) "]}",
+     LOSS,
+     SHK_FAIL,
+     "; 1 MiB takes 14.0 ms with it, 1.5 without",
      {"b"}},
     {"out of one",
      FLOWS(THREE(1, 320, 1)),

@@ -242,8 +242,7 @@ Test(counters, flows_of_nobody)
     static struct shk_flows flows, kept;
 
     shk_flows_read(&flows, 4194305); /* more than any process id */
-    cr_assert_eq(flows.state, SHK_FLOWS_FAILED);
-    cr_assert(strstr(flows.why, "open files") != NULL, "%s", flows.why);
+    cr_assert_eq(flows.state, SHK_FLOWS_NONE);
     shk_flows_keep(&kept, &flows);
     json_t *doc = shk_flows_json(&kept);
     expect(doc, "read", "false");
