@@ -4,6 +4,7 @@
 #include "checks/read.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define LOSS_NAMES 8
@@ -107,10 +108,10 @@ static void loss_cost(struct shk_row *row, const struct shk_loss *loss, const ch
     if (loss->share >= SHK_LOSS_CRIPPLING)
         shk_row_text(
             &row->why,
-            "%s; TCP then has about a dozen packets under way at a time, and waits 200 ms "
+            "%s; TCP then has about %.0f packets under way at a time, and waits 200 ms "
             "and more whenever the last one is lost: whatever uses TCP between these nodes "
             "becomes many times slower",
-            who);
+            who, SHK_LOSS_MATHIS / sqrt(loss->share));
     else
         shk_row_text(&row->why,
                      "%s; TCP slows down after each loss: its rate falls with the square root of "
@@ -290,8 +291,8 @@ const struct shk_check shk_check_loss = {
            "(inet_diag). Lost is what was sent again, less what the peer reports to have had "
            "already (DSACK), and what the sender's own kernel dropped.\nWARN: in one direction "
            "between two nodes at least 0.1 % of 300 or more segments, in at least two measurements "
-           "where there were several (ITU-T Y.1541 allows a public network 0.1 %). FAIL: 1 %, "
-           "with which TCP has about twelve segments under way (Mathis et al. 1997). Named is the "
+           "where there were several (ITU-T Y.1541 allows a public network 0.1 %). FAIL: 0.5 %, "
+           "with which TCP has 17 segments under way at a time (Mathis et al. 1997). Named is the "
            "node with which everybody loses while others among each other lose less than a "
            "quarter of that, or the node whose own kernel drops; else the pairs are named, and no "
            "node. Sockets that nobody looked at are UNKNOWN.",

@@ -27,7 +27,7 @@ static void speed_slow(struct shk_strbuf *sb, const json_t *slow, json_t *names)
     }
     shk_strbuf_printf(sb,
                       latency ? ": latency %.1f us (median %.1f)"
-                      : mean  ? ": 1 MiB takes %.1f ms on average (median of the others %.1f)"
+                      : mean  ? ": 1 MiB takes %.1f ms on average (median %.1f)"
                               : ": %.2f GB/s (median %.2f)",
                       json_number_value(json_object_get(slow, "value")),
                       json_number_value(json_object_get(slow, "median")));

@@ -2,8 +2,9 @@
 #include "collectives/counters.h"
 #include "collectives/world_private.h"
 
-/* Between two looks at the worker's sockets. A look takes well under a millisecond. */
-#define NET_LOOK_NS 1000000000ULL
+/* Between two looks at the worker's sockets. A look goes through all sockets of the host: a few
+ * milliseconds. */
+#define NET_LOOK_NS 2000000000ULL
 
 void agent_net_begin(struct agent_net *net, const struct shk_job *job, bool leader)
 {

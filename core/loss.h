@@ -15,11 +15,12 @@
  * to end (ITU-T Y.1541, table 1, classes 0 to 4: IPLR 10^-3). */
 #define SHK_LOSS_MUCH 1e-3
 
-/* And one at which TCP crawls: 1.22 / sqrt(0.01), about a dozen segments are on their way at a time
+/* And one at which TCP crawls: 1.22 / sqrt(0.005), 17 segments or 25 kB are on their way at a time
  * (Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance
- * Algorithm", 1997), and with so few the last one is often lost, which takes a timer of 200 ms or
- * more (TCP_RTO_MIN in Linux). */
-#define SHK_LOSS_CRIPPLING 1e-2
+ * Algorithm", 1997): less than the 64 kB that a host passes on in one piece, so that a loss is
+ * often at the end of a burst, which takes a timer of 200 ms or more (TCP_RTO_MIN in Linux). */
+#define SHK_LOSS_CRIPPLING 5e-3
+#define SHK_LOSS_MATHIS    1.22
 
 /* Fewer segments than this give no share. */
 #define SHK_LOSS_SEGMENTS 300
