@@ -1,6 +1,6 @@
 /* Error counters of network devices that moved while something was measured. */
+#include "checks/across.h"
 #include "checks/coded.h"
-#include "checks/read.h"
 
 #include <string.h>
 
@@ -151,7 +151,6 @@ static void counters_row(struct shk_row *row, struct shk_findings *findings, con
     struct counters c = {.moved = SHK_STRBUF_INIT};
     json_t *runs = NULL, *run, *names = NULL;
     size_t i;
-    row->fact = key;
     if (shk_read_array(row, key, &runs) == SHK_LOOK_PRESENT)
         json_array_foreach(runs, i, run) counters_run(&c, row, key, run);
     if (runs && !c.measurements)
@@ -174,30 +173,14 @@ static void counters_row(struct shk_row *row, struct shk_findings *findings, con
     free(c.nodes);
 }
 
-struct counters_each {
-    const struct shk_check_context *ctx;
-    struct shk_findings *findings;
-};
-
-static int counters_each(const struct shk_fact *fact, void *arg)
-{
-    const struct counters_each *each = arg;
-    const char *transport = fact->key + strlen("collective."), *dot = strchr(transport, '.');
-    if (dot && strcmp(dot, ".counters") == 0) {
-        char *setting =
-            shk_strf("network error counters (%.*s)", (int)(dot - transport), transport);
-        struct shk_row row = shk_row_begin(each->ctx, &shk_check_counters,
-                                           setting ? setting : "network error counters");
-        counters_row(&row, each->findings, fact->key);
-        free(setting);
-    }
-    return 0;
-}
-
 static void eval_counters(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct counters_each each = {ctx, findings};
-    (void)shk_facts_each(ctx->facts, "collective.", counters_each, &each);
+    static const struct shk_across across = {.check = &shk_check_counters,
+                                             .member = "counters",
+                                             .setting = "network error counters",
+                                             .nodes = 2,
+                                             .judge = counters_row};
+    shk_across_eval(&across, ctx, findings);
 }
 
 const struct shk_check shk_check_counters = {

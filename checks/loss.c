@@ -1,7 +1,7 @@
 /* Packets that TCP lost between nodes while something was measured, and who lost them. */
 #include "core/loss.h"
+#include "checks/across.h"
 #include "checks/coded.h"
-#include "checks/read.h"
 
 #include <errno.h>
 #include <math.h>
@@ -234,7 +234,6 @@ static void loss_row(struct shk_row *row, struct shk_findings *findings, const c
     struct shk_loss loss = {0};
     json_t *runs = NULL, *nodes = NULL;
     int rc = 0;
-    row->fact = key;
     if (shk_read_array(row, key, &runs) == SHK_LOOK_PRESENT) {
         loss_unread(row, key, runs);
         rc = shk_loss_of(runs, &loss);
@@ -255,29 +254,14 @@ static void loss_row(struct shk_row *row, struct shk_findings *findings, const c
     shk_loss_clear(&loss);
 }
 
-struct loss_each {
-    const struct shk_check_context *ctx;
-    struct shk_findings *findings;
-};
-
-static int loss_each(const struct shk_fact *fact, void *arg)
-{
-    const struct loss_each *each = arg;
-    const char *transport = fact->key + strlen("collective."), *dot = strchr(transport, '.');
-    if (dot && strcmp(dot, ".counters") == 0) {
-        char *setting = shk_strf("packet loss (%.*s)", (int)(dot - transport), transport);
-        struct shk_row row =
-            shk_row_begin(each->ctx, &shk_check_loss, setting ? setting : "packet loss");
-        loss_row(&row, each->findings, fact->key);
-        free(setting);
-    }
-    return 0;
-}
-
 static void eval_loss(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct loss_each each = {ctx, findings};
-    (void)shk_facts_each(ctx->facts, "collective.", loss_each, &each);
+    static const struct shk_across across = {.check = &shk_check_loss,
+                                             .member = "counters",
+                                             .setting = "packet loss",
+                                             .nodes = 2,
+                                             .judge = loss_row};
+    shk_across_eval(&across, ctx, findings);
 }
 
 const struct shk_check shk_check_loss = {

@@ -1,91 +1,108 @@
 /* Nodes and pairs of nodes that are slower than the others. */
+#include "checks/across.h"
 #include "checks/coded.h"
 
 #include <string.h>
 
-static void speed_median(struct shk_strbuf *sb, const json_t *summary)
+#define SPEED_SHOWN 8
+
+/* "3 pairs of 3 nodes: median 2.1 us, 23.40 GB/s" */
+static void speed_median(struct shk_row *row, const char *key, const json_t *summary)
 {
-    const json_t *latency = json_object_get(json_object_get(summary, "latency_us"), "median");
-    const json_t *bandwidth = json_object_get(json_object_get(summary, "bandwidth"), "median");
-    shk_strbuf_printf(sb, "%lld pairs of %lld nodes: median %.1f us, %.2f GB/s",
-                      shk_member_int(summary, "pairs", 0), shk_member_int(summary, "nodes", 0),
-                      json_number_value(latency), json_number_value(bandwidth));
+    json_t *latency = NULL, *bandwidth = NULL;
+    long long pairs = 0, nodes = 0;
+    double us = 0, rate = 0;
+    if (shk_read_member_int(row, key, summary, "pairs", &pairs) == SHK_LOOK_PRESENT && pairs < 1)
+        shk_row_lacks(row, key, "no pair was measured");
+    (void)shk_read_member_int(row, key, summary, "nodes", &nodes);
+    if (shk_read_member_object(row, key, summary, "latency_us", &latency) == SHK_LOOK_PRESENT)
+        (void)shk_read_member_number(row, key, latency, "median", &us);
+    if (shk_read_member_object(row, key, summary, "bandwidth", &bandwidth) == SHK_LOOK_PRESENT)
+        (void)shk_read_member_number(row, key, bandwidth, "median", &rate);
+    shk_row_verdict(row, SHK_PASS, SHK_TESTED);
+    if (!shk_row_lacking(row))
+        shk_row_text(&row->observed, "%lld pairs of %lld nodes: median %.1f us, %.2f GB/s", pairs,
+                     nodes, us, rate);
 }
 
-/* "n3: latency 412.0 us (median 10.2)" or "n1 with n2: …". */
-static void speed_slow(struct shk_strbuf *sb, const json_t *slow, json_t *names)
+/* "n3: latency 412.0 us (median 10.2)" or "n1 with n2: …". False when it cannot be read. */
+static bool speed_slow(struct shk_strbuf *sb, struct shk_row *row, const char *key,
+                       const json_t *slow, json_t *names)
 {
-    json_t *nodes = json_object_get(slow, "nodes"), *node;
-    const char *what = shk_member_text(slow, "what");
-    bool latency = what && strcmp(what, "latency_us") == 0;
-    bool mean = what && strcmp(what, "mean_ms") == 0;
+    json_t *nodes = NULL, *node;
+    const char *what = NULL;
+    double value = 0, median = 0;
     size_t i;
+    if (shk_read_member_array(row, key, slow, "nodes", &nodes) != SHK_LOOK_PRESENT ||
+        shk_read_member_text(row, key, slow, "what", &what) != SHK_LOOK_PRESENT ||
+        shk_read_member_number(row, key, slow, "value", &value) != SHK_LOOK_PRESENT ||
+        shk_read_member_number(row, key, slow, "median", &median) != SHK_LOOK_PRESENT)
+        return false;
+    shk_strbuf_puts(sb, json_array_size(names) ? "; " : "");
     json_array_foreach(nodes, i, node)
     {
-        shk_strbuf_printf(sb, "%s%s", i ? " with " : "", json_string_value(node));
+        const char *name = json_string_value(node);
+        shk_strbuf_printf(sb, "%s%s", i ? " with " : "", name ? name : "?");
         json_array_append(names, node);
     }
     shk_strbuf_printf(sb,
-                      latency ? ": latency %.1f us (median %.1f)"
-                      : mean  ? ": 1 MiB takes %.1f ms on average (median %.1f)"
-                              : ": %.2f GB/s (median %.2f)",
-                      json_number_value(json_object_get(slow, "value")),
-                      json_number_value(json_object_get(slow, "median")));
+                      strcmp(what, "latency_us") == 0 ? ": latency %.1f us (median %.1f)"
+                      : strcmp(what, "mean_ms") == 0
+                          ? ": 1 MiB takes %.1f ms on average (median %.1f)"
+                          : ": %.2f GB/s (median %.2f)",
+                      value, median);
+    return true;
 }
 
-static void speed_row(const char *transport, int len, const struct shk_fact *fact,
-                      struct shk_findings *findings)
+static void speed_warn(struct shk_row *row, const char *key, json_t *slow, json_t *names)
 {
-    char *setting = shk_strf("speed between nodes (%.*s)", len, transport);
-    struct shk_row row = shk_row_start(&shk_check_pair_speed, setting ? setting : "speed");
     struct shk_strbuf sb = SHK_STRBUF_INIT;
-    json_t *slow = json_object_get(fact->value, "slow"), *item, *names = json_array();
+    bool read = false;
     size_t i;
-    row.fact = fact->key;
-    if (!json_is_array(slow) || !shk_member_int(fact->value, "pairs", 0)) {
-        shk_row_text(&row.why, "%s", fact->reason ? fact->reason : "no pair was measured");
-    } else if (!json_array_size(slow)) {
-        speed_median(&sb, fact->value);
-        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
-    } else {
-        json_array_foreach(slow, i, item)
-        {
-            shk_strbuf_puts(&sb, i && i < 8 ? "; " : "");
-            if (i < 8)
-                speed_slow(&sb, item, names);
-        }
-        if (i > 8)
-            shk_strbuf_printf(&sb, "; and %zu more", i - 8);
-        shk_row_verdict(&row, SHK_WARN, SHK_TESTED);
-        row.source = "NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.17";
-        shk_row_text(&row.expected, "within twice the median of all pairs");
-        shk_row_text(&row.why,
-                     "so in two runs, each with three measurements, and not for want of a "
-                     "CPU: a collective is as fast as its slowest link");
-        shk_row_text(&row.fix, "compare link rate, width and error counters of these nodes and "
-                               "their switch ports with another node's; leave them out with srun "
-                               "--exclude");
+    for (i = 0; i < json_array_size(slow) && i < SPEED_SHOWN; i++)
+        read |= speed_slow(&sb, row, key, json_array_get(slow, i), names);
+    if (json_array_size(slow) > SPEED_SHOWN)
+        shk_strbuf_printf(&sb, "; and %zu more", json_array_size(slow) - SPEED_SHOWN);
+    if (read) {
+        shk_row_verdict(row, SHK_WARN, SHK_TESTED);
+        row->source = "NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.17";
+        shk_row_text(&row->observed, "%s", shk_strbuf_text(&sb));
+        shk_row_text(&row->expected, "within twice the median of all pairs");
+        shk_row_text(&row->why, "so in two runs, each with three measurements, and not for want of "
+                                "a CPU: a collective is as fast as its slowest link");
+        shk_row_text(&row->fix, "compare link rate, width and error counters of these nodes and "
+                                "their switch ports with another node's; leave them out with srun "
+                                "--exclude");
     }
-    shk_row_text(&row.observed, "%s", shk_strbuf_text(&sb));
-    shk_row_end(findings, &row);
+    shk_strbuf_free(&sb);
+}
+
+static void speed_row(struct shk_row *row, struct shk_findings *findings, const char *key)
+{
+    json_t *summary = NULL, *slow = NULL, *names = json_array();
+    if (shk_read_object(row, key, &summary) == SHK_LOOK_PRESENT &&
+        shk_read_member_array(row, key, summary, "slow", &slow) == SHK_LOOK_PRESENT) {
+        if (json_array_size(slow))
+            speed_warn(row, key, slow, names);
+        else
+            speed_median(row, key, summary);
+    }
+    shk_row_end(findings, row);
     if (json_array_size(names))
         shk_row_nodes(findings, names, NULL);
     json_decref(names);
-    shk_strbuf_free(&sb);
-    free(setting);
-}
-
-static int speed_each(const struct shk_fact *fact, void *arg)
-{
-    const char *transport = fact->key + strlen("collective."), *dot = strchr(transport, '.');
-    if (dot && strcmp(dot, ".pair_speed") == 0)
-        speed_row(transport, (int)(dot - transport), fact, arg);
-    return 0;
 }
 
 static void eval_pair_speed(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    (void)shk_facts_each(ctx->facts, "collective.", speed_each, findings);
+    static const struct shk_across across = {.check = &shk_check_pair_speed,
+                                             .member = "pair_speed",
+                                             .setting = "speed between nodes",
+                                             .nodes = 3,
+                                             .only = "fabric",
+                                             .ok = true,
+                                             .judge = speed_row};
+    shk_across_eval(&across, ctx, findings);
 }
 
 const struct shk_check shk_check_pair_speed = {

@@ -233,7 +233,7 @@ Test(job, speed_between_nodes)
          SHK_UNKNOWN,
          "no time",
          {NULL}},
-        {"nonsense", "'collective.fabric.pair_speed': 7", SHK_UNKNOWN, "no pair", {NULL}},
+        {"nonsense", "'collective.fabric.pair_speed': 7", SHK_UNKNOWN, "unexpected form", {NULL}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_case(&cases[i], cases[i].rows, "collective.pair_speed",

@@ -221,3 +221,40 @@ Test(loss, one_node)
     cr_assert_null(support_find(list, "collective.counters", ERRORS));
     shk_findings_destroy(list);
 }
+
+#define LAYOUT3                                                                                    \
+    "'job.layout': [{'node': 'a', 'ranks': [0]}, {'node': 'b', 'ranks': [1]}, {'node': 'c', "      \
+    "'ranks': [2]}]"
+
+/* An all-reduce over several nodes owes these rows; one that was n/a, or within each node, does
+ * not.
+ */
+Test(loss, owed)
+{
+    static const struct {
+        const char *facts;
+        bool loss, speed;
+    } cases[] = {
+        {LAYOUT3 ", 'collective.fabric.status': 'ok'", true, true},
+        {LAYOUT3 ", 'collective.fabric.status': 'failed'", true, false},
+        {LAYOUT3 ", 'collective.fabric.status': 'na'", false, false},
+        {LAYOUT3 ", 'collective.fabric.status': 'ok', 'collective.fabric.by_node': []", false,
+         false},
+        {"'job.layout': [{'node': 'a', 'ranks': [0, 1]}], 'collective.fabric.status': 'ok'", false,
+         false},
+        {"'collective.fabric.status': 'ok'", false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct shk_findings *list = support_run(support_config(), "single-node", cases[i].facts);
+        const struct shk_finding *loss = support_find(list, "collective.loss", LOSS);
+        const struct shk_finding *errors = support_find(list, "collective.counters", ERRORS);
+        const struct shk_finding *speed =
+            support_find(list, "collective.pair_speed", "speed between nodes (fabric)");
+        cr_assert_eq(loss != NULL, cases[i].loss, "%s", cases[i].facts);
+        cr_assert_eq(errors != NULL, cases[i].loss, "%s", cases[i].facts);
+        cr_assert_eq(speed != NULL, cases[i].speed, "%s", cases[i].facts);
+        cr_assert(!loss || (loss->verdict == SHK_UNKNOWN && errors->verdict == SHK_UNKNOWN));
+        cr_assert(!speed || speed->verdict == SHK_UNKNOWN);
+        shk_findings_destroy(list);
+    }
+}
