@@ -193,6 +193,23 @@ static void loss_unnamed(struct shk_row *row, const struct shk_loss *loss)
     shk_strbuf_free(&sb);
 }
 
+/* Lost, and too little sent to call it a share; or nothing goes through any more. */
+static void loss_untold(struct shk_row *row, const struct shk_loss *loss)
+{
+    for (size_t i = 0; i < loss->count; i++) {
+        const struct shk_loss_link *link = &loss->links[i];
+        if (link->stuck > 0)
+            shk_row_lacks(row, row->fact,
+                          "from %s to %s nothing went through any more when it was looked at",
+                          link->from, link->to);
+        else if (!link->known && link->lost > SHK_LOSS_MUCH * SHK_LOSS_SEGMENTS)
+            shk_row_lacks(row, row->fact,
+                          "%.0f of %.0f segments from %s to %s lost: too few to "
+                          "tell",
+                          link->lost, link->sent, link->from, link->to);
+    }
+}
+
 static void loss_judge(struct shk_row *row, const struct shk_loss *loss)
 {
     bool named = json_array_size(loss->nodes) > 0;
@@ -207,6 +224,7 @@ static void loss_judge(struct shk_row *row, const struct shk_loss *loss)
         shk_row_verdict(row, SHK_PASS, SHK_TESTED);
         loss_total(&sb, loss);
         shk_row_text(&row->observed, "%s", shk_strbuf_text(&sb));
+        loss_untold(row, loss);
     }
     shk_strbuf_free(&sb);
 }

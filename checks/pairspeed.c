@@ -65,6 +65,7 @@ static void speed_warn(struct shk_row *row, const char *key, json_t *slow, json_
         shk_strbuf_printf(&sb, "; and %zu more", json_array_size(slow) - SPEED_SHOWN);
     if (read) {
         shk_row_verdict(row, SHK_WARN, SHK_TESTED);
+        row->diagnosis = "slow-between-nodes";
         row->source = "NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.17";
         shk_row_text(&row->observed, "%s", shk_strbuf_text(&sb));
         shk_row_text(&row->expected, "within twice the median of all pairs");

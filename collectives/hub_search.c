@@ -35,8 +35,8 @@ struct search {
     struct shk_world *world;
     const struct shk_transport *transport;
     struct shk_collective_options options; /* of one all-reduce over a part of the nodes */
-    unsigned budget_ms;
     uint64_t end_ns;
+    bool moving;       /* the all-reduce was getting on, too slowly */
     bool hang;         /* the all-reduce that failed had to be ended */
     unsigned *node_of; /* by rank */
     bool *in;          /* by node: takes part in the trial */
@@ -297,29 +297,42 @@ static int search_loss(struct search *search, struct shk_strbuf *sb, json_t **na
     return rc;
 }
 
-static int search_slow(struct search *search, struct shk_facts *facts, struct shk_strbuf *sb,
-                       json_t **names_p)
+/* What the speeds of pairs say. A slow pair is no node at fault: either end may be. */
+static void search_speed(struct shk_strbuf *sb, const struct hub_speed *speed, json_t **names_p)
+{
+    if (json_array_size(speed->nodes) > 0) {
+        shk_strbuf_puts(sb, "; slower than the others: ");
+        search_list(sb, speed->nodes);
+        json_decref(*names_p);
+        *names_p = json_incref(speed->nodes);
+    } else if (json_array_size(speed->ends) > 0) {
+        shk_strbuf_puts(sb, "; slower than between others: ");
+        search_list(sb, speed->ends);
+    } else {
+        shk_strbuf_puts(sb, speed->summary != NULL ? ", none of them much slower than the others"
+                                                   : "; how fast they are was not measured");
+    }
+}
+
+static int search_slow(struct search *search, unsigned deadline_ms, struct shk_facts *facts,
+                       struct shk_strbuf *sb, json_t **names_p)
 {
     struct shk_collective_options options = search->options;
     struct hub_speed speed;
     int rc = 0;
 
-    options.deadline_ms = search->budget_ms / SEARCH_SLOW_SHARE;
+    if (!search->transport->pairs) {
+        return search_loss(search, sb, names_p);
+    }
+    options.deadline_ms = deadline_ms;
     rc = hub_speed(search->world, search->transport, &options, search->end_ns, &speed);
-
+    if (rc == 0 && (speed.summary != NULL || search->moving)) {
+        search_speed(sb, &speed, names_p);
+    }
     if (rc == 0 && speed.summary != NULL) {
-        rc = search_set(facts, search->transport, "pair_speed", speed.summary);
+        rc = search_set(facts, search->transport, "pair_speed", json_incref(speed.summary));
     }
-    shk_strbuf_puts(sb, rc != 0                 ? ""
-                        : speed.summary == NULL ? "; how fast they are was not measured"
-                        : json_array_size(speed.nodes) > 0
-                            ? "; slower than the others: "
-                            : ", none of them much slower than the others");
-    if (rc == 0 && json_array_size(speed.nodes) > 0) {
-        search_list(sb, speed.nodes);
-        *names_p = json_incref(speed.nodes);
-    }
-    json_decref(speed.nodes);
+    hub_speed_clear(&speed);
     return rc == 0 ? search_loss(search, sb, names_p) : rc;
 }
 
@@ -404,7 +417,6 @@ int hub_search(struct shk_world *world, const struct shk_transport *transport,
         .world = world,
         .transport = transport,
         .options = *options,
-        .budget_ms = budget_ms,
         .end_ns = shk_job_now_ns() + budget_ms * 1000000ULL,
         .tried = json_array(),
     };
@@ -413,16 +425,21 @@ int hub_search(struct shk_world *world, const struct shk_transport *transport,
     int rc = search.tried != NULL ? search_index(&search) : -ENOMEM;
 
     search.hang = result->outcome == SHK_CREW_TIMEOUT;
+    search.moving = result->moving;
     search.options.progress = NULL;
     search.options.min_bytes = search.options.max_bytes = (size_t)search_bytes(bytes);
     search.options.deadline_ms = search_share(budget_ms, SEARCH_PART_MS);
-    if (rc == 0 && result->moving) {
-        rc = search_slow(&search, facts, &sb, &names);
+    if (rc == 0 && search.moving) {
+        rc = search_slow(&search, budget_ms / SEARCH_SLOW_SHARE, facts, &sb, &names);
     }
     if (rc == 0 && names == NULL) {
         rc = search_pairs(&search, budget_ms, facts, &sb, &names);
     }
-    if (rc == 0 && names == NULL && !result->moving) {
+    /* Slow enough looks like a hang. */
+    if (rc == 0 && names == NULL && search.hang && !search.moving) {
+        rc = search_slow(&search, search.options.deadline_ms, facts, &sb, &names);
+    }
+    if (rc == 0 && names == NULL && !search.moving) {
         rc = search_parts(&search, &sb, &names);
     }
     rc = rc == 0 ? search_finish(&search, facts, &sb, names) : rc;
@@ -448,13 +465,11 @@ int hub_speed_facts(struct shk_world *world, const struct shk_transport *transpo
         rc = hub_speed(world, transport, &how, shk_job_now_ns() + budget_ms * 1000000ULL, &speed);
     }
     if (rc == 0 && speed.summary != NULL) {
-        rc = search_set(facts, transport, "pair_speed", speed.summary);
+        rc = search_set(facts, transport, "pair_speed", json_incref(speed.summary));
     } else if (rc == 0 && speed.why.text[0] != '\0') {
         rc = shk_facts_failed(facts, key, "pairs of nodes", "%s", speed.why.text);
     }
-    if (rc == 0) {
-        json_decref(speed.nodes);
-    }
+    hub_speed_clear(&speed);
     free(key);
     return rc < 0 ? -ENOMEM : 0;
 }

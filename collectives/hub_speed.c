@@ -330,7 +330,14 @@ static json_t *speed_rows(const struct speed *speed)
     return rows;
 }
 
-static json_t *speed_json(const struct speed *speed, json_t *names)
+static void speed_name(json_t *names, const char *name)
+{
+    if (!shk_loss_names(names, name)) {
+        (void)json_array_append_new(names, json_string(name));
+    }
+}
+
+static json_t *speed_json(const struct speed *speed, const struct hub_speed *found)
 {
     static const char *const names_of[SPEED_METRICS] = {"latency_us", "bandwidth", "mean_ms"};
     json_t *slow = json_array();
@@ -341,10 +348,10 @@ static json_t *speed_json(const struct speed *speed, json_t *names)
         const char *a = speed->nodes[s->a]->host;
         json_t *nodes = json_pack("[s]", a);
 
-        (void)json_array_append_new(names, json_string(a));
+        speed_name(s->a == s->b ? found->nodes : found->ends, a);
         if (s->a != s->b) {
             (void)json_array_append_new(nodes, json_string(speed->nodes[s->b]->host));
-            (void)json_array_append_new(names, json_string(speed->nodes[s->b]->host));
+            speed_name(found->ends, speed->nodes[s->b]->host);
         }
         (void)json_array_append_new(slow, json_pack("{s:o, s:s, s:f, s:f}", "nodes", nodes, "what",
                                                     names_of[s->metric], "value",
@@ -371,16 +378,16 @@ int hub_speed(struct shk_world *world, const struct shk_transport *transport,
     };
     int rc = -1;
 
-    *found = (struct hub_speed){.nodes = json_array()};
+    *found = (struct hub_speed){.nodes = json_array(), .ends = json_array()};
     if (speed.nodes != NULL && speed.pairs != NULL && speed.best != NULL && speed.calm != NULL &&
-        speed.rest != NULL && found->nodes != NULL) {
+        speed.rest != NULL && found->nodes != NULL && found->ends != NULL) {
         speed.count = hub_leaders(world, speed.nodes);
         rc = 0;
     }
     if (rc == 0 && speed.count < SHK_OUTLIER_MIN) {
         rc = 0; /* two nodes: neither is the odd one */
     } else if (rc == 0 && speed_measure(world, &speed, transport, options, end_ns)) {
-        found->summary = speed_json(&speed, found->nodes);
+        found->summary = speed_json(&speed, found);
     } else if (rc == 0) {
         found->why = speed.why;
     }
@@ -390,4 +397,12 @@ int hub_speed(struct shk_world *world, const struct shk_transport *transport,
     free(speed.calm);
     free(speed.rest);
     return rc;
+}
+
+void hub_speed_clear(struct hub_speed *found)
+{
+    json_decref(found->summary);
+    json_decref(found->nodes);
+    json_decref(found->ends);
+    *found = (struct hub_speed){0};
 }

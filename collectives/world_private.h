@@ -285,11 +285,13 @@ int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
 /* hub_speed.c: slow ones among the nodes. What seems slow is measured again. */
 struct hub_speed {
     json_t *summary;      /* collective.<t>.pair_speed; NULL: not measured */
-    json_t *nodes;        /* names of slow nodes and of both ends of slow pairs */
+    json_t *nodes;        /* names of slow nodes */
+    json_t *ends;         /* names of both ends of slow pairs */
     struct shk_error why; /* not measured; "": there are fewer than three nodes */
 };
 int hub_speed(struct shk_world *world, const struct shk_transport *transport,
               const struct shk_collective_options *options, uint64_t end_ns,
               struct hub_speed *found) SHK_MUST_CHECK;
+void hub_speed_clear(struct hub_speed *found);
 
 #endif
