@@ -93,12 +93,15 @@ static void counters_run(struct counters *c, struct shk_row *row, const char *ke
                          const json_t *run)
 {
     json_t *list = NULL, *item;
+    long long quiet = 0;
     bool errors = false;
     size_t i;
-    if (shk_read_member_array(row, key, run, "counters", &list) != SHK_LOOK_PRESENT)
+    if (shk_read_member_array(row, key, run, "counters", &list) != SHK_LOOK_PRESENT ||
+        shk_read_member_int(row, key, run, "quiet", &quiet) != SHK_LOOK_PRESENT)
         return;
     json_array_foreach(list, i, item) errors |= counters_node(c, row, key, item);
-    c->measurements += json_array_size(list) > 0;
+    c->devices += quiet > 0 ? (size_t)quiet : 0;
+    c->measurements += json_array_size(list) > 0 || quiet > 0;
     c->with_errors += errors;
 }
 

@@ -147,15 +147,41 @@ static json_t *net_rows(json_t *sums)
     return rows;
 }
 
-static json_t *net_counters(const struct hub_group *group)
+/* Devices were read, and nothing but TCP's own counters moved, which the flows tell better. */
+static bool net_quiet(const json_t *counters)
+{
+    json_t *item = NULL;
+    size_t devices = 0;
+    size_t i = 0;
+
+    json_array_foreach(json_object_get(counters, "moved"), i, item)
+    {
+        const char *scope = json_string_value(json_object_get(item, "scope"));
+
+        if (scope == NULL || strcmp(scope, "tcp") != 0) {
+            return false;
+        }
+    }
+    json_array_foreach(json_object_get(counters, "read"), i, item)
+    {
+        devices += json_is_string(item) && strcmp(json_string_value(item), "tcp") != 0;
+    }
+    return devices > 0 && json_array_size(json_object_get(counters, "unread")) == 0;
+}
+
+/* Rows of the nodes that have something to tell; *quiet_p: of how many nothing is to be told. */
+static json_t *net_counters(const struct hub_group *group, int *quiet_p)
 {
     json_t *rows = json_array();
     unsigned i = 0;
 
+    *quiet_p = 0;
     for (i = 0; i < group->size; i++) {
         json_t *counters = json_object_get(group->net[i], "counters");
 
-        if (json_is_object(counters)) {
+        if (json_is_object(counters) && net_quiet(counters)) {
+            ++*quiet_p;
+        } else if (json_is_object(counters)) {
             json_t *row = json_copy(counters);
 
             (void)json_object_set_new(row, "node", json_string(group->members[i]->host));
@@ -170,7 +196,9 @@ void hub_net_add(struct shk_world *world, const struct hub_group *group, const c
     json_t *owners = net_owners(group);
     json_t *sums = json_object();
     json_t *unread = json_array();
+    json_t *counters = NULL;
     bool apart = false; /* the ranks are on several nodes */
+    int quiet = 0;
     unsigned i = 0;
 
     for (i = 0; i < group->size; i++) {
@@ -186,9 +214,10 @@ void hub_net_add(struct shk_world *world, const struct hub_group *group, const c
         json_decref(unread);
         return;
     }
-    (void)json_array_append_new(world->net, json_pack("{s:s, s:o, s:o, s:o}", "what", what, "flows",
-                                                      net_rows(sums), "unread", unread, "counters",
-                                                      net_counters(group)));
+    counters = net_counters(group, &quiet);
+    (void)json_array_append_new(world->net, json_pack("{s:s, s:o, s:o, s:o, s:i}", "what", what,
+                                                      "flows", net_rows(sums), "unread", unread,
+                                                      "counters", counters, "quiet", quiet));
 }
 
 int hub_net_facts(struct shk_world *world, const struct shk_transport *transport,

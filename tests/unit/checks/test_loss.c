@@ -22,7 +22,8 @@
     "{'scope': 'mlx5_0/1', 'counter': '" counter "', 'kind': '" kind "', 'by': " #by "}"
 #define QUIET(name) NODE(name, "'tcp', 'mlx5_0/1'", "", "")
 #define RUN(flows, unread, counters)                                                               \
-    "{'what': 'pairs', 'flows': [" flows "], 'unread': [" unread "], 'counters': [" counters "]}"
+    "{'what': 'pairs', 'flows': [" flows "], 'unread': [" unread "], 'counters': [" counters       \
+    "], 'quiet': 0}"
 #define FACT(runs)   "'collective.fabric.counters': [" runs "]"
 #define FLOWS(flows) FACT(RUN(flows, "", QUIET("a")) ", " RUN(flows, "", QUIET("a")))
 #define NODES(nodes) FACT(RUN("", "", nodes) ", " RUN("", "", nodes))
@@ -194,6 +195,18 @@ static const struct row_case row_cases[] = {
      ERRORS,
      SHK_PASS,
      "none moved",
+     {NULL}},
+    {"nodes of which nothing is to be told",
+     FACT("{'flows': [], 'unread': [], 'counters': [], 'quiet': 40}"),
+     ERRORS,
+     SHK_PASS,
+     "none moved in 1 measurement",
+     {NULL}},
+    {"how many were quiet was not read",
+     FACT("{'flows': [], 'unread': [], 'counters': []}"),
+     ERRORS,
+     SHK_UNKNOWN,
+     "",
      {NULL}},
     {"a device that was not read",
      NODES(NODE("a", "'mlx5_0/1'", "", "{'scope': 'cxi0', 'why': 'EACCES'}")),
