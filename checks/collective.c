@@ -275,6 +275,10 @@ static void say_failed(struct shk_row *row, const struct results *r, const char 
     shk_row_text(&row->expected, "every element right on every rank");
     const char *key = shk_collective_cause_key(cause);
     row->diagnosis = key || rank < 0 ? key : key_of_state(r, t, len, rank);
+    bool there;
+    struct shk_fact undecided = member(r, t, len, "undecided", &there);
+    if (there && json_is_true(undecided.value))
+        row->scope = SHK_SCOPE_LAUNCH; /* one of those that are named, not known which */
     say_disagreement(row, r, t, len);
 }
 

@@ -158,8 +158,10 @@ static void agent_ended(struct agent *agent)
                             json_integer((json_int_t)((now - slot->fail_ns) / 1000000U)));
     }
     if (doc != NULL) {
-        (void)json_object_set_new(
-            doc, "net", agent_net_json(&agent->net, agent->job, watch->alive ? rank->pid : 0));
+        json_t *net = agent_net_json(&agent->net, agent->job, watch->alive ? rank->pid : 0);
+
+        agent_path(json_object_get(json_object_get(net, "flows"), "rows"));
+        (void)json_object_set_new(doc, "net", net);
     }
     agent_tell(agent, true);
     agent_send_result(agent);

@@ -10,8 +10,7 @@
 
 static const char *const net_sums[] = {"sent", "again", "needless", "unsent", "stuck"};
 
-/* Which node an address belongs to; that of several nodes (a bridge for containers) to none. */
-static json_t *net_owners(const struct hub_group *group)
+json_t *hub_net_owners(const struct hub_group *group)
 {
     json_t *owners = json_object();
     unsigned i = 0;
@@ -193,7 +192,7 @@ static json_t *net_counters(const struct hub_group *group, int *quiet_p)
 
 void hub_net_add(struct shk_world *world, const struct hub_group *group, const char *what)
 {
-    json_t *owners = net_owners(group);
+    json_t *owners = hub_net_owners(group);
     json_t *sums = json_object();
     json_t *unread = json_array();
     json_t *counters = NULL;

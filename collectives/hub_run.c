@@ -333,6 +333,18 @@ static bool run_anyone_left(const struct hub_group *group)
     return false;
 }
 
+/* Nothing came on, and no rank ended or was stopped. */
+static bool run_stands_still(const struct hub_group *group)
+{
+    const struct shk_crew_result *result = &group->result;
+    const char *cause = result->cause != NULL ? result->cause : "";
+    bool hangs = strcmp(cause, "rank-hung") == 0 || strcmp(cause, "all-hang") == 0;
+
+    return result->outcome != SHK_CREW_OK && !result->moving &&
+           (hangs ||
+            (result->rank < 0 && *cause == '\0' && json_array_size(result->disagree) == 0));
+}
+
 /* True when the group has its result. */
 static bool run_group_turn(struct shk_world *world, struct hub_group *group)
 {
@@ -358,6 +370,9 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
     }
     run_barrier_waits(group);
     shk_crew_blame(&group->crew, group->expired);
+    if (run_stands_still(group)) {
+        group->undecided = hub_path(group);
+    }
     group->done = true;
     return true;
 }
@@ -392,6 +407,7 @@ void hub_group_free(struct hub_group *group)
         json_decref(group->net[i]);
     }
     free(group->net);
+    json_decref(group->undecided);
     free(group->members);
     free(group->spread);
     free(group);
@@ -414,7 +430,9 @@ static int run_name_nodes(const struct hub_group *group, const struct shk_transp
     json_t *nodes = NULL;
     int rc = 0;
 
-    if (group->result.rank < 0 && odd == NULL) {
+    if (group->undecided != NULL) {
+        odd = group->undecided;
+    } else if (group->result.rank < 0 && odd == NULL) {
         return 0;
     }
     key = shk_strf("collective.%s.nodes", transport->name);
@@ -422,6 +440,11 @@ static int run_name_nodes(const struct hub_group *group, const struct shk_transp
                         : json_pack("[s]", group->result.ranks[group->result.rank].host);
     rc = key != NULL ? shk_facts_present(facts, key, nodes, NULL, "ranks") : -ENOMEM;
     free(key);
+    if (rc == 0 && group->undecided != NULL) {
+        key = shk_strf("collective.%s.undecided", transport->name);
+        rc = key != NULL ? shk_facts_bool(facts, key, true, "ranks") : -ENOMEM;
+        free(key);
+    }
     return rc < 0 ? shk_error_sys(err, -rc, "facts of the all-reduce") : 0;
 }
 
@@ -463,6 +486,34 @@ bool hub_group_failed(struct hub_group *group, const struct shk_transport *trans
     return group->result.reason.text[0] != '\0';
 }
 
+/* One of several nodes is at fault: when the search names fewer, that is decided. */
+static int run_decide(struct shk_world *world, const struct hub_group *group,
+                      const struct shk_transport *transport,
+                      const struct shk_collective_options *options, struct shk_facts *facts)
+{
+    char *nodes = shk_strf("collective.%s.nodes", transport->name);
+    char *undecided = shk_strf("collective.%s.undecided", transport->name);
+    int rc = nodes != NULL && undecided != NULL ? 0 : -ENOMEM;
+
+    if (rc == 0) {
+        rc = hub_search(world, transport, options, &group->result, run_bytes(group), facts);
+    }
+    if (rc == 0 && group->undecided != NULL &&
+        json_array_size(shk_facts_get_array(facts, nodes)) < json_array_size(group->undecided)) {
+        rc = shk_facts_bool(facts, undecided, false, "all-reduces over some of the nodes");
+    }
+    free(nodes);
+    free(undecided);
+    return rc;
+}
+
+/* May a search over parts of the nodes find out who is at fault? */
+static bool run_is_open(const struct shk_world *world, const struct hub_group *group)
+{
+    return group->result.rank < 0 && run_disagreement(group) == NULL &&
+           (group->undecided == NULL || world->nodes_count > 2);
+}
+
 /* What more there is to find out: who is at fault, or who is slow. */
 static int run_look_closer(struct shk_world *world, const struct hub_group *group,
                            const struct shk_transport *transport,
@@ -475,8 +526,8 @@ static int run_look_closer(struct shk_world *world, const struct hub_group *grou
     if (status != NULL && world->nodes_count > 1 && strcmp(status, "na") != 0 && !options->proof) {
         if (strcmp(status, "ok") == 0) {
             rc = !transport->pairs ? 0 : hub_speed_facts(world, transport, options, facts);
-        } else if (group->result.rank < 0 && run_disagreement(group) == NULL) {
-            rc = hub_search(world, transport, options, &group->result, run_bytes(group), facts);
+        } else if (run_is_open(world, group)) {
+            rc = run_decide(world, group, transport, options, facts);
         }
     }
     free(key);

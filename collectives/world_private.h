@@ -144,7 +144,8 @@ struct hub_group {
     bool done;          /* result is complete */
     bool hasty;         /* whether it fails is all that matters, not which rank is lost */
     uint64_t over_ns;
-    json_t **net; /* by rank: what its agent says of the network, see agent_net_json() */
+    json_t *undecided; /* names of nodes, one of which is at fault; NULL */
+    json_t **net;      /* by rank: what its agent says of the network, see agent_net_json() */
 };
 
 void world_say(const struct shk_world *world, const char *fmt, ...) SHK_PRINTF(2, 3);
@@ -190,6 +191,10 @@ void agent_net_turn(struct agent_net *net, const struct shk_job *job, pid_t work
 /* {flows, counters?}; JSON null when the ranks share a node. NULL: out of memory. */
 json_t *agent_net_json(struct agent_net *net, const struct shk_job *job, pid_t worker);
 void agent_net_end(struct agent_net *net);
+
+/* agent_path.c: adds to flows whose data is stuck {answers: bool}: are small packets answered
+ * there? Takes a second at most. */
+void agent_path(json_t *rows);
 
 /* hub_facts.c: the facts of the nodes, on rank 0. */
 void hub_facts_frame(struct shk_world *world, struct hub_member *member,
@@ -241,6 +246,16 @@ void hub_group_free(struct hub_group *group);
  * fail. */
 bool hub_group_failed(struct hub_group *group, const struct shk_transport *transport,
                       const struct shk_collective_options *options);
+
+/* hub_net.c: which node an address belongs to, {address: name}; that of several nodes (a bridge for
+ * containers) to none. */
+json_t *hub_net_owners(const struct hub_group *group);
+
+/* hub_path.c: of a run that stood still, with its result: is data stuck between nodes? Then that is
+ * the reason and the cause, and the node that all the pairs have in common has the rank to blame.
+ * Without such a node: the names of those that they have, none of which is known to be at fault;
+ * else NULL. */
+json_t *hub_path(struct hub_group *group);
 
 /* hub_net.c: adds what the network did during a run that has its result, called `what`. */
 void hub_net_add(struct shk_world *world, const struct hub_group *group, const char *what);

@@ -1,6 +1,6 @@
 """Saved facts give the same matrix as the live run, and are judged without touching the host."""
 import json, shutil, subprocess
-from support import BASE_ENV, BINARY, CAPTURES, Case, main, run
+from support import BASE_ENV, BINARY, CAPTURES, SOURCE, Case, main, run
 
 
 def matrix(report):
@@ -59,31 +59,54 @@ class Offline(Case):
 
 class NodeFiles(Case):
     """--healthy-nodes and --bad-nodes in Slurm's notation."""
+    HEALTHY = json.loads((SOURCE / "tests" / "mutate" / "nodes" / "aws-p5.json").read_text())["facts"]
 
-    def check(self, facts):
+    def check(self, nodes, *args):
+        """nodes: name -> facts that differ from those of a healthy node; None: nothing is known of it."""
         d = self.scratch()
         paths = []
-        for name, memlock in facts.items():
+        for name, facts in nodes.items():
             path = d / f"{name}.json"
-            path.write_text(json.dumps({"schema": "shakedown.facts/1", "facts": {
-                "host.name": name, "limits.memlock": {"soft": memlock, "hard": memlock}}}))
+            all_facts = {} if facts is None else {**self.HEALTHY, **facts}
+            path.write_text(json.dumps({"schema": "shakedown.facts/1", "facts": {**all_facts, "host.name": name}}))
             paths.append(str(path))
-        p = run("check", *paths, "--profile", "generic-ib", "--healthy-nodes", str(d / "good"), "--bad-nodes",
-                str(d / "bad"))
+        (d / "good").write_text("left of an earlier run\n")
+        p = run("check", *paths, *args, "--healthy-nodes", str(d / "good"), "--bad-nodes", str(d / "bad"))
+        self.said = p.stderr
         return p.returncode, (d / "good").read_text(), (d / "bad").read_text()
 
+    BAD = {"limits.memlock": {"soft": 65536, "hard": 65536}}
+    IB = ("--profile", "generic-ib")
+
     def test_odd_node(self):
-        facts = {f"nid{i:03}": -1 for i in range(1, 8)}
-        facts["nid004"] = 65536
-        self.assertEqual(self.check(facts), (1, "nid[001-003,005-007]\n", "nid004\n"))
+        nodes = {f"nid{i:03}": {} for i in range(1, 8)}
+        nodes["nid004"] = {"fabric.version": "9.9"}
+        self.assertEqual(self.check(nodes), (1, "nid[001-003,005-007]\n", "nid004\n"))
 
     def test_folded_nodes(self):
         """Above 64 files nodes that say the same are one entry; the lists name each of them."""
-        facts = {f"nid{i:03}": -1 for i in range(1, 71)} | {"nid004": 65536, "nid037": 65536, "nid070": 1024}
-        self.assertEqual(self.check(facts), (1, "nid[001-003,005-036,038-069]\n", "nid[004,037,070]\n"))
+        nodes = {f"nid{i:03}": {} for i in range(1, 71)}
+        nodes |= {n: {"fabric.version": "9.9"} for n in ("nid004", "nid037", "nid070")}
+        self.assertEqual(self.check(nodes), (1, "nid[001-003,005-036,038-069]\n", "nid[004,037,070]\n"))
 
     def test_all_good(self):
-        self.assertEqual(self.check({"a1": -1, "a2": -1}), (0, "a[1-2]\n", ""))
+        self.assertEqual(self.check({"a1": {}, "a2": {}}), (0, "a[1-2]\n", ""), self.said)
+
+    def test_two_that_differ(self):
+        """Neither is known to be the odd one: none is bad, none is healthy, and the old list is gone."""
+        self.assertEqual(self.check({"a1": {}, "a2": {"fabric.version": "9.9"}}), (1, "", ""))
+        self.assertIn("no node is healthy", self.said)
+
+    def test_a_node_that_nobody_knows(self):
+        code, good, bad = self.check({"ghost": None})
+        self.assertEqual((good, bad), ("", ""))
+        self.assertNotEqual(code, 0)
+
+    def test_a_fault_of_the_launch_is_no_reason_to_drain(self):
+        """A variable of the job's own environment."""
+        wrong = {"env.NCCL_SOCKET_IFNAME": "nosuch0"}
+        code, good, bad = self.check({"a1": wrong})
+        self.assertEqual((good, bad), ("", ""), self.said)
 
 
 main()
