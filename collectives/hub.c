@@ -491,5 +491,6 @@ void shk_world_close(struct shk_world *world, int code)
     free(world->strangers);
     free(world->nodes);
     json_decref(world->nodes_known);
+    json_decref(world->stuck);
     free(world);
 }

@@ -9,8 +9,7 @@
 struct path {
     const struct hub_group *group;
     json_t *owners;
-    json_t *stuck;   /* "a b" with a < b -> true: pairs of nodes */
-    json_t *count;   /* node -> number of its pairs */
+    json_t *stuck;   /* "a b" with a < b -> [a, b]: pairs of nodes */
     unsigned large;  /* rows where a small packet was answered, */
     unsigned silent; /* and where none was */
     json_int_t mss;  /* largest segment that is stuck */
@@ -18,15 +17,11 @@ struct path {
 
 static void path_pair(struct path *path, const char *a, const char *b)
 {
-    const char *first = strcmp(a, b) < 0 ? a : b;
-    char *key = shk_strf("%s %s", first, first == a ? b : a);
+    bool swap = strcmp(a, b) > 0;
+    char *key = shk_strf("%s %s", swap ? b : a, swap ? a : b);
 
-    if (key != NULL && json_object_get(path->stuck, key) == NULL) {
-        (void)json_object_set_new(path->stuck, key, json_true());
-        (void)json_object_set_new(
-            path->count, a, json_integer(json_integer_value(json_object_get(path->count, a)) + 1));
-        (void)json_object_set_new(
-            path->count, b, json_integer(json_integer_value(json_object_get(path->count, b)) + 1));
+    if (key != NULL) {
+        (void)json_object_set_new(path->stuck, key, json_pack("[s, s]", swap ? b : a, swap ? a : b));
     }
     free(key);
 }
@@ -47,24 +42,35 @@ static void path_row(struct path *path, const char *host, const json_t *row)
     path->mss = mss > path->mss ? mss : path->mss;
 }
 
-/* Nodes in more of the stuck pairs than any other: one, or all that are alike. */
-static json_t *path_common(const struct path *path)
+/* Nodes in more of these pairs than any other: one, or all that are alike. */
+static json_t *path_common(const json_t *pairs)
 {
     json_t *names = json_array();
+    json_t *counts = json_object();
     json_int_t most = 0;
-    const char *host = NULL;
-    json_t *count = NULL;
+    const char *key = NULL;
+    json_t *pair = NULL;
+    json_t *name = NULL;
+    size_t i = 0;
 
-    json_object_foreach(path->count, host, count)
+    json_object_foreach((json_t *)pairs, key, pair)
     {
-        most = json_integer_value(count) > most ? json_integer_value(count) : most;
-    }
-    json_object_foreach(path->count, host, count)
-    {
-        if (json_integer_value(count) == most) {
-            (void)json_array_append_new(names, json_string(host));
+        json_array_foreach(pair, i, name)
+        {
+            const char *host = json_string_value(name);
+            json_int_t count = json_integer_value(json_object_get(counts, host)) + 1;
+
+            (void)json_object_set_new(counts, host, json_integer(count));
+            most = count > most ? count : most;
         }
     }
+    json_object_foreach(counts, key, pair)
+    {
+        if (json_integer_value(pair) == most) {
+            (void)json_array_append_new(names, json_string(key));
+        }
+    }
+    json_decref(counts);
     return names;
 }
 
@@ -115,12 +121,9 @@ static void path_say(struct path *path, struct hub_group *group, const json_t *n
     }
 }
 
-json_t *hub_path(struct hub_group *group)
+json_t *hub_path(struct shk_world *world, struct hub_group *group)
 {
-    struct path path = {.group = group,
-                        .owners = hub_net_owners(group),
-                        .stuck = json_object(),
-                        .count = json_object()};
+    struct path path = {.group = group, .owners = hub_net_owners(group), .stuck = json_object()};
     json_t *names = NULL;
     unsigned i = 0;
 
@@ -134,16 +137,28 @@ json_t *hub_path(struct hub_group *group)
             path_row(&path, group->members[i]->host, row);
         }
     }
-    names = path_common(&path);
+    names = path_common(path.stuck);
+    if (world->stuck == NULL) {
+        world->stuck = json_object();
+    }
+    (void)json_object_update(world->stuck, path.stuck);
     if (json_array_size(names) > 0) {
         path_say(&path, group, names);
     }
     json_decref(path.owners);
     json_decref(path.stuck);
-    json_decref(path.count);
     if (json_array_size(names) < 2) {
         json_decref(names);
         names = NULL;
     }
     return names;
+}
+
+const char *hub_path_common(const struct shk_world *world, json_t **names_p)
+{
+    json_t *names = path_common(world->stuck);
+    const char *only = json_string_value(json_array_get(names, 0));
+
+    *names_p = names;
+    return json_array_size(names) == 1 ? only : NULL;
 }

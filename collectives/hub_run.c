@@ -371,7 +371,7 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
     run_barrier_waits(group);
     shk_crew_blame(&group->crew, group->expired);
     if (run_stands_still(group)) {
-        group->undecided = hub_path(group);
+        group->undecided = hub_path(world, group);
     }
     group->done = true;
     return true;
@@ -413,55 +413,6 @@ void hub_group_free(struct hub_group *group)
     free(group);
 }
 
-/* What the ranks of the run do not agree about although they must; NULL. */
-static const json_t *run_disagreement(const struct hub_group *group)
-{
-    const json_t *row = json_array_get(group->result.disagree, 0);
-
-    return json_is_true(json_object_get(row, "must")) ? row : NULL;
-}
-
-/* collective.<t>.nodes: host of the rank to blame, or nodes that do not agree. */
-static int run_name_nodes(const struct hub_group *group, const struct shk_transport *transport,
-                          struct shk_facts *facts, struct shk_error *err)
-{
-    json_t *odd = json_object_get(run_disagreement(group), "odd");
-    char *key = NULL;
-    json_t *nodes = NULL;
-    int rc = 0;
-
-    if (group->undecided != NULL) {
-        odd = group->undecided;
-    } else if (group->result.rank < 0 && odd == NULL) {
-        return 0;
-    }
-    key = shk_strf("collective.%s.nodes", transport->name);
-    nodes = odd != NULL ? json_incref(odd)
-                        : json_pack("[s]", group->result.ranks[group->result.rank].host);
-    rc = key != NULL ? shk_facts_present(facts, key, nodes, NULL, "ranks") : -ENOMEM;
-    free(key);
-    if (rc == 0 && group->undecided != NULL) {
-        key = shk_strf("collective.%s.undecided", transport->name);
-        rc = key != NULL ? shk_facts_bool(facts, key, true, "ranks") : -ENOMEM;
-        free(key);
-    }
-    return rc < 0 ? shk_error_sys(err, -rc, "facts of the all-reduce") : 0;
-}
-
-/* Largest message that a rank was at. */
-static uint64_t run_bytes(const struct hub_group *group)
-{
-    uint64_t most = 0;
-    unsigned i = 0;
-
-    for (i = 0; i < group->size; i++) {
-        uint64_t bytes = atomic_load(&group->job->slots[i].bytes);
-
-        most = bytes > most ? bytes : most;
-    }
-    return most;
-}
-
 bool hub_group_failed(struct hub_group *group, const struct shk_transport *transport,
                       const struct shk_collective_options *options)
 {
@@ -484,96 +435,4 @@ bool hub_group_failed(struct hub_group *group, const struct shk_transport *trans
     free(key);
     shk_facts_destroy(facts);
     return group->result.reason.text[0] != '\0';
-}
-
-/* One of several nodes is at fault: when the search names fewer, that is decided. */
-static int run_decide(struct shk_world *world, const struct hub_group *group,
-                      const struct shk_transport *transport,
-                      const struct shk_collective_options *options, struct shk_facts *facts)
-{
-    char *nodes = shk_strf("collective.%s.nodes", transport->name);
-    char *undecided = shk_strf("collective.%s.undecided", transport->name);
-    int rc = nodes != NULL && undecided != NULL ? 0 : -ENOMEM;
-
-    if (rc == 0) {
-        rc = hub_search(world, transport, options, &group->result, run_bytes(group), facts);
-    }
-    if (rc == 0 && group->undecided != NULL &&
-        json_array_size(shk_facts_get_array(facts, nodes)) < json_array_size(group->undecided)) {
-        rc = shk_facts_bool(facts, undecided, false, "all-reduces over some of the nodes");
-    }
-    free(nodes);
-    free(undecided);
-    return rc;
-}
-
-/* May a search over parts of the nodes find out who is at fault? */
-static bool run_is_open(const struct shk_world *world, const struct hub_group *group)
-{
-    return group->result.rank < 0 && run_disagreement(group) == NULL &&
-           (group->undecided == NULL || world->nodes_count > 2);
-}
-
-/* What more there is to find out: who is at fault, or who is slow. */
-static int run_look_closer(struct shk_world *world, const struct hub_group *group,
-                           const struct shk_transport *transport,
-                           const struct shk_collective_options *options, struct shk_facts *facts)
-{
-    char *key = shk_strf("collective.%s.status", transport->name);
-    const char *status = key != NULL ? shk_facts_get_text(facts, key) : NULL;
-    int rc = key != NULL ? 0 : -ENOMEM;
-
-    if (status != NULL && world->nodes_count > 1 && strcmp(status, "na") != 0 && !options->proof) {
-        if (strcmp(status, "ok") == 0) {
-            rc = !transport->pairs ? 0 : hub_speed_facts(world, transport, options, facts);
-        } else if (run_is_open(world, group)) {
-            rc = run_decide(world, group, transport, options, facts);
-        }
-    }
-    free(key);
-    return rc;
-}
-
-int shk_world_measure(struct shk_world *world, const struct shk_transport *transport,
-                      const struct shk_collective_options *options, struct shk_facts *facts,
-                      struct shk_error *err)
-{
-    struct hub_member **members = calloc(world->size, sizeof(*members));
-    struct hub_group *group = NULL;
-    unsigned count = 0;
-    unsigned i = 0;
-    int rc = 0;
-
-    if (transport->within_node) {
-        free(members);
-        return hub_nodes_measure(world, transport, options, facts, err);
-    }
-    for (i = 0; members != NULL && i < world->size; i++) {
-        if (world->members[i].state == MEMBER_IDLE) {
-            members[count++] = &world->members[i];
-        }
-    }
-    if (members == NULL || count == 0) {
-        free(members);
-        return shk_error_set(err, members == NULL ? ENOMEM : ESRCH, "no rank is there");
-    }
-    group = hub_group_start(world, members, count, transport, options, err);
-    free(members);
-    if (group == NULL) {
-        return -ENOMEM;
-    }
-    hub_groups_finish(world, &group, 1);
-    hub_net_add(world, group, "all-reduce");
-    rc = transport->facts(group->job, &group->result, options, facts, err);
-    if (rc == 0) {
-        rc = run_name_nodes(group, transport, facts, err);
-    }
-    if (rc == 0 && run_look_closer(world, group, transport, options, facts) < 0) {
-        rc = shk_error_set(err, ENOMEM, "out of memory");
-    }
-    if (hub_net_facts(world, transport, facts) < 0 && rc == 0) {
-        rc = shk_error_set(err, ENOMEM, "out of memory");
-    }
-    hub_group_free(group);
-    return rc;
 }

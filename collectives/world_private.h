@@ -124,8 +124,9 @@ struct shk_world {
     json_t *nodes_known; /* name -> index */
     struct hub_facts *facts;
     uint32_t runs;
-    json_t *net;  /* see hub_net_add(); of the transport that is measured */
-    bool leaving; /* goodbye was said */
+    json_t *stuck; /* see hub_path(); of the transport that is measured */
+    json_t *net;   /* see hub_net_add(); of the transport that is measured */
+    bool leaving;  /* goodbye was said */
 };
 
 /* One all-reduce under way, over some of the ranks. */
@@ -255,7 +256,10 @@ json_t *hub_net_owners(const struct hub_group *group);
  * the reason and the cause, and the node that all the pairs have in common has the rank to blame.
  * Without such a node: the names of those that they have, none of which is known to be at fault;
  * else NULL. */
-json_t *hub_path(struct hub_group *group);
+json_t *hub_path(struct shk_world *world, struct hub_group *group);
+/* The node that all pairs with stuck data have in common, of every run of the measurement so far;
+ * NULL when none stands out. *names_p holds it. */
+const char *hub_path_common(const struct shk_world *world, json_t **names_p);
 
 /* hub_net.c: adds what the network did during a run that has its result, called `what`. */
 void hub_net_add(struct shk_world *world, const struct hub_group *group, const char *what);

@@ -68,6 +68,7 @@ static json_t *net_of(const struct row *c, unsigned node)
 
 static void check_case(const struct row *c)
 {
+    struct shk_world world = {0};
     struct hub_member member[NODES_MAX] = {{0}};
     struct hub_member *members[NODES_MAX];
     struct shk_crew_rank ranks[NODES_MAX] = {{0}};
@@ -85,7 +86,7 @@ static void check_case(const struct row *c)
         net[i] = net_of(c, i);
     }
     group.result = (struct shk_crew_result){.rank = -1, .ranks = ranks, .cause = "all-hang"};
-    undecided = hub_path(&group);
+    undecided = hub_path(&world, &group);
     for (k = 0; k < json_array_size(undecided); k++) {
         snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", k > 0 ? " " : "",
                  json_string_value(json_array_get(undecided, k)));
@@ -99,6 +100,7 @@ static void check_case(const struct row *c)
                            group.result.reason.text);
     }
     json_decref(undecided);
+    json_decref(world.stuck);
     for (i = 0; i < c->nodes; i++) {
         json_decref(net[i]);
     }
