@@ -1,5 +1,6 @@
 /* Results of the collectives that were run. */
 #include "checks/coded.h"
+#include "checks/read.h"
 #include "checks/unaligned.h"
 
 #include <string.h>
@@ -98,7 +99,10 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
 {
     struct shk_strbuf more = SHK_STRBUF_INIT;
     struct sweep sweep = sweep_of(r, t, len);
-    long long ranks = member_int(r, t, len, "ranks");
+    long long ranks = -1;
+    char key[96];
+    snprintf(key, sizeof key, "collective.%.*s.ranks", len, t);
+    bool counted = shk_read_int(row, key, &ranks) == SHK_LOOK_PRESENT;
     const char *provider = member_text(r, t, len, "provider");
     const char *self = member_text(r, t, len, "self");
     if (sweep.wrong) {
@@ -111,13 +115,15 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
     } else if (self) {
         shk_row_verdict(row, SHK_PASS, SHK_TESTED);
         shk_row_text(&row->observed, "%s", self);
+    } else if (!counted) {
+        shk_row_text(&row->why, "the number of ranks was not recorded");
     } else if (ranks == 1) {
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
         shk_row_text(&row->why, "a single rank has nobody to talk to; use --ranks 2 or more");
     } else {
         shk_row_verdict(row, SHK_PASS, SHK_TESTED);
         char *bytes = shk_bytes_text(sweep.bytes);
-        if (strncmp(t, "fabric-hmem.", strlen("fabric-hmem.")) == 0)
+        if (strcmp(t, "fabric-hmem") == 0)
             say_hmem(&more, r, t, len);
         size_t nodes = nodes_at_once(r, t, len);
         if (nodes > 1)
@@ -131,124 +137,13 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
     shk_strbuf_free(&more);
 }
 
-const char *shk_collective_cause_key(const char *cause)
-{
-    static const char *const keys[][2] = {
-        {"driver", "accelerator-driver-missing"},
-        {"driver-old", "cuda-driver-too-old"},
-        {"visible-devices", "visible-devices-mismatch"},
-        {"gpu-missing", "accelerator-driver-missing"},
-        {"same-gpu", "duplicate-gpu"},
-        {"no-peer-access", "gpu-cgroup-isolation"},
-        {"out-of-memory", "gpu-memory-exhausted"},
-        {"node-memory", "container-memory-limit-oom"},
-        {"illegal-access", "gpu-illegal-access"},
-        {"late-peer", "peer-rank-died"},
-        {"nccl-versions", "nccl-version-differs-across-ranks"},
-        {"no-symmetric-memory", "symm-mem-unsupported"},
-        {"no-multicast", "nvls-fabric-manager-state"},
-        {"nccl-error", "nccl-call-failed"},
-        {"unequal-buffers", "unequal-buffers-across-ranks"},
-        {"wrong-result", "gpu-wrong-result"},
-        {"hmem-interface", "hmem-interface-not-started"},
-        {"hmem-registration", "hmem-registration-refused"},
-        {"hmem-wrong", "hmem-wrong-result"},
-        {"hmem-failed", "hmem-failed"},
-        {"rank-ended", "rank-ended"},
-        {"rank-stopped", "rank-stopped"},
-        {"rank-hung", "rank-hung"},
-        {"all-hang", "collective-hangs"},
-        {"node-unreachable", "node-unreachable"},
-        {"path-mtu", "path-mtu-hole"},
-    };
-    for (size_t i = 0; cause && i < sizeof(keys) / sizeof(keys[0]); i++)
-        if (strcmp(keys[i][0], cause) == 0)
-            return keys[i][1];
-    return NULL;
-}
-
-/* Facts of older runs have no cause for these, but the state of the rank to blame. */
-static const char *key_of_state(const struct results *r, const char *t, int len, long long rank)
-{
-    static const char *const keys[][2] = {
-        {"crashed", "rank-ended"}, {"stopped", "rank-stopped"}, {"hung", "rank-hung"}};
-    bool there;
-    size_t i;
-    json_t *row;
-    struct shk_fact states = member(r, t, len, "ranks_state", &there);
-    json_array_foreach(there ? states.value : NULL, i, row)
-    {
-        const char *status = shk_member_text(row, "status");
-        if (!status || shk_member_int(row, "rank", -1) != rank)
-            continue;
-        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-            if (strcmp(keys[k][0], status) == 0)
-                return keys[k][1];
-    }
-    return NULL;
-}
-
 /* A driver that does not start, and no device that it could drive: nothing is broken. */
 static bool nothing_to_drive(const struct results *r, const char *t, const char *cause)
 {
-    bool amd = strncmp(t, "rccl.", strlen("rccl.")) == 0;
+    bool amd = strcmp(t, "rccl") == 0;
     if (!cause || (strcmp(cause, "driver") != 0 && strcmp(cause, "visible-devices") != 0))
         return false;
     return amd ? shk_device_count(r->facts, "gpu-amd") == 0 : shk_gpu_count(r->facts) == 0;
-}
-
-/* Do two differences have the same sides? */
-static bool same_sides(const json_t *a, const json_t *b)
-{
-    return json_equal(json_object_get(a, "odd"), json_object_get(b, "odd")) &&
-           json_equal(json_object_get(a, "odd_rank"), json_object_get(b, "odd_rank"));
-}
-
-/* What explains a difference: something else that differs between the same nodes. */
-static const char *key_of_difference(const json_t *rows)
-{
-    static const char *const keys[][2] = {
-        {"FI_PROVIDER", "provider-differs-across-nodes"},
-        {"libfabric version", "libfabric-version-differs-across-nodes"},
-        {"libfabric file", "libfabric-version-differs-across-nodes"},
-        {"libfabric provider", "provider-differs-across-nodes"},
-        {"NCCL version", "nccl-version-differs-across-ranks"},
-        {"RCCL version", "nccl-version-differs-across-ranks"},
-    };
-    const json_t *first = json_array_get(rows, 0);
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-        size_t i;
-        json_t *row;
-        json_array_foreach((json_t *)rows, i, row)
-        {
-            const char *what = shk_member_text(row, "what");
-            if (what && strcmp(what, keys[k][0]) == 0 && same_sides(first, row))
-                return keys[k][1];
-        }
-    }
-    return NULL;
-}
-
-/* Ranks that do not agree about what must be the same: the nodes outside of the majority, and
- * without one nobody, though all are named. */
-static void say_disagreement(struct shk_row *row, const struct results *r, const char *t, int len)
-{
-    bool there;
-    struct shk_fact rows = member(r, t, len, "disagree", &there);
-    const json_t *first = there ? json_array_get(rows.value, 0) : NULL;
-    const char *what = shk_member_text(first, "what");
-    const char *most = shk_member_text(first, "majority");
-    if (!what || !shk_member_bool(first, "must", false))
-        return;
-    shk_row_text(&row->observed, "ranks differ: %s", what);
-    if (most)
-        shk_row_text(&row->expected, "%s, as most nodes have it", most);
-    else
-        shk_row_text(&row->expected, "the same on every node");
-    if (!most)
-        row->scope = SHK_SCOPE_LAUNCH;
-    const char *key = key_of_difference(rows.value);
-    row->diagnosis = key ? key : row->diagnosis;
 }
 
 static void say_failed(struct shk_row *row, const struct results *r, const char *t, int len,
@@ -273,66 +168,75 @@ static void say_failed(struct shk_row *row, const struct results *r, const char 
                      phase ? phase : "");
     shk_row_text(&row->why, "%s", reason ? reason : "no reason was recorded");
     shk_row_text(&row->expected, "every element right on every rank");
-    const char *key = shk_collective_cause_key(cause);
-    row->diagnosis = key || rank < 0 ? key : key_of_state(r, t, len, rank);
-    bool there;
-    struct shk_fact undecided = member(r, t, len, "undecided", &there);
-    if (there && json_is_true(undecided.value))
-        row->scope = SHK_SCOPE_LAUNCH; /* one of those that are named, not known which */
-    say_disagreement(row, r, t, len);
+    shk_collective_why(row, r->facts, t, len, rank);
 }
 
-static int one_result(const struct shk_fact *fact, void *arg)
+static void judge(struct shk_row *row, const struct results *r, const char *t, int len,
+                  const char *status)
 {
     static const char *const failures[] = {"wrong", "failed", "timeout", "crashed", NULL};
-    struct results *r = arg;
-    const char *t = fact->key + strlen("collective.");
-    const char *dot = strchr(t, '.');
-    if (!dot || strcmp(dot, ".status") != 0)
-        return 0;
-    int len = (int)(dot - t);
-    const char *status = fact->state == SHK_FACT_PRESENT ? json_string_value(fact->value) : NULL;
-    char *setting = shk_strf("all-reduce (%.*s)", len, t);
-    struct shk_row row = shk_row_start(&shk_check_collective, setting ? setting : "all-reduce");
-    row.fact = fact->key;
-    row.required = 1;
-    r->count++;
-    if (!status) {
-        shk_row_text(&row.why, "%s", fact->reason ? fact->reason : "no status was recorded");
-    } else if (strcmp(status, "ok") == 0) {
-        say_ok(&row, r, t, len);
+    if (strcmp(status, "ok") == 0) {
+        say_ok(row, r, t, len);
     } else if (shk_list_has(failures, status)) {
-        say_failed(&row, r, t, len, status);
+        say_failed(row, r, t, len, status);
     } else if (strcmp(status, "na") == 0) {
         const char *reason = member_text(r, t, len, "reason");
-        shk_row_verdict(&row, SHK_NA, SHK_NOT_COVERED);
-        shk_row_text(&row.why, "%s", reason ? reason : "it does not apply here");
+        shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
+        shk_row_text(&row->why, "%s", reason ? reason : "it does not apply here");
     } else {
-        shk_row_text(&row.why, "unknown status \"%s\"", status);
+        shk_row_text(&row->why, "unknown status \"%s\"", status);
     }
+}
+
+/* The row of a transport that any fact speaks of. */
+static void one_result(struct results *r, const char *t)
+{
+    int len = (int)strlen(t);
+    char *key = shk_strf("collective.%s.status", t), *setting = shk_strf("all-reduce (%s)", t);
+    struct shk_row row =
+        shk_row_begin(r->ctx, &shk_check_collective, setting ? setting : "all-reduce");
+    const char *status = NULL;
+    row.fact = key;
+    row.required = 1;
+    r->count++;
+    enum shk_look look = shk_read_text(&row, key ? key : "collective", &status);
+    if (look == SHK_LOOK_PRESENT)
+        judge(&row, r, t, len, status);
+    else if (look == SHK_LOOK_ABSENT)
+        shk_row_text(&row.why, "no status was recorded");
     shk_row_end(r->findings, &row);
     bool there;
     struct shk_fact nodes = member(r, t, len, "nodes", &there);
     if (there)
         shk_row_nodes(r->findings, nodes.value, NULL);
-    char *name = shk_strf("%.*s", len, t);
-    if (name)
-        shk_unaligned_row(r->ctx, r->findings, name, status && strcmp(status, "ok") == 0);
-    free(name);
+    shk_unaligned_row(r->ctx, r->findings, t, status && strcmp(status, "ok") == 0);
     free(setting);
-    return 0;
+    free(key);
+}
+
+static int note_transport(const struct shk_fact *fact, void *arg)
+{
+    const char *t = fact->key + strlen("collective."), *dot = strchr(t, '.');
+    char name[64];
+    if (!dot || (size_t)(dot - t) >= sizeof name)
+        return 0;
+    snprintf(name, sizeof name, "%.*s", (int)(dot - t), t);
+    return json_object_set_new(arg, name, json_true());
 }
 
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct results results = {.facts = ctx->facts, .findings = findings, .ctx = ctx};
-    (void)shk_facts_each(ctx->facts, "collective.", one_result, &results);
+    json_t *transports = json_object(), *unused;
+    const char *name;
+    (void)shk_facts_each(ctx->facts, "collective.", note_transport, transports);
+    json_object_foreach(transports, name, unused) one_result(&results, name);
+    json_decref(transports);
     if (results.count)
         return;
-    struct shk_row row = shk_row_start(&shk_check_collective, "all-reduce");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_collective, "all-reduce");
     row.required = 1;
-    shk_row_text(&row.why, "no collective was run");
-    shk_row_text(&row.fix, "shakedown run (without --quick)");
+    shk_row_text(&row.why, "no collective was run: shakedown run without --quick does");
     shk_row_end(findings, &row);
 }
 

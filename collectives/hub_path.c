@@ -21,7 +21,8 @@ static void path_pair(struct path *path, const char *a, const char *b)
     char *key = shk_strf("%s %s", swap ? b : a, swap ? a : b);
 
     if (key != NULL) {
-        (void)json_object_set_new(path->stuck, key, json_pack("[s, s]", swap ? b : a, swap ? a : b));
+        (void)json_object_set_new(path->stuck, key,
+                                  json_pack("[s, s]", swap ? b : a, swap ? a : b));
     }
     free(key);
 }

@@ -1,0 +1,168 @@
+"""Who is to blame, on three hosts of a real Slurm: differences between hosts, ranks that end, stop or are cut off, and
+a switch port with a small MTU. Each has a cause of its own, and the lists of nodes say the same.
+Usage: test_blame.py BINARY"""
+import json, pathlib, subprocess, sys, time, unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from hosts import Hosts, environment, main  # noqa: E402
+BINARY = pathlib.Path(sys.argv.pop(1)).resolve()
+ON_SHK2 = '[ "$(hostname)" != shk2 ] || '
+
+
+class Blame(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.hosts = Hosts(3, BINARY.parent)
+        cls.addClassCleanup(cls.hosts.down)
+        cls.dir = cls.hosts.dir
+
+    def path(self, name):
+        return self.dir / name
+
+    def start(self, wrap="true", sizes="4:64K", srun=("--mpi=pmix", "-N3", "-n3"), deadline=24):
+        for name in ("report.json", "bad"):
+            self.path(name).unlink(missing_ok=True)
+        self.path("good").write_text("left of an earlier run\n")
+        command = [BINARY, "run", "-v", "--timeout", str(deadline), "--sizes", sizes, "-o", self.path("report.json"),
+                   "--healthy-nodes", self.path("good"), "--bad-nodes", self.path("bad")]
+        with open(self.path("err"), "w") as err:
+            self.process = subprocess.Popen(
+                self.hosts.run("srun", *srun, "sh", "-c", wrap + '\nexec "$@"', "sh", *command),
+                stdout=subprocess.DEVNULL, stderr=err, env=environment())
+        self.addCleanup(self.process.kill)
+
+    def wait_for(self, text):
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit and self.process.poll() is None:
+            if text in self.path("err").read_text():
+                return
+            time.sleep(0.02)
+        self.fail(f"never came to {text!r}: " + self.path("err").read_text()[-2000:])
+
+    def ended(self):
+        self.process.wait(timeout=150)
+        self.said = self.path("err").read_text()
+        self.assertNotEqual(self.process.returncode, 0, self.said[-2000:])
+
+    def lists(self):
+        return self.path("good").read_text().strip(), self.path("bad").read_text().strip()
+
+    def expect(self, cause, good, bad, scope="node"):
+        """The first cause, and the lists."""
+        self.ended()
+        self.assertTrue(self.path("report.json").exists(), self.said[-2000:])
+        report = json.loads(self.path("report.json").read_text())
+        first = report["diagnoses"][0]
+        self.assertEqual((first["key"], first["scope"]), (cause, scope), json.dumps(report["diagnoses"])[:3000])
+        self.assertEqual(self.lists(), (good, bad), json.dumps(first))
+        return report
+
+    def row(self, report):
+        return next(f for f in report["findings"] if f["setting"] == "all-reduce (fabric)")
+
+    def test_another_provider_on_one_host(self):
+        """Three times: another rank may notice it first."""
+        for _ in range(3):
+            self.start(ON_SHK2 + "export FI_PROVIDER=udp")
+            report = self.expect("provider-differs-across-nodes", "shk[1,3]", "shk2")
+            self.assertEqual(self.row(report)["nodes"], ["shk2"])
+            self.assertIn("udp", self.row(report)["why"])
+
+    def test_two_ranks_on_each_host(self):
+        self.start(ON_SHK2 + "export FI_PROVIDER=udp", srun=("--mpi=pmix", "-N3", "-n6"))
+        self.expect("provider-differs-across-nodes", "shk[1,3]", "shk2")
+
+    def test_the_host_of_rank_0_is_the_odd_one(self):
+        self.start('[ "$(hostname)" != shk1 ] || export FI_PROVIDER=udp')
+        self.expect("provider-differs-across-nodes", "shk[2-3]", "shk1")
+
+    def test_two_hosts_that_differ(self):
+        """Both are named, neither is bad or healthy, and the list of an earlier run is not left to be used."""
+        self.start(ON_SHK2 + "export FI_PROVIDER=udp", srun=("--mpi=pmix", "-N2", "-n2"))
+        report = self.expect("provider-differs-across-nodes", "", "", scope="launch")
+        self.assertEqual(self.row(report)["nodes"], ["shk1", "shk2"])
+        self.assertIn("no node is healthy", self.said)
+
+    def test_tasks_that_find_no_job(self):
+        """They write nothing that they share: not the lists, and each a report of its own."""
+        self.start(srun=("--mpi=none", "-N3", "-n3"))
+        self.ended()
+        self.assertEqual(self.path("good").read_text(), "left of an earlier run\n")
+        self.assertFalse(self.path("bad").exists())
+        self.assertFalse(self.path("report.json").exists())
+        self.assertIn("did not find each other", self.said)
+        for host in ("shk1", "shk2", "shk3"):
+            own = self.path(f"report.{host}.json")
+            self.assertEqual(json.loads(own.read_text())["nodes"][0]["facts"]["host.name"]["value"], host)
+            own.unlink()
+
+    def test_a_host_that_never_comes(self):
+        self.start('[ "$SLURM_PROCID" != 2 ] || exec sleep 20')
+        self.expect("rank-missing", "shk[1-2]", "shk3")
+
+    def long(self, srun=("--mpi=pmix", "-N3", "-n3", "--wait=5")):
+        self.start(sizes="4:64M", srun=srun)
+        self.wait_for("fabric: allreduce 64 B")
+
+    def processes(self, host):
+        return self.hosts.processes(host, BINARY.name[:15])
+
+    def test_killed_rank(self):
+        self.long()
+        self.hosts.signal("shk2", "KILL", self.processes("shk2")[-1])
+        report = self.expect("rank-ended", "shk[1,3]", "shk2")
+        self.assertIn("SIGKILL", self.row(report)["why"])
+
+    def test_stopped_rank(self):
+        self.long()
+        self.hosts.signal("shk3", "STOP", self.processes("shk3")[-1])
+        self.expect("rank-stopped", "shk[1-2]", "shk3")
+
+    def test_stopped_host(self):
+        """Also what watches the rank is stopped: its host still answers."""
+        self.long()
+        pids = self.processes("shk3")
+        self.hosts.signal("shk3", "STOP", *pids)
+        try:
+            while not self.path("report.json").exists() and self.process.poll() is None:
+                time.sleep(0.1)
+        finally:
+            self.hosts.signal("shk3", "KILL", *pids)
+        report = self.expect("rank-stopped", "shk[1-2]", "shk3")
+        self.assertIn("still answers", self.row(report)["why"])
+
+    def links(self, *change):
+        for link in change[0]:
+            self.hosts.on("ctl", "ip", "link", "set", link, *change[1:])
+
+    def test_host_that_is_cut_off(self):
+        self.long()
+        both = ("mgt0-2", "hsn0-2")
+        self.links(both, "down")
+        try:
+            while not self.path("report.json").exists() and self.process.poll() is None:
+                time.sleep(0.1)
+        finally:
+            self.links(both, "up")
+        report = self.expect("node-unreachable", "shk[1,3]", "shk2")
+        self.assertIn("acknowledges nothing", self.row(report)["why"])
+
+    def mtu(self, switch, size, *less):
+        """Jumbo frames everywhere, or nowhere; `less`: a port of the switch that does not take them."""
+        for i in (1, 2, 3):
+            self.hosts.on(f"shk{i}", "ip", "link", "set", "hsn0", "mtu", str(size))
+        self.links([f"hsn0-{i}" for i in (1, 2, 3)] + [switch], "mtu", str(size))
+        self.links(less, "mtu", "1500")
+
+    def test_a_switch_port_with_a_small_mtu(self):
+        """Small messages pass, large ones vanish: neither a rank that stopped nor one that ended."""
+        self.mtu("shkhsn", 9000, "hsn0-2")
+        try:
+            self.start("export FI_TCP_IFACE=hsn0", sizes="4:1M", deadline=20)
+            report = self.expect("path-mtu-hole", "shk[1,3]", "shk2")
+        finally:
+            self.mtu("shkhsn", 1500)
+        self.assertIn("small ones are answered", self.row(report)["why"])
+
+
+main()
