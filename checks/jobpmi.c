@@ -60,6 +60,7 @@ static void pmi_alone(const struct shk_check_context *ctx, struct shk_row *row, 
     const char *launcher = shk_member_text(alone, "launcher");
     long long tasks = shk_member_int(alone, "tasks", 0);
     bool pmi = launcher && strcmp(launcher, "PMI") == 0;
+    bool torchrun = launcher && strcmp(launcher, "torchrun") == 0;
     row->fact = "job.alone";
     shk_row_verdict(row, SHK_WARN, SHK_TESTED);
     shk_row_text(&row->expected, "tasks that find each other");
@@ -67,13 +68,16 @@ static void pmi_alone(const struct shk_check_context *ctx, struct shk_row *row, 
         pmi_srun(ctx, row, tasks);
         return;
     }
-    row->diagnosis = pmi ? "pmi-flavour-mismatch" : "pmix-variables-lost";
+    row->diagnosis = pmi || torchrun ? "pmi-flavour-mismatch" : "pmix-variables-lost";
     shk_row_text(&row->observed, "%lld tasks of %s, no PMIx", tasks,
                  launcher ? launcher : "a launcher");
     shk_row_text(&row->why,
                  pmi ? "the launcher (mpiexec of MPICH or Intel MPI) speaks PMI (PMI_RANK, "
                        "PMI_SIZE), not PMIx; each node was tested on its own, and nothing between "
                        "nodes"
+                 : torchrun
+                     ? "%s starts processes and offers no PMIx; each node was tested on its own, "
+                       "and nothing between nodes"
                      : "variables of %s are there, but PMIX_NAMESPACE and PMIX_RANK are not: a "
                        "container or wrapper took them away, or it offers no PMIx; each node was "
                        "tested on its own",

@@ -143,6 +143,20 @@ struct job_case {
 #define ONE_NAME  "'job.layout': [{'node': 'a', 'ranks': [0, 1, 2, 3]}]"
 
 static const struct job_case job_cases[] = {
+    {"a rank that never came",
+     "'job.missing': [{'rank': 5, 'host': 'n3', 'why': 'it never came', 'launch': false}]",
+     "job.missing", "ranks", SHK_FAIL, "rank-missing", "rank 5 on n3: it never came", NULL},
+    {"a rank of another version",
+     "'job.missing': [{'rank': 5, 'host': 'n3', 'why': 'it is shakedown 2', 'launch': true}]",
+     "job.missing", "ranks that were not taken", SHK_FAIL, "ranks-not-taken", "shakedown 2", NULL},
+    {"a rank whose end the all-reduce saw",
+     "'job.missing': [{'rank': 1, 'host': 'n2', 'why': 'it was there and is gone'}], "
+     "'collective.fabric.cause': 'node-unreachable', 'collective.fabric.nodes': ['n2']",
+     "job.missing", "ranks", SHK_FAIL, "node-unreachable", "it was there and is gone", NULL},
+    {"a rank that is gone, and another one to blame",
+     "'job.missing': [{'rank': 1, 'host': 'n2', 'why': 'it was there and is gone'}], "
+     "'collective.fabric.cause': 'node-unreachable', 'collective.fabric.nodes': ['n3']",
+     "job.missing", "ranks", SHK_FAIL, "rank-missing", "it was there and is gone", NULL},
     {"plain srun", ALONE("Slurm"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
      "--mpi=none", "srun --mpi=list"},
     {"pmi2", ALONE("Slurm") ", 'job.slurm.mpi_type': 'pmi2'", "job.pmix", "PMIx", SHK_WARN,
@@ -157,6 +171,8 @@ static const struct job_case job_cases[] = {
      SHK_WARN, "pmix-variables-lost", "PMIX_NAMESPACE", "--cleanenv"},
     {"mpiexec of MPICH", ALONE("PMI"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
      "MPICH", "prterun"},
+    {"torchrun", ALONE("torchrun"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
+     "torchrun starts processes and offers no PMIx", "prterun"},
     {"mpirun without PMIx", ALONE("Open MPI"), "job.pmix", "PMIx", SHK_WARN, "pmix-variables-lost",
      "variables of Open MPI", "PMIX_*"},
     {"no library", OFFER("5.0.1") "," BROKEN("libpmix.so.2: not found in the cache"), "job.pmix",
