@@ -34,6 +34,9 @@ struct shk_check {
 /* The ordered list. */
 const struct shk_check *const *shk_checks(size_t *count_p);
 
+/* Does the check of this name judge the job, not a node? */
+bool shk_check_of_job(const char *id);
+
 /* Runs every check of ctx->part on one node's facts. */
 int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *findings,
                    struct shk_error *err) SHK_MUST_CHECK;

@@ -19,6 +19,16 @@ static enum shk_scope scope_of_check(const char *id)
     return SHK_SCOPE_NODE;
 }
 
+bool shk_check_of_job(const char *id)
+{
+    size_t n;
+    const struct shk_check *const *checks = shk_checks(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(checks[i]->id, id) == 0)
+            return checks[i]->of_job;
+    return false;
+}
+
 void shk_scopes_settle(const struct shk_config *config, struct shk_findings *findings)
 {
     for (size_t i = 0; i < shk_findings_count(findings); i++) {

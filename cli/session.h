@@ -86,6 +86,9 @@ int shk_session_load_logs(struct shk_session *session);
 /* Chooses the profile, runs every check on every node, merges and ranks. */
 int shk_session_judge(struct shk_session *session);
 
+/* Do the facts tell of a job of several nodes? They are then those of its rank 0. */
+bool shk_session_spans(const struct shk_facts *facts);
+
 /* Renders to every -o, or to stdout. Returns the exit code of the whole run. */
 int shk_session_report(struct shk_session *session);
 

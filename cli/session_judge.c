@@ -1,4 +1,5 @@
 #include "checks/check.h"
+#include "checks/look.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/session.h"
@@ -26,13 +27,29 @@ static int judge_collectives(const struct shk_check_context *ctx, struct shk_fin
     return shk_findings_status(findings);
 }
 
+bool shk_session_spans(const struct shk_facts *facts)
+{
+    json_t *layout = NULL;
+    (void)shk_look_array(facts, "job.layout", &layout);
+    return json_array_size(layout) > 1;
+}
+
 /* Several nodes: rows that say the same are joined and name their nodes. */
 static int judge_folded(struct shk_session *session, struct shk_check_context *ctx, size_t i,
                         struct shk_findings_fold **fold, struct shk_error *err)
 {
+    enum shk_check_part part = ctx->part;
     struct shk_findings *mine = shk_findings_create();
-    int rc = mine ? shk_checks_run(ctx, mine, err) : shk_error_sys(err, ENOMEM, "findings");
+    int rc = mine ? 0 : shk_error_sys(err, ENOMEM, "findings");
     char buf[32];
+    if (!rc && part == SHK_CHECK_ALL && shk_session_spans(ctx->facts)) {
+        /* What is of the job is not of the node whose facts hold it. */
+        ctx->part = SHK_CHECK_JOB;
+        rc = shk_checks_run(ctx, session->findings, err);
+        ctx->part = SHK_CHECK_NODE;
+    }
+    rc = rc ? rc : shk_checks_run(ctx, mine, err);
+    ctx->part = part;
     if (!rc) {
         rc = shk_findings_fold(session->findings, fold, mine,
                                judge_node_name(ctx->facts, i, buf, sizeof buf));

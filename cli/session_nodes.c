@@ -1,6 +1,7 @@
 /* Lists of nodes: --healthy-nodes, --bad-nodes. A node is healthy when something passed there and
  * nothing that was required is unknown; bad when a FAIL of its own names it. What belongs to the
  * job and to no node leaves no list of healthy nodes at all. */
+#include "checks/check.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/session.h"
@@ -106,7 +107,8 @@ static int table_row(const struct shk_session *session, struct node_table *table
         rc = mark_name(session, table, *node, mark);
     if (!mark || f->nodes)
         return rc;
-    if (session->nodes == 1)
+    bool of_job = shk_session_spans(session->facts[0]) && shk_check_of_job(f->id);
+    if (session->nodes == 1 && !of_job)
         return mark_store(session, table, 0, mark);
     if (f->verdict == SHK_FAIL && !table->failed)
         table->failed = f->setting;

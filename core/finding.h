@@ -90,8 +90,8 @@ int shk_findings_set_nodes(struct shk_findings *list, size_t i, const char *cons
 void shk_findings_set_scope(struct shk_findings *list, size_t i, enum shk_scope scope);
 
 /* Adds the findings of one node to a list over many nodes: a row that says the same as one already
- * there only gains the node's name. The index that makes this linear lives in *fold_p: start with
- * NULL, free with shk_findings_fold_free(). */
+ * there only gains the node's name; one that names nodes is about those. The index that makes this
+ * linear lives in *fold_p: start with NULL, free with shk_findings_fold_free(). */
 struct shk_findings_fold;
 int shk_findings_fold(struct shk_findings *list, struct shk_findings_fold **fold_p,
                       const struct shk_findings *node_findings, const char *node) SHK_MUST_CHECK;

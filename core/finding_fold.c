@@ -34,8 +34,9 @@ static int fold_name(struct shk_findings *list, size_t i, const char *node)
 {
     char **have = shk_findings_at(list, i)->nodes;
     size_t n = 0;
-    while (have && have[n])
-        n++;
+    for (; have && have[n]; n++)
+        if (strcmp(have[n], node) == 0)
+            return 0;
     const char **names = calloc(n + 1, sizeof *names);
     if (!names)
         return -ENOMEM;
@@ -63,7 +64,10 @@ static int fold_row(struct shk_findings *list, struct shk_findings_fold *fold,
             rc = -ENOMEM;
     }
     free(key);
-    return rc ? rc : fold_name(list, at, node);
+    /* A row that names nodes is about those, not about the one whose facts tell of them. */
+    for (char **name = f->nodes; name && *name && !rc; name++)
+        rc = fold_name(list, at, *name);
+    return rc || f->nodes ? rc : fold_name(list, at, node);
 }
 
 int shk_findings_fold(struct shk_findings *list, struct shk_findings_fold **fold_p,

@@ -102,6 +102,28 @@ class NodeFiles(Case):
         self.assertEqual((good, bad), ("", ""))
         self.assertNotEqual(code, 0)
 
+    def job(self, **collective):
+        """What rank 0's node says of a job of two nodes whose all-reduce did not go well."""
+        facts = {f"collective.fabric.{k}": v for k, v in {"status": "failed", "ranks": 2, **collective}.items()}
+        return {**facts, "job.layout": [{"node": "a1", "ranks": [0]}, {"node": "a2", "ranks": [1]}], "job.missing": []}
+
+    def test_a_job_that_failed_without_a_node(self):
+        """It is not the fault of the node whose facts tell of it."""
+        for nodes in ({"a1": self.job()}, {"a1": self.job(), "a2": {}}):
+            self.assertEqual(self.check(nodes), (1, "", ""))
+            self.assertIn("no single node is to blame", self.said)
+
+    def test_a_job_that_failed_because_of_a_node(self):
+        nodes = {"a1": self.job(rank=1, nodes=["a2"], cause="rank-ended"), "a2": {}}
+        self.assertEqual(self.check(nodes), (1, "a1\n", "a2\n"))
+
+    def test_a_job_of_which_nothing_is_known(self):
+        nodes = {"a1": self.job(status="splendid"), "a2": {}}
+        code, good, bad = self.check(nodes)
+        self.assertEqual((good, bad), ("", ""))
+        self.assertNotEqual(code, 0)
+        self.assertIn("could not be tested", self.said)
+
     def test_a_fault_of_the_launch_is_no_reason_to_drain(self):
         """A variable of the job's own environment."""
         wrong = {"env.NCCL_SOCKET_IFNAME": "nosuch0"}

@@ -74,3 +74,28 @@ Test(finding, fold_joins_equal_rows_and_names_the_nodes)
     cr_expect_null(shk_findings_at(all, 2)->nodes[1]);
     shk_findings_destroy(all);
 }
+
+Test(finding, fold_keeps_the_nodes_that_a_row_names)
+{
+    const char *named[] = {"n2", "n3"};
+    struct shk_findings *one = shk_findings_create(), *all = shk_findings_create();
+    struct shk_findings_fold *fold = NULL;
+    shk_findings_add(one, &(struct shk_finding_in){.id = "collective.allreduce",
+                                                   .family = "collectives",
+                                                   .setting = "all-reduce (fabric)",
+                                                   .verdict = SHK_FAIL,
+                                                   .evidence = SHK_TESTED,
+                                                   .scope = SHK_SCOPE_LAUNCH});
+    cr_assert_eq(shk_findings_set_nodes(one, 0, named, 2), 0);
+    cr_assert_eq(shk_findings_fold(all, &fold, one, "n1"), 0);
+    cr_assert_eq(shk_findings_fold(all, &fold, one, "n1"), 0);
+    cr_assert_eq(shk_findings_count(all), 1);
+    const struct shk_finding *f = shk_findings_at(all, 0);
+    cr_expect_str_eq(f->nodes[0], "n2");
+    cr_expect_str_eq(f->nodes[1], "n3");
+    cr_expect_null(f->nodes[2]);
+    cr_expect_eq(f->scope, SHK_SCOPE_LAUNCH);
+    shk_findings_fold_free(fold);
+    shk_findings_destroy(one);
+    shk_findings_destroy(all);
+}
