@@ -14,7 +14,7 @@ static enum shk_scope scope_of_check(const char *id)
     size_t n;
     const struct shk_check *const *checks = shk_checks(&n);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(checks[i]->id, id) == 0)
+        if (strcmp(checks[i]->id, id) == 0 && checks[i]->scope != SHK_SCOPE_UNSET)
             return checks[i]->scope;
     return SHK_SCOPE_NODE;
 }
