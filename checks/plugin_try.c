@@ -214,7 +214,10 @@ static void load_row(const struct shk_check_context *ctx, struct shk_row *row, c
         load_fix(ctx, row, plugin, &link);
     } else if (first_of(plugin, load_steps, "unknown", &link)) {
         char *text = shk_link_text(&link);
-        shk_row_text(&row->why, "%s: %s", link.step, text ? text : link.what);
+        bool refused = false; /* root does not run what others may change */
+        (void)shk_look_member_bool(plugin, "refused", &refused);
+        shk_row_text(&row->why, "%s: %s%s", link.step, text ? text : link.what,
+                     refused ? "; run as an ordinary user, or with --trust-libraries" : "");
         free(text);
     } else {
         say_loads(row, plugin);

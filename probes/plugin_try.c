@@ -128,8 +128,10 @@ static void try_permit(struct shk_plugin *plugin)
         if (!rc && path)
             rc = shk_dynlib_permitted(path, &why);
     }
-    if (rc)
+    if (rc) {
         json_object_set_new(plugin->row, "untried", try_text(why.text));
+        json_object_set_new(plugin->row, "refused", json_true());
+    }
 }
 
 /* A file that cannot be read as a library is tried, too: what the loader does with it is the truth.

@@ -51,6 +51,9 @@ static const struct {
     {"test-fabric", "net plugin load", ONE(RAN, LOADED), SHK_PASS, NULL, "/p/a.so loads"},
     {"test-fabric", "net plugin load", ONE("", "{'step': 'load', 'state': 'unknown', 'what': 'x'}"),
      SHK_UNKNOWN, NULL, "load: x"},
+    {"test-fabric", "net plugin load",
+     ONE("'refused': true, ", "{'step': 'load', 'state': 'unknown', 'what': 'x'}"), SHK_UNKNOWN,
+     NULL, "--trust-libraries"},
     {"test-fabric", "net plugin use",
      ONE("'init': {'outcome': 'failed'}, " RAN, BROKEN("init", "init returned 2")), SHK_FAIL,
      "net-plugin-init-failed", "init returned 2; CUDA failed"}, /* GPUs not known */
