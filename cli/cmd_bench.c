@@ -11,6 +11,8 @@ int shk_cmd_bench(const struct shk_options *options, int argc, char **argv)
     if (rc == SHK_EXIT_OK)
         rc = shk_session_join(&session, &done);
     if (rc == SHK_EXIT_OK && !done)
+        rc = shk_session_outputs(&session);
+    if (rc == SHK_EXIT_OK && !done)
         rc = shk_session_gather(&session);
     if (rc == SHK_EXIT_OK && !done)
         rc = shk_session_measure(&session);

@@ -7,9 +7,13 @@ int shk_cmd_check(const struct shk_options *options, int argc, char **argv)
     struct shk_session session;
     int rc = shk_session_begin(&session, options, argc, argv);
     if (rc == SHK_EXIT_OK)
+        rc = shk_session_outputs(&session);
+    if (rc == SHK_EXIT_OK)
         rc = shk_session_node_files_begin(&session);
     for (size_t i = 0; rc == SHK_EXIT_OK && i < options->arguments.count; i++)
         rc = shk_session_load(&session, options->arguments.items[i]);
+    if (rc == SHK_EXIT_OK)
+        shk_session_one_per_host(&session);
     if (rc == SHK_EXIT_OK)
         rc = shk_session_name_fleet(&session);
     for (size_t i = 0; rc == SHK_EXIT_OK && i < options->env_files.count; i++)

@@ -52,6 +52,27 @@ static int diff_write(const struct shk_options *options, const struct shk_diff_i
     return rc ? SHK_EXIT_INTERNAL : SHK_EXIT_OK;
 }
 
+/* Extensions and places of the outputs, before the work. */
+static int diff_outputs(const struct shk_options *options)
+{
+    const char *extensions[8];
+    struct shk_error err = {""};
+    size_t n, known = 0;
+    const struct shk_diff_format *all = shk_diff_formats(&n);
+    int rc = 0;
+    for (size_t i = 0; i < n && known < sizeof extensions / sizeof *extensions; i++)
+        if (all[i].extension)
+            extensions[known++] = all[i].extension;
+    for (size_t i = 0; !rc && i < options->outputs.count; i++) {
+        const char *path = options->outputs.items[i];
+        rc = options->format ? 0 : shk_how_known(path, extensions, known, &err);
+        rc = rc ? rc : shk_output_check(path, &err);
+    }
+    if (rc)
+        shk_say("%s", err.text);
+    return rc ? SHK_EXIT_USAGE : SHK_EXIT_OK;
+}
+
 int shk_cmd_diff(const struct shk_options *options, int argc, char **argv)
 {
     const char *const *paths = options->arguments.items;
@@ -60,6 +81,8 @@ int shk_cmd_diff(const struct shk_options *options, int argc, char **argv)
     if (options->format && !diff_format(options->format, NULL))
         return diff_bad_format(options->format);
     int rc = shk_session_open(&session, options, argc, argv);
+    if (rc == SHK_EXIT_OK)
+        rc = diff_outputs(options);
     if (rc == SHK_EXIT_OK)
         rc = shk_session_load(&session, paths[0]);
     size_t nodes_a = session.nodes;

@@ -10,6 +10,8 @@ int shk_cmd_run(const struct shk_options *options, int argc, char **argv)
     if (rc == SHK_EXIT_OK)
         rc = shk_session_join(&session, &done);
     if (rc == SHK_EXIT_OK && !done)
+        rc = shk_session_outputs(&session);
+    if (rc == SHK_EXIT_OK && !done)
         rc = shk_session_node_files_begin(&session);
     if (rc == SHK_EXIT_OK && !done)
         rc = shk_session_gather(&session);

@@ -12,4 +12,9 @@ struct shk_report_options shk_how(const struct shk_options *options, bool to_std
 /* Does the name of a file end in the extension (".md"), in any case of letters? */
 bool shk_how_extension(const char *path, const char *extension);
 
+/* A file whose extension is none of `known` is a mistake: -EINVAL with the list. "-" and names
+ * without an extension are fine. */
+int shk_how_known(const char *path, const char *const *known, size_t count,
+                  struct shk_error *err) SHK_MUST_CHECK;
+
 #endif

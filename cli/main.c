@@ -45,6 +45,7 @@ int main(int argc, char **argv)
     /* a parent that ignores SIGCHLD would take our children's exit status from us */
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error like a full disk */
     if (shk_options_parse(argc, argv, &options, &command, &err)) {
         shk_say("%s", err.text);
         rc = SHK_EXIT_USAGE;

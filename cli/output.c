@@ -26,6 +26,54 @@ void shk_say(const char *fmt, ...)
     free(clean);
 }
 
+/* May a file be made in the folder of `path`? */
+static int output_folder(const char *path)
+{
+    struct stat st;
+    char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+    if (!folder)
+        return -ENOMEM;
+    if (slash)
+        slash[slash == folder] = '\0';
+    const char *place = slash ? folder : ".";
+    int rc = stat(place, &st) ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+    if (!rc && faccessat(AT_FDCWD, place, W_OK | X_OK, AT_EACCESS) != 0)
+        rc = -errno;
+    free(folder);
+    return rc;
+}
+
+/* Our own file is replaced, whatever its mode. */
+static int output_existing(const char *path, const struct stat *st)
+{
+    if (S_ISDIR(st->st_mode))
+        return -EISDIR;
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
+        return 0;
+    int rc = -errno;
+    bool own = S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1;
+    return rc == -EACCES && own ? output_folder(path) : rc;
+}
+
+int shk_output_check(const char *path, struct shk_error *err)
+{
+    struct stat st;
+    int rc = 0;
+    if (strcmp(path, "-") == 0)
+        return 0;
+    size_t len = strlen(path);
+    bool link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+    if (link && geteuid() == 0 && st.st_uid != 0)
+        rc = -EPERM;
+    else if (stat(path, &st) == 0)
+        rc = output_existing(path, &st);
+    else if (!len || path[len - 1] == '/')
+        rc = !len ? -ENOENT : -EISDIR;
+    else if (!link) /* of a link to nowhere only writing tells */
+        rc = errno == ENOENT ? output_folder(path) : -errno;
+    return rc ? shk_error_sys(err, -rc, "%s", path) : 0;
+}
+
 int shk_output_begin(struct shk_output *out, struct shk_error *err)
 {
     *out = (struct shk_output){0};

@@ -18,6 +18,9 @@ struct shk_output {
     char *text;
     size_t len;
 };
+/* Could `path` be written ("-": stdout)? Asked before the work; nothing is created or changed.
+ * Returns 0 or a negative errno with text. */
+int shk_output_check(const char *path, struct shk_error *err) SHK_MUST_CHECK;
 int shk_output_begin(struct shk_output *out, struct shk_error *err) SHK_MUST_CHECK;
 int shk_output_finish(struct shk_output *out, const char *path,
                       struct shk_error *err) SHK_MUST_CHECK;

@@ -9,6 +9,7 @@
 #include "collectives/world.h"
 #include "core/host.h"
 #include "core/record.h"
+#include "core/stop.h"
 #include "core/strbuf.h"
 #include "probes/probe.h"
 #include "reports/report.h"
@@ -16,6 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -224,6 +226,8 @@ int shk_session_join(struct shk_session *session, bool *done_p)
         return session_fail(&err, SHK_EXIT_INTERNAL);
     enum shk_world_role role = shk_world_role(session->world);
     *done_p = role == SHK_WORLD_MEMBER || role == SHK_WORLD_SILENT;
+    if (!*done_p)
+        shk_stop_catch();
     if (role != SHK_WORLD_MEMBER)
         return SHK_EXIT_OK;
     int code = shk_world_serve(session->world, &err);
@@ -425,35 +429,54 @@ static int session_env_whole(struct shk_facts *facts, const char *path)
     return shk_facts_text(facts, "probe.env.status", "ok", path);
 }
 
+/* "export NAME=VALUE", "NAME=VALUE"; blank lines and comments are skipped. */
+static int session_env_line(struct shk_session *session, char *text, const char *source,
+                            struct shk_error *err)
+{
+    char *eq = strchr(text, '=');
+    int rc = 0;
+    if (!*text || *text == '#')
+        return 0;
+    if (strncmp(text, "export ", 7) == 0)
+        text = shk_trim(text + 7);
+    if (!eq || eq == text)
+        return shk_error_set(err, EINVAL, "%s: not NAME=VALUE", source);
+    *eq = '\0';
+    for (size_t i = 0; i < session->nodes && !rc; i++)
+        rc = shk_probe_env_fact(session->facts[i], text, eq + 1, source);
+    return rc ? shk_error_set(err, -rc, "%s: '%.60s' is not a variable name", source, text) : 0;
+}
+
+static FILE *session_env_open(const char *path, struct shk_error *err)
+{
+    struct stat st;
+    FILE *in = fopen(path, "re");
+    if (in && fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode)) {
+        fclose(in);
+        in = NULL;
+        errno = EISDIR;
+    }
+    if (!in)
+        shk_error_sys(err, errno, "%s", path);
+    return in;
+}
+
 int shk_session_load_env(struct shk_session *session, const char *path)
 {
     struct shk_error err = {""};
-    FILE *in = fopen(path, "re");
-    if (!in) {
-        shk_error_sys(&err, errno, "%s", path);
+    FILE *in = session_env_open(path, &err);
+    if (!in)
         return session_fail(&err, SHK_EXIT_USAGE);
-    }
     char *line = NULL, source[300];
     size_t cap = 0;
     int rc = 0;
     for (int at = 1; !rc && getline(&line, &cap, in) >= 0; at++) {
-        char *text = shk_trim(line), *eq = strchr(text, '=');
-        if (!*text || *text == '#')
-            continue;
-        if (strncmp(text, "export ", 7) == 0)
-            text = shk_trim(text + 7);
         snprintf(source, sizeof source, "%s:%d", path, at);
-        if (!eq || eq == text) {
-            rc = shk_error_set(&err, EINVAL, "%s: not NAME=VALUE", source);
-            break;
-        }
-        *eq = '\0';
-        for (size_t i = 0; i < session->nodes && !rc; i++) {
-            rc = shk_probe_env_fact(session->facts[i], text, eq + 1, source);
-            if (rc)
-                shk_error_set(&err, -rc, "%s: '%.60s' is not a variable name", source, text);
-        }
+        char *text = at == 1 ? line + shk_bom(line, strlen(line)) : line;
+        rc = session_env_line(session, shk_trim(text), source, &err);
     }
+    if (!rc && ferror(in))
+        rc = shk_error_sys(&err, EIO, "%s", path);
     free(line);
     fclose(in);
     for (size_t i = 0; i < session->nodes && !rc; i++)

@@ -24,8 +24,9 @@ struct shk_session {
     struct shk_world_options world_options;
     struct shk_world *world; /* ranks of one launcher; NULL: this process alone */
     bool live;
-    bool collectives_only; /* bench: no probes, and only the collectives are judged */
-    bool known_only;       /* leave out the rows about what was not looked at */
+    const char *interrupted; /* name of the signal that ended the run early; NULL: none */
+    bool collectives_only;   /* bench: no probes, and only the collectives are judged */
+    bool known_only;         /* leave out the rows about what was not looked at */
 };
 
 /* Loads the catalogue. Prints the error. Returns an enum shk_exit; shk_session_end() in any case.
@@ -45,6 +46,14 @@ int shk_session_join(struct shk_session *session, bool *done_p);
 /* Probes this host, or the capture of --sysroot: adds one node; in a job of several nodes, every
  * node. */
 int shk_session_gather(struct shk_session *session);
+
+/* The exit code of the whole: `code`, or that of the signal that came (128 + its number) unless
+ * something worse happened. */
+int shk_session_exit(int code);
+
+/* Checks that --format, the extensions of -o and the places of all outputs are good, before the
+ * work. Creates and changes nothing. Returns an enum shk_exit. */
+int shk_session_outputs(const struct shk_session *session);
 
 /* Runs the collective that the options ask for and adds its facts to the only node. */
 int shk_session_measure(struct shk_session *session);
@@ -72,6 +81,10 @@ size_t shk_fleet_names(const struct shk_fleet *fleet, size_t node, const char *c
 /* Reads saved facts ("-" is stdin): adds nodes. */
 int shk_session_load(struct shk_session *session, const char *path);
 
+/* Of several documents of one host the last one counts; when they differ, a line on stderr says so.
+ */
+void shk_session_one_per_host(struct shk_session *session);
+
 /* Adds NAME=VALUE lines of a file to every node as env.* facts, as the probe would: known names
  * only, secrets withheld. */
 int shk_session_load_env(struct shk_session *session, const char *path);
@@ -89,7 +102,10 @@ int shk_session_judge(struct shk_session *session);
 /* Do the facts tell of a job of several nodes? They are then those of its rank 0. */
 bool shk_session_spans(const struct shk_facts *facts);
 
-/* Renders to every -o, or to stdout. Returns the exit code of the whole run. */
+/* Renders to every -o, or to stdout. With -o the verdict, the causes and the names of the files go
+ * to stderr; a report that could not be written goes to stdout. Returns the exit code of the whole
+ * run.
+ */
 int shk_session_report(struct shk_session *session);
 
 /* Is this the process that tells about the job? Not one of several tasks that did not find each

@@ -26,6 +26,7 @@ struct fleet_group {
 struct shk_fleet {
     struct shk_factset *set;
     json_t *index; /* key -> group */
+    json_t *hosts; /* name -> group */
     struct fleet_group *groups;
     size_t count;
 };
@@ -38,6 +39,7 @@ static struct shk_fleet *fleet_create(const struct shk_session *session)
     if (fleet) {
         fleet->set = shk_factset_create(rules, n);
         fleet->index = json_object();
+        fleet->hosts = json_object();
     }
     return fleet;
 }
@@ -53,6 +55,7 @@ void shk_fleet_free(struct shk_fleet *fleet)
     }
     free(fleet->groups);
     json_decref(fleet->index);
+    json_decref(fleet->hosts);
     shk_factset_destroy(fleet->set);
     free(fleet);
 }
@@ -102,6 +105,15 @@ static int fleet_group(struct shk_session *session, const char *key, const char 
     return rc;
 }
 
+/* Documents of one host that differ are nodes of one name, which somebody must be told. */
+static void fleet_host(struct shk_fleet *fleet, const char *name, size_t group)
+{
+    const json_t *had = json_object_get(fleet->hosts, name);
+    if (had && (size_t)json_integer_value(had) != group)
+        shk_say("host %s: several documents that differ; each counts, under the same name", name);
+    (void)json_object_set_new(fleet->hosts, name, json_integer((json_int_t)group));
+}
+
 /* One document; -EINVAL when it is not in the form that is told apart by its text. */
 static int fleet_document(struct shk_session *session, const char *text, size_t len, size_t *used_p,
                           size_t *group_p, struct shk_error *err)
@@ -112,6 +124,8 @@ static int fleet_document(struct shk_session *session, const char *text, size_t 
         return shk_error_set(err, -rc, "not a facts document");
     snprintf(unnamed, sizeof unnamed, "node %zu", session->nodes + 1);
     rc = fleet_group(session, key, text, *used_p, group_p, err);
+    if (!rc && *name)
+        fleet_host(session->fleet, name, *group_p);
     if (!rc && fleet_name(&session->fleet->groups[*group_p], *name ? name : unnamed))
         rc = shk_error_sys(err, ENOMEM, "facts");
     return rc;
@@ -119,7 +133,7 @@ static int fleet_document(struct shk_session *session, const char *text, size_t 
 
 static int fleet_text(struct shk_session *session, const char *path, char *text, size_t len)
 {
-    size_t at = 0, dropped = 0, used = 0, group = 0;
+    size_t at = shk_bom(text, len), dropped = 0, used = 0, group = 0;
     struct shk_error err = {""};
     for (size_t document = 1;; document++, at += used) {
         while (at < len && strchr(" \t\r\n", text[at]) && text[at])
@@ -143,7 +157,8 @@ static int fleet_text(struct shk_session *session, const char *path, char *text,
 bool shk_session_load_fleet(struct shk_session *session, const char *path, int *code_p)
 {
     struct stat st;
-    int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    bool file = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    int fd = file ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     bool many = session->options->arguments.count > FLEET_FILES;
     bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
                 (many || st.st_size > FLEET_BYTES);

@@ -3,6 +3,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/session.h"
+#include "core/stop.h"
 
 #include <errno.h>
 #include <string.h>
@@ -128,6 +129,7 @@ int shk_session_judge(struct shk_session *session)
 {
     struct shk_error err = {""};
     int rc = 0;
+    session->interrupted = shk_stop_name();
     for (size_t i = 0; i < session->nodes; i++)
         shk_facts_freeze(session->facts[i]);
     if (!session->profile)

@@ -2,9 +2,12 @@
 #include "cli/how.h"
 #include "cli/output.h"
 #include "cli/session.h"
+#include "core/stop.h"
 #include "core/strbuf.h"
+#include "reports/brief.h"
 #include "reports/report.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,6 +43,34 @@ static char *report_own_path(const struct shk_session *session, const char *path
     return own;
 }
 
+static bool report_to_stdout(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+int shk_session_outputs(const struct shk_session *session)
+{
+    const struct shk_options *o = session->options;
+    const char *extensions[16];
+    const char *const lists[] = {o->healthy_nodes, o->bad_nodes};
+    struct shk_error err = {""};
+    size_t n, known = 0;
+    const struct shk_format *const *all = shk_formats(&n);
+    int rc = 0;
+    for (size_t i = 0; i < n && known < sizeof extensions / sizeof *extensions; i++)
+        if (all[i]->extension)
+            extensions[known++] = all[i]->extension;
+    for (size_t i = 0; !rc && !o->format && i < o->outputs.count; i++)
+        rc = shk_how_known(o->outputs.items[i], extensions, known, &err);
+    for (size_t i = 0; !rc && i < o->outputs.count; i++)
+        rc = shk_output_check(o->outputs.items[i], &err);
+    for (size_t i = 0; !rc && i < sizeof lists / sizeof *lists; i++)
+        rc = lists[i] ? shk_output_check(lists[i], &err) : 0;
+    if (rc)
+        shk_say("%s", err.text);
+    return rc ? SHK_EXIT_USAGE : SHK_EXIT_OK;
+}
+
 static int report_one(const struct shk_session *session, const struct shk_report *report,
                       const char *path)
 {
@@ -73,6 +104,57 @@ static int report_exit(const struct shk_options *options, const struct shk_cover
     return SHK_EXIT_OK;
 }
 
+int shk_session_exit(int code)
+{
+    int sig = shk_stop_signal();
+    return sig && code != SHK_EXIT_INTERNAL && code != SHK_EXIT_USAGE ? SHK_EXIT_SIGNAL + sig
+                                                                      : code;
+}
+
+static void report_say(const char *line, void *arg)
+{
+    (void)arg;
+    shk_say("%s", line);
+}
+
+/* Every -o went to a file: those who wait at the terminal see what came out, and where it is. */
+static void report_say_written(const struct shk_session *session, const struct shk_report *report,
+                               const struct shk_strbuf *written)
+{
+    struct shk_report_options how = shk_how(session->options, false);
+    if (shk_report_brief(report, &how, report_say, NULL))
+        shk_say("out of memory");
+    if (written->len)
+        shk_say("wrote %s", shk_strbuf_text(written));
+}
+
+/* To every -o; what could not be written to any file goes to stdout: it may have taken an hour of
+ * many nodes. */
+static int report_outputs(const struct shk_session *session, const struct shk_report *report)
+{
+    const struct shk_texts *outputs = &session->options->outputs;
+    struct shk_strbuf written = SHK_STRBUF_INIT;
+    int worst = SHK_EXIT_OK;
+    bool on_stdout = false;
+    for (size_t i = 0; i < outputs->count; i++) {
+        const char *path = outputs->items[i];
+        bool to_stdout = report_to_stdout(path);
+        char *own = to_stdout ? NULL : report_own_path(session, path);
+        int rc = report_one(session, report, to_stdout ? NULL : own ? own : path);
+        on_stdout |= to_stdout;
+        if (!rc && !to_stdout)
+            shk_strbuf_printf(&written, "%s%s", written.len ? ", " : "", own ? own : path);
+        free(own);
+        worst = rc > worst ? rc : worst;
+    }
+    if (!on_stdout && worst)
+        (void)report_one(session, report, NULL);
+    else if (!on_stdout)
+        report_say_written(session, report, &written);
+    shk_strbuf_free(&written);
+    return worst;
+}
+
 int shk_session_report(struct shk_session *session)
 {
     struct timespec ts;
@@ -89,20 +171,11 @@ int shk_session_report(struct shk_session *session)
         .diagnoses = &session->diagnoses,
         .coverage = shk_findings_coverage(session->findings),
         .elapsed_s = session->live ? now - session->started_s : -1,
+        .interrupted = session->interrupted,
     };
-    const struct shk_texts *outputs = &session->options->outputs;
-    int worst = SHK_EXIT_OK;
-    for (size_t i = 0; i < outputs->count; i++) {
-        const char *path = outputs->items[i];
-        bool out = strcmp(path, "-") == 0;
-        char *own = out ? NULL : report_own_path(session, path);
-        int rc = report_one(session, &report, out ? NULL : own ? own : path);
-        free(own);
-        worst = rc > worst ? rc : worst;
-    }
-    if (!outputs->count)
-        worst = report_one(session, &report, NULL);
+    int worst = session->options->outputs.count ? report_outputs(session, &report)
+                                                : report_one(session, &report, NULL);
     int rc = shk_session_node_files(session);
     worst = rc > worst ? rc : worst;
-    return worst ? worst : report_exit(session->options, &report.coverage);
+    return shk_session_exit(worst ? worst : report_exit(session->options, &report.coverage));
 }

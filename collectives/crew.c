@@ -3,6 +3,7 @@
 #include "collectives/oom.h"
 #include "collectives/place.h"
 #include "core/facts.h"
+#include "core/stop.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -306,7 +307,8 @@ bool shk_crew_over(struct crew_run *run, const struct crew_grace *grace, bool *e
     if (run->trouble_ns != 0 && run->cause_ns == 0 && shk_crew_has_cause(run)) {
         run->cause_ns = now;
     }
-    *expired_p = alive > 0 && run->deadline_ns != 0 && now >= run->deadline_ns;
+    *expired_p =
+        alive > 0 && ((run->deadline_ns != 0 && now >= run->deadline_ns) || shk_stop_signal() != 0);
     return alive == 0 || *expired_p ||
            (run->cause_ns != 0     ? now - run->cause_ns > grace->cause_ns
             : run->trouble_ns != 0 ? now - run->trouble_ns > grace->echo_ns

@@ -1,4 +1,5 @@
 #include "collectives/world_private.h"
+#include "core/stop.h"
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -318,6 +319,7 @@ static void hub_own_agent(struct shk_world *world, int fd, pid_t parent)
 {
     struct shk_error err = {{0}};
 
+    shk_stop_release();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
         _exit(127);
@@ -395,7 +397,7 @@ int hub_gather(struct shk_world *world, struct shk_error *err)
     int rc = hub_start_own(world, err);
     uint64_t now = 0;
 
-    while (rc == 0) {
+    while (rc == 0 && shk_stop_signal() == 0) {
         now = shk_job_now_ns();
         if ((hub_present(world) == world->size || now - world->start_ns > third) &&
             hub_facts_complete(world)) {

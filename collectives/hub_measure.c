@@ -1,6 +1,7 @@
 /* An all-reduce over every rank, and what its outcome says: which node is at fault, and when that
  * is open, what a search over parts of the nodes finds out. */
 #include "collectives/world_private.h"
+#include "core/stop.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "collectives/bisect.h"
 #include "collectives/world_private.h"
 #include "core/loss.h"
+#include "core/stop.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -162,7 +163,8 @@ static int search_try(void *arg, struct shk_bisect_trial *trials, unsigned count
     if (groups == NULL) {
         return -ENOMEM;
     }
-    if (shk_job_now_ns() + search->options.deadline_ms * 1000000ULL > search->end_ns) {
+    if (shk_stop_signal() != 0 ||
+        shk_job_now_ns() + search->options.deadline_ms * 1000000ULL > search->end_ns) {
         free(groups);
         return -ETIMEDOUT;
     }

@@ -2,6 +2,7 @@
 #include "collectives/fabric.h"
 #include "collectives/gpu.h"
 #include "collectives/neuron.h"
+#include "core/stop.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -69,17 +70,42 @@ static int layer_skip(struct shk_facts *facts, const char *layer, const char *br
     return layer_na(facts, layer, why, err);
 }
 
+/* Whoever asked this process to end asked the ranks, too: how they ended says nothing. A result
+ * that was there before stays. */
+static int layer_interrupted(struct shk_facts *facts, const char *layer, struct shk_error *err)
+{
+    static const char *const results[] = {"ok", "na", "wrong"};
+    const char *status = layer_text(facts, layer, "status");
+    char key[64];
+    size_t i = 0;
+    int rc = 0;
+
+    for (i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+        if (strcmp(status, results[i]) == 0) {
+            return 0;
+        }
+    }
+    snprintf(key, sizeof(key), "collective.%s.status", layer);
+    rc = shk_facts_failed(facts, key, "shakedown", "interrupted by %s", shk_stop_name());
+    return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
+}
+
 int shk_layer_run(const struct shk_transport *transport,
                   const struct shk_collective_options *options, const struct shk_measure *measure,
                   struct shk_facts *facts, struct shk_error *err)
 {
     int rc = 0;
 
-    if (measure == NULL) {
-        return transport->run(options, facts, err);
+    if (shk_stop_signal() != 0) {
+        return layer_interrupted(facts, transport->name, err);
     }
-    rc = measure->run(transport, options, facts, measure->arg, err);
-    return rc == 0 ? shk_gpu_prove(transport, options, measure, facts, err) : rc;
+    if (measure == NULL) {
+        rc = transport->run(options, facts, err);
+    } else {
+        rc = measure->run(transport, options, facts, measure->arg, err);
+        rc = rc == 0 ? shk_gpu_prove(transport, options, measure, facts, err) : rc;
+    }
+    return rc == 0 && shk_stop_signal() != 0 ? layer_interrupted(facts, transport->name, err) : rc;
 }
 
 static int layers_cuda(const struct shk_collective_options *options,
@@ -143,7 +169,10 @@ int shk_layers_run(const struct shk_collective_options *options, const struct sh
         rc = shk_layer_run(&shk_transport_rccl, options, measure, facts, err);
     }
     if (rc == 0 && access("/dev/neuron0", F_OK) == 0) {
-        rc = shk_neuron_run(options, NULL, facts, err);
+        rc = shk_stop_signal() == 0 ? shk_neuron_run(options, NULL, facts, err) : 0;
+        if (rc == 0 && shk_stop_signal() != 0) {
+            rc = layer_interrupted(facts, "neuron", err);
+        }
     }
     return rc == 0 ? layers_hmem(options, measure, facts, err) : rc;
 }

@@ -125,15 +125,14 @@ int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc, struct sh
 static int factdoc_slurp(const char *path, struct shk_strbuf *sb, struct shk_error *err)
 {
     bool stdin_ = strcmp(path, "-") == 0;
-    int fd = stdin_ ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    /* a pipe with a name is waited for, as one without is */
+    int fd = stdin_ ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return shk_error_sys(err, errno, "%s", path);
     struct stat st;
     int rc = 0;
     if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
         rc = shk_error_sys(err, EISDIR, "%s", path);
-    if (!stdin_ && !rc)
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     char *chunk = malloc(1 << 16);
     while (!rc && chunk) {
         ssize_t n = read(fd, chunk, 1 << 16);
@@ -202,7 +201,7 @@ static int factdoc_append(struct factdoc_list *list, const json_t *doc, struct s
 static int factdoc_parse(struct factdoc_list *list, const char *path, const char *text, size_t len,
                          struct shk_error *err)
 {
-    size_t at = 0, had = list->count;
+    size_t at = shk_bom(text, len), had = list->count;
     int line = 1, rc = 0;
     while (!rc) {
         for (; at < len && strchr(" \t\r\n", text[at]) && text[at]; at++)

@@ -1,6 +1,7 @@
 #include "core/isolate.h"
 
 #include "core/isolate_private.h"
+#include "core/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -204,6 +205,8 @@ static void isolate_attend(struct isolate_child *c, struct shk_isolate_result *r
     }
     if (c->deadline_ms && now - c->started >= c->deadline_ms)
         isolate_stop(c, SHK_CHILD_TIMEOUT, now);
+    else if (shk_stop_signal())
+        isolate_stop(c, SHK_CHILD_NOT_RUN, now);
     else if (isolate_resident(c->pid) > limit)
         isolate_stop(c, SHK_CHILD_MEMORY, now);
     /* uninterruptible sleep: leave it to init rather than wait for ever */
@@ -257,7 +260,11 @@ int shk_isolate_run(const struct shk_isolate_job *jobs, struct shk_isolate_resul
     size_t next = 0;
     while (next < n || running) {
         for (; next < n && running < width; next++) {
-            if (isolate_start(&children[next], &jobs[next], &crumbs[next], &results[next].error))
+            if (shk_stop_signal())
+                shk_error_set(&results[next].error, EINTR, "%s: interrupted by %s", jobs[next].name,
+                              shk_stop_name());
+            if (*results[next].error.text ||
+                isolate_start(&children[next], &jobs[next], &crumbs[next], &results[next].error))
                 results[next].outcome = SHK_CHILD_NOT_RUN;
             else
                 running++;

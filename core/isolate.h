@@ -19,7 +19,7 @@ enum shk_isolate_outcome {
     SHK_CHILD_SIGNALED, /* died of signal .code */
     SHK_CHILD_TIMEOUT,  /* killed at the deadline */
     SHK_CHILD_MEMORY,   /* killed for exceeding the memory limit */
-    SHK_CHILD_NOT_RUN,  /* could not be started; reason in .error */
+    SHK_CHILD_NOT_RUN,  /* could not be started, or core/stop.h asked to end; reason in .error */
 };
 
 struct shk_isolate_job {

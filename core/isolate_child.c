@@ -1,4 +1,5 @@
 #include "core/isolate_private.h"
+#include "core/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -150,6 +151,10 @@ static void conclude_death(const struct isolate_child *child, int status,
         result->outcome = SHK_CHILD_TIMEOUT;
         shk_error_set(&result->error, ETIMEDOUT, "%s: no answer after %u ms%s", name,
                       child->deadline_ms, where);
+    } else if (child->killed && child->why == SHK_CHILD_NOT_RUN) {
+        result->outcome = SHK_CHILD_NOT_RUN;
+        shk_error_set(&result->error, EINTR, "%s: interrupted by %s%s", name, shk_stop_name(),
+                      where);
     } else if (child->killed) {
         size_t limit = child->job->memory_limit ? child->job->memory_limit : SHK_ISOLATE_MEMORY;
         result->outcome = SHK_CHILD_MEMORY;

@@ -102,12 +102,13 @@ static size_t redact_value_span(const char *s, char quote, size_t most)
 
 /* NAME=value, NAME: value, "name": "value", --name value: the value's bytes, those before it in
  * *head_p. */
-static size_t redact_assignment(const char *s, size_t *head_p)
+static size_t redact_assignment(const char *text, const char *s, size_t *head_p)
 {
     size_t name = redact_name_span(s), at = name;
-    bool loose, option = s[0] == '-' && s[1] == '-';
+    bool loose = false, option = s[0] == '-' && s[1] == '-';
     size_t between = name ? redact_operator(s + at, option, &loose) : 0;
-    if (!between)
+    bool file = loose && s > text && s[-1] == '/'; /* "/etc/passwd: Permission denied" */
+    if (!between || file)
         return 0;
     at += between;
     size_t escaped = s[at] == '\\' && s[at + 1] == '"' ? 2 : 0;
@@ -191,7 +192,7 @@ size_t shk_redact_at(const char *text, const char *s, size_t *head_p)
     if (!n)
         n = shk_redact_token(s);
     if (!n)
-        n = redact_assignment(s, head_p);
+        n = redact_assignment(text, s, head_p);
     if (!n)
         n = redact_query(text, s, head_p);
     if (!n)

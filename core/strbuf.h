@@ -56,6 +56,9 @@ const char *shk_nearest(const char *word, const char *const *names, size_t count
  * after the first character that is neither digit nor '.' is ignored). Returns <0, 0, >0. */
 int shk_version_cmp(const char *a, const char *b);
 
+/* Bytes of the UTF-8 byte order mark that some editors put before a text; 0: none. */
+size_t shk_bom(const char *text, size_t len);
+
 /* Removes leading and trailing white space in place; returns the start inside s. */
 char *shk_trim(char *s);
 

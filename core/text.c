@@ -98,6 +98,11 @@ int shk_version_cmp(const char *a, const char *b)
     }
 }
 
+size_t shk_bom(const char *text, size_t len)
+{
+    return len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
 char *shk_trim(char *s)
 {
     while (isspace((unsigned char)*s))

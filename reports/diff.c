@@ -277,7 +277,7 @@ static int diff_json(const struct shk_diff_input *input, const struct shk_diff *
 }
 
 static const struct shk_diff_format diff_formats[] = {
-    {.name = "term", .render = diff_term},
+    {.name = "term", .extension = ".txt", .render = diff_term},
     {.name = "md", .extension = ".md", .render = diff_md},
     {.name = "json", .extension = ".json", .render = diff_json},
 };

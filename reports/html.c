@@ -72,6 +72,9 @@ static void html_verdict(const struct html *h)
     html_text(h, h->model->where);
     shk_strbuf_puts(h->out, "</h1>\n");
     html_element(h, "p", "", shk_strbuf_text(&counts));
+    if (h->report->interrupted)
+        shk_strbuf_printf(h->out, "<p><strong>" SHK_MODEL_INTERRUPTED "</strong></p>\n",
+                          h->report->interrupted);
     if (h->report->profile) {
         shk_strbuf_puts(h->out, "<p class=\"dim\">profile <strong>");
         html_text(h, h->report->profile);

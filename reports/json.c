@@ -224,6 +224,7 @@ static json_t *json_report(const struct shk_model *model)
               json_put_text(profile, "name", report->profile) &&
               json_put_text(profile, "why", report->profile_why) &&
               json_put(object, "profile", json_incref(profile)) &&
+              json_put_text(object, "interrupted", report->interrupted) &&
               (report->elapsed_s < 0 || !isfinite(report->elapsed_s) ||
                json_put(object, "elapsed_s", json_real(report->elapsed_s))) &&
               json_put(object, "summary", json_summary(model)) &&

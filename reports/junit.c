@@ -134,10 +134,9 @@ static void junit_properties(struct shk_strbuf *out, const struct shk_report *re
     const struct {
         const char *name, *value;
     } properties[] = {
-        {"version", report->version},
-        {"command", report->command},
-        {"profile", report->profile},
-        {"profile.why", report->profile_why},
+        {"version", report->version},         {"command", report->command},
+        {"profile", report->profile},         {"profile.why", report->profile_why},
+        {"interrupted", report->interrupted},
     };
     shk_strbuf_puts(out, "    <properties>\n");
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {

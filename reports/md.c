@@ -133,6 +133,9 @@ static void md_verdict(const struct md *m)
     if (m->report->elapsed_s >= 0)
         shk_strbuf_printf(m->out, "; %.1f s", m->report->elapsed_s);
     shk_strbuf_puts(m->out, "\n");
+    if (m->report->interrupted) {
+        shk_strbuf_printf(m->out, "\n**" SHK_MODEL_INTERRUPTED "**\n", m->report->interrupted);
+    }
 }
 
 static void md_cause(const struct md *m, size_t number, const struct shk_diagnosis_row *row)

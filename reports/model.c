@@ -226,6 +226,8 @@ struct shk_model *shk_model_create(const struct shk_report *report,
         goto fail;
     model->report = shk_scrubbed_report(model->scrubbed);
     model->verdict = shk_model_verdict(&report->coverage);
+    if (report->interrupted && model->verdict == SHK_PASS)
+        model->verdict = SHK_UNKNOWN;
     if (model_nodes(model) && model_rows(model))
         return model;
 fail:

@@ -28,7 +28,7 @@ struct shk_run {
 struct shk_model {
     const struct shk_report *report; /* without secrets and, if asked for, names; render this one */
     struct shk_scrubbed *scrubbed;
-    enum shk_verdict verdict;
+    enum shk_verdict verdict; /* of the whole; of a run that was interrupted never PASS */
     const char **nodes;       /* names, by host.name; report->nodes of them */
     char *where;              /* the nodes folded into one line */
     struct shk_group *groups; /* the matrix by family: every row */
@@ -54,6 +54,9 @@ void shk_model_counts(struct shk_strbuf *out, const unsigned verdicts[SHK_VERDIC
 /* "2 notes: NCCL_DEBUG; copies of libnccl" in one line; nothing when there are none. Returns how
  * many there are. */
 unsigned shk_model_notes(struct shk_strbuf *out, const struct shk_report *report);
+
+/* What a reader must know of a run that was ended early. */
+#define SHK_MODEL_INTERRUPTED "interrupted by %s: what was not done by then is unknown"
 
 /* "12 settings: 3 tested, 0 seen in logs, …". */
 void shk_model_coverage(struct shk_strbuf *out, const struct shk_coverage *coverage);

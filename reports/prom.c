@@ -85,6 +85,11 @@ static void prom_summary(const struct prom *p)
                  (struct prom_label[]){{"evidence", shk_evidence_name((enum shk_evidence)e)},
                                        {NULL, NULL}},
                  report->coverage.evidence[e]);
+    if (report->interrupted) {
+        prom_head(p, "shakedown_interrupted", "1 when a signal ended the last run early.");
+        prom_put(p, "shakedown_interrupted",
+                 (struct prom_label[]){{"signal", report->interrupted}, {NULL, NULL}}, 1);
+    }
     if (report->elapsed_s >= 0) {
         prom_head(p, "shakedown_run_seconds", "Wall time of the last run.");
         prom_put(p, "shakedown_run_seconds", NULL, report->elapsed_s);

@@ -17,7 +17,8 @@ struct shk_report {
     const struct shk_findings *findings; /* sorted */
     const struct shk_diagnoses *diagnoses;
     struct shk_coverage coverage;
-    double elapsed_s; /* negative: unknown (offline) */
+    double elapsed_s;        /* negative: unknown (offline) */
+    const char *interrupted; /* "SIGTERM": by what the run was ended early; NULL: it was not */
 };
 
 struct shk_report_options {

@@ -62,6 +62,13 @@ static void term_verdict(const struct term *t)
         shk_strbuf_printf(&line, " %s %.1f s", dot, t->report->elapsed_s);
     term_put(t, &(struct shk_wrap){.lead = shk_strbuf_text(&lead), .lead_role = role},
              shk_strbuf_text(&line));
+    if (t->report->interrupted) {
+        char *text = shk_strf(SHK_MODEL_INTERRUPTED, t->report->interrupted);
+        t->out->failed |= !text;
+        shk_term_text(t, SHK_ROLE_UNKNOWN, (unsigned)shk_text_width(shk_strbuf_text(&lead)), "",
+                      text);
+        free(text);
+    }
     if (t->report->profile) {
         struct shk_strbuf why = SHK_STRBUF_INIT;
         bool has_why = t->report->profile_why && *t->report->profile_why;
@@ -167,7 +174,7 @@ static int term_render(const struct shk_report *report, const struct shk_report_
 
 const struct shk_format shk_format_term = {
     .name = "term",
-    .extension = NULL,
+    .extension = ".txt",
     .doc = "for a terminal: root causes, coverage, matrix, collectives",
     .render = term_render,
 };

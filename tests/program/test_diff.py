@@ -44,9 +44,9 @@ class Diff(Case):
     def test_reports_of_every_release(self):
         """A report is as good as the facts in it, whatever its schema."""
         old = SOURCE / "tests/golden/facts/report-1.json"
-        nodes = SOURCE / "tests/golden/facts/two-nodes.json"
-        new = self.dir / "new.json"
-        run("check", nodes, "-o", new)
+        new, nodes = self.dir / "new.json", self.dir / "nodes.json"
+        run("check", old, "-o", new)
+        nodes.write_text(json.dumps(json.loads(old.read_text())["nodes"]))
         self.assertEqual([json.loads(p.read_text())["schema"] for p in (old, new)],
                          ["shakedown.report/1", "shakedown.report/2"])
         for a, b in ((old, new), (new, old), (old, nodes), (new, nodes)):

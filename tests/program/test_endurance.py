@@ -28,7 +28,7 @@ class Endurance(Case):
 
     def one_round(self):
         """Peak of resident memory in KiB, and of open descriptors as far as a look now and then shows it."""
-        p = subprocess.Popen([str(BINARY), "--sizes", "4:64K", "--format", "json", "-o", os.devnull + "/none"],
+        p = subprocess.Popen([str(BINARY), "--sizes", "4:64K", "--format", "json", "-o", "/dev/full"],
                              env={**BASE_ENV, "TMPDIR": str(self.tmp)}, stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         descriptors = 0

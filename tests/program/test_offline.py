@@ -1,5 +1,5 @@
 """Saved facts give the same matrix as the live run, and are judged without touching the host."""
-import json, shutil, subprocess
+import json, os, shutil, subprocess, time
 from support import BASE_ENV, BINARY, CAPTURES, SOURCE, Case, main, run
 
 
@@ -129,6 +129,53 @@ class NodeFiles(Case):
         wrong = {"env.NCCL_SOCKET_IFNAME": "nosuch0"}
         code, good, bad = self.check({"a1": wrong})
         self.assertEqual((good, bad), ("", ""), self.said)
+
+
+class Documents(Case):
+    """How facts come in."""
+
+    def facts(self, name, **facts):
+        path = self.scratch() / f"{name}.json"
+        path.write_text(json.dumps({"schema": "shakedown.facts/1", "facts": facts}))
+        return path
+
+    def test_two_documents_of_one_host(self):
+        """One host is one node: the last one counts, and a difference is told."""
+        one = self.facts("one", **{"host.name": "a", "shm.size": 1 << 30, "limits.memlock": {"soft": 65536, "hard": 65536}})
+        two = self.facts("two", **{"host.name": "a", "shm.size": 1 << 31, "limits.memlock": {"soft": -1, "hard": -1}})
+        other = self.facts("other", **{"host.name": "b", "shm.size": 1 << 30})
+        for args, nodes, told in (([one, two], 1, 1), ([two, one], 1, 1), ([one, one], 1, 0), ([one, other], 2, 0),
+                                  ([one, other, two], 2, 1)):
+            p = run("check", *args, "--format", "json")
+            report = json.loads(p.stdout)
+            self.assertEqual(len(report["nodes"]), nodes)
+            self.assertEqual(len(p.stderr.splitlines()), told, p.stderr)
+            self.assertEqual(p.stderr.count("host a: several documents that differ; the last one counts"), told)
+            mine = [n for n in report["nodes"] if n["name"] == "a"][0]["facts"]["shm.size"]["value"]
+            self.assertEqual(mine, json.loads(args[-1 if told else 0].read_text())["facts"]["shm.size"])
+
+    def test_a_byte_order_mark(self):
+        plain = self.facts("plain", **{"host.name": "a"})
+        marked, env = plain.parent / "marked.json", plain.parent / "env"
+        marked.write_bytes(b"\xef\xbb\xbf" + plain.read_bytes())
+        env.write_bytes(b"\xef\xbb\xbfNCCL_DEBUG=WARN\n")
+        reports = [self.json_of(run("check", p, "--env", env, "--format", "json")) for p in (plain, marked)]
+        self.assertEqual(reports[0]["findings"], reports[1]["findings"])
+        self.assertEqual(reports[1]["nodes"][0]["facts"]["env.NCCL_DEBUG"]["value"], "WARN")
+
+    def test_a_named_pipe_is_waited_for(self):
+        plain = self.facts("plain", **{"host.name": "a"})
+        for args in (["check"], ["diagnose", "--facts"]):
+            pipe = self.scratch() / "pipe"
+            os.mkfifo(pipe)
+            p = subprocess.Popen([str(BINARY), *args, str(pipe), "--format", "json"], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=BASE_ENV)
+            time.sleep(0.5)
+            self.assertIsNone(p.poll(), "nobody has written yet")
+            pipe.write_text(plain.read_text())
+            out, err = p.communicate(timeout=60)
+            self.assertIn(p.returncode, (0, 1, 3), err)
+            self.assertEqual(json.loads(out)["nodes"][0]["name"], "a")
 
 
 main()

@@ -1,6 +1,6 @@
 """Where output goes: machine output alone on stdout, several -o, full and closed streams."""
-import fcntl, json, os, pty, re, struct, subprocess, termios
-from support import BASE_ENV, BINARY, CAPTURES, Case, main, run
+import fcntl, json, os, pty, re, signal, struct, subprocess, termios, time
+from support import BASE_ENV, BINARY, CAPTURES, SOURCE, Case, left_behind, main, own_shm, run
 
 
 class Output(Case):
@@ -111,7 +111,14 @@ class Output(Case):
         with self.fault("output", "-o to a full device") as fault:
             p = run(*self.capture, "-o", "/dev/full")
             fault.survived = p.returncode == 4
-            self.one_line(p, 4, "/dev/full: No space left")
+            self.not_lost(p, "/dev/full: No space left")
+
+    def not_lost(self, p, says):
+        """Exit 4 and one line that says why; the report is on stdout."""
+        self.assertEqual(p.returncode, 4, p.stderr)
+        self.assertEqual(len(p.stderr.splitlines()), 1, p.stderr)
+        self.assertIn(says, p.stderr)
+        self.assertIn("\u2713 PASS" if "\u2713" in p.stdout else "+ PASS", p.stdout)
 
     def in_namespace(self, script, *args):
         """The script in mounts of its own, as root; None where that cannot be."""
@@ -130,21 +137,120 @@ class Output(Case):
             fault.survived = p.returncode == 4
             self.assertEqual(p.returncode, 4, p.stderr)
             self.assertIn("r.json: No space left on device", p.stderr)
-            self.assertEqual(p.stdout, "old\nfill\nr.json\n")
+            self.assertTrue(p.stdout.endswith("old\nfill\nr.json\n"), p.stdout)
+            self.assertIn(" PASS  nid005012", p.stdout)
 
     def test_read_only(self):
         d = self.scratch()
         with self.fault("output", "no such folder") as fault:
             p = run(*self.capture, "-o", d / "no" / "r.md")
-            fault.survived = p.returncode == 4
-            self.one_line(p, 4, "No such file or directory")
+            fault.survived = p.returncode == 2
+            self.one_line(p, 2, "No such file or directory")
         p = self.in_namespace('mount -t tmpfs none "$1" && echo old >"$1/r.json" && mount -o remount,ro "$1" || exit 97\n'
                               '"$0" --sysroot "$2" -o "$1/r.json"', d, CAPTURES / "slingshot-amd")
         if p is None:
             self.skipTest("no mounts of our own")
         with self.fault("output", "a read-only file system") as fault:
+            fault.survived = p.returncode == 2
+            self.one_line(p, 2, "r.json: Read-only file system")
+
+    def test_places_are_looked_at_before_the_work(self):
+        """With the ranks of a job waiting, a slip of the pen costs a second and not the run; nothing is made or changed."""
+        d = self.scratch()
+        (d / "file").write_text("old")
+        for args, says in ((["-o", d], "Is a directory"), (["-o", d / "file" / "r.json"], "Not a directory"),
+                           (["--healthy-nodes", d / "no" / "good"], "No such file"), (["-o", ""], "No such file"),
+                           (["-o", d / "r.json", "--bad-nodes", d / "no" / "bad"], "No such file")):
+            for command in (["run", "--transport", "none"], ["check", SOURCE / "tests/golden/facts/handmade.json"]):
+                if command[0] == "check" and any("nodes" in str(a) for a in args):
+                    continue
+                self.one_line(run(*command, *args), 2, says)
+        self.one_line(run("probe", "-o", d / "no" / "f.json"), 2, "No such file")
+        self.one_line(run("diff", SOURCE / "tests/golden/facts/handmade.json", SOURCE / "tests/golden/facts/handmade.json",
+                          "-o", d / "no" / "f.json"), 2, "No such file")
+        self.assertEqual([p.name for p in d.iterdir()], ["file"])
+        self.assertEqual((d / "file").read_text(), "old")
+
+    def test_a_file_stays_when_the_run_fails(self):
+        d = self.scratch()
+        (d / "r.json").write_text("old")
+        for args in (["check", d / "none.json"], ["check", SOURCE / "tests/golden/facts/handmade.json", "--env", d],
+                     ["--sysroot", d / "none"]):
+            self.one_line(run(*args, "-o", d / "r.json"), 2)
+            self.assertEqual((d / "r.json").read_text(), "old")
+
+    def test_an_unknown_extension(self):
+        d = self.scratch()
+        for name in ("r.pdf", "r.jsn", "a.b/r.xyz"):
+            self.one_line(run(*self.capture, "-o", d / name), 2,
+                          "known are .html, .json, .md, .prom, .txt and .xml (or give --format)")
+        p = run(*self.capture, "-o", d / "r.pdf", "--format", "json")
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertIn("summary", json.loads((d / "r.pdf").read_text()))
+        for name in ("report", ".hidden", "R.JSON"):
+            self.assertEqual(run(*self.capture, "-o", d / name).returncode, 0, name)
+        json.loads((d / "R.JSON").read_text())
+        facts = SOURCE / "tests/golden/facts/handmade.json"
+        self.one_line(run("diff", facts, facts, "-o", d / "d.html"), 2, "known are .json, .md and .txt")
+
+    def test_what_came_out_is_said_when_the_report_goes_to_files(self):
+        d = self.scratch()
+        bad = {"NCCL_SOCKET_IFNAME": "hns3"}
+        p = run(*self.capture, "-o", d / "r.json", "-o", d / "r.md", env=bad)
+        lines = p.stderr.splitlines()
+        self.assertEqual(p.stdout, "")
+        report = json.loads((d / "r.json").read_text())
+        self.assertRegex(lines[0], r"^shakedown: FAIL nid005012: 1 failed")
+        self.assertIn(report["diagnoses"][0]["title"], lines[1])
+        self.assertEqual(lines[-1], f"shakedown: wrote {d / 'r.json'}, {d / 'r.md'}")
+        self.assertNotIn("nid005012", run(*self.capture, "--anonymize", "-o", d / "r.json").stderr)
+        self.assertEqual(run(*self.capture, "-o", "-").stderr, "")
+
+    def test_a_limit_on_files(self):
+        d = self.scratch()
+        with self.fault("output", "ulimit -f 0") as fault:
+            p = subprocess.run(["sh", "-c", 'ulimit -f 0; exec "$0" "$@"', str(BINARY), *map(str, self.capture), "-o",
+                                str(d / "r.json")], env=BASE_ENV, stdin=subprocess.DEVNULL, capture_output=True,
+                               text=True, timeout=120)
             fault.survived = p.returncode == 4
-            self.one_line(p, 4, "r.json: Read-only file system")
+            self.not_lost(p, "r.json: File too large")
+            self.assertEqual(list(d.iterdir()), [])
+
+    def test_a_signal_that_asks_to_end(self):
+        """What is known is told, as of a run that was cut short; nothing and nobody stays behind."""
+        for number, name, code in ((signal.SIGTERM, "SIGTERM", 143), (signal.SIGINT, "SIGINT", 130)):
+            for delay in (0.1, 1.5):
+                with self.fault("output", f"{name} after {delay} s") as fault:
+                    before = own_shm()
+                    p = subprocess.Popen([str(BINARY), "--format", "json", "--sizes", "4:512M", "--timeout", "120"],
+                                         env=BASE_ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                         stderr=subprocess.PIPE, text=True)
+                    time.sleep(delay)
+                    p.send_signal(number)
+                    out, err = p.communicate(timeout=60)
+                    if delay < 1 and p.returncode == -number:
+                        continue  # it came before the program was on its feet
+                    fault.survived = p.returncode == code
+                    self.assertEqual(p.returncode, code, err)
+                    report = json.loads(out)
+                    self.assertEqual(report["interrupted"], name)
+                    self.assertIn(report["summary"]["verdict"], ("unknown", "warn", "fail"))
+                    self.assertEqual([f for f in report["findings"] if f["verdict"] == "fail" and
+                                      f["family"] in ("collectives", "probes")], [])
+                    self.assertEqual(left_behind(before), set())
+
+    def test_an_interrupted_run_says_so_in_every_format(self):
+        for form, says in (("term", "interrupted by SIGTERM: what"), ("md", "**interrupted by SIGTERM"),
+                           ("html", "<strong>interrupted by SIGTERM"), ("junit", 'name="interrupted" value="SIGTERM"'),
+                           ("prom", 'shakedown_interrupted{signal="SIGTERM"} 1')):
+            p = subprocess.Popen([str(BINARY), "--format", form, "--sizes", "4:512M", "--timeout", "120"], env=BASE_ENV,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            time.sleep(1)
+            p.terminate()
+            out, err = p.communicate(timeout=60)
+            self.assertEqual(p.returncode, 143, err)
+            self.assertIn(says, out)
+            self.assertNotIn("PASS  ", out)
 
     def test_closed_stdout(self):
         for name in self.COMMANDS:
