@@ -1,4 +1,5 @@
 #include "core/isolate.h"
+#include "core/stop.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -241,4 +242,41 @@ Test(isolate, breadcrumbs_outside_a_child_are_harmless)
     shk_crumb_call("y");
     shk_crumb_clear();
     cr_expect_str_eq(shk_isolate_outcome_name(SHK_CHILD_TIMEOUT), "timeout");
+}
+
+static int sleep_long(void *arg, json_t **result_p, struct shk_error *err)
+{
+    (void)arg, (void)result_p, (void)err;
+    shk_crumb_library("libslow.so");
+    sleep(60);
+    return 0;
+}
+
+/* As a time limit does it: what runs is ended, what waits is not begun, and neither is a fault. */
+Test(isolate, a_signal_that_asks_to_end, .timeout = 60)
+{
+    struct shk_isolate_job jobs[] = {
+        {.name = "first", .fn = sleep_long, .deadline_ms = 50000},
+        {.name = "second", .fn = sleep_long, .deadline_ms = 50000},
+    };
+    struct shk_isolate_result r[2];
+    cr_expect_null(shk_stop_name());
+    shk_stop_catch();
+    pid_t other = fork();
+    if (other == 0) {
+        usleep(300000);
+        kill(getppid(), SIGTERM);
+        _exit(0);
+    }
+    cr_assert_eq(shk_isolate_run(jobs, r, 2, 1, NULL), 0);
+    cr_expect_eq(shk_stop_signal(), SIGTERM);
+    for (size_t i = 0; i < 2; i++) {
+        cr_expect_eq(r[i].outcome, SHK_CHILD_NOT_RUN);
+        cr_expect_not_null(strstr(r[i].error.text, "interrupted by SIGTERM"), "%s",
+                           r[i].error.text);
+        cr_expect_lt(r[i].ms, 30000);
+        shk_isolate_result_clear(&r[i]);
+    }
+    waitpid(other, NULL, 0);
+    shk_stop_release();
 }
