@@ -104,11 +104,12 @@ static size_t redact_value_span(const char *s, char quote, size_t most)
  * *head_p. */
 static size_t redact_assignment(const char *text, const char *s, size_t *head_p)
 {
+    static const char any[] = "anything1"; /* a value that a secret name does not let pass */
     size_t name = redact_name_span(s), at = name;
     bool loose = false, option = s[0] == '-' && s[1] == '-';
     size_t between = name ? redact_operator(s + at, option, &loose) : 0;
     bool file = loose && s > text && s[-1] == '/'; /* "/etc/passwd: Permission denied" */
-    if (!between || file)
+    if (!between || file || !shk_redact_name(s, name, any, sizeof any - 1, loose))
         return 0;
     at += between;
     size_t escaped = s[at] == '\\' && s[at + 1] == '"' ? 2 : 0;
@@ -227,7 +228,10 @@ char *shk_redact(const char *text)
         at += len;
     }
     shk_strbuf_puts(&out, from);
-    return out.len || out.failed ? shk_strbuf_take(&out) : strdup("");
+    if (out.len || out.failed)
+        return shk_strbuf_take(&out);
+    shk_strbuf_free(&out);
+    return strdup("");
 }
 
 /* The items of a value, split where lists are; an item that is a path is never looked into. */

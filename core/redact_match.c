@@ -269,8 +269,8 @@ static size_t redact_private_key(const char *s)
     static const char begin[] = "-----BEGIN ", end[] = "-----END ";
     if (strncmp(s, begin, sizeof begin - 1) != 0)
         return 0;
-    const char *line = strstr(s + sizeof begin - 1, "-----");
-    if (!line || line - s > 64 || !memmem(s, (size_t)(line - s), "PRIVATE KEY", 11))
+    const char *name = s + sizeof begin - 1, *line = memmem(name, strnlen(name, 64), "-----", 5);
+    if (!line || !memmem(s, (size_t)(line - s), "PRIVATE KEY", 11))
         return 0;
     const char *stop = strstr(line, end);
     const char *rest = stop ? strstr(stop + sizeof end - 1, "-----") : NULL;
