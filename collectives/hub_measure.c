@@ -108,7 +108,7 @@ static int measure_look_closer(struct shk_world *world, const struct hub_group *
     if (status != NULL && world->nodes_count > 1 && strcmp(status, "na") != 0 && !options->proof) {
         if (strcmp(status, "ok") == 0) {
             rc = !transport->pairs ? 0 : hub_speed_facts(world, transport, options, facts);
-        } else if (measure_is_open(world, group)) {
+        } else if (shk_stop_signal() == 0 && measure_is_open(world, group)) {
             rc = hub_search(world, transport, options, &group->result, measure_bytes(group), facts);
             if (rc == 0 && group->undecided != NULL) {
                 rc = measure_decide(world, group, transport, facts);
