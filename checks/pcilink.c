@@ -200,6 +200,12 @@ static void sum_links(struct shk_findings *findings, struct shk_row *row, struct
     bool noted = links->noted.len > 0;
     links->tally.good = links->good;
     bool any = shk_tally_judge(&links->tally, row, SHK_WARN, SHK_EFFECT, "pci.devices", "links");
+    if (links->bad && !links->tally.unread)
+        return; /* they have rows of their own */
+    if (!any && !noted) {
+        shk_row_na(findings, row, "the devices hang on no PCIe link that the kernel shows");
+        return;
+    }
     if (noted) {
         shk_row_verdict(row, SHK_NOTE, SHK_EFFECT);
         shk_row_text(&row->observed, "%s", shk_strbuf_text(&links->noted));
@@ -209,10 +215,7 @@ static void sum_links(struct shk_findings *findings, struct shk_row *row, struct
         shk_row_text(&row->observed, "%u at full width%s", links->good,
                      links->idle ? ", speed of idle GPUs not judged" : " and speed");
     }
-    if (!any && !noted && !links->bad)
-        shk_row_na(findings, row, "the devices hang on no PCIe link that the kernel shows");
-    else if (!links->bad || links->tally.unread)
-        shk_row_end(findings, row);
+    shk_row_end(findings, row);
 }
 
 static void eval_link(const struct shk_check_context *ctx, struct shk_findings *findings)

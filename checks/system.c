@@ -79,7 +79,8 @@ static void eval_governor(const struct shk_check_context *ctx, struct shk_findin
     } else if (look == SHK_LOOK_PRESENT) {
         bool slow = sum_governors(&row, key, governors, &seen);
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "%s", shk_strbuf_text(&seen));
+        if (seen.len)
+            shk_row_text(&row.observed, "%s", shk_strbuf_text(&seen));
         if (slow)
             stays_slow(&row);
     }
