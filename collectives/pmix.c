@@ -32,6 +32,15 @@ bool shk_pmix_offered(unsigned *rank_p)
     return true;
 }
 
+bool shk_pmix_built(void)
+{
+#ifdef SHK_HAVE_PMIX
+    return true;
+#else
+    return false;
+#endif
+}
+
 void shk_pmix_clear(struct shk_pmix *pmix)
 {
     unsigned i = 0;

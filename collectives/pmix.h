@@ -28,6 +28,9 @@ struct shk_pmix {
     double ms;
 };
 
+/* Was pmix.h there when this program was built? Without it no job can be joined. */
+bool shk_pmix_built(void);
+
 /* Is this process a PMIx client (PMIX_NAMESPACE and PMIX_RANK)? *rank_p: its rank. No library is
  * called. */
 bool shk_pmix_offered(unsigned *rank_p);

@@ -27,17 +27,6 @@
 /* One address that does not answer must not use up the time of the others. */
 #define WORLD_CONNECT_MS 1500
 
-/* What started several tasks, by the variables that it sets for each. */
-static const struct world_launcher {
-    const char *name, *tasks, *local_rank, *local_tasks;
-} world_launchers[] = {
-    {"Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL},
-    {"PMI", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {"torchrun", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
-};
-
 static bool world_number(const char *name, unsigned *value_p)
 {
     const char *text = name != NULL ? getenv(name) : NULL;
@@ -80,33 +69,46 @@ static unsigned world_slurm_local(void)
     return 0;
 }
 
-/* Without PMIx: the first task of each node works on its own. */
-static void world_alone(struct shk_world *world)
+static const char *world_variable(const char *name, void *arg)
+{
+    (void)arg;
+    return getenv(name);
+}
+
+static bool world_first(const char *const names[SHK_LAUNCH_NAMES], unsigned *value_p)
 {
     size_t i = 0;
 
-    world->role = SHK_WORLD_ALONE;
-    for (i = 0; i < sizeof(world_launchers) / sizeof(world_launchers[0]); i++) {
-        const struct world_launcher *row = &world_launchers[i];
-        unsigned local_rank = 0;
+    for (i = 0; i < SHK_LAUNCH_NAMES && names[i] != NULL; i++) {
+        if (world_number(names[i], value_p)) {
+            return true;
+        }
+    }
+    return false;
+}
 
-        if (!world_number(row->tasks, &world->tasks)) {
-            continue;
-        }
-        world->single = world->single || world->tasks == 1;
-        if (world->tasks < 2 || !world_number(row->local_rank, &local_rank)) {
-            continue;
-        }
-        world->launcher = row->name;
-        if (!world_number(row->local_tasks, &world->local)) {
-            world->local = world_slurm_local();
-        }
-        if (local_rank > 0) {
-            world->role = SHK_WORLD_SILENT;
-        }
+/* Without PMIx: the first task of each node works on its own. */
+static void world_alone(struct shk_world *world)
+{
+    const struct shk_launch *launch = shk_launch_find(world_variable, NULL);
+    unsigned local_rank = 0;
+
+    world->role = SHK_WORLD_ALONE;
+    if (launch == NULL || !world_first(launch->ranks, &world->tasks) || world->tasks < 2) {
+        world->single = !(launch != NULL && launch->allocation) && world->tasks == 1;
+        world->tasks = 0;
         return;
     }
-    world->tasks = 0;
+    world->launch = launch;
+    if (launch->allocation) {
+        return;
+    }
+    if (!world_first(launch->local_ranks, &world->local) && strcmp(launch->name, "slurm") == 0) {
+        world->local = world_slurm_local();
+    }
+    if (world_first(launch->local_rank, &local_rank) && local_rank > 0) {
+        world->role = SHK_WORLD_SILENT;
+    }
 }
 
 /* What ranks and rank 0 tell each other goes in segments that every network carries, so that it
@@ -336,6 +338,14 @@ static int world_connect(struct shk_world *world, unsigned start_ms, int *fd_p,
     return 0;
 }
 
+/* May this process join through PMIx, as the rank that the launcher gave to it and no other? */
+static bool world_offered(unsigned *rank_p)
+{
+    const struct shk_launch *launch = shk_launch_find(world_variable, NULL);
+
+    return (launch == NULL || !launch->inherits) && shk_pmix_offered(rank_p);
+}
+
 int shk_world_open(struct shk_world **world_p, const struct shk_world_options *options,
                    struct shk_error *err)
 {
@@ -351,9 +361,9 @@ int shk_world_open(struct shk_world **world_p, const struct shk_world_options *o
     (void)gethostname(world->host, sizeof(world->host) - 1);
     world->listen_fd = -1;
     world->start_ns = shk_job_now_ns();
-    if (shk_pmix_offered(&rank) && rank == 0) {
+    if (world_offered(&rank) && rank == 0) {
         rc = world_root(world, start_ms, err);
-    } else if (shk_pmix_offered(&rank)) {
+    } else if (world_offered(&rank)) {
         shk_pmix_join(&world->pmix, NULL, start_ms, NULL);
         world->role = world->pmix.status == SHK_PMIX_OK ? SHK_WORLD_MEMBER : SHK_WORLD_ALONE;
     }
@@ -376,12 +386,13 @@ enum shk_world_role shk_world_role(const struct shk_world *world)
 bool shk_world_speaks(const struct shk_world *world)
 {
     unsigned unused = 0;
-    bool lost = world->pmix.status != SHK_PMIX_OK && shk_pmix_offered(&unused);
+    bool lost = world->pmix.status != SHK_PMIX_OK && world_offered(&unused);
+    bool sole = world->launch == NULL || world->launch->allocation;
 
     /* PMIx that was offered and did not answer belongs to a job of unknown size, unless the
      * launcher's own variables tell that this is its only task. */
     return world->role == SHK_WORLD_ROOT ||
-           (world->role == SHK_WORLD_ALONE && world->launcher == NULL && (!lost || world->single));
+           (world->role == SHK_WORLD_ALONE && sole && (!lost || world->single));
 }
 
 unsigned shk_world_local_tasks(const struct shk_world *world)
@@ -477,6 +488,20 @@ static json_t *world_layout(const struct shk_world *world)
     return layout;
 }
 
+/* Tasks that found no job together. */
+static json_t *world_alone_fact(const struct shk_world *world)
+{
+    json_t *alone = json_pack("{s:s, s:b, s:i, s:i}", "launcher", world->launch->title,
+                              "allocation", world->launch->allocation, "tasks", (int)world->tasks,
+                              "local", (int)world->local);
+    unsigned nodes = 0;
+
+    if (world_first(world->launch->nodes, &nodes)) {
+        (void)json_object_set_new(alone, "nodes", json_integer(nodes));
+    }
+    return alone;
+}
+
 int shk_world_facts(const struct shk_world *world, struct shk_facts *facts)
 {
     static const char source[] = "PMIx";
@@ -484,22 +509,22 @@ int shk_world_facts(const struct shk_world *world, struct shk_facts *facts)
     unsigned unused = 0;
     int rc = 0;
 
-    if (world->launcher != NULL) {
-        rc = shk_facts_present(facts, "job.alone",
-                               json_pack("{s:s, s:i, s:i}", "launcher", world->launcher, "tasks",
-                                         (int)world->tasks, "local", (int)world->local),
-                               NULL, "environment");
+    rc = shk_pmix_built() ? shk_facts_bool(facts, "tool.pmix", true, "build")
+                          : shk_facts_absent(facts, "tool.pmix", "build", "built without pmix.h");
+    if (rc == 0 && world->launch != NULL) {
+        rc = shk_facts_present(facts, "job.alone", world_alone_fact(world), NULL, "environment");
     }
-    if (!shk_pmix_offered(&unused)) {
+    if (!world_offered(&unused)) {
         return rc;
     }
     if (rc == 0 && pmix->status != SHK_PMIX_OK) {
         if (pmix->version[0] != '\0') { /* that was loaded and failed */
             rc = shk_facts_text(facts, "job.pmix.version", pmix->version, source);
         }
-        return rc != 0
-                   ? rc
-                   : shk_facts_failed(facts, "job.pmix.library", source, "%s", pmix->reason.text);
+        rc = rc != 0 ? rc : shk_facts_text(facts, "job.pmix.problem", pmix->reason.text, source);
+        return rc != 0 ? rc
+                       : shk_facts_absent(facts, "job.pmix.library", source, "not joined: %s",
+                                          pmix->reason.text);
     }
     rc = rc != 0 ? rc : shk_facts_text(facts, "job.pmix.library", pmix->library, source);
     rc = rc != 0 ? rc : shk_facts_text(facts, "job.pmix.version", pmix->version, source);

@@ -7,6 +7,7 @@
 #include "collectives/pmix.h"
 #include "collectives/world.h"
 #include "core/factparts.h"
+#include "core/launch.h"
 #include "core/strbuf.h"
 #include <jansson.h>
 
@@ -104,9 +105,9 @@ struct shk_world {
     enum shk_world_role role;
     char host[64]; /* this node */
     struct shk_pmix pmix;
-    const char *launcher;  /* without PMIx: what started several tasks, NULL: nothing did */
-    bool single;           /* the launcher says that it started one task only */
-    unsigned tasks, local; /* of that launcher, local on this node */
+    const struct shk_launch *launch; /* without PMIx: of several tasks, NULL: there is one */
+    bool single;                     /* the launcher says that it started one task only */
+    unsigned tasks, local;           /* of that launcher, local on this node */
     struct shk_error problem;
     uint64_t start_ns;
 

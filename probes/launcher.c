@@ -1,4 +1,5 @@
 /* How this process was started: launcher, node and rank counts, the batch job around it. */
+#include "core/launch.h"
 #include "core/redact.h"
 #include "core/strbuf.h"
 #include "probes/envnames.h"
@@ -9,76 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The innermost launcher decides: mpirun inside a Slurm step sets both kinds of variables, and the
- * ranks are mpirun's. A row holds when all of its variables are set. */
-static const struct launcher_kind {
-    const char *name;
-    const char *needs[3];
-    const char *nodes[3], *ranks[3], *rank[3], *local_rank[3], *local_ranks[3];
-} launcher_kinds[] = {
-    {
-        .name = "torchrun",
-        .needs = {"TORCHELASTIC_RUN_ID", "WORLD_SIZE"},
-        .nodes = {"GROUP_WORLD_SIZE"},
-        .ranks = {"WORLD_SIZE"},
-        .rank = {"RANK"},
-        .local_rank = {"LOCAL_RANK"},
-        .local_ranks = {"LOCAL_WORLD_SIZE"},
-    },
-    {
-        .name = "ompi",
-        .needs = {"OMPI_COMM_WORLD_SIZE"},
-        .ranks = {"OMPI_COMM_WORLD_SIZE"},
-        .rank = {"OMPI_COMM_WORLD_RANK"},
-        .local_rank = {"OMPI_COMM_WORLD_LOCAL_RANK"},
-        .local_ranks = {"OMPI_COMM_WORLD_LOCAL_SIZE"},
-    },
-    {
-        .name = "pals",
-        .needs = {"PALS_RANKID"},
-        .ranks = {"PMI_SIZE"},
-        .rank = {"PALS_RANKID"},
-        .local_rank = {"PALS_LOCAL_RANKID"},
-        .local_ranks = {"PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"},
-    },
-    {
-        .name = "flux",
-        .needs = {"FLUX_JOB_ID", "FLUX_TASK_RANK"},
-        .nodes = {"FLUX_JOB_NNODES"},
-        .ranks = {"FLUX_JOB_SIZE"},
-        .rank = {"FLUX_TASK_RANK"},
-        .local_rank = {"FLUX_TASK_LOCAL_ID"},
-    },
-    {
-        .name = "slurm",
-        .needs = {"SLURM_JOB_ID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
-        .nodes = {"SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES"},
-        .ranks = {"SLURM_STEP_NUM_TASKS"},
-        .rank = {"SLURM_PROCID"},
-        .local_rank = {"SLURM_LOCALID"},
-    },
-    {
-        .name = "pmix",
-        .needs = {"PMIX_NAMESPACE", "PMIX_RANK"},
-        .rank = {"PMIX_RANK"},
-    },
-    {
-        .name = "pmi",
-        .needs = {"PMI_RANK", "PMI_SIZE"},
-        .ranks = {"PMI_SIZE"},
-        .rank = {"PMI_RANK"},
-        .local_rank = {"PMI_LOCAL_RANK", "MPI_LOCALRANKID"},
-        .local_ranks = {"PMI_LOCAL_SIZE", "MPI_LOCALNRANKS"},
-    },
-    {
-        /* inside an allocation, but not started by srun: one process of what may become many */
-        .name = "slurm",
-        .needs = {"SLURM_JOB_ID"},
-        .nodes = {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"},
-        .ranks = {"SLURM_NTASKS", "SLURM_NPROCS"},
-    },
-};
 
 /* What of the Slurm job becomes a fact: job.slurm.<name>. */
 static const struct {
@@ -109,17 +40,9 @@ static const char *launcher_get(const json_t *env, const char *name)
     return value && *value ? value : NULL;
 }
 
-static const struct launcher_kind *launcher_find(const json_t *env)
+static const char *launcher_variable(const char *name, void *arg)
 {
-    for (size_t i = 0; i < sizeof launcher_kinds / sizeof *launcher_kinds; i++) {
-        const struct launcher_kind *k = &launcher_kinds[i];
-        bool holds = true;
-        for (size_t j = 0; j < 3 && k->needs[j]; j++)
-            holds = holds && launcher_get(env, k->needs[j]);
-        if (holds)
-            return k;
-    }
-    return NULL;
+    return launcher_get(arg, name);
 }
 
 /* A count or index out of a variable; what is not one becomes a failed fact that quotes it. */
@@ -136,9 +59,9 @@ static void launcher_number(struct shk_gather *g, const char *key, const char *v
 }
 
 static void launcher_first(struct shk_gather *g, const json_t *env, const char *key,
-                           const char *const variables[3])
+                           const char *const variables[SHK_LAUNCH_NAMES])
 {
-    for (size_t i = 0; i < 3 && variables[i]; i++) {
+    for (size_t i = 0; i < SHK_LAUNCH_NAMES && variables[i]; i++) {
         const char *value = launcher_get(env, variables[i]);
         if (value) {
             launcher_number(g, key, variables[i], value);
@@ -148,7 +71,7 @@ static void launcher_first(struct shk_gather *g, const json_t *env, const char *
     shk_gather_absent(g, key, "environment", "no variable of this launcher says so");
 }
 
-static void launcher_counts(struct shk_gather *g, const json_t *env, const struct launcher_kind *k)
+static void launcher_counts(struct shk_gather *g, const json_t *env, const struct shk_launch *k)
 {
     shk_gather_text(g, "job.launcher", k->name, k->needs[0]);
     launcher_first(g, env, "job.nodes", k->nodes);
@@ -243,7 +166,7 @@ static int launcher_run(struct shk_probe_context *ctx, struct shk_error *err)
 {
     struct shk_gather g = shk_gather_begin(ctx);
     json_t *env = shk_gather_hostcall(&g, SHK_CALL_ENVIRON, "job.launcher");
-    const struct launcher_kind *kind = env ? launcher_find(env) : NULL;
+    const struct shk_launch *kind = env ? shk_launch_find(launcher_variable, env) : NULL;
     if (kind)
         launcher_counts(&g, env, kind);
     else if (env)

@@ -138,7 +138,11 @@ struct job_case {
 #define OFFER(version)                                                                             \
     "'job.pmix': {'namespace': 'n', 'rank': '0', 'version': '" version "', 'servers': []}"
 #define BROKEN(reason)                                                                             \
-    "'job.pmix.library': {'state': 'failed', 'source': 'PMIx', 'reason': '" reason "'}"
+    "'job.pmix.problem': '" reason "', 'job.pmix.library': {'state': 'absent', 'source': 'PMIx', " \
+    "'reason': 'not joined'}"
+#define NOT_BUILT "'tool.pmix': {'state': 'absent', 'source': 'build', 'reason': 'no pmix.h'}"
+#define ALLOCATION(nodes)                                                                          \
+    "'job.alone': {'launcher': 'Slurm', 'allocation': true, 'tasks': 16, 'local': 0" nodes "}"
 #define TWO_NODES "'job.layout': [{'node': 'a', 'ranks': [0, 1]}, {'node': 'b', 'ranks': [2, 3]}]"
 #define ONE_NAME  "'job.layout': [{'node': 'a', 'ranks': [0, 1, 2, 3]}]"
 
@@ -175,6 +179,23 @@ static const struct job_case job_cases[] = {
      "torchrun starts processes and offers no PMIx", "prterun"},
     {"mpirun without PMIx", ALONE("Open MPI"), "job.pmix", "PMIx", SHK_WARN, "pmix-variables-lost",
      "variables of Open MPI", "PMIX_*"},
+    {"torchrun", ALONE("torchrun"), "job.pmix", "PMIx", SHK_WARN, "launcher-not-joined",
+     "nothing between the ranks was tested", "srun --mpi=pmix"},
+    {"a launcher of tomorrow", ALONE("futurun"), "job.pmix", "PMIx", SHK_WARN,
+     "launcher-not-joined", "which futurun does not offer", "mpirun"},
+    {"no srun in an allocation", ALLOCATION(", 'nodes': 4"), "job.pmix", "PMIx", SHK_WARN,
+     "launcher-not-joined", "nothing on the other nodes", "srun --mpi=pmix shakedown"},
+    {"an allocation of who knows how many nodes", ALLOCATION(""), "job.pmix", "PMIx", SHK_WARN,
+     "launcher-not-joined", "nothing was tested", NULL},
+    {"an allocation of one node", ALLOCATION(", 'nodes': 1"), "job.pmix", "PMIx", SHK_NOTE, NULL,
+     "nothing was tested", NULL},
+    {"plain srun of a binary without PMIx", ALONE("Slurm") "," NOT_BUILT, "job.pmix", "PMIx",
+     SHK_WARN, "pmix-not-built", "built without PMIx", "libpmix-dev"},
+    {"srun --mpi=pmix of a binary without PMIx", OFFER("4.2.2") "," BROKEN("built") "," NOT_BUILT,
+     "job.pmix", "PMIx", SHK_FAIL, "pmix-not-built", "built without PMIx", "libpmix-dev"},
+    {"a saved report that could not say",
+     "'job.pmix.library': {'state': 'failed', 'source': 'PMIx', 'reason': 'no luck'}", "job.pmix",
+     "PMIx", SHK_UNKNOWN, NULL, "no luck", NULL},
     {"no library", OFFER("5.0.1") "," BROKEN("libpmix.so.2: not found in the cache"), "job.pmix",
      "PMIx", SHK_FAIL, "pmix-library-missing", "offers PMIx 5.0.1", "install libpmix"},
     {"other generation",

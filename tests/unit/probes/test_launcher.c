@@ -49,6 +49,16 @@ Test(launcher, kinds)
         {"{\"FLUX_JOB_ID\":\"f1\",\"FLUX_TASK_RANK\":\"2\",\"FLUX_JOB_SIZE\":\"8\","
          "\"FLUX_JOB_NNODES\":\"2\",\"FLUX_TASK_LOCAL_ID\":\"2\"}",
          "flux", "flux", 2, 8, 2, 2},
+        {"{\"RANK\":\"3\",\"WORLD_SIZE\":\"8\",\"LOCAL_RANK\":\"1\"}", "torch", NULL, NONE, 8, 3,
+         1},
+        {"{" STEP ",\"RANK\":\"3\",\"WORLD_SIZE\":\"16\"}", "slurm", "slurm", 2, 16, 3, 3},
+        {"{\"MV2_COMM_WORLD_RANK\":\"1\",\"MV2_COMM_WORLD_SIZE\":\"4\"}", "mvapich", NULL, NONE, 4,
+         1, NONE},
+        {"{\"JSM_NAMESPACE_RANK\":\"1\",\"JSM_NAMESPACE_SIZE\":\"6\",\"LSB_JOBID\":\"5\"}", "jsrun",
+         "lsf", NONE, 6, 1, NONE},
+        {"{\"HOROVOD_RANK\":\"1\",\"HOROVOD_SIZE\":\"4\",\"HOROVOD_LOCAL_RANK\":\"1\"}", "horovod",
+         NULL, NONE, 4, 1, 1},
+        {"{\"SLURM_NTASKS\":\"4\"}", "slurm", NULL, NONE, 4, NONE, NONE},
         {"{\"SLURM_JOB_ID\":\"\",\"LSB_JOBID\":\"5\"}", "local", "lsf", 1, 1, NONE, NONE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
