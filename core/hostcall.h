@@ -19,7 +19,10 @@ enum shk_hostcall {
     SHK_CALL_PAGESIZE, /* int, bytes */
     SHK_CALL_SHMFS,    /* {size, free, type} of /dev/shm; bytes; type as statfs f_type in hex */
     SHK_CALL_IFADDRS, /* [{name, flags: ["up","loopback",…], addrs: [{family: "inet"|"inet6", addr,
-                         prefix, scope}]}] */
+                         prefix, scope}], link: {index, type: ARPHRD number, mtu, operstate,
+                         carrier, mac, master: name, kind, driver, bus, speed_mbps}}], of the
+                         network namespace of this process. link is missing in old captures, its
+                         members when the kernel does not tell them */
     SHK_CALL_AFFINITY, /* [int]: CPUs this process may run on */
     SHK_CALL_RESOLVE, /* {hostname, addrs: [text], error: text|null}: what the host name resolves to
                        */

@@ -53,6 +53,22 @@ static json_t *ifaddrs_addr(const struct ifaddrs *ifa)
                      m ? ifaddrs_prefix(&m->sin6_addr, 16) : 128, "scope", (int)a->sin6_scope_id);
 }
 
+static void ifaddrs_links(json_t *list)
+{
+    json_t *links = NULL, *entry;
+    size_t i;
+    if (shk_netlink_links(&links) == 0) {
+        json_array_foreach(list, i, entry)
+        {
+            json_t *link =
+                json_object_get(links, json_string_value(json_object_get(entry, "name")));
+            if (link)
+                json_object_set(entry, "link", link);
+        }
+    }
+    json_decref(links);
+}
+
 int shk_hostcall_ifaddrs(json_t **value_p)
 {
     struct ifaddrs *all;
@@ -73,6 +89,7 @@ int shk_hostcall_ifaddrs(json_t **value_p)
     }
     freeifaddrs(all);
     json_decref(by_name);
+    ifaddrs_links(list);
     *value_p = list;
     return 0;
 }

@@ -1,5 +1,7 @@
-/* Network interfaces: addresses from the kernel, link state and driver from sysfs. */
+/* Network interfaces: addresses and link state from the kernel (netlink), driver and place from
+ * sysfs when that shows the network namespace of this process. */
 #include "probes/gather.h"
+#include "probes/netns.h"
 #include "probes/registry.h"
 
 #include <errno.h>
@@ -50,15 +52,28 @@ static void net_speed(const struct shk_host *host, json_t *iface, const char *na
                         rc == 0 && mbps > 0 ? json_integer(mbps) : json_null());
 }
 
+/* What netlink tells, else sysfs. */
+static void net_state(const struct shk_host *host, json_t *iface, const char *name,
+                      const json_t *link)
+{
+    static const char *const members[] = {"operstate", "mtu", "type", "master"};
+    for (size_t i = 0; link && i < sizeof members / sizeof *members; i++) {
+        json_t *value = json_object_get(link, members[i]);
+        json_object_set_new(iface, members[i], value ? json_incref(value) : json_null());
+    }
+    if (link)
+        return;
+    shk_gather_member_text(host, iface, "operstate", NET_CLASS "/%s/operstate", name);
+    shk_gather_member_i64(host, iface, "mtu", NET_CLASS "/%s/mtu", name);
+    shk_gather_member_i64(host, iface, "type", NET_CLASS "/%s/type", name);
+    shk_gather_member_link(host, iface, "master", NET_CLASS "/%s/master", name);
+}
+
 static void net_from_sysfs(const struct shk_host *host, json_t *iface, const char *name)
 {
     struct shk_error err;
     char *state = NULL;
     bool virtual = !shk_host_exists(host, NET_CLASS "/%s/device", name);
-    shk_gather_member_text(host, iface, "operstate", NET_CLASS "/%s/operstate", name);
-    shk_gather_member_i64(host, iface, "mtu", NET_CLASS "/%s/mtu", name);
-    shk_gather_member_i64(host, iface, "type", NET_CLASS "/%s/type", name);
-    shk_gather_member_link(host, iface, "master", NET_CLASS "/%s/master", name);
     shk_gather_member_link(host, iface, "driver", NET_CLASS "/%s/device/driver", name);
     shk_gather_member_pci(host, iface, "pci", NET_CLASS "/%s", name);
     /* a link that leads nowhere is a broken device, not a virtual interface */
@@ -70,12 +85,33 @@ static void net_from_sysfs(const struct shk_host *host, json_t *iface, const cha
     net_speed(host, iface, name, virtual || !operstate || strcmp(operstate, "up") != 0);
 }
 
+/* Without a /sys of this network namespace: ethtool has the driver and, as "bus", the function. */
+static void net_from_link(json_t *iface, const json_t *link)
+{
+    const char *bus = shk_gather_get(link, "bus"), *driver = shk_gather_get(link, "driver");
+    json_t *speed = json_object_get(link, "speed_mbps");
+    bool loopback = json_is_true(json_object_get(iface, "loopback"));
+    bool virtual = loopback || shk_gather_get(link, "kind");
+    bool device = !virtual && bus && *bus;
+    json_object_set_new(iface, "driver", device ? shk_gather_str(driver) : json_null());
+    json_object_set_new(iface, "pci",
+                        device && shk_gather_is_pci(bus, strlen(bus)) ? shk_gather_str(bus)
+                                                                      : json_null());
+    json_object_set_new(iface, "virtual", virtual || device ? json_boolean(virtual) : json_null());
+    json_object_set_new(iface, "speed_mbps", speed ? json_incref(speed) : json_null());
+    static const char *const members[] = {"driver", "pci", "virtual"};
+    for (size_t i = 0; !virtual && !device && i < sizeof members / sizeof *members; i++)
+        shk_gather_member_problem(iface, members[i], SHK_NETNS_FOREIGN);
+}
+
 static json_t *net_iface(const struct shk_host *host, const char *name, const json_t *answer,
                          bool sysfs)
 {
     static const char *const names[] = {"operstate", "mtu", "type",    "master",
                                         "driver",    "pci", "virtual", "speed_mbps"};
     json_t *iface = json_object(), *addrs = json_object_get(answer, "addrs");
+    const json_t *link = json_object_get(answer, "link");
+    link = json_is_object(link) ? link : NULL;
     json_object_set_new(iface, "name", shk_gather_str(name));
     json_object_set_new(iface, "up",
                         answer ? json_boolean(net_has_flag(answer, "up")) : json_null());
@@ -84,10 +120,14 @@ static json_t *net_iface(const struct shk_host *host, const char *name, const js
     json_object_set_new(iface, "running",
                         answer ? json_boolean(net_has_flag(answer, "running")) : json_null());
     json_object_set_new(iface, "addrs", addrs ? json_deep_copy(addrs) : json_array());
-    if (sysfs)
-        net_from_sysfs(host, iface, name);
     for (size_t i = 0; !sysfs && i < sizeof names / sizeof *names; i++)
         json_object_set_new(iface, names[i], json_null());
+    if (sysfs || link)
+        net_state(host, iface, name, link);
+    if (sysfs)
+        net_from_sysfs(host, iface, name);
+    else if (link)
+        net_from_link(iface, link);
     return iface;
 }
 
@@ -126,8 +166,12 @@ static int net_run(struct shk_probe_context *ctx, struct shk_error *err)
         /* without addresses a check could take an interface for unusable */
         shk_gather_failed(&g, "net.ifaces", "getifaddrs", "%s", why_call.text);
     } else {
-        shk_gather_present(&g, "net.ifaces", net_join(ctx->host, answers, names), NULL,
-                           list ? "getifaddrs" : NET_CLASS);
+        bool foreign = !list && shk_netns_differs(ctx->host, answers, names);
+        shk_gather_present(&g, "net.ifaces", net_join(ctx->host, answers, foreign ? NULL : names),
+                           NULL,
+                           list      ? "getifaddrs"
+                           : foreign ? "netlink, ethtool; " SHK_NETNS_FOREIGN
+                                     : NET_CLASS);
     }
     json_decref(answers);
     shk_host_list_free(names);

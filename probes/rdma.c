@@ -1,5 +1,6 @@
 /* RDMA devices: verbs devices with their ports, and Slingshot (CXI) devices. */
 #include "probes/gather.h"
+#include "probes/netns.h"
 #include "probes/registry.h"
 
 #include <errno.h>
@@ -147,6 +148,12 @@ static void rdma_verbs(struct shk_gather *g)
         shk_gather_unread(g, "rdma.devices", RDMA_CLASS, "/sys/class", rc, &err);
         return;
     }
+    /* devices may belong to one network namespace, and their GIDs always do (rdma-system(8)) */
+    if (shk_netns_foreign(g->host)) {
+        shk_gather_failed(g, "rdma.devices", RDMA_CLASS, "%s", SHK_NETNS_FOREIGN);
+        shk_host_list_free(names);
+        return;
+    }
     json_t *uverbs = rdma_uverbs(g->host), *list = json_array();
     for (char **n = names; *n; n++)
         json_array_append_new(list, rdma_device(g->host, *n, uverbs));
@@ -161,11 +168,14 @@ static void rdma_verbs(struct shk_gather *g)
 }
 
 /* The network interface on the same PCI function. */
-static json_t *rdma_cxi_netdev(const struct shk_host *host, const char *name)
+static json_t *rdma_cxi_netdev(const struct shk_host *host, json_t *device, const char *name)
 {
     char **names = NULL;
     json_t *netdev = NULL;
-    if (shk_host_list(host, &names, NULL, NULL, CXI_CLASS "/%s/device/net", name) == 0 && *names)
+    if (shk_netns_foreign(host))
+        shk_gather_member_problem(device, "netdev", SHK_NETNS_FOREIGN);
+    else if (shk_host_list(host, &names, NULL, NULL, CXI_CLASS "/%s/device/net", name) == 0 &&
+             *names)
         netdev = shk_gather_str(*names);
     shk_host_list_free(names);
     return netdev ? netdev : json_null();
@@ -181,7 +191,7 @@ static json_t *rdma_cxi_device(const struct shk_host *host, const char *name)
     json_object_set_new(device, "name", shk_gather_str(name));
     shk_gather_member_pci(host, device, "pci", CXI_CLASS "/%s", name);
     shk_gather_member_i64(host, device, "numa", CXI_CLASS "/%s/device/numa_node", name);
-    json_object_set_new(device, "netdev", rdma_cxi_netdev(host, name));
+    json_object_set_new(device, "netdev", rdma_cxi_netdev(host, device, name));
     shk_gather_member_text(host, device, "link_state", CXI_CLASS "/%s/device/%s", name,
                            layouts[second][0]);
     shk_gather_member_text(host, device, "link_speed", CXI_CLASS "/%s/device/%s", name,

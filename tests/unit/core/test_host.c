@@ -206,6 +206,32 @@ Test(host, live_calls_answer)
     shk_host_close(host);
 }
 
+/* The kernel's own list of interfaces: what it says of lo is the same everywhere. */
+Test(host, live_links)
+{
+    json_t *value = NULL, *item;
+    size_t i, links = 0;
+    struct shk_host *host = NULL;
+    cr_assert_eq(shk_host_open(&host, NULL, NULL), 0);
+    cr_assert_eq(shk_hostcall(host, SHK_CALL_IFADDRS, &value, NULL), 0);
+    json_array_foreach(value, i, item)
+    {
+        json_t *link = json_object_get(item, "link");
+        links += json_is_object(link);
+        cr_expect_null(json_object_get(link, "name"));
+        if (strcmp(json_string_value(json_object_get(item, "name")), "lo") != 0)
+            continue;
+        cr_expect_eq(json_integer_value(json_object_get(link, "index")), 1);
+        cr_expect_eq(json_integer_value(json_object_get(link, "type")), 772);
+        cr_expect_gt(json_integer_value(json_object_get(link, "mtu")), 0);
+        cr_expect_str_eq(json_string_value(json_object_get(link, "mac")), "00:00:00:00:00:00");
+        cr_expect_not_null(json_object_get(link, "operstate"));
+    }
+    cr_expect_eq(links, json_array_size(value), "every interface has a link");
+    json_decref(value);
+    shk_host_close(host);
+}
+
 Test(host, file_system_of_a_path)
 {
     struct shk_host *host;

@@ -190,6 +190,112 @@ Test(net, captures)
     cr_expect(json_is_true(json_object_get(docker, "virtual")));
 }
 
+#define LO                                                                                         \
+    "{\"name\":\"lo\",\"flags\":[\"up\",\"loopback\"],\"addrs\":[],\"link\":{\"index\":1,"         \
+    "\"mtu\":65536,\"type\":772,\"operstate\":\"unknown\"}}"
+#define LINK(name, members)                                                                        \
+    "{\"name\":\"" name "\",\"flags\":[\"up\",\"running\"],\"addrs\":[],\"link\":{\"type\":1,"     \
+    "\"mtu\":1500,\"operstate\":\"up\"," members "}}"
+#define ETHERNET                                                                                   \
+    "\"driver\":\"mlx5_core\",\"bus\":\"0000:07:00.0\",\"speed_mbps\":400000,\"master\":\"bond0\""
+
+static void net_calls(const char *links)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "{\"ifaddrs\":[" LO ",%s]}", links);
+    tree_hostcalls(text);
+}
+
+/* hsn0 of sysfs: number 2, MTU 9000, driver cxi_ss1. */
+static void net_numbered(const char *mac)
+{
+    healthy();
+    tree_put("/sys/class/net/lo/ifindex", "1\n");
+    tree_put("/sys/class/net/hsn0/ifindex", "2\n");
+    tree_put("/sys/class/net/veth1/ifindex", "3\n");
+    tree_put("/sys/class/net/hsn0/address", "%s\n", mac);
+}
+
+/* A /sys of another network namespace is known by its numbers, by its addresses, or by its names;
+ * one interface that came or went between two looks is none. */
+Test(net, sysfs_of_another_namespace)
+{
+    static const struct {
+        const char *links;
+        bool foreign;
+    } rows[] = {
+        {LINK("hsn0", ETHERNET ",\"index\":2,\"mac\":\"02:00:00:00:00:01\""), false},
+        {LINK("hsn0", ETHERNET ",\"index\":2"), false},
+        {LINK("hsn0", ETHERNET ",\"index\":2") "," LINK("veth9", "\"index\":9"), false},
+        {LINK("hsn0", ETHERNET ",\"index\":7"), true},
+        {LINK("hsn0", ETHERNET ",\"index\":2,\"mac\":\"02:00:00:00:00:99\""), true},
+        {LINK("eth0", ETHERNET ",\"index\":2"), true},
+        {LINK("hsn0", ETHERNET ",\"index\":7") "," LINK("veth1", "\"index\":3"), true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        net_numbered("02:00:00:00:00:01");
+        net_calls(rows[i].links);
+        tree_run(&shk_probe_net);
+        const char *name = strstr(rows[i].links, "eth0") ? "eth0" : "hsn0";
+        json_t *item = tree_item("net.ifaces", "name", name);
+        cr_expect_eq(tree_item_int(item, "mtu"), 1500, "row %zu: netlink", i);
+        cr_expect_str_eq(tree_item_text(item, "master"), "bond0", "row %zu", i);
+        cr_expect_str_eq(tree_item_text(item, "driver"), rows[i].foreign ? "mlx5_core" : "cxi_ss1",
+                         "row %zu", i);
+        cr_expect_str_eq(tree_item_text(item, "pci"),
+                         rows[i].foreign ? "0000:07:00.0" : "0000:c1:00.0", "row %zu", i);
+        cr_expect_eq(tree_item_int(item, "speed_mbps"), rows[i].foreign ? 400000 : 200000,
+                     "row %zu", i);
+        cr_expect_eq(strstr(tree_source("net.ifaces"), "another network namespace") != NULL,
+                     rows[i].foreign, "row %zu", i);
+        cr_expect(json_is_false(json_object_get(item, "virtual")), "row %zu", i);
+    }
+}
+
+/* Nothing but lo here, and a /sys with the host's interfaces. */
+Test(net, loopback_alone)
+{
+    net_numbered("02:00:00:00:00:01");
+    tree_hostcalls("{\"ifaddrs\":[" LO "]}");
+    tree_run(&shk_probe_net);
+    cr_expect_eq(json_array_size(tree_value("net.ifaces")), 1);
+    json_t *lo = tree_item("net.ifaces", "name", "lo");
+    cr_expect_eq(tree_item_int(lo, "mtu"), 65536);
+    cr_expect(json_is_true(json_object_get(lo, "virtual")));
+}
+
+/* What only sysfs has is unread, not virtual and not without a driver. */
+Test(net, what_nobody_tells_of_another_namespace)
+{
+    static const char *const members[] = {"driver", "pci", "virtual"};
+    net_numbered("02:00:00:00:00:01");
+    net_calls(LINK("hsn0", "\"index\":7") "," LINK("v0", "\"index\":8,\"kind\":\"veth\""));
+    tree_run(&shk_probe_net);
+    json_t *item = tree_item("net.ifaces", "name", "hsn0");
+    json_t *veth = tree_item("net.ifaces", "name", "v0");
+    for (size_t i = 0; i < 3; i++) {
+        cr_expect(json_is_null(json_object_get(item, members[i])), "%s", members[i]);
+        cr_expect_not_null(
+            strstr(tree_item_text(json_object_get(item, "problems"), members[i]), "namespace"));
+    }
+    cr_expect(json_is_true(json_object_get(veth, "virtual")));
+    cr_expect_null(json_object_get(veth, "problems"));
+}
+
+Test(net, devices_in_another_namespace)
+{
+    net_numbered("02:00:00:00:00:01");
+    net_calls(LINK("hsn0", "\"index\":7"));
+    tree_run(&shk_probe_rdma);
+    expect_absent("rdma.devices");
+    tree_dir("/sys/class/infiniband/mlx5_0/ports/1");
+    tree_run(&shk_probe_rdma);
+    expect_failed("rdma.devices", "another network namespace");
+    net_calls(LINK("hsn0", "\"index\":2"));
+    tree_run(&shk_probe_rdma);
+    cr_expect_eq(json_array_size(tree_value("rdma.devices")), 1);
+}
+
 Test(resolve, answers)
 {
     tree_hostcalls("{\"resolve\":{\"hostname\":\"n1\",\"addrs\":[\"10.0.0.1\"],\"error\":null}}");
