@@ -33,31 +33,36 @@ static void line_text(struct shk_strbuf *out, const char *text, size_t room)
     shk_strbuf_free(&kept);
 }
 
-/* The row that stands for a cause, or NULL: the first of its verdict. */
+/* The row that stands for a cause, or NULL: the first of its verdict and scope. */
 static const struct shk_finding *line_row(const struct shk_report *report,
                                           const struct shk_diagnosis_row *cause)
 {
     for (size_t i = 0; i < shk_findings_count(report->findings); i++) {
         const struct shk_finding *row = shk_findings_at(report->findings, i);
         const char *key = row->diagnosis ? row->diagnosis : row->id;
-        if (row->verdict == cause->verdict && strcmp(key, cause->key) == 0)
+        bool scope = cause->scope == SHK_SCOPE_LAUNCH || row->scope != SHK_SCOPE_LAUNCH;
+        if (row->verdict == cause->verdict && scope && strcmp(key, cause->key) == 0)
             return row;
     }
     return NULL;
 }
 
-/* The first cause of the verdict, and how many more there are. */
+/* The first cause of the verdict, one of the node before one of how the job was started, and how
+ * many more there are: a node is drained for its own fault. */
 static const struct shk_diagnosis_row *line_cause(const struct shk_model *model, size_t *more_p)
 {
     const struct shk_diagnoses *list = model->report->diagnoses;
     const struct shk_diagnosis_row *first = NULL;
-    *more_p = 0;
+    size_t count = 0;
     for (size_t i = 0; list && i < list->count; i++) {
-        if (list->rows[i].verdict != model->verdict)
+        const struct shk_diagnosis_row *row = &list->rows[i];
+        if (row->verdict != model->verdict)
             continue;
-        *more_p += first != NULL;
-        first = first ? first : &list->rows[i];
+        count++;
+        if (!first || (first->scope == SHK_SCOPE_LAUNCH && row->scope != SHK_SCOPE_LAUNCH))
+            first = row;
     }
+    *more_p = count ? count - 1 : 0;
     return first;
 }
 

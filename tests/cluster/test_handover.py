@@ -155,9 +155,9 @@ class Handover(unittest.TestCase):
         if self.reason(host) is not None:
             self.slurm("scontrol", "update", f"NodeName={host}", "State=RESUME")
 
-    def example_on(self, host, *command, code):
+    def example_on(self, host, *command, code, **setting):
         self.addCleanup(self.resume, host)
-        env = {**environment(), "SLURM_CONF": f"{self.hosts.state}/slurm.conf"}
+        env = {**environment(), "SLURM_CONF": f"{self.hosts.state}/slurm.conf", **setting}
         env["PATH"] = f"{self.bin}:{env['PATH']}"
         p = subprocess.run(self.hosts.command(host, *command), env=env, capture_output=True, text=True, timeout=60)
         self.assertEqual(p.returncode, code, p.stderr)
@@ -167,6 +167,9 @@ class Handover(unittest.TestCase):
     def drains(self, *command, code):
         """On the bad host it drains with the cause; not on a good one, nor when shakedown could not tell."""
         self.example_on("shk1", *command, code=0)
+        self.assertIsNone(self.reason("shk1"))
+        # a fault of how the program was started
+        self.example_on("shk1", *command, code=0, FI_PROVIDER="cxi")
         self.assertIsNone(self.reason("shk1"))
         (self.dir / "exit").write_text("3")
         self.example_on(BAD, *command, code=0)

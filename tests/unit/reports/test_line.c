@@ -97,6 +97,28 @@ Test(line, cut)
     sample_free(&s);
 }
 
+/* A node is not drained for what the job's owner set, even when that ranks first. */
+Test(line, fault_of_the_node_first)
+{
+    struct sample s;
+    struct shk_diagnosis_row rows[] = {
+        {.key = "of-launch", .title = "t", .verdict = SHK_FAIL, .scope = SHK_SCOPE_LAUNCH},
+        {.key = "of-node", .title = "t", .verdict = SHK_FAIL, .scope = SHK_SCOPE_NODE},
+        {.key = "a-warning", .title = "t", .verdict = SHK_WARN, .scope = SHK_SCOPE_NODE},
+    };
+    sample_failing(&s);
+    s.report.diagnoses = &(struct shk_diagnoses){.rows = rows, .count = 3};
+    char *text = sample_render(&s, "line");
+    cr_expect_not_null(strstr(text, ": of-node: "), "%s", text);
+    cr_expect_not_null(strstr(text, ", +1 more\n"), "%s", text);
+    free(text);
+    s.report.diagnoses = &(struct shk_diagnoses){.rows = rows, .count = 1};
+    text = sample_render(&s, "line");
+    cr_expect_not_null(strstr(text, ": of-launch: "), "%s", text);
+    free(text);
+    sample_free(&s);
+}
+
 Test(line, of_nothing)
 {
     struct sample s;
