@@ -107,7 +107,7 @@ static void pmi_other(struct shk_row *row, const char *launcher)
 /* Built without pmix.h: no launcher could be joined, whatever it offers. */
 static bool pmi_not_built(struct shk_row *row)
 {
-    if (shk_read(row, "tool.pmix", NULL) != SHK_LOOK_ABSENT)
+    if (shk_read(row, "job.pmix.built", NULL) != SHK_LOOK_ABSENT)
         return false;
     row->diagnosis = "pmix-not-built";
     shk_row_text(&row->expected, "built with PMIx");
@@ -230,7 +230,8 @@ const struct shk_check shk_check_job_pmix = {
     .of_job = true,
     .doc =
         "Facts: job.pmix.library, job.pmix.problem, job.pmix.version, job.pmix, job.alone, "
-        "tool.pmix, job.slurm.mpi_type, env.PMI_FD.\nPMIx that is offered and fails is FAIL: no "
+        "job.pmix.built, job.slurm.mpi_type, env.PMI_FD.\nPMIx that is offered and fails is FAIL: "
+        "no "
         "library, one of another generation than the server, or a shakedown that was built "
         "without PMIx. Several tasks without PMIx are WARN, since each node is then tested on its "
         "own: srun with --mpi=none, pmi2 or another flavour, torchrun, a launcher of MPICH, or "

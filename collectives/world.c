@@ -509,8 +509,9 @@ int shk_world_facts(const struct shk_world *world, struct shk_facts *facts)
     unsigned unused = 0;
     int rc = 0;
 
-    rc = shk_pmix_built() ? shk_facts_bool(facts, "tool.pmix", true, "build")
-                          : shk_facts_absent(facts, "tool.pmix", "build", "built without pmix.h");
+    rc = shk_pmix_built()
+             ? shk_facts_bool(facts, "job.pmix.built", true, "build")
+             : shk_facts_absent(facts, "job.pmix.built", "build", "built without pmix.h");
     if (rc == 0 && world->launch != NULL) {
         rc = shk_facts_present(facts, "job.alone", world_alone_fact(world), NULL, "environment");
     }

@@ -140,7 +140,7 @@ struct job_case {
 #define BROKEN(reason)                                                                             \
     "'job.pmix.problem': '" reason "', 'job.pmix.library': {'state': 'absent', 'source': 'PMIx', " \
     "'reason': 'not joined'}"
-#define NOT_BUILT "'tool.pmix': {'state': 'absent', 'source': 'build', 'reason': 'no pmix.h'}"
+#define NOT_BUILT "'job.pmix.built': {'state': 'absent', 'source': 'build', 'reason': 'no pmix.h'}"
 #define ALLOCATION(nodes)                                                                          \
     "'job.alone': {'launcher': 'Slurm', 'allocation': true, 'tasks': 16, 'local': 0" nodes "}"
 #define TWO_NODES "'job.layout': [{'node': 'a', 'ranks': [0, 1]}, {'node': 'b', 'ranks': [2, 3]}]"
