@@ -175,8 +175,6 @@ static const struct job_case job_cases[] = {
      SHK_WARN, "pmix-variables-lost", "PMIX_NAMESPACE", "--cleanenv"},
     {"mpiexec of MPICH", ALONE("PMI"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
      "MPICH", "prterun"},
-    {"torchrun", ALONE("torchrun"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
-     "torchrun starts processes and offers no PMIx", "prterun"},
     {"mpirun without PMIx", ALONE("Open MPI"), "job.pmix", "PMIx", SHK_WARN, "pmix-variables-lost",
      "variables of Open MPI", "PMIX_*"},
     {"torchrun", ALONE("torchrun"), "job.pmix", "PMIx", SHK_WARN, "launcher-not-joined",
