@@ -72,3 +72,31 @@ Test(scope, every_diagnosis_that_only_users_mend_by_a_setting_is_of_the_launch)
     cr_expect_gt(launch, 100);
     shk_config_free(config);
 }
+
+/* A limit that may be low explains nothing that was seen to happen. */
+Test(scope, a_warning_does_not_go_before_a_rank_that_was_killed)
+{
+    struct shk_config *config = NULL;
+    struct shk_error err = {""};
+    struct shk_diagnoses causes = {0};
+    struct shk_findings *list = shk_findings_create();
+    cr_assert_eq(shk_config_load(&config, "/nonexistent", NULL, &err), 0, "%s", err.text);
+    shk_findings_add(list, &(struct shk_finding_in){.id = "limits.nofile",
+                                                    .family = "limits",
+                                                    .setting = "RLIMIT_NOFILE",
+                                                    .verdict = SHK_WARN,
+                                                    .evidence = SHK_EFFECT,
+                                                    .diagnosis = "nofile-too-low"});
+    shk_findings_add(list, &(struct shk_finding_in){.id = "collective.allreduce",
+                                                    .family = "collectives",
+                                                    .setting = "all-reduce (fabric)",
+                                                    .verdict = SHK_FAIL,
+                                                    .evidence = SHK_TESTED,
+                                                    .diagnosis = "rank-ended"});
+    cr_assert_eq(shk_diagnose_findings(config, list, &causes, &err), 0, "%s", err.text);
+    cr_assert_eq(causes.count, 2);
+    cr_expect_str_eq(causes.rows[0].key, "rank-ended");
+    shk_diagnoses_free(&causes);
+    shk_findings_destroy(list);
+    shk_config_free(config);
+}
