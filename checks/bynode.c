@@ -1,5 +1,6 @@
 /* All-reduces within nodes, on every node at once: nodes that are slower, or have no GPU. */
 #include "checks/coded.h"
+#include "checks/read.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +27,24 @@ static int bynode_order(const void *a, const void *b)
 
 static bool bynode_is(const json_t *row, const char *status)
 {
-    const char *text = shk_member_text(row, "status");
-    return text && strcmp(text, status) == 0;
+    const char *text = NULL;
+    return shk_look_member_text(row, "status", &text) == SHK_LOOK_PRESENT &&
+           strcmp(text, status) == 0;
 }
 
 static double bynode_busbw(const json_t *row)
 {
     return json_number_value(json_object_get(row, "busbw"));
+}
+
+/* A node that is right but does not say how fast, or says nothing at all. */
+static void bynode_lacks(struct shk_row *row, const char *key, const json_t *node)
+{
+    const char *status = NULL;
+    double busbw;
+    if (shk_read_member_text(row, key, node, "status", &status) == SHK_LOOK_PRESENT &&
+        strcmp(status, "ok") == 0)
+        (void)shk_read_member_number(row, key, node, "busbw", &busbw);
 }
 
 static bool bynode_read(struct bynode *all, const json_t *rows)
@@ -49,7 +61,9 @@ static bool bynode_read(struct bynode *all, const json_t *rows)
         if (!bynode_is(row, "ok"))
             continue;
         all->busbw[all->right++] = bynode_busbw(row);
-        brief = brief || shk_member_int(row, "bytes", 0) < BYNODE_BYTES;
+        long long bytes = 0;
+        brief = brief || shk_look_member_int(row, "bytes", &bytes) != SHK_LOOK_PRESENT ||
+                bytes < BYNODE_BYTES;
     }
     all->compared = all->right >= BYNODE_MIN && !brief;
     qsort(all->busbw, all->right, sizeof *all->busbw, bynode_order);
@@ -73,7 +87,7 @@ static void bynode_name(const struct bynode *all, struct shk_strbuf *sb, json_t 
     json_t *row;
     json_array_foreach((json_t *)all->rows, i, row)
     {
-        const char *node = shk_member_text(row, "node"), *reason = shk_member_text(row, "reason");
+        const char *node = shk_member_words(row, "node"), *reason = shk_member_words(row, "reason");
         bool slow = bynode_slow(all, row);
         if (!node || !(slow || bynode_is(row, "na")))
             continue;
@@ -115,21 +129,30 @@ static void bynode_judge(struct shk_row *row, const struct bynode *all, json_t *
     shk_strbuf_free(&sb);
 }
 
+struct bynode_walk {
+    const struct shk_check_context *ctx;
+    struct shk_findings *findings;
+};
+
 static int bynode_each(const struct shk_fact *fact, void *arg)
 {
-    struct shk_findings *findings = arg;
+    const struct bynode_walk *walk = arg;
+    struct shk_findings *findings = walk->findings;
+    size_t i;
+    json_t *node, *rows = NULL;
     const char *transport = fact->key + strlen("collective."), *dot = strchr(transport, '.');
     struct bynode all = {0};
     if (!dot || strcmp(dot, ".by_node") != 0)
         return 0;
     char *setting = shk_strf("nodes (%.*s)", (int)(dot - transport), transport);
-    struct shk_row row = shk_row_start(&shk_check_by_node, setting ? setting : "nodes");
+    struct shk_row row = shk_row_begin(walk->ctx, &shk_check_by_node, setting ? setting : "nodes");
     json_t *names = json_array();
     row.fact = fact->key;
-    if (fact->state != SHK_FACT_PRESENT || !json_is_array(fact->value)) {
-        shk_row_text(&row.why, "%s", fact->reason ? fact->reason : "not a list of nodes");
+    enum shk_look look = shk_read_array(&row, fact->key, &rows);
+    json_array_foreach(rows, i, node) bynode_lacks(&row, fact->key, node);
+    if (look != SHK_LOOK_PRESENT) {
         shk_row_end(findings, &row);
-    } else if (bynode_read(&all, fact->value) && json_array_size(fact->value) > 1 && all.right) {
+    } else if (bynode_read(&all, rows) && json_array_size(rows) > 1 && all.right) {
         bynode_judge(&row, &all, names);
         shk_row_end(findings, &row);
         if (json_array_size(names))
@@ -143,7 +166,8 @@ static int bynode_each(const struct shk_fact *fact, void *arg)
 
 static void eval_by_node(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    (void)shk_facts_each(ctx->facts, "collective.", bynode_each, findings);
+    struct bynode_walk walk = {.ctx = ctx, .findings = findings};
+    (void)shk_facts_each(ctx->facts, "collective.", bynode_each, &walk);
 }
 
 const struct shk_check shk_check_by_node = {

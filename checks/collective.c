@@ -52,14 +52,15 @@ static struct sweep sweep_of(const struct results *r, const char *t, int len)
     struct shk_fact fact = member(r, t, len, "sizes", &there);
     json_array_foreach(there ? fact.value : NULL, i, size)
     {
-        long long wrong = shk_member_int(size, "wrong", -1);
+        long long wrong = -1;
+        (void)shk_look_member_int(size, "wrong", &wrong); /* else it was not verified */
         double busbw = json_number_value(json_object_get(size, "busbw"));
         sweep.right += wrong == 0;
         sweep.wrong += wrong > 0;
         sweep.unverified += wrong < 0;
         if (busbw > sweep.busbw) {
             sweep.busbw = busbw;
-            sweep.bytes = shk_member_int(size, "bytes", 0);
+            (void)shk_look_member_int(size, "bytes", &sweep.bytes);
         }
     }
     return sweep;
@@ -71,10 +72,10 @@ static void say_hmem(struct shk_strbuf *sb, const struct results *r, const char 
     bool there;
     struct shk_fact hmem = member(r, t, len, "hmem", &there);
     const json_t *effective = there ? json_object_get(hmem.value, "effective") : NULL;
-    const char *iface = there ? shk_member_text(hmem.value, "iface") : NULL;
-    const char *sums = there ? shk_member_text(hmem.value, "sums") : NULL;
-    const char *p2p = shk_member_text(effective, "p2p");
-    const char *answer = shk_member_text(effective, "answer");
+    const char *iface = there ? shk_member_words(hmem.value, "iface") : NULL;
+    const char *sums = there ? shk_member_words(hmem.value, "sums") : NULL;
+    const char *p2p = shk_member_words(effective, "p2p");
+    const char *answer = shk_member_words(effective, "answer");
     struct sweep host = sweep_of(r, "fabric", (int)strlen("fabric"));
     const char *usual = member_text(r, "fabric", (int)strlen("fabric"), "provider");
     if (!iface)

@@ -80,7 +80,7 @@ static bool counters_node(struct counters *c, struct shk_row *row, const char *k
     if (shk_read_member_array(row, key, counters, "unread", &list) == SHK_LOOK_PRESENT)
         json_array_foreach(list, i, item)
         {
-            const char *why = shk_member_text(item, "why");
+            const char *why = shk_member_words(item, "why");
             const char *scope = shk_member_name(item, "scope");
             if (strcmp(scope, "tcp") != 0)
                 shk_row_lacks(row, key, "counters of %s on %s: %s", scope, node,

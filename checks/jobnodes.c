@@ -1,17 +1,20 @@
 /* The job over its nodes: are all tasks there, and where. */
 #include "checks/coded.h"
+#include "checks/read.h"
 
 #include <string.h>
 
 /* Was the rank lost that the all-reduce blames? Then that has the cause. */
 static const char *missing_cause(const struct shk_check_context *ctx, const json_t *missing)
 {
-    const char *cause = shk_facts_get_text(ctx->facts, "collective.fabric.cause");
-    json_t *nodes = shk_facts_get_array(ctx->facts, "collective.fabric.nodes"), *item;
+    const char *cause = NULL;
+    json_t *nodes = NULL, *item;
+    (void)shk_look_text(ctx->facts, "collective.fabric.cause", &cause);
+    (void)shk_look_array(ctx->facts, "collective.fabric.nodes", &nodes);
     size_t i;
     json_array_foreach((json_t *)missing, i, item)
     {
-        const char *host = shk_member_text(item, "host");
+        const char *host = shk_member_words(item, "host");
         if (!host || !shk_array_has(nodes, host, false))
             return "rank-missing";
     }
@@ -25,8 +28,9 @@ static void missing_text(struct shk_strbuf *sb, const json_t *missing)
     size_t i, n = json_array_size(missing);
     json_array_foreach((json_t *)missing, i, item)
     {
-        const char *host = shk_member_text(item, "host"), *why = shk_member_text(item, "why");
-        long long rank = shk_member_int(item, "rank", -1);
+        const char *host = shk_member_words(item, "host"), *why = shk_member_words(item, "why");
+        long long rank = -1; /* a node that could not be probed has none */
+        (void)shk_look_member_int(item, "rank", &rank);
         if (i == 8) {
             shk_strbuf_printf(sb, "; and %zu more", n - i);
             break;
@@ -44,7 +48,7 @@ static void missing_row(const struct shk_check_context *ctx, struct shk_findings
                         const json_t *missing, bool launch)
 {
     struct shk_row row =
-        shk_row_start(&shk_check_job_missing, launch ? "ranks that were not taken" : "ranks");
+        shk_row_begin(ctx, &shk_check_job_missing, launch ? "ranks that were not taken" : "ranks");
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     missing_text(&sb, missing);
     row.fact = "job.missing";
@@ -60,24 +64,41 @@ static void missing_row(const struct shk_check_context *ctx, struct shk_findings
     shk_row_nodes(findings, missing, "host");
 }
 
+static bool missing_of_launch(const json_t *item)
+{
+    bool launch = false;
+    return shk_look_member_bool(item, "launch", &launch) == SHK_LOOK_PRESENT && launch;
+}
+
+/* Facts of a job of one rank do not have it. */
+static bool not_of_job(const struct shk_check_context *ctx, const char *key)
+{
+    enum shk_look look = shk_look(ctx->facts, key, NULL);
+    return look == SHK_LOOK_MISSING || look == SHK_LOOK_ABSENT;
+}
+
 static void eval_missing(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    json_t *missing = shk_facts_get_array(ctx->facts, "job.missing"), *item;
-    json_t *own = json_array(), *launch = json_array();
+    struct shk_row row = shk_row_begin(ctx, &shk_check_job_missing, "ranks");
+    json_t *missing = NULL, *item, *own = json_array(), *launch = json_array();
     size_t i;
+    enum shk_look look = shk_read_array(&row, "job.missing", &missing);
     json_array_foreach(missing, i, item)
-        json_array_append(shk_member_bool(item, "launch", false) ? launch : own, item);
+        json_array_append(missing_of_launch(item) ? launch : own, item);
     if (json_array_size(own))
         missing_row(ctx, findings, own, false);
     if (json_array_size(launch))
         missing_row(ctx, findings, launch, true);
-    if (missing && !json_array_size(missing)) { /* not there: not a job of several ranks */
-        struct shk_row row = shk_row_start(&shk_check_job_missing, "ranks");
-        row.fact = "job.missing";
+    bool judged = json_array_size(missing) || not_of_job(ctx, "job.missing");
+    if (look == SHK_LOOK_PRESENT && !judged) {
         shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
         shk_row_text(&row.observed, "all there");
-        shk_row_end(findings, &row);
     }
+    row.fact = "job.missing";
+    if (judged)
+        shk_row_drop(&row);
+    else
+        shk_row_end(findings, &row);
     json_decref(own);
     json_decref(launch);
 }
@@ -93,30 +114,44 @@ const struct shk_check shk_check_job_missing = {
            "version, no more open files) says nothing against its node.",
 };
 
-static long long env_number(const struct shk_check_context *ctx, const char *name)
+/* A variable of Slurm's; 0 when it is known not to be set. */
+static long long env_number(struct shk_row *row, const char *name)
 {
-    const char *text = shk_env_get(ctx->facts, name);
-    return text ? strtoll(text, NULL, 10) : 0;
+    const char *text = NULL;
+    return shk_read_env(row, name, &text) == SHK_LOOK_PRESENT ? strtoll(text, NULL, 10) : 0;
+}
+
+/* srun keeps to the number of nodes; and every rank came. */
+static bool placed_by_srun(struct shk_row *row)
+{
+    json_t *missing = NULL;
+    const char *launcher = NULL;
+    bool all = shk_read_array(row, "job.missing", &missing) == SHK_LOOK_PRESENT &&
+               !json_array_size(missing);
+    return shk_read_text(row, "job.launcher", &launcher) == SHK_LOOK_PRESENT && all &&
+           strcmp(launcher, "slurm") == 0;
 }
 
 static void eval_spread(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_start(&shk_check_job_spread, "nodes in use");
-    json_t *layout = shk_facts_get_array(ctx->facts, "job.layout");
-    json_t *missing = shk_facts_get_array(ctx->facts, "job.missing");
-    long long used = (long long)json_array_size(layout);
-    long long nodes = env_number(ctx, "SLURM_JOB_NUM_NODES");
-    long long step = env_number(ctx, "SLURM_STEP_NUM_NODES");
-    const char *launcher = shk_facts_get_text(ctx->facts, "job.launcher");
-    row.fact = "job.layout";
-    if (!layout) {
+    struct shk_row row = shk_row_begin(ctx, &shk_check_job_spread, "nodes in use");
+    json_t *layout = NULL;
+    if (not_of_job(ctx, "job.layout"))
         return; /* not a job of several ranks */
-    }
+    (void)shk_read_array(&row, "job.layout", &layout);
+    long long used = (long long)json_array_size(layout);
+    long long nodes = env_number(&row, "SLURM_JOB_NUM_NODES");
+    long long step = env_number(&row, "SLURM_STEP_NUM_NODES");
+    row.fact = "job.layout";
     if (!nodes)
-        nodes = env_number(ctx, "SLURM_NNODES");
+        nodes = env_number(&row, "SLURM_NNODES");
+    if (shk_row_lacking(&row)) {
+        shk_row_end(findings, &row);
+        return;
+    }
     shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
     shk_row_text(&row.observed, "%lld", used);
-    if (step > used && launcher && strcmp(launcher, "slurm") == 0 && !json_array_size(missing)) {
+    if (step > used && placed_by_srun(&row)) {
         row.verdict = SHK_FAIL;
         shk_row_text(&row.expected, "%lld, as srun placed them", step);
         shk_row_text(&row.why,
@@ -180,30 +215,49 @@ static long long cpu_given(const char *list)
     return most;
 }
 
+/* Processors that Slurm gave the job on a node (*of_job_p), else those of rank 0's node. */
+static long long slots_cpus(struct shk_row *row, bool *of_job_p)
+{
+    const char *list = NULL;
+    json_t *numa = NULL, *item;
+    size_t i;
+    long long cpus = 0;
+    if (shk_read_env(row, "SLURM_JOB_CPUS_PER_NODE", &list) == SHK_LOOK_PRESENT)
+        cpus = cpu_given(list);
+    *of_job_p = cpus > 0;
+    if (cpus)
+        return cpus;
+    (void)shk_read_array(row, "host.numa", &numa);
+    json_array_foreach(numa, i, item)
+    {
+        if (shk_read_member_text(row, "host.numa", item, "cpus", &list) == SHK_LOOK_PRESENT)
+            cpus += cpu_count(list);
+    }
+    return cpus;
+}
+
 static void eval_slots(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_start(&shk_check_job_slots, "ranks per node");
-    json_t *layout = shk_facts_get_array(ctx->facts, "job.layout"), *item;
-    json_t *numa = shk_facts_get_array(ctx->facts, "host.numa");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_job_slots, "ranks per node");
+    json_t *layout = NULL, *item, *ranks = NULL;
     size_t i, most = 0;
     const char *where = NULL;
-    long long cpus = 0;
+    bool of_job = false;
+    if (not_of_job(ctx, "job.layout"))
+        return; /* not a job of several ranks */
     row.fact = "job.layout, host.numa";
+    (void)shk_read_array(&row, "job.layout", &layout);
     json_array_foreach(layout, i, item)
     {
-        size_t ranks = json_array_size(json_object_get(item, "ranks"));
-        where = ranks > most ? shk_member_text(item, "node") : where;
-        most = ranks > most ? ranks : most;
+        if (shk_read_member_array(&row, "job.layout", item, "ranks", &ranks) != SHK_LOOK_PRESENT ||
+            json_array_size(ranks) <= most)
+            continue;
+        where = shk_member_words(item, "node");
+        most = json_array_size(ranks);
     }
-    long long given = cpu_given(shk_env_get(ctx->facts, "SLURM_JOB_CPUS_PER_NODE"));
-    json_array_foreach(numa, i, item) cpus += cpu_count(shk_member_text(item, "cpus"));
-    bool of_job = given > 0 && (!cpus || given < cpus);
-    cpus = of_job ? given : cpus;
-    if (!layout) {
-        return; /* not a job of several ranks */
-    }
-    if (!cpus) {
-        shk_row_unread(findings, &row, ctx->facts, "host.numa");
+    long long cpus = slots_cpus(&row, &of_job);
+    if (!cpus || shk_row_lacking(&row)) {
+        shk_row_end(findings, &row);
         return;
     }
     shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);

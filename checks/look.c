@@ -74,6 +74,11 @@ const char *shk_member_problem(const json_t *object, const char *name)
     return problem;
 }
 
+const char *shk_member_words(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
 const char *shk_member_name(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));

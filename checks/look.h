@@ -41,6 +41,9 @@ enum shk_look shk_look_member_object(const json_t *object, const char *name, jso
  * not. Borrowed. */
 const char *shk_member_problem(const json_t *object, const char *name);
 
+/* Words for messages only, never to decide by: the text of the member, NULL when there is none. */
+const char *shk_member_words(const json_t *object, const char *name);
+
 /* A name for messages only, never to decide by: the text of the member, "?" when there is none. */
 const char *shk_member_name(const json_t *object, const char *name);
 

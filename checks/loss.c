@@ -134,7 +134,7 @@ static void loss_measured(struct shk_strbuf *sb, const struct shk_row *row,
         rows = json_object_get(speed, "rows");
     json_array_foreach(rows, i, pair)
     {
-        const char *a = shk_member_text(pair, "a"), *b = shk_member_text(pair, "b");
+        const char *a = shk_member_words(pair, "a"), *b = shk_member_words(pair, "b");
         if (!a || !b || shk_look_member_number(pair, "mean_ms", &mean) != SHK_LOOK_PRESENT)
             continue;
         bool with = shk_loss_names(loss->nodes, a) || shk_loss_names(loss->nodes, b);
@@ -240,7 +240,7 @@ static void loss_unread(struct shk_row *row, const char *key, const json_t *runs
             continue;
         json_array_foreach(lost, k, item)
         {
-            const char *why = shk_member_text(item, "why");
+            const char *why = shk_member_words(item, "why");
             shk_row_lacks(row, key, "the TCP connections of %s were not looked at: %s",
                           shk_member_name(item, "node"), why ? why : "no reason was recorded");
         }

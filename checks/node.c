@@ -94,7 +94,7 @@ long long shk_device_count(const struct shk_facts *facts, const char *kind)
     char *key = shk_strf("pci.count.%s", kind);
     long long count = -1;
     if (key) {
-        count = shk_facts_get_int(facts, key, -1);
+        (void)shk_look_int(facts, key, &count);
         if (count < 0 && shk_look(facts, key, NULL) == SHK_LOOK_ABSENT)
             count = 0;
     }
@@ -201,12 +201,14 @@ long long shk_gpu_count(const struct shk_facts *facts)
 
 const char *shk_container(const struct shk_facts *facts)
 {
-    const char *container = shk_facts_get_text(facts, "host.container");
+    const char *container = NULL;
+    (void)shk_look_text(facts, "host.container", &container);
     return container && strcmp(container, "none") != 0 ? container : NULL;
 }
 
 bool shk_is_guest(const struct shk_facts *facts)
 {
-    const char *virt = shk_facts_get_text(facts, "host.virt");
+    const char *virt = NULL;
+    (void)shk_look_text(facts, "host.virt", &virt);
     return virt && strcmp(virt, "none") != 0;
 }

@@ -84,6 +84,11 @@ void shk_row_end(struct shk_findings *findings, struct shk_row *row)
                                       .required = row->required,
                                       .scope = row->scope};
     shk_findings_add(findings, &in);
+    shk_row_drop(row);
+}
+
+void shk_row_drop(struct shk_row *row)
+{
     free(row->observed);
     free(row->expected);
     free(row->why);

@@ -40,6 +40,9 @@ void shk_row_verdict(struct shk_row *row, enum shk_verdict verdict, enum shk_evi
  * (checks/read.h) is at best UNKNOWN. */
 void shk_row_end(struct shk_findings *findings, struct shk_row *row);
 
+/* Frees the texts of a row that is not to be. */
+void shk_row_drop(struct shk_row *row);
+
 /* Names the nodes of the row that was added last: the strings of `list`, or that member of its
  * objects, each once. None: the row is about every node. */
 void shk_row_nodes(struct shk_findings *findings, const json_t *list, const char *member);

@@ -143,8 +143,10 @@ struct job_case {
 #define NOT_BUILT "'job.pmix.built': {'state': 'absent', 'source': 'build', 'reason': 'no pmix.h'}"
 #define ALLOCATION(nodes)                                                                          \
     "'job.alone': {'launcher': 'Slurm', 'allocation': true, 'tasks': 16, 'local': 0" nodes "}"
-#define TWO_NODES "'job.layout': [{'node': 'a', 'ranks': [0, 1]}, {'node': 'b', 'ranks': [2, 3]}]"
-#define ONE_NAME  "'job.layout': [{'node': 'a', 'ranks': [0, 1, 2, 3]}]"
+#define TWO_NODES                                                                                  \
+    "'probe.env.status': 'ok', 'job.layout': [{'node': 'a', 'ranks': [0, 1]}, {'node': 'b', "      \
+    "'ranks': [2, 3]}]"
+#define ONE_NAME "'probe.env.status': 'ok', 'job.layout': [{'node': 'a', 'ranks': [0, 1, 2, 3]}]"
 
 static const struct job_case job_cases[] = {
     {"a rank that never came",
@@ -311,7 +313,7 @@ Test(job, gpus_within_nodes)
          SHK_NA,
          "2 nodes",
          {NULL}},
-        {"nonsense", "'collective.peer.by_node': 7", SHK_UNKNOWN, "not a list", {NULL}},
+        {"nonsense", "'collective.peer.by_node': 7", SHK_UNKNOWN, "unexpected form", {NULL}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_case(&cases[i], cases[i].rows, "collective.by_node", "nodes (peer)");
