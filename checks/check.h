@@ -18,6 +18,8 @@ struct shk_check_context {
     /* Why the profile may be another one: a signal that would decide was not read. NULL: certain.
      */
     const char *profile_doubt;
+    bool profile_asked;          /* named on the command line: its hardware must be there */
+    const char *transport_asked; /* likewise, "nccl": it must run; NULL */
     json_t *misformed; /* gathers the keys of facts of another type than expected; may be NULL */
 };
 
@@ -41,12 +43,22 @@ bool shk_check_of_job(const char *id);
 int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *findings,
                    struct shk_error *err) SHK_MUST_CHECK;
 
-/* Compares the nodes of a job: what must agree and does not is a row of family "nodes" that names
- * the nodes outside the majority. What may differ is config/diff/. `weights` (NULL: one each): how
- * many nodes each of the facts stands for. */
+/* Sorts nodes into kinds: those of one profile and one hardware (makers and models of GPUs, their
+ * number, makers of NICs) may be compared. kinds_p[i], for each node: the number of its kind, from
+ * 0 on in the order of the nodes. A node whose hardware was not read counts to the largest kind of
+ * its profile; so does a single one with fewer GPUs than at least three others: it lost some.
+ * `weights` (NULL: one each): how many nodes each of the facts stands for. Returns the number of
+ * kinds, or -ENOMEM. */
+int shk_checks_kinds(const struct shk_facts *const *facts,
+                     const struct shk_profile *const *profiles, const size_t *weights, size_t nodes,
+                     size_t *kinds_p) SHK_MUST_CHECK;
+
+/* Compares nodes of one kind: what must agree and does not is a row of family "nodes" that names
+ * the nodes outside the majority; what was not read on some of them is UNKNOWN. What must agree,
+ * and what follows from what, is config/diff/. `kind` (NULL: all are of one) names it in words. */
 int shk_checks_compare(const struct shk_config *config, const struct shk_facts *const *facts,
-                       const size_t *weights, size_t nodes, struct shk_findings *findings,
-                       struct shk_error *err) SHK_MUST_CHECK;
+                       const size_t *weights, size_t nodes, const char *kind,
+                       struct shk_findings *findings, struct shk_error *err) SHK_MUST_CHECK;
 
 /* Of a diagnosis; NULL: node. */
 enum shk_scope shk_scope_of(const struct shk_diagnosis *diagnosis);
@@ -55,9 +67,12 @@ enum shk_scope shk_scope_of(const struct shk_diagnosis *diagnosis);
 void shk_scopes_settle(const struct shk_config *config, struct shk_findings *findings);
 
 /* Chooses the profile whose signals weigh most in the facts (at least 2); "single-node" when none
- * does. *why_p: one line that says which signals hit (free()). */
+ * does. *why_p (may be NULL): one line that says which signals hit (free()). *doubt_p (may be
+ * NULL): NULL when that is certain, else which signal could not be looked at, and what profile it
+ * could make the better one (free()). */
 const struct shk_profile *shk_profile_detect(const struct shk_config *config,
-                                             const struct shk_facts *facts, char **why_p);
+                                             const struct shk_facts *facts, char **why_p,
+                                             char **doubt_p);
 
 /* Does a profile line's condition hold here? 1 yes, 0 no, -1 cannot tell. */
 int shk_condition_holds(const char *condition, const struct shk_facts *facts);

@@ -1,4 +1,4 @@
-/* Nodes of one job against their majority. */
+/* Nodes of one kind against their majority. */
 #include "checks/row.h"
 #include "core/factdiff.h"
 
@@ -13,43 +13,90 @@ static const struct shk_check compare_check = {.id = "nodes.agree", .family = "n
 enum { COMPARE_ROWS = 40 };
 
 struct compare {
-    const struct shk_config *config;
-    const char *first; /* name of the first node */
-    size_t nodes;      /* that the facts stand for */
-    json_t *weights;   /* name -> how many nodes it stands for, when not one */
+    const struct shk_diff_rule *rules;
+    size_t rules_count;
+    size_t nodes;    /* that the facts stand for */
+    json_t *names;   /* of all facts */
+    json_t *weights; /* name -> how many nodes it stands for, when not one */
+    struct compare_point *points;
+    size_t count;
 };
 
-/* Differences from the first node at one path. */
-struct compare_path {
-    const char *path, *fact;
-    json_t *rows; /* borrowed rows of shk_diff_rows() */
-    size_t others;
+/* What some nodes say at one place. */
+struct compare_side {
+    char *text;
+    json_t *names; /* owned */
+    size_t count;
+    bool unread;
 };
 
-static char *compare_side(const json_t *side)
+/* One place where nodes differ, or may differ. */
+struct compare_point {
+    const char *path, *plain, *fact; /* borrowed from the rows of the diff */
+    struct compare_side *sides;
+    size_t sides_count;
+    size_t read, majority; /* sides that were read; index of the one that most nodes have */
+    size_t alike;          /* further elements of the array with the same difference */
+    char *mark;            /* equal for elements that differ in the same way on the same nodes */
+    json_t *odd;           /* names outside the majority, or that were not read */
+    bool gone;             /* told with another one */
+};
+
+static bool compare_is_element(const char *path)
 {
-    const char *state = shk_member_text(side, "state");
+    size_t len = strlen(path);
+    return len && path[len - 1] == ']';
+}
+
+static bool starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* No such variable is set, no such element is there; anything else that is missing was not read. */
+static const char *compare_nothing(const char *path)
+{
+    if (starts(path, "env."))
+        return "not set";
+    return compare_is_element(path) ? "none" : NULL;
+}
+
+static char *compare_value(const json_t *side, const char *path)
+{
     json_t *value = json_object_get(side, "value");
-    if (!side || !state)
-        return strdup("not looked for");
-    if (strcmp(state, "present") != 0)
-        return strdup(state);
+    const char *unit = shk_member_name(side, "unit");
     if (json_is_string(value))
         return strdup(json_string_value(value));
+    if (json_is_object(value) && compare_is_element(path))
+        return strdup("there");
+    if (json_is_integer(value) && json_integer_value(value) == -1 && starts(path, "limits."))
+        return strdup("unlimited");
+    if (json_is_integer(value) && strcmp(unit, "B") == 0)
+        return shk_bytes_text(json_integer_value(value));
+    if (json_is_boolean(value))
+        return strdup(json_is_true(value) ? "yes" : "no");
     char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
     if (text && strlen(text) > 120)
         strcpy(text + 117, "...");
     return text;
 }
 
-static const struct shk_diff_rule *compare_rule(const struct shk_config *config, const char *fact)
+static struct compare_side compare_side(const json_t *side, const char *path)
 {
-    size_t n;
-    const struct shk_diff_rule *rules = shk_config_diff(config, &n);
-    for (size_t i = 0; i < n; i++)
-        if (rules[i].fails_jobs && fnmatch(rules[i].path, fact, FNM_NOESCAPE) == 0)
-            return &rules[i];
-    return NULL;
+    struct compare_side out = {.names = json_array()};
+    const char *state = json_string_value(json_object_get(side, "state"));
+    const char *nothing = compare_nothing(path);
+    if (state && strcmp(state, "present") == 0)
+        out.text = compare_value(side, path);
+    else if (state && strcmp(state, "absent") == 0)
+        out.text = strdup(nothing ? nothing : "none");
+    else if (!state && nothing)
+        out.text = strdup(nothing);
+    else
+        out.unread = true;
+    if (out.unread)
+        out.text = strdup("not read");
+    return out;
 }
 
 static size_t compare_count(const struct compare *c, const json_t *names)
@@ -64,106 +111,273 @@ static size_t compare_count(const struct compare *c, const json_t *names)
     return count;
 }
 
-/* The side that most nodes have: the first node's, or that of one of the rows. */
-static const json_t *compare_majority(const struct compare *c, const struct compare_path *p)
+static struct compare_side *compare_same(struct compare_point *p, const struct compare_side *side)
 {
-    const json_t *best = NULL;
-    size_t most = c->nodes - p->others, i;
-    json_t *row;
-    json_array_foreach(p->rows, i, row)
+    for (size_t i = 0; i < p->sides_count; i++)
+        if (p->sides[i].unread == side->unread &&
+            (side->unread || strcmp(p->sides[i].text, side->text) == 0))
+            return &p->sides[i];
+    return NULL;
+}
+
+static void compare_side_free(struct compare_side *side)
+{
+    free(side->text);
+    json_decref(side->names);
+}
+
+static void compare_add_side(const struct compare *c, struct compare_point *p, const json_t *row)
+{
+    struct compare_side side = compare_side(json_object_get(row, "b"), p->path);
+    json_t *names = json_object_get(row, "nodes");
+    struct compare_side *same = side.text ? compare_same(p, &side) : NULL;
+    if (same || !side.text) {
+        compare_side_free(&side);
+    } else {
+        same = &p->sides[p->sides_count++];
+        *same = side;
+    }
+    if (same) {
+        json_array_extend(same->names, names);
+        same->count += compare_count(c, names);
+    }
+}
+
+/* The first node's side is also that of all nodes which no row names. */
+static void compare_first_side(const struct compare *c, struct compare_point *p, const json_t *rows,
+                               size_t at, size_t end)
+{
+    json_t *others = json_object(), *name;
+    size_t i;
+    for (; at < end; at++)
+        json_array_foreach(json_object_get(json_array_get(rows, at), "nodes"), i, name)
+            json_object_set_new(others, json_string_value(name), json_true());
+    json_t *names = json_array();
+    json_array_foreach(c->names, i, name)
     {
-        size_t count = compare_count(c, json_object_get(row, "nodes"));
-        if (count > most) {
-            most = count;
-            best = row;
+        if (!json_object_get(others, json_string_value(name)))
+            json_array_append(names, name);
+    }
+    p->sides[0].count += compare_count(c, names);
+    json_array_extend(p->sides[0].names, names);
+    json_decref(names);
+    json_decref(others);
+}
+
+/* The side that most nodes have, of those that were read; the first node's among equals. */
+static void compare_majority(struct compare_point *p)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < p->sides_count; i++) {
+        p->read += !p->sides[i].unread;
+        if (!p->sides[i].unread && p->sides[i].count > most) {
+            most = p->sides[i].count;
+            p->majority = i;
         }
     }
-    return best;
+    for (size_t i = 0; i < p->sides_count; i++)
+        if (p->read > 1 ? i != p->majority && !p->sides[i].unread : p->sides[i].unread)
+            json_array_extend(p->odd, p->sides[i].names);
 }
 
-static void compare_names(const struct compare_path *p, const json_t *majority, const char *first,
-                          json_t *names)
+/* Elements of one array that are there or not, or that have the same two values. */
+static char *compare_mark(const struct compare_point *p)
+{
+    struct shk_strbuf mark = SHK_STRBUF_INIT;
+    char *odd = json_dumps(p->odd, JSON_COMPACT);
+    shk_strbuf_printf(&mark, "%s\n%s", p->plain, odd ? odd : "");
+    for (size_t i = 0; !compare_is_element(p->path) && i < p->sides_count; i++)
+        shk_strbuf_printf(&mark, "\n%s", p->sides[i].text);
+    free(odd);
+    return shk_strbuf_take(&mark);
+}
+
+/* The point of rows [at, end): all have one path. */
+static int compare_point(struct compare *c, const json_t *rows, size_t at, size_t end)
+{
+    const json_t *row = json_array_get(rows, at);
+    struct compare_point *p = &c->points[c->count];
+    *p = (struct compare_point){.path = json_string_value(json_object_get(row, "path")),
+                                .plain = json_string_value(json_object_get(row, "plain")),
+                                .fact = json_string_value(json_object_get(row, "fact")),
+                                .sides = calloc(end - at + 1, sizeof *p->sides),
+                                .odd = json_array()};
+    c->count++;
+    if (!p->sides || !p->odd)
+        return -ENOMEM;
+    p->sides[0] = compare_side(json_object_get(row, "a"), p->path);
+    if (!p->sides[0].text)
+        return -ENOMEM;
+    p->sides_count = 1;
+    for (size_t i = at; i < end; i++)
+        compare_add_side(c, p, json_array_get(rows, i));
+    compare_first_side(c, p, rows, at, end);
+    compare_majority(p);
+    p->mark = compare_mark(p);
+    return p->mark ? 0 : -ENOMEM;
+}
+
+static int compare_points(struct compare *c, const json_t *rows)
+{
+    size_t n = json_array_size(rows), end;
+    int rc = 0;
+    c->points = calloc(n + 1, sizeof *c->points);
+    if (!c->points)
+        return -ENOMEM;
+    for (size_t at = 0; at < n && !rc; at = end) {
+        const char *path = json_string_value(json_object_get(json_array_get(rows, at), "path"));
+        for (end = at + 1; end < n; end++)
+            if (strcmp(json_string_value(json_object_get(json_array_get(rows, end), "path")),
+                       path) != 0)
+                break;
+        rc = compare_point(c, rows, at, end);
+    }
+    return rc;
+}
+
+/* Further elements with the same difference are counted at the first. */
+static void compare_fold(struct compare *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        for (size_t k = i + 1; !c->points[i].gone && k < c->count; k++) {
+            if (c->points[k].gone || strcmp(c->points[i].mark, c->points[k].mark) != 0)
+                continue;
+            c->points[k].gone = true;
+            c->points[i].alike++;
+        }
+    }
+}
+
+static bool compare_within(const json_t *names, const json_t *all)
 {
     size_t i;
-    json_t *row;
-    if (majority)
-        json_array_append_new(names, json_string(first));
-    json_array_foreach(p->rows, i, row) if (row != majority)
-        json_array_extend(names, json_object_get(row, "nodes"));
+    json_t *name;
+    json_array_foreach((json_t *)names, i, name)
+    {
+        if (!shk_array_has(all, json_string_value(name), false))
+            return false;
+    }
+    return true;
 }
 
-/* Without a majority no side is the odd one: every node is named. */
-static void compare_tie(struct shk_row *row, json_t *names, const struct compare_path *p,
-                        const char *first, const char *common, const char *odd)
+/* Does the difference at `p` follow from that at `other`? */
+static bool compare_follows(const struct compare *c, const struct compare_point *p,
+                            const struct compare_point *other)
 {
-    size_t i;
-    json_t *item;
-    json_array_clear(names);
-    json_array_append_new(names, json_string(first));
-    json_array_foreach(p->rows, i, item) json_array_extend(names, json_object_get(item, "nodes"));
-    shk_row_text(&row->observed, "%s or %s", common, odd);
-    shk_row_text(&row->expected, "the same on every node");
-    row->scope = SHK_SCOPE_LAUNCH; /* neither side is known to be at fault */
+    const struct shk_diff_rule *rule = shk_diff_agree_rule(c->rules, c->rules_count, p->plain);
+    if (p == other || other->gone || strcmp(p->plain, other->plain) == 0)
+        return false;
+    for (const char *const *f = rule ? rule->follows : NULL; f && *f; f++)
+        if (fnmatch(*f, other->plain, FNM_NOESCAPE) == 0 && compare_within(p->odd, other->odd))
+            return true;
+    return false;
 }
 
-static void compare_row(const struct compare *c, const struct compare_path *p,
+static void compare_drop_effects(struct compare *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t k = 0; k < c->count && !c->points[i].gone; k++)
+            c->points[i].gone = compare_follows(c, &c->points[i], &c->points[k]);
+}
+
+/* "rdma.devices[mlx5_0 and 9 more].fw" */
+static char *compare_setting(const struct compare_point *p)
+{
+    size_t len = strcspn(p->path, "]");
+    return p->alike ? shk_strf("%.*s and %zu more%s", (int)len, p->path, p->alike, p->path + len)
+                    : strdup(p->path);
+}
+
+/* The line that makes a variable what most nodes have. */
+static void compare_fix(struct shk_row *row, const struct compare_point *p,
+                        const struct shk_diff_rule *rule)
+{
+    const char *name = p->fact + strlen("env."), *common = p->sides[p->majority].text;
+    if (rule && rule->fix)
+        shk_row_text(&row->fix, "%s", rule->fix);
+    else if (starts(p->fact, "env.") && !starts(p->fact, "env.file.") && strcmp(common, "not set"))
+        shk_row_text(&row->fix, "export %s='%s'", name, common);
+    else if (starts(p->fact, "env.") && !starts(p->fact, "env.file."))
+        shk_row_text(&row->fix, "unset %s", name);
+}
+
+static void compare_differs(const struct compare *c, const struct compare_point *p,
+                            const struct shk_diff_rule *rule, struct shk_row *row, json_t *names)
+{
+    const struct compare_side *common = &p->sides[p->majority], *odd = NULL;
+    size_t outside = 0, unread = 0;
+    for (size_t i = 0; i < p->sides_count; i++) {
+        if (p->sides[i].unread)
+            unread += p->sides[i].count;
+        else if (i != p->majority)
+            outside += p->sides[i].count;
+        if (!odd && i != p->majority && !p->sides[i].unread)
+            odd = &p->sides[i];
+    }
+    shk_row_verdict(row, rule && rule->fails_jobs ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
+    row->scope = SHK_SCOPE_NODE; /* one launch: what differs came from the node */
+    row->diagnosis = rule ? rule->diagnosis : NULL;
+    if (common->count <= outside) { /* no side is the odd one: every node is named */
+        row->scope = SHK_SCOPE_LAUNCH;
+        json_array_extend(names, common->names);
+        json_array_extend(names, p->odd);
+        shk_row_text(&row->observed, "%s or %s%s", common->text, odd->text,
+                     p->read > 2 ? ", among others" : "");
+        shk_row_text(&row->expected, "the same on every node");
+    } else {
+        json_array_extend(names, p->odd);
+        shk_row_text(&row->observed, "%s%s", odd->text, p->read > 2 ? ", among others" : "");
+        shk_row_text(&row->expected, "%s, as on %zu of %zu nodes", common->text, common->count,
+                     c->nodes);
+        compare_fix(row, p, rule);
+    }
+    shk_row_text(&row->why, "%s%s", rule ? rule->why : "nodes of one job should agree here",
+                 unread ? "; it was not read on every node" : "");
+}
+
+static void compare_unread(const struct compare *c, const struct compare_point *p,
+                           struct shk_row *row)
+{
+    size_t unread = 0;
+    for (size_t i = 0; i < p->sides_count; i++)
+        unread += p->sides[i].unread ? p->sides[i].count : 0;
+    shk_row_text(&row->why, "it was not read on %zu of %zu nodes", unread, c->nodes);
+}
+
+static void compare_row(const struct compare *c, const struct compare_point *p,
                         struct shk_findings *findings)
 {
-    const struct shk_diff_rule *rule = compare_rule(c->config, p->fact);
-    const json_t *majority = compare_majority(c, p);
-    const json_t *any = json_array_get(p->rows, 0);
-    struct shk_row row = shk_row_start(&compare_check, p->path);
+    const struct shk_diff_rule *rule = shk_diff_agree_rule(c->rules, c->rules_count, p->plain);
+    char *setting = compare_setting(p);
+    struct shk_row row = shk_row_begin(NULL, &compare_check, setting ? setting : p->path);
     json_t *names = json_array();
-    char *common = compare_side(json_object_get(majority ? majority : any, majority ? "b" : "a"));
-    char *odd = compare_side(json_object_get(any, majority ? "a" : "b"));
-    compare_names(p, majority, c->first, names);
-    size_t outside = compare_count(c, names);
-    shk_row_verdict(&row, rule ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
-    row.scope = SHK_SCOPE_NODE; /* one launch: what differs came from the node */
-    row.diagnosis = rule ? rule->diagnosis : NULL;
     row.fact = p->fact;
-    shk_row_text(&row.observed, "%s%s", odd ? odd : "",
-                 json_array_size(p->rows) > 1 ? ", among others" : "");
-    shk_row_text(&row.expected, "%s, as on %zu of %zu nodes", common ? common : "",
-                 c->nodes - outside, c->nodes);
-    if (outside * 2 >= c->nodes)
-        compare_tie(&row, names, p, c->first, common ? common : "", odd ? odd : "");
-    shk_row_text(&row.why, "%s", rule ? rule->why : "nodes of one job should agree here");
+    if (p->read > 1) {
+        compare_differs(c, p, rule, &row, names);
+    } else {
+        compare_unread(c, p, &row);
+        json_array_extend(names, p->odd);
+    }
     shk_row_end(findings, &row);
     shk_row_nodes(findings, names, NULL);
     json_decref(names);
-    free(common);
-    free(odd);
+    free(setting);
 }
 
-/* Facts of the job, which only rank 0's node has. */
-static bool compare_of_job(const json_t *row)
+/* Those that fail jobs come first: what counts most is not cut off. */
+static size_t compare_rows(const struct compare *c, struct shk_findings *findings)
 {
-    const char *fact = shk_member_text(row, "fact");
-    return strncmp(fact, "collective.", 11) == 0 || strncmp(fact, "job.", 4) == 0;
-}
-
-/* Those that fail jobs, or the others: what counts most is not cut off. */
-static size_t compare_rows(const struct compare *c, json_t *rows, bool failing, size_t most,
-                           struct shk_findings *findings)
-{
-    size_t i = 0, n = json_array_size(rows), written = 0;
-    while (i < n && written < most) {
-        json_t *row = json_array_get(rows, i);
-        struct compare_path p = {.path = shk_member_text(row, "path"),
-                                 .fact = shk_member_text(row, "fact"),
-                                 .rows = json_array()};
-        while (i < n && strcmp(shk_member_text(json_array_get(rows, i), "path"), p.path) == 0) {
-            row = json_array_get(rows, i++);
-            json_array_append(p.rows, row);
-            p.others += compare_count(c, json_object_get(row, "nodes"));
-        }
-        if (!compare_of_job(row) && failing == (compare_rule(c->config, p.fact) != NULL)) {
-            compare_row(c, &p, findings);
+    size_t written = 0;
+    for (int failing = 1; failing >= 0; failing--)
+        for (size_t i = 0; i < c->count && written < COMPARE_ROWS; i++) {
+            const struct compare_point *p = &c->points[i];
+            const struct shk_diff_rule *rule =
+                shk_diff_agree_rule(c->rules, c->rules_count, p->plain);
+            if (p->gone || (rule && rule->fails_jobs) != failing)
+                continue;
+            compare_row(c, p, findings);
             written++;
         }
-        json_decref(p.rows);
-    }
     return written;
 }
 
@@ -171,40 +385,67 @@ static int compare_weights(struct compare *c, const struct shk_facts *const *fac
                            const size_t *weights, size_t nodes)
 {
     int rc = 0;
-    c->nodes = 0;
     for (size_t i = 0; i < nodes && !rc; i++) {
-        const char *name = shk_facts_get_text(facts[i], "host.name");
+        const char *name = NULL;
         size_t weight = weights ? weights[i] : 1;
+        if (shk_look_text(facts[i], "host.name", &name) != SHK_LOOK_PRESENT)
+            name = i ? "unnamed" : "node 1";
         c->nodes += weight;
-        if (name && weight > 1)
+        rc = json_array_append_new(c->names, json_string(name));
+        if (!rc && weight > 1)
             rc = json_object_set_new(c->weights, name, json_integer((json_int_t)weight));
     }
     return rc ? -ENOMEM : 0;
 }
 
-int shk_checks_compare(const struct shk_config *config, const struct shk_facts *const *facts,
-                       const size_t *weights, size_t nodes, struct shk_findings *findings,
-                       struct shk_error *err)
+static void compare_free(struct compare *c)
 {
-    size_t count;
-    const struct shk_diff_rule *rules = shk_config_diff(config, &count);
-    struct shk_diff *diff = shk_diff_create(rules, count, false);
-    const char *first = shk_facts_get_text(facts[0], "host.name");
-    struct compare c = {
-        .config = config, .first = first ? first : "node 1", .weights = json_object()};
-    int rc = diff && c.weights ? compare_weights(&c, facts, weights, nodes) : -ENOMEM;
+    for (size_t i = 0; i < c->count; i++) {
+        for (size_t k = 0; k < c->points[i].sides_count; k++)
+            compare_side_free(&c->points[i].sides[k]);
+        free(c->points[i].sides);
+        free(c->points[i].mark);
+        json_decref(c->points[i].odd);
+    }
+    free(c->points);
+    json_decref(c->weights);
+    json_decref(c->names);
+}
+
+static void compare_agreed(const struct compare *c, const char *kind, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(NULL, &compare_check, "facts");
+    if (c->nodes > 1) {
+        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
+        shk_row_text(&row.observed, "%zu %s%snodes agree in all that must agree", c->nodes,
+                     kind ? kind : "", kind ? " " : "");
+    } else {
+        shk_row_verdict(&row, SHK_NA, SHK_NOT_COVERED);
+        shk_row_text(&row.why, "no other node is of its kind%s%s", kind ? ": " : "",
+                     kind ? kind : "");
+    }
+    shk_row_end(findings, &row);
+}
+
+int shk_checks_compare(const struct shk_config *config, const struct shk_facts *const *facts,
+                       const size_t *weights, size_t nodes, const char *kind,
+                       struct shk_findings *findings, struct shk_error *err)
+{
+    struct compare c = {.names = json_array(), .weights = json_object()};
+    c.rules = shk_config_diff(config, &c.rules_count);
+    struct shk_diff *diff = shk_diff_create(c.rules, c.rules_count, false);
+    int rc = diff && c.names && c.weights ? compare_weights(&c, facts, weights, nodes) : -ENOMEM;
+    if (!rc)
+        shk_diff_must_agree(diff);
     if (!rc && nodes > 1)
         rc = shk_diff_sets(diff, facts, 1, facts + 1, nodes - 1);
-    size_t written = rc ? 0 : compare_rows(&c, shk_diff_rows(diff), true, COMPARE_ROWS, findings);
     if (!rc)
-        written += compare_rows(&c, shk_diff_rows(diff), false, COMPARE_ROWS - written, findings);
-    if (!rc && !written) {
-        struct shk_row row = shk_row_start(&compare_check, "facts");
-        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row.observed, "%zu nodes agree in all that must agree", c.nodes);
-        shk_row_end(findings, &row);
-    }
-    json_decref(c.weights);
+        rc = compare_points(&c, shk_diff_rows(diff));
+    compare_fold(&c);
+    compare_drop_effects(&c);
+    if (!rc && !compare_rows(&c, findings))
+        compare_agreed(&c, kind, findings);
+    compare_free(&c);
     shk_diff_destroy(diff);
     return rc ? shk_error_sys(err, -rc, "comparison of nodes") : 0;
 }

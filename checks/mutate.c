@@ -35,7 +35,7 @@ static int run_checks(struct mutate *m, const struct shk_facts *facts, struct sh
     char *doubt = NULL;
     struct shk_check_context ctx = {.facts = facts, .config = m->config, .profile = m->profile};
     if (!ctx.profile)
-        ctx.profile = shk_profile_detect(m->config, facts, NULL);
+        ctx.profile = shk_profile_detect(m->config, facts, NULL, &doubt);
     ctx.profile_doubt = doubt;
     if (m->check)
         m->check->eval(&ctx, rows);

@@ -506,6 +506,7 @@ void shk_session_end(struct shk_session *session)
     shk_diagnoses_free(&session->diagnoses);
     shk_findings_destroy(session->findings);
     shk_config_free(session->config);
+    shk_session_profiles_free(session);
     free(session->profile_why);
     free(session->command_line);
 }

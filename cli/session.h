@@ -8,6 +8,12 @@
 #include "core/facts.h"
 #include "core/finding.h"
 
+/* What one node is judged by. */
+struct shk_node_profile {
+    const struct shk_profile *profile;
+    char *why, *doubt; /* see shk_profile_detect() */
+};
+
 struct shk_session {
     const struct shk_options *options;
     char *command_line; /* as typed */
@@ -15,10 +21,11 @@ struct shk_session {
     struct shk_config *config;
     struct shk_facts **facts; /* one store per node, or per group of a fleet */
     size_t nodes;
-    struct shk_fleet *fleet; /* large sets of saved facts; NULL: none */
-    size_t *weights;         /* how many nodes each store stands for; NULL: one each */
-    const struct shk_profile *profile;
+    struct shk_fleet *fleet;           /* large sets of saved facts; NULL: none */
+    size_t *weights;                   /* how many nodes each store stands for; NULL: one each */
+    const struct shk_profile *profile; /* asked for, else that of most nodes */
     char *profile_why;
+    struct shk_node_profile *node_profiles; /* one per store; NULL before the judgement */
     struct shk_findings *findings;
     struct shk_diagnoses diagnoses;
     struct shk_world_options world_options;
@@ -95,6 +102,12 @@ int shk_session_blank(struct shk_session *session);
 /* Scans the files of --log and adds what they show to every node as log.* facts. Nothing without
  * --log. */
 int shk_session_load_logs(struct shk_session *session);
+
+/* session_profile.c: chooses the profile of each node, unless one was asked for. */
+int shk_session_profiles(struct shk_session *session, struct shk_error *err) SHK_MUST_CHECK;
+void shk_session_profiles_free(struct shk_session *session);
+/* Compares nodes of one profile and one hardware with each other. */
+int shk_session_compare(struct shk_session *session, struct shk_error *err) SHK_MUST_CHECK;
 
 /* Chooses the profile, runs every check on every node, merges and ranks. */
 int shk_session_judge(struct shk_session *session);

@@ -66,11 +66,25 @@ static bool judge_is_root(const struct shk_session *session)
     return session->world && shk_world_role(session->world) == SHK_WORLD_ROOT;
 }
 
+static struct shk_check_context judge_context(const struct shk_session *session, size_t node)
+{
+    const char *transport = session->options->transport;
+    bool named = transport && strcmp(transport, "auto") != 0 && strcmp(transport, "none") != 0;
+    return (struct shk_check_context){
+        .facts = session->facts[node],
+        .config = session->config,
+        .profile = session->node_profiles[node].profile,
+        .profile_doubt = session->node_profiles[node].doubt,
+        .profile_asked =
+            session->options->profile && strcmp(session->options->profile, "auto") != 0,
+        .transport_asked = named ? transport : NULL,
+    };
+}
+
 static int judge_all(struct shk_session *session, struct shk_error *err)
 {
     struct shk_findings_fold *fold = NULL;
-    struct shk_check_context ctx = {
-        .facts = session->facts[0], .config = session->config, .profile = session->profile};
+    struct shk_check_context ctx = judge_context(session, 0);
     int rc = 0;
     if (session->collectives_only)
         return judge_collectives(&ctx, session->findings);
@@ -82,12 +96,12 @@ static int judge_all(struct shk_session *session, struct shk_error *err)
     if (!rc && session->nodes == 1 && !session->weights)
         return shk_checks_run(&ctx, session->findings, err);
     for (size_t i = 0; i < session->nodes && !rc; i++) {
-        ctx.facts = session->facts[i];
+        ctx = judge_context(session, i);
+        ctx.part = judge_is_root(session) ? SHK_CHECK_NODE : SHK_CHECK_ALL;
         rc = judge_folded(session, &ctx, i, &fold, err);
     }
     if (!rc)
-        rc = shk_checks_compare(session->config, (const struct shk_facts *const *)session->facts,
-                                session->weights, session->nodes, session->findings, err);
+        rc = shk_session_compare(session, err);
     shk_findings_fold_free(fold);
     return rc;
 }
@@ -132,11 +146,7 @@ int shk_session_judge(struct shk_session *session)
     session->interrupted = shk_stop_name();
     for (size_t i = 0; i < session->nodes; i++)
         shk_facts_freeze(session->facts[i]);
-    if (!session->profile)
-        session->profile =
-            shk_profile_detect(session->config, session->facts[0], &session->profile_why);
-    if (!session->profile)
-        rc = shk_error_set(&err, EINVAL, "no profile fits, and the catalogue has no single-node");
+    rc = shk_session_profiles(session, &err);
     rc = rc ? rc : judge_all(session, &err);
     shk_scopes_settle(session->config, session->findings);
     shk_findings_sort(session->findings);

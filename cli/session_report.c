@@ -160,12 +160,16 @@ int shk_session_report(struct shk_session *session)
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     double now = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+    const char **profiles = calloc(session->nodes + 1, sizeof *profiles);
+    for (size_t i = 0; profiles && session->node_profiles && i < session->nodes; i++)
+        profiles[i] = session->node_profiles[i].profile->name;
     struct shk_report report = {
         .version = SHK_VERSION,
         .command = session->command_line,
         .profile = session->profile->name,
         .profile_why = session->profile_why,
         .facts = (const struct shk_facts *const *)session->facts,
+        .profiles = session->node_profiles ? profiles : NULL,
         .nodes = session->nodes,
         .findings = session->findings,
         .diagnoses = &session->diagnoses,
@@ -175,6 +179,7 @@ int shk_session_report(struct shk_session *session)
     };
     int worst = session->options->outputs.count ? report_outputs(session, &report)
                                                 : report_one(session, &report, NULL);
+    free(profiles);
     int rc = shk_session_node_files(session);
     worst = rc > worst ? rc : worst;
     return shk_session_exit(worst ? worst : report_exit(session->options, &report.coverage));

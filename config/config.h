@@ -163,7 +163,8 @@ struct shk_profile {
                                      when there is none */
     const char *plugin;           /* "required", "recommended", "none" (also when not given) */
     const char *gpu;              /* "nvidia", "amd", "neuron", "none", "any" (or not given) */
-    int nics;                     /* expected per node; 0 = do not check */
+    int nics;                     /* at least, per node; 0 = do not check */
+    int gpus;                     /* accelerators on the bus of a node; 0 = do not check */
     const char *source;
     const char *place;
 };

@@ -6,6 +6,7 @@
 static const char *const diff_classes[SHK_DIFF_CLASS_COUNT] = {
     [SHK_DIFF_TIME] = "time",       [SHK_DIFF_NODE] = "node",   [SHK_DIFF_JOB] = "job",
     [SHK_DIFF_DERIVED] = "derived", [SHK_DIFF_NOISE] = "noise", [SHK_DIFF_COMPARE] = "compare",
+    [SHK_DIFF_AGREE] = "agree",
 };
 
 static const struct shk_field diff_fields[] = {
@@ -21,7 +22,9 @@ static const struct shk_field diff_fields[] = {
      .required = true,
      SHK_NAMES(diff_classes),
      .doc = "why a difference means nothing: with time, between nodes, between jobs, repeats other "
-            "facts, measured (counts above percent); compare: it does mean something"},
+            "facts, measured (counts above percent); compare: it does mean something; agree: nodes "
+            "of one kind "
+            "must agree here (nothing is said about other comparisons)"},
     {.key = "percent",
      SHK_AT(struct shk_diff_rule, percent),
      .kind = SHK_FIELD_INT,
@@ -32,6 +35,10 @@ static const struct shk_field diff_fields[] = {
      SHK_AT(struct shk_diff_rule, fails_jobs),
      .kind = SHK_FIELD_BOOL,
      .doc = "nodes of one job that differ here cannot work together, with differs: compare"},
+    {.key = "agree",
+     SHK_AT(struct shk_diff_rule, agree),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "noise only: nodes of one kind must agree within percent"},
     {.key = "job-wide",
      SHK_AT(struct shk_diff_rule, job_wide),
      .kind = SHK_FIELD_BOOL,
@@ -48,6 +55,19 @@ static const struct shk_field diff_fields[] = {
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
      .doc = "what a difference points to, with fails-jobs"},
+    {.key = "follows",
+     SHK_AT(struct shk_diff_rule, follows),
+     .kind = SHK_FIELD_TEXTS,
+     .doc = "agree only: patterns of paths whose difference on the same nodes explains one here"},
+    {.key = "where",
+     SHK_AT(struct shk_diff_rule, where),
+     .kind = SHK_FIELD_TEXTS,
+     .doc = "agree only, on the path of an array: members that must be true (`!name`: not true) "
+            "for an element to count"},
+    {.key = "fix",
+     SHK_AT(struct shk_diff_rule, fix),
+     .kind = SHK_FIELD_TEXT,
+     .doc = "what to do where nodes differ"},
     {.key = "why",
      SHK_AT(struct shk_diff_rule, why),
      .kind = SHK_FIELD_TEXT,
@@ -63,6 +83,11 @@ static int diff_check(const struct shk_fill *fill, const struct shk_yaml_node *n
         return shk_fill_error(fill, node, "percent", "goes with differs: noise, and only with it");
     if (rule->job_wide && rule->differs != SHK_DIFF_JOB)
         return shk_fill_error(fill, node, "job-wide", "goes with differs: job only");
+    if (rule->agree && rule->differs != SHK_DIFF_NOISE)
+        return shk_fill_error(fill, node, "agree", "goes with differs: noise only");
+    if (rule->differs != SHK_DIFF_AGREE && (rule->follows || rule->where))
+        return shk_fill_error(fill, node, rule->follows ? "follows" : "where",
+                              "goes with differs: agree only");
     regex_t part;
     if (!rule->part)
         return 0;

@@ -170,6 +170,8 @@ static int extends_resolve(const struct extends_resolver *resolver, struct shk_p
         profile->gpu = base->gpu;
     if (!profile->nics)
         profile->nics = base->nics;
+    if (!profile->gpus)
+        profile->gpus = base->gpus;
     return rc;
 }
 

@@ -11,6 +11,7 @@ struct shk_diff {
     const struct shk_diff_rule *rules;
     size_t rules_count;
     bool all;
+    bool agree;     /* only what nodes of one kind must agree in */
     bool same_node; /* of the pair at hand */
     bool failed;
     const char *node; /* of the pair at hand */
@@ -31,6 +32,7 @@ struct diff_at {
 static const char *const diff_classes[SHK_DIFF_CLASS_COUNT] = {
     [SHK_DIFF_TIME] = "time",       [SHK_DIFF_NODE] = "node",   [SHK_DIFF_JOB] = "job",
     [SHK_DIFF_DERIVED] = "derived", [SHK_DIFF_NOISE] = "noise", [SHK_DIFF_COMPARE] = "compare",
+    [SHK_DIFF_AGREE] = "agree",
 };
 
 const char *shk_diff_class_name(enum shk_diff_class differs)
@@ -68,6 +70,11 @@ void shk_diff_destroy(struct shk_diff *diff)
     free(diff);
 }
 
+void shk_diff_must_agree(struct shk_diff *diff)
+{
+    diff->agree = true;
+}
+
 json_t *shk_diff_rows(const struct shk_diff *diff)
 {
     return diff->rows;
@@ -97,12 +104,25 @@ static const struct shk_diff_rule *diff_rule(const struct shk_diff *diff, const 
 {
     const struct shk_diff_rule *found = NULL;
     for (size_t i = 0; !diff->all && i < diff->rules_count; i++) {
-        if (found && diff->rules[i].differs != SHK_DIFF_COMPARE)
+        if (diff->rules[i].differs == SHK_DIFF_AGREE ||
+            (found && diff->rules[i].differs != SHK_DIFF_COMPARE))
             continue;
         if (fnmatch(diff->rules[i].path, plain, FNM_NOESCAPE) == 0)
             found = &diff->rules[i];
     }
     return found && found->differs != SHK_DIFF_COMPARE ? found : NULL;
+}
+
+const struct shk_diff_rule *shk_diff_agree_rule(const struct shk_diff_rule *rules, size_t count,
+                                                const char *plain)
+{
+    const struct shk_diff_rule *found = NULL;
+    for (size_t i = 0; i < count && !(found && found->fails_jobs); i++)
+        if ((rules[i].fails_jobs ||
+             (!found && (rules[i].differs == SHK_DIFF_AGREE || rules[i].agree))) &&
+            fnmatch(rules[i].path, plain, FNM_NOESCAPE) == 0)
+            found = &rules[i];
+    return found;
 }
 
 static bool diff_within(const json_t *a, const json_t *b, int percent)
@@ -126,13 +146,19 @@ static bool diff_set_aside(struct shk_diff *diff, const char *plain, const json_
 }
 
 /* Steals a and b, which may be NULL; rows of other nodes that say the same are joined. */
-static void diff_row(struct shk_diff *diff, const char *path, json_t *a, json_t *b)
+static void diff_row(struct shk_diff *diff, struct diff_at at, json_t *a, json_t *b)
 {
-    json_t *row = json_pack("{s:s,s:s,s:o*,s:o*,s:[s]}", "path", path, "fact", diff->fact, "a", a,
-                            "b", b, "nodes", diff->node);
+    if (diff->agree && !shk_diff_agree_rule(diff->rules, diff->rules_count, at.plain)) {
+        json_decref(a);
+        json_decref(b);
+        return;
+    }
+    json_t *row = json_pack("{s:s,s:s*,s:s,s:o*,s:o*,s:[s]}", "path", at.path, "plain",
+                            diff->agree ? at.plain : NULL, "fact", diff->fact, "a", a, "b", b,
+                            "nodes", diff->node);
     char *left = a ? json_dumps(a, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     char *right = b ? json_dumps(b, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    char *key = shk_strf("%s\n%s\n%s", path, left ? left : "", right ? right : "");
+    char *key = shk_strf("%s\n%s\n%s", at.path, left ? left : "", right ? right : "");
     free(left);
     free(right);
     json_t *had = key ? json_object_get(diff->index, key) : NULL;
@@ -242,6 +268,29 @@ static json_t *diff_by_identity(const json_t *array, const char *const *members)
     return map;
 }
 
+static bool diff_satisfies(const json_t *element, const char *const *where)
+{
+    for (; element && *where; where++) {
+        bool no = **where == '!';
+        if (json_is_true(json_object_get(element, *where + no)) == no)
+            return false;
+    }
+    return true;
+}
+
+/* Is this element one that nodes need not agree in? One that is no longer what `where` asks for,
+ * but is on the other side, does count. */
+static bool diff_irrelevant(const struct shk_diff *diff, const char *plain, const json_t *a,
+                            const json_t *b)
+{
+    const struct shk_diff_rule *rule =
+        diff->agree ? shk_diff_agree_rule(diff->rules, diff->rules_count, plain) : NULL;
+    if (!rule || !rule->where)
+        return false;
+    bool in_a = a && diff_satisfies(a, rule->where), in_b = b && diff_satisfies(b, rule->where);
+    return !in_a && !in_b;
+}
+
 static void diff_elements(struct shk_diff *diff, struct diff_at at, json_t *a, json_t *b)
 {
     const char *id;
@@ -250,6 +299,8 @@ static void diff_elements(struct shk_diff *diff, struct diff_at at, json_t *a, j
         diff->failed = true;
     json_object_foreach(all, id, element)
     {
+        if (diff_irrelevant(diff, at.plain, json_object_get(a, id), json_object_get(b, id)))
+            continue;
         char *path = shk_strf("%s[%s]", at.path, id);
         if (path)
             diff_values(diff, (struct diff_at){path, at.plain}, json_object_get(a, id),
@@ -288,7 +339,7 @@ static void diff_values(struct shk_diff *diff, struct diff_at at, json_t *a, jso
     if (json_is_object(a) && json_is_object(b))
         diff_objects(diff, at, a, b);
     else if (!json_array_size(a) || !json_array_size(b) || !diff_arrays(diff, at, a, b))
-        diff_row(diff, at.path, diff_side(diff, a), diff_side(diff, b));
+        diff_row(diff, at, diff_side(diff, a), diff_side(diff, b));
 }
 
 static json_t *diff_fact_side(const struct shk_fact *fact)
@@ -312,7 +363,8 @@ static void diff_facts(struct shk_diff *diff, const struct shk_fact *a, const st
     if (same && a->state == SHK_FACT_FAILED)
         same = strcmp(a->reason ? a->reason : "", b->reason ? b->reason : "") == 0;
     if (!same && !diff_set_aside(diff, key, NULL, NULL))
-        diff_row(diff, key, a ? diff_fact_side(a) : NULL, b ? diff_fact_side(b) : NULL);
+        diff_row(diff, (struct diff_at){key, key}, a ? diff_fact_side(a) : NULL,
+                 b ? diff_fact_side(b) : NULL);
 }
 
 struct diff_walk {

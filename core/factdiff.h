@@ -13,6 +13,7 @@ enum shk_diff_class {
     SHK_DIFF_DERIVED, /* repeats what other facts say */
     SHK_DIFF_NOISE,   /* a measurement; counts when it is off by more than `percent` */
     SHK_DIFF_COMPARE, /* compared whatever the other rules say */
+    SHK_DIFF_AGREE,   /* nodes of one kind must agree here; says nothing for other comparisons */
     SHK_DIFF_CLASS_COUNT
 };
 
@@ -23,10 +24,18 @@ struct shk_diff_rule {
     enum shk_diff_class differs;
     int percent;      /* SHK_DIFF_NOISE */
     bool fails_jobs;  /* nodes of one job that differ here cannot work together */
+    bool agree;       /* SHK_DIFF_NOISE: nodes of one kind must agree within that */
     bool job_wide;    /* SHK_DIFF_JOB: all nodes of one job say the same */
     const char *part; /* regular expression (POSIX, extended) on a line of a text: only what its
                          last group matches differs between nodes; NULL: the whole value */
     const char *diagnosis; /* that a difference points to; NULL: none */
+    /* SHK_DIFF_AGREE: paths (shell patterns) whose difference, on the same nodes, explains one
+     * here; NULL-terminated, NULL: none. */
+    const char *const *follows;
+    /* SHK_DIFF_AGREE, on the path of an array: an element counts only where these members are true
+     * (or not, with '!' before the name); NULL-terminated, NULL: all. */
+    const char *const *where;
+    const char *fix; /* what to do about a difference between nodes; NULL */
     const char *why;
     const char *place;
 };
@@ -37,6 +46,14 @@ struct shk_diff;
 struct shk_diff *shk_diff_create(const struct shk_diff_rule *rules, size_t count, bool all);
 void shk_diff_destroy(struct shk_diff *diff);
 
+/* From now on only what nodes of one kind must agree in is a row: paths with a rule of
+ * SHK_DIFF_AGREE, or with fails_jobs. */
+void shk_diff_must_agree(struct shk_diff *diff);
+
+/* The rule that says so about a path; NULL: none does. */
+const struct shk_diff_rule *shk_diff_agree_rule(const struct shk_diff_rule *rules, size_t count,
+                                                const char *plain);
+
 /* Compares two sets of nodes: one with one, one (a reference) with each of many, else those of the
  * same host.name; what has no partner is listed. Returns 0 or -ENOMEM. */
 int shk_diff_sets(struct shk_diff *diff, const struct shk_facts *const *a, size_t na,
@@ -44,9 +61,11 @@ int shk_diff_sets(struct shk_diff *diff, const struct shk_facts *const *a, size_
 
 /* Everything below is borrowed from diff.
  *
- * Rows, sorted by path: [{"path", "fact", "a", "b", "nodes": [text]}]. `path` leads into the value
- * ("net.ifaces[hsn0].mtu"). A side is {"state", "value", "unit", "reason"} as in a facts document;
- * it is missing when nothing looked or there is no such member. */
+ * Rows, sorted by path: [{"path", "plain", "fact", "a", "b", "nodes": [text]}]. `path` leads into
+ * the value ("net.ifaces[hsn0].mtu"), `plain` (after
+ * shk_diff_must_agree() only) is the same without elements. A side is {"state",
+ * "value", "unit", "reason"} as in a facts document; it is missing when nothing looked or there is
+ * no such member. */
 json_t *shk_diff_rows(const struct shk_diff *diff);
 /* Names of nodes without a partner on the other side. */
 json_t *shk_diff_only_a(const struct shk_diff *diff);

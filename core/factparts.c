@@ -35,7 +35,8 @@ static const struct shk_diff_rule *parts_rule(struct parts_walk *w)
     json_t *known = json_object_get(w->known, w->path);
     json_int_t found = known ? json_integer_value(known) : -1;
     for (size_t i = 0; !known && i < w->rules_count; i++) {
-        if (found >= 0 && w->rules[i].differs != SHK_DIFF_COMPARE)
+        if (w->rules[i].differs == SHK_DIFF_AGREE ||
+            (found >= 0 && w->rules[i].differs != SHK_DIFF_COMPARE))
             continue;
         if (fnmatch(w->rules[i].path, w->path, FNM_NOESCAPE) == 0)
             found = (json_int_t)i;

@@ -126,7 +126,8 @@ static const struct shk_diff_rule *walk_rule(struct factset_walk *w)
     const json_t *known = json_object_get(set->classes, w->path);
     json_int_t found = known ? json_integer_value(known) : -1;
     for (size_t i = 0; !known && i < set->rules_count; i++) {
-        if (found >= 0 && set->rules[i].differs != SHK_DIFF_COMPARE)
+        if (set->rules[i].differs == SHK_DIFF_AGREE ||
+            (found >= 0 && set->rules[i].differs != SHK_DIFF_COMPARE))
             continue;
         if (fnmatch(set->rules[i].path, w->path, FNM_NOESCAPE) == 0)
             found = (json_int_t)i;

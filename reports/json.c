@@ -141,12 +141,12 @@ static int json_sort_fact(const struct shk_fact *fact, void *arg)
 }
 
 /* A facts document with a name, so it can be cut out and judged again. Facts in key order. */
-static json_t *json_node(const struct shk_facts *facts, const char *name)
+static json_t *json_node(const struct shk_facts *facts, const char *name, const char *profile)
 {
     json_t *doc = shk_facts_to_json(facts);
     struct json_sorted s = {.from = json_object_get(doc, "facts"), .to = json_object()};
     if (!doc || !s.to || !json_put_text(doc, "name", name) ||
-        shk_facts_each(facts, "", json_sort_fact, &s) ||
+        !json_put_text(doc, "profile", profile) || shk_facts_each(facts, "", json_sort_fact, &s) ||
         !json_put(doc, "facts", json_incref(s.to))) {
         json_decref(doc);
         doc = NULL;
@@ -155,11 +155,17 @@ static json_t *json_node(const struct shk_facts *facts, const char *name)
     return doc;
 }
 
+static const char *json_profile_of(const struct shk_report *report, size_t node)
+{
+    return report->profiles ? report->profiles[node] : report->profile;
+}
+
 static json_t *json_nodes(const struct shk_model *model)
 {
     json_t *array = json_array();
     for (size_t i = 0; array && i < model->report->nodes; i++) {
-        if (json_array_append_new(array, json_node(model->report->facts[i], model->nodes[i]))) {
+        if (json_array_append_new(array, json_node(model->report->facts[i], model->nodes[i],
+                                                   json_profile_of(model->report, i)))) {
             json_decref(array);
             return NULL;
         }

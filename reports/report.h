@@ -13,6 +13,7 @@ struct shk_report {
     const char *profile;                  /* name */
     const char *profile_why;              /* how it was chosen */
     const struct shk_facts *const *facts; /* per node */
+    const char *const *profiles;          /* per node, names; NULL: all have that one */
     size_t nodes;
     const struct shk_findings *findings; /* sorted */
     const struct shk_diagnoses *diagnoses;

@@ -154,7 +154,7 @@ static void audit(const json_t *doc, struct result *result)
     shk_facts_freeze(facts);
     char *why = NULL;
     struct shk_check_context ctx = {
-        .facts = facts, .config = config, .profile = shk_profile_detect(config, facts, &why)};
+        .facts = facts, .config = config, .profile = shk_profile_detect(config, facts, &why, NULL)};
     struct shk_findings *findings = shk_findings_create();
     if (shk_checks_run(&ctx, findings, &err) < 0)
         fail("checks", err.text);

@@ -45,7 +45,7 @@ static void facts_judge(struct shk_facts *facts)
         abort();
     shk_facts_freeze(facts);
     struct shk_findings *findings = shk_findings_create();
-    const struct shk_profile *profile = shk_profile_detect(config, facts, &why);
+    const struct shk_profile *profile = shk_profile_detect(config, facts, &why, NULL);
     struct shk_check_context ctx = {.facts = facts, .config = config, .profile = profile};
     if (shk_checks_run(&ctx, findings, &err) != 0)
         abort();

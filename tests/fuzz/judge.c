@@ -14,7 +14,7 @@ void shk_fuzz_judge(struct shk_facts *facts)
     shk_facts_freeze(facts);
     struct shk_findings *findings = shk_findings_create();
     struct shk_check_context ctx = {
-        .facts = facts, .config = config, .profile = shk_profile_detect(config, facts, &why)};
+        .facts = facts, .config = config, .profile = shk_profile_detect(config, facts, &why, NULL)};
     if (shk_checks_run(&ctx, findings, &err) != 0)
         abort();
     shk_findings_destroy(findings);

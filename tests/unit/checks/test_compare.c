@@ -19,7 +19,7 @@ static struct shk_findings *compare(const char *const *nodes, size_t n)
     for (size_t i = 0; i < n; i++)
         facts[i] = support_facts(nodes[i]);
     cr_assert_eq(shk_checks_compare(support_config(), (const struct shk_facts *const *)facts, NULL,
-                                    n, findings, &err),
+                                    n, NULL, findings, &err),
                  0, "%s", err.text);
     for (size_t i = 0; i < n; i++)
         shk_facts_destroy(facts[i]);
