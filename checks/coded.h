@@ -21,9 +21,9 @@ extern const struct shk_check shk_check_gpu_library, shk_check_nvlink, shk_check
 extern const struct shk_check shk_check_nearest_nic, shk_check_topo_file, shk_check_levels,
     shk_check_binding;
 extern const struct shk_check shk_check_fabric_manager, shk_check_imex, shk_check_gdrcopy;
-extern const struct shk_check shk_check_gpu_presence, shk_check_gpu_driver, shk_check_dev_access,
-    shk_check_rocm, shk_check_gpu_masks;
-extern const struct shk_check shk_check_nic_count, shk_check_nic_link;
+extern const struct shk_check shk_check_gpu_presence, shk_check_gpu_driver,
+    shk_check_gpu_allocation, shk_check_dev_access, shk_check_rocm, shk_check_gpu_masks;
+extern const struct shk_check shk_check_nic_count, shk_check_nic_link, shk_check_nic_rate;
 extern const struct shk_check shk_check_hostname, shk_check_socket_choice;
 extern const struct shk_check shk_check_job_pmix, shk_check_job_missing, shk_check_job_spread,
     shk_check_job_slots, shk_check_job_clocks;

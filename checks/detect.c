@@ -45,6 +45,8 @@ static bool right_type(const char *key, const json_t *value)
         return json_is_object(value);
     if (strcmp(key, "rdma.devices") == 0 || strcmp(key, "net.ifaces") == 0)
         return json_is_array(value);
+    if (starts(key, "env.") || starts(key, "host."))
+        return json_is_string(value);
     return !json_is_array(value) && !json_is_object(value);
 }
 

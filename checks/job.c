@@ -1,4 +1,5 @@
 #include "checks/coded.h"
+#include "checks/read.h"
 
 #include <string.h>
 
@@ -15,53 +16,66 @@ static const struct {
     {"cxi", "dev.cxi0", "/dev/cxi*", true},
 };
 
-/* Names of the nodes that are hidden; true when a NIC's is among them. */
-static bool hidden_nodes(const struct shk_facts *facts, struct shk_strbuf *names)
+struct hidden {
+    struct shk_strbuf names;
+    bool nic; /* a NIC's is among them */
+};
+
+/* Device nodes that are known not to be there, of hardware that is on the bus. */
+static void find_hidden(struct shk_row *row, struct hidden *hidden)
 {
-    bool nic = false;
     for (size_t i = 0; i < sizeof container_nodes / sizeof *container_nodes; i++) {
-        char *key = shk_strf("pci.count.%s", container_nodes[i].kind);
-        bool there = key && shk_facts_get_int(facts, key, 0) > 0;
-        free(key);
-        if (!there || shk_look(facts, container_nodes[i].fact, NULL) != SHK_LOOK_ABSENT)
+        bool nic = container_nodes[i].nic;
+        const char *fact = container_nodes[i].fact, *kind = container_nodes[i].kind;
+        enum shk_look look = shk_look(row->ctx->facts, fact, NULL);
+        long long count = shk_device_count(row->ctx->facts, kind);
+        if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_MISSING || count == 0)
             continue;
-        shk_strbuf_printf(names, "%s%s", names->len ? ", " : "", container_nodes[i].node);
-        nic |= container_nodes[i].nic;
+        if (nic && count < 0)
+            (void)shk_read_device_count(row, kind);
+        if (nic && look == SHK_LOOK_FAILED)
+            (void)shk_read(row, fact, NULL);
+        if (look == SHK_LOOK_FAILED || count < 0)
+            continue;
+        shk_strbuf_printf(&hidden->names, "%s%s", hidden->names.len ? ", " : "",
+                          container_nodes[i].node);
+        hidden->nic |= container_nodes[i].nic;
     }
-    return nic;
+}
+
+static void say_container(struct shk_row *row, const char *kind, const struct hidden *hidden)
+{
+    shk_row_verdict(row, hidden->nic ? SHK_WARN : SHK_PASS, SHK_EFFECT);
+    shk_row_text(&row->observed, hidden->names.len ? "%s, without %s" : "%s", kind,
+                 shk_strbuf_text(&hidden->names));
+    shk_row_text(&row->why, hidden->nic
+                                ? "the NICs are on the bus, but the container has no device to use "
+                                  "them: traffic goes over TCP"
+                                : "limits, /dev/shm, devices and libraries below are those of the "
+                                  "container, not of the host");
+    if (hidden->nic) {
+        row->diagnosis = "rdma-device-not-in-container";
+        shk_row_text(&row->expected, "the device nodes of the NICs");
+        shk_row_text(&row->fix, "--device=/dev/infiniband or /dev/cxi*, with --ulimit memlock=-1");
+    }
 }
 
 static void eval_container(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_start(&shk_check_container, "container");
-    const char *kind = shk_facts_get_text(ctx->facts, "host.container");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_container, "container");
+    const char *kind = NULL;
+    enum shk_look look = shk_read_container(&row, &kind);
     row.fact = "host.container";
-    if (!kind) {
-        struct shk_fact fact;
-        if (shk_look(ctx->facts, "host.container", &fact) == SHK_LOOK_ABSENT)
-            shk_row_na(findings, &row, "not in a container");
-        else
-            shk_row_unread(findings, &row, ctx->facts, "host.container");
-        return;
-    }
-    if (strcmp(kind, "none") == 0) {
+    if (look == SHK_LOOK_ABSENT) {
         shk_row_na(findings, &row, "not in a container");
         return;
     }
-    struct shk_strbuf names = SHK_STRBUF_INIT;
-    bool nic = hidden_nodes(ctx->facts, &names);
-    shk_row_verdict(&row, nic ? SHK_WARN : SHK_PASS, SHK_EFFECT);
-    shk_row_text(&row.observed, names.len ? "%s, without %s" : "%s", kind, shk_strbuf_text(&names));
-    shk_row_text(&row.why, nic ? "the NICs are on the bus, but the container has no device to use "
-                                 "them: traffic goes over TCP"
-                               : "limits, /dev/shm, devices and libraries below are those of the "
-                                 "container, not of the host");
-    if (nic) {
-        row.diagnosis = "rdma-device-not-in-container";
-        shk_row_text(&row.expected, "the device nodes of the NICs");
-        shk_row_text(&row.fix, "--device=/dev/infiniband or /dev/cxi*, with --ulimit memlock=-1");
+    if (look == SHK_LOOK_PRESENT) {
+        struct hidden hidden = {.names = SHK_STRBUF_INIT};
+        find_hidden(&row, &hidden);
+        say_container(&row, kind, &hidden);
+        shk_strbuf_free(&hidden.names);
     }
-    shk_strbuf_free(&names);
     shk_row_end(findings, &row);
 }
 
@@ -89,54 +103,71 @@ static bool uneven(const char *tasks)
     return false;
 }
 
-static void eval_job(const struct shk_check_context *ctx, struct shk_findings *findings)
+/* "4(x2),3"; ABSENT: known that nothing says so. */
+static enum shk_look read_tasks(struct shk_row *row, const char **tasks_p)
 {
-    struct shk_row row = shk_row_start(&shk_check_job, "launcher");
-    const char *launcher = shk_facts_get_text(ctx->facts, "job.launcher");
-    const char *tasks = shk_facts_get_text(ctx->facts, "job.slurm.tasks_per_node");
-    long long nodes = shk_job_nodes(ctx->facts);
-    long long ranks = shk_facts_get_int(ctx->facts, "job.ranks", -1);
-    row.fact = "job.launcher";
-    if (!tasks)
-        tasks = shk_env_get(ctx->facts, "SLURM_STEP_TASKS_PER_NODE");
-    if (!tasks)
-        tasks = shk_env_get(ctx->facts, "SLURM_TASKS_PER_NODE");
-    if (!launcher) {
-        struct shk_fact fact;
-        if (shk_look(ctx->facts, "job.launcher", &fact) == SHK_LOOK_ABSENT)
-            shk_row_na(findings, &row, "not in a job");
-        else
-            shk_row_unread(findings, &row, ctx->facts, "job.launcher");
-        return;
+    static const char *const names[] = {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"};
+    if (shk_look_text(row->ctx->facts, "job.slurm.tasks_per_node", tasks_p) == SHK_LOOK_PRESENT) {
+        shk_row_was_read(row);
+        return SHK_LOOK_PRESENT;
     }
+    if (shk_look(row->ctx->facts, "job.slurm.tasks_per_node", NULL) == SHK_LOOK_FAILED)
+        (void)shk_read_text(row, "job.slurm.tasks_per_node", tasks_p);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (shk_read_env(row, names[i], tasks_p) == SHK_LOOK_PRESENT)
+            return SHK_LOOK_PRESENT;
+    return SHK_LOOK_ABSENT;
+}
+
+static void say_job(struct shk_row *row, const char *launcher, long long nodes, long long ranks)
+{
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     shk_strbuf_puts(&sb, launcher);
     if (nodes > 0)
         shk_strbuf_printf(&sb, ", %lld node%s", nodes, nodes == 1 ? "" : "s");
     if (ranks > 0)
         shk_strbuf_printf(&sb, ", %lld rank%s", ranks, ranks == 1 ? "" : "s");
-    shk_row_text(&row.observed, "%s", shk_strbuf_text(&sb));
+    shk_row_text(&row->observed, "%s", shk_strbuf_text(&sb));
     shk_strbuf_free(&sb);
-    if (strcmp(launcher, "local") == 0) {
+}
+
+static void judge_job(struct shk_row *row, const char *launcher)
+{
+    const char *tasks = NULL;
+    long long ranks = -1, nodes = shk_read_job_nodes(row);
+    enum shk_look told = read_tasks(row, &tasks);
+    if (told == SHK_LOOK_PRESENT)
+        (void)shk_look_int(row->ctx->facts, "job.ranks", &ranks);
+    if (told != SHK_LOOK_PRESENT || nodes > 1)
+        (void)shk_read_int(row, "job.ranks", &ranks);
+    say_job(row, launcher, nodes, ranks);
+    if (told == SHK_LOOK_PRESENT && uneven(tasks)) {
+        shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
+        row->diagnosis = "uneven-ranks-per-node";
+        shk_row_text(&row->expected, "the same number of ranks on every node");
+        shk_row_text(&row->why, "tasks per node are %s", tasks);
+        shk_row_text(&row->fix, "--ntasks-per-node=N");
+    } else if (nodes > 1 && ranks > 0 && ranks < nodes) {
+        shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
+        shk_row_text(&row->why, "fewer ranks than nodes: some nodes would stay idle");
+        shk_row_text(&row->fix, "--ntasks-per-node=N");
+    } else if (told == SHK_LOOK_PRESENT || ranks > 0 || nodes == 1) {
+        shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
+    }
+}
+
+static void eval_job(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_job, "launcher");
+    const char *launcher = NULL;
+    enum shk_look look = shk_read_text(&row, "job.launcher", &launcher);
+    row.fact = "job.launcher";
+    if (look == SHK_LOOK_ABSENT || (launcher && strcmp(launcher, "local") == 0)) {
         shk_row_na(findings, &row, "not in a job");
         return;
     }
-    if (!tasks && ranks < 0 && nodes != 1) {
-        shk_row_unread(findings, &row, ctx->facts, "job.ranks");
-        return;
-    }
-    shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-    if (tasks && uneven(tasks)) {
-        row.verdict = SHK_WARN;
-        row.diagnosis = "uneven-ranks-per-node";
-        shk_row_text(&row.expected, "the same number of ranks on every node");
-        shk_row_text(&row.why, "tasks per node are %s", tasks);
-        shk_row_text(&row.fix, "--ntasks-per-node=N");
-    } else if (nodes > 1 && ranks > 0 && ranks < nodes) {
-        row.verdict = SHK_FAIL;
-        shk_row_text(&row.why, "fewer ranks than nodes: some nodes would stay idle");
-        shk_row_text(&row.fix, "--ntasks-per-node=N");
-    }
+    if (look == SHK_LOOK_PRESENT)
+        judge_job(&row, launcher);
     shk_row_end(findings, &row);
 }
 
@@ -151,36 +182,50 @@ const struct shk_check shk_check_job = {
            "FAIL.",
 };
 
+static void say_no_vni(struct shk_row *row)
+{
+    shk_row_verdict(row, SHK_WARN, SHK_DECLARED);
+    row->diagnosis = "cxi-vni-missing";
+    shk_row_text(&row->observed, "not set");
+    shk_row_text(&row->why, "the scheduler gave this step no network identifier, or the "
+                            "container does not pass it on; the provider then uses the default "
+                            "service, which many sites close");
+    shk_row_text(&row->fix, "start inside a job step (srun), and pass SLINGSHOT_* into "
+                            "containers");
+}
+
 static void eval_vni(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_start(&shk_check_vni, "SLINGSHOT_VNIS");
-    const char *launcher = shk_facts_get_text(ctx->facts, "job.launcher");
-    const char *vnis = shk_env_get(ctx->facts, "SLINGSHOT_VNIS");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_vni, "SLINGSHOT_VNIS");
+    const char *launcher = NULL, *vnis = NULL;
     row.fact = "env.SLINGSHOT_VNIS";
     row.source = "ofiwg/libfabric:prov/cxi/src";
+    shk_read_profile(&row);
     if (!shk_profile_wants_provider(ctx->profile, "cxi")) {
         shk_row_na(findings, &row, "no Slingshot fabric");
-    } else if (vnis && *vnis) {
+        return;
+    }
+    enum shk_look look = shk_read_env(&row, "SLINGSHOT_VNIS", &vnis);
+    if (look == SHK_LOOK_PRESENT && *vnis) {
         shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
         shk_row_text(&row.observed, "%s", vnis);
         shk_row_end(findings, &row);
-    } else if (!launcher || strcmp(launcher, "slurm") != 0) {
-        shk_row_na(findings, &row, "only job steps have it");
-    } else if (shk_job_nodes(ctx->facts) == 1) {
-        shk_row_na(findings, &row, "a job of one node may have none");
-    } else if (!shk_env_known(ctx->facts)) {
-        shk_row_unread(findings, &row, ctx->facts, "env.SLINGSHOT_VNIS");
-    } else {
-        shk_row_verdict(&row, SHK_WARN, SHK_DECLARED);
-        row.diagnosis = "cxi-vni-missing";
-        shk_row_text(&row.observed, "not set");
-        shk_row_text(&row.why, "the scheduler gave this step no network identifier, or the "
-                               "container does not pass it on; the provider then uses the default "
-                               "service, which many sites close");
-        shk_row_text(&row.fix, "start inside a job step (srun), and pass SLINGSHOT_* into "
-                               "containers");
-        shk_row_end(findings, &row);
+        return;
     }
+    enum shk_look job = shk_read_text(&row, "job.launcher", &launcher);
+    if (job == SHK_LOOK_ABSENT || (job == SHK_LOOK_PRESENT && strcmp(launcher, "slurm") != 0)) {
+        shk_row_na(findings, &row, "only job steps have it");
+        return;
+    }
+    long long nodes = shk_read_job_nodes(&row);
+    if (nodes == 1) {
+        shk_row_na(findings, &row, "a job of one node may have none");
+        return;
+    }
+    if (nodes > 1 && job == SHK_LOOK_PRESENT &&
+        (look == SHK_LOOK_ABSENT || look == SHK_LOOK_PRESENT))
+        say_no_vni(&row);
+    shk_row_end(findings, &row);
 }
 
 const struct shk_check shk_check_vni = {

@@ -1,6 +1,7 @@
 /* Masks of GPUs that count each other's devices. */
 #include "checks/coded.h"
 #include "checks/grammar.h"
+#include "checks/read.h"
 
 #include <string.h>
 
@@ -31,21 +32,20 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 {
     static const char *const inner[] = {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES",
                                         "GPU_DEVICE_ORDINAL", NULL};
-    struct shk_row row = shk_row_start(&shk_check_gpu_masks, "GPU masks");
-    const char *outer = shk_env_get(ctx->facts, "ROCR_VISIBLE_DEVICES");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_gpu_masks, "GPU masks");
+    const char *outer = NULL;
+    enum shk_look look = shk_read_env(&row, "ROCR_VISIBLE_DEVICES", &outer);
     row.fact = "env.ROCR_VISIBLE_DEVICES";
     row.source = "ROCm/rocm-systems:projects/rocr-runtime";
-    if (!shk_env_known(ctx->facts)) {
-        shk_row_unread(findings, &row, ctx->facts, "env.ROCR_VISIBLE_DEVICES");
-        return;
-    }
-    if (!outer || !*outer) {
+    if (look == SHK_LOOK_ABSENT || (look == SHK_LOOK_PRESENT && !*outer)) {
         shk_row_na(findings, &row, "at most one kind of mask counts here");
         return;
     }
-    for (const char *const *name = inner; *name; name++) {
-        const char *mask = shk_env_get(ctx->facts, *name);
-        long index = mask ? index_beyond(mask, mask_size(outer)) : -1;
+    for (const char *const *name = inner; outer && *name; name++) {
+        const char *mask = NULL;
+        long index = shk_read_env(&row, *name, &mask) == SHK_LOOK_PRESENT
+                         ? index_beyond(mask, mask_size(outer))
+                         : -1;
         if (index < 0)
             continue;
         shk_row_verdict(&row, SHK_FAIL, SHK_DECLARED);
@@ -58,8 +58,10 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
         shk_row_end(findings, &row);
         return;
     }
-    shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
-    shk_row_text(&row.observed, "ROCR_VISIBLE_DEVICES=%s", outer);
+    if (look == SHK_LOOK_PRESENT) {
+        shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
+        shk_row_text(&row.observed, "ROCR_VISIBLE_DEVICES=%s", outer);
+    }
     shk_row_end(findings, &row);
 }
 
