@@ -6,6 +6,8 @@
 #include <string.h>
 
 struct results {
+    const char *asked; /* transport that must run; NULL */
+    bool asked_seen;
     const struct shk_facts *facts;
     struct shk_findings *findings;
     unsigned count;
@@ -139,6 +141,23 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
 }
 
 /* A driver that does not start, and no device that it could drive: nothing is broken. */
+static bool is_asked(const struct results *r, const char *t, int len)
+{
+    return r->asked && strlen(r->asked) == (size_t)len && strncmp(r->asked, t, (size_t)len) == 0;
+}
+
+/* Was asked for by name, so that it does not apply here is no excuse. */
+static void say_cannot(struct shk_row *row, const struct results *r, const char *t, int len,
+                       const char *reason)
+{
+    shk_row_verdict(row, SHK_FAIL, SHK_TESTED);
+    shk_row_text(&row->observed, "cannot run here");
+    shk_row_text(&row->expected, "an all-reduce over %.*s, as asked for", len, t);
+    shk_row_text(&row->why, "%s", reason);
+    shk_row_text(&row->fix, "shakedown list transports");
+    row->diagnosis = shk_collective_cause_key(member_text(r, t, len, "cause"));
+}
+
 static bool nothing_to_drive(const struct results *r, const char *t, const char *cause)
 {
     bool amd = strcmp(t, "rccl") == 0;
@@ -154,6 +173,11 @@ static void say_failed(struct shk_row *row, const struct results *r, const char 
     const char *phase = member_text(r, t, len, "phase");
     const char *cause = member_text(r, t, len, "cause");
     long long rank = member_int(r, t, len, "rank");
+    if (nothing_to_drive(r, t, cause) && is_asked(r, t, len)) {
+        say_cannot(row, r, t, len, reason ? reason : "no device here that it could drive");
+        row->diagnosis = NULL;
+        return;
+    }
     if (nothing_to_drive(r, t, cause)) {
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
         shk_row_text(&row->why, "no device here that it could drive%s%s", reason ? "; " : "",
@@ -182,8 +206,11 @@ static void judge(struct shk_row *row, const struct results *r, const char *t, i
         say_failed(row, r, t, len, status);
     } else if (strcmp(status, "na") == 0) {
         const char *reason = member_text(r, t, len, "reason");
+        reason = reason ? reason : "it does not apply here";
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
-        shk_row_text(&row->why, "%s", reason ? reason : "it does not apply here");
+        shk_row_text(&row->why, "%s", reason);
+        if (is_asked(r, t, len))
+            say_cannot(row, r, t, len, reason);
     } else {
         shk_row_text(&row->why, "unknown status \"%s\"", status);
     }
@@ -198,7 +225,8 @@ static void one_result(struct results *r, const char *t)
         shk_row_begin(r->ctx, &shk_check_collective, setting ? setting : "all-reduce");
     const char *status = NULL;
     row.fact = key;
-    row.required = 1;
+    row.required = is_asked(r, t, len) ? SHK_ASKED : 1;
+    r->asked_seen |= is_asked(r, t, len);
     r->count++;
     enum shk_look look = shk_read_text(&row, key ? key : "collective", &status);
     if (look == SHK_LOOK_PRESENT)
@@ -225,14 +253,31 @@ static int note_transport(const struct shk_fact *fact, void *arg)
     return json_object_set_new(arg, name, json_true());
 }
 
+/* Asked for, and nothing tells how it went: there was no chance to run it. */
+static void not_run(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    char *setting = shk_strf("all-reduce (%s)", ctx->transport_asked);
+    struct shk_row row = shk_row_begin(ctx, &shk_check_collective, setting ? setting : "asked");
+    row.required = SHK_ASKED;
+    shk_row_lacks(&row, "collective.*",
+                  "--transport %s was asked for and was not run: that takes a "
+                  "live node, and no --quick",
+                  ctx->transport_asked);
+    shk_row_end(findings, &row);
+    free(setting);
+}
+
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct results results = {.facts = ctx->facts, .findings = findings, .ctx = ctx};
+    struct results results = {
+        .asked = ctx->transport_asked, .facts = ctx->facts, .findings = findings, .ctx = ctx};
     json_t *transports = json_object(), *unused;
     const char *name;
     (void)shk_facts_each(ctx->facts, "collective.", note_transport, transports);
     json_object_foreach(transports, name, unused) one_result(&results, name);
     json_decref(transports);
+    if (results.asked && !results.asked_seen)
+        not_run(ctx, findings);
     if (results.count)
         return;
     struct shk_row row = shk_row_begin(ctx, &shk_check_collective, "all-reduce");

@@ -13,6 +13,7 @@ struct signal_look {
     const struct shk_profile_signal *signal;
     char *shown; /* it hits */
     char *lacks; /* it could not be looked at: why; owned */
+    bool failed; /* somebody tried to */
 };
 
 /* A profile against the facts. */
@@ -22,6 +23,7 @@ struct fit {
     int weight;                /* of the signals that hit */
     int hits;
     int open, open_hits; /* the same of those that could not be looked at */
+    bool failed;         /* somebody tried to, in vain */
 };
 
 static char *value_text(const json_t *value)
@@ -136,7 +138,7 @@ static void look_signal(struct signal_look *look, const struct shk_facts *facts)
     if (len && key[len - 1] == '.')
         (void)shk_facts_each(facts, key, try_fact, look);
     else if (shk_facts_get(facts, key, &fact))
-        (void)try_fact(&fact, look);
+        look->failed = !try_fact(&fact, look) && look->lacks;
     else if (!missing_is_absent(facts, key))
         look->lacks = shk_strf("nothing looked at %s", key);
 }
@@ -166,6 +168,7 @@ static struct fit fit_of(const struct shk_profile *profile, const struct shk_fac
         } else if (look->lacks) {
             fit.open += look->signal->weight;
             fit.open_hits++;
+            fit.failed |= look->failed;
         }
     }
     return fit;
@@ -197,6 +200,8 @@ static bool may_win(const struct fit *other, const struct fit *best)
     int weight = other->weight + other->open;
     int least = best->looks ? best->weight + shared_weight(best, other) : DETECT_MIN_WEIGHT - 1;
     if (!other->looks || !other->open || weight < DETECT_MIN_WEIGHT)
+        return false;
+    if (best->looks && !other->hits && !other->failed) /* only that nobody looked speaks for it */
         return false;
     return weight > least || (best->looks && weight == least &&
                               other->hits + other->open_hits > best->hits + best->open_hits);

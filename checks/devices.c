@@ -28,7 +28,7 @@ static void judge_count(struct shk_row *row, const struct shk_maker *maker)
 {
     const struct shk_profile *profile = row->ctx->profile;
     long long count = shk_read_bus_count(row, maker);
-    row->required = 1;
+    row->required = row->ctx->profile_asked ? SHK_ASKED : 1;
     row->fact = maker->count;
     if (count < 0)
         return;
@@ -127,7 +127,9 @@ static void judge_some(struct shk_row *row, const struct served *s)
     else if (strcmp(s->maker->name, "amd") == 0)
         look = shk_read(row, "gpu.amd.hidden", &hidden);
     else if (strcmp(s->maker->name, "nvidia") == 0)
-        look = shk_read_container(row, &container);
+        look = shk_look(row->ctx->facts, "host.container", NULL) == SHK_LOOK_MISSING
+                   ? SHK_LOOK_ABSENT /* nothing shows one */
+                   : shk_read_container(row, &container);
     if (look == SHK_LOOK_PRESENT)
         say_hidden(row, s, container ? container : "device control group");
     else if (look == SHK_LOOK_ABSENT)

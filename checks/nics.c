@@ -77,7 +77,7 @@ static void eval_count(const struct shk_check_context *ctx, struct shk_findings 
     int wanted = ctx->profile->nics;
     row.fact = "pci.count.*";
     shk_read_profile(&row);
-    row.required = 1;
+    row.required = ctx->profile_asked ? SHK_ASKED : 1;
     if (!kind || wanted <= 0) {
         row.required = ctx->profile_doubt != NULL;
         shk_row_na(findings, &row, "profile %s does not say how many", ctx->profile->name);

@@ -99,6 +99,24 @@ static void misformed_row(const struct shk_check_context *ctx, struct shk_findin
     shk_row_end(findings, &row);
 }
 
+static const struct shk_check evidence_check = {.id = "node.evidence", .family = "shakedown"};
+
+/* A document with a name and nothing else, a capture of an empty folder: not a good node. `first`:
+ * where the rows of this node begin. */
+static void evidence_row(const struct shk_check_context *ctx, struct shk_findings *findings,
+                         size_t first)
+{
+    for (size_t i = first; i < shk_findings_count(findings); i++) {
+        enum shk_verdict verdict = shk_findings_at(findings, i)->verdict;
+        if (verdict != SHK_UNKNOWN && verdict != SHK_NA)
+            return;
+    }
+    struct shk_row row = shk_row_begin(ctx, &evidence_check, "evidence");
+    row.required = SHK_ASKED;
+    shk_row_text(&row.why, "nothing here tells anything of the node: no check could judge it");
+    shk_row_end(findings, &row);
+}
+
 int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *findings,
                    struct shk_error *err)
 {
@@ -106,11 +124,14 @@ int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *fin
         return shk_error_set(err, EINVAL, "no profile to judge by");
     struct shk_check_context mine = *ctx;
     mine.misformed = json_array();
+    size_t first = shk_findings_count(findings);
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
         if (ctx->part == SHK_CHECK_ALL || checks[i]->of_job == (ctx->part == SHK_CHECK_JOB))
             checks[i]->eval(&mine, findings);
     if (json_array_size(mine.misformed))
         misformed_row(&mine, findings);
+    if (ctx->part != SHK_CHECK_JOB)
+        evidence_row(ctx, findings, first);
     json_decref(mine.misformed);
     if (shk_findings_status(findings) < 0)
         return shk_error_set(err, ENOMEM, "out of memory while judging");

@@ -446,6 +446,7 @@ void shk_options_help(const struct shk_command *command, FILE *out)
         if (shk_option_applies(&table[i], command))
             help_option(&table[i], out);
     fputs("\nExit: 0 nothing failed, 1 something failed, 2 usage or configuration error,\n"
-          "3 a required check is unknown (--fail-on unknown), 4 internal or output error.\n",
+          "3 what the command line names could not be tested (--fail-on unknown: nor a required\n"
+          "check), 4 internal or output error.\n",
           out);
 }

@@ -289,6 +289,9 @@ static const struct shk_transport *session_transport(const char *name)
 void shk_session_no_collective(struct shk_session *session, const char *why)
 {
     struct shk_facts *facts = session->facts[0];
+    const char *transport = session->options->transport;
+    if (strcmp(transport, "auto") && strcmp(transport, "none"))
+        return; /* asked for by name: that nothing ran is judged as such */
     shk_facts_text(facts, "collective.fabric.status", "na", "shakedown");
     shk_facts_text(facts, "collective.fabric.reason", why, "shakedown");
 }

@@ -99,7 +99,7 @@ static int report_exit(const struct shk_options *options, const struct shk_cover
 {
     if (c->verdicts[SHK_FAIL] || (options->fail_on == SHK_FAIL_ON_WARN && c->verdicts[SHK_WARN]))
         return SHK_EXIT_FAIL;
-    if (options->fail_on == SHK_FAIL_ON_UNKNOWN && c->required_unknown)
+    if (c->asked_unknown || (options->fail_on == SHK_FAIL_ON_UNKNOWN && c->required_unknown))
         return SHK_EXIT_UNKNOWN;
     return SHK_EXIT_OK;
 }

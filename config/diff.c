@@ -58,7 +58,8 @@ static const struct shk_field diff_fields[] = {
     {.key = "follows",
      SHK_AT(struct shk_diff_rule, follows),
      .kind = SHK_FIELD_TEXTS,
-     .doc = "agree only: patterns of paths whose difference on the same nodes explains one here"},
+     .doc = "agree or fails-jobs: patterns of paths whose difference on the same nodes explains "
+            "one here"},
     {.key = "where",
      SHK_AT(struct shk_diff_rule, where),
      .kind = SHK_FIELD_TEXTS,
@@ -85,9 +86,10 @@ static int diff_check(const struct shk_fill *fill, const struct shk_yaml_node *n
         return shk_fill_error(fill, node, "job-wide", "goes with differs: job only");
     if (rule->agree && rule->differs != SHK_DIFF_NOISE)
         return shk_fill_error(fill, node, "agree", "goes with differs: noise only");
-    if (rule->differs != SHK_DIFF_AGREE && (rule->follows || rule->where))
-        return shk_fill_error(fill, node, rule->follows ? "follows" : "where",
-                              "goes with differs: agree only");
+    if (rule->differs != SHK_DIFF_AGREE && rule->where)
+        return shk_fill_error(fill, node, "where", "goes with differs: agree only");
+    if (rule->differs != SHK_DIFF_AGREE && !rule->fails_jobs && rule->follows)
+        return shk_fill_error(fill, node, "follows", "goes with differs: agree or fails-jobs only");
     regex_t part;
     if (!rule->part)
         return 0;

@@ -29,8 +29,8 @@ struct shk_diff_rule {
     const char *part; /* regular expression (POSIX, extended) on a line of a text: only what its
                          last group matches differs between nodes; NULL: the whole value */
     const char *diagnosis; /* that a difference points to; NULL: none */
-    /* SHK_DIFF_AGREE: paths (shell patterns) whose difference, on the same nodes, explains one
-     * here; NULL-terminated, NULL: none. */
+    /* SHK_DIFF_AGREE or fails_jobs: paths (shell patterns) whose difference, on the same nodes,
+     * explains one here; NULL-terminated, NULL: none. */
     const char *const *follows;
     /* SHK_DIFF_AGREE, on the path of an array: an element counts only where these members are true
      * (or not, with '!' before the name); NULL-terminated, NULL: all. */

@@ -230,6 +230,8 @@ struct shk_coverage shk_findings_coverage(const struct shk_findings *list)
             c.evidence[f->evidence]++;
         if (f->verdict == SHK_UNKNOWN && f->required)
             c.required_unknown++;
+        if (f->verdict == SHK_UNKNOWN && f->required == SHK_ASKED)
+            c.asked_unknown++;
     }
     return c;
 }

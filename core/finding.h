@@ -33,6 +33,9 @@ const char *shk_verdict_name(enum shk_verdict verdict); /* "pass" "note" "warn" 
 const char *
 shk_evidence_name(enum shk_evidence evidence); /* "tested" "log" "effect" "declared" "none" */
 
+/* `required` of a row about something that the command line names: unknown is not good enough. */
+enum { SHK_ASKED = 2 };
+
 /* All texts are UTF-8 without control characters other than '\n'; NULL means "nothing to say".
  * Owned by the list. */
 struct shk_finding {
@@ -49,7 +52,7 @@ struct shk_finding {
     char *source;    /* where the rule comes from */
     char *fact;      /* fact key(s) that the observation rests on */
     char **nodes;    /* NULL-terminated; NULL = the only node */
-    int required;    /* UNKNOWN here counts for --fail-on unknown */
+    int required;    /* UNKNOWN here counts for --fail-on unknown; SHK_ASKED: always */
     enum shk_scope scope;
 };
 
@@ -105,6 +108,7 @@ struct shk_coverage {
     unsigned verdicts[SHK_VERDICT_COUNT];
     unsigned evidence[SHK_EVIDENCE_COUNT]; /* n/a rows are not counted here */
     unsigned required_unknown;
+    unsigned asked_unknown; /* of these, what the command line names */
 };
 struct shk_coverage shk_findings_coverage(const struct shk_findings *list);
 

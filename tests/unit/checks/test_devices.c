@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define AMD8 "'pci.count.gpu-amd': 8, 'dev.kfd': {'rw': true}, "
-#define NV8  "'pci.count.gpu-nvidia': 8, 'env.PATH_OF_TESTS': 'x', "
+#define NV8  "'pci.count.gpu-nvidia': 8, 'probe.env.status': 'ok', "
 #define NO_NVIDIA                                                                                  \
     "'dev.nvidia0': {'state': 'absent'}, 'dev.nvidiactl': {'state': 'absent'}, "                   \
     "'dev.nvidia-uvm': {'state': 'absent'}"
@@ -89,22 +89,24 @@ static const struct {
      "'rdma.devices': [" PORT("a", "400") "," PORT("b", "null") "]", SHK_UNKNOWN, SHK_NOT_COVERED,
      "1 of 2 rates"},
     {"an unused port", "generic-ib", "nic.link", "NIC links",
-     "'env.NCCL_DEBUG': 'WARN', 'rdma.devices': [" PORT("a", "400") "," DOWN("b", "DOWN") "]",
+     "'probe.env.status': 'ok', 'rdma.devices': [" PORT("a", "400") "," DOWN("b", "DOWN") "]",
      SHK_NOTE, SHK_EFFECT, "not needed: b"},
     {"a port that is named", "generic-ib", "nic.link", "NIC links",
-     "'env.NCCL_IB_HCA': 'a,b', 'rdma.devices': [" PORT("a", "400") "," DOWN("b", "DOWN") "]",
+     "'probe.env.status': 'ok', 'env.NCCL_IB_HCA': 'a,b', 'rdma.devices': [" PORT(
+         "a", "400") "," DOWN("b", "DOWN") "]",
      SHK_WARN, SHK_EFFECT, "NCCL_IB_HCA names it"},
     {"a port that is left out", "generic-ib", "nic.link", "NIC links",
-     "'env.NCCL_IB_HCA': '^b', 'rdma.devices': [" PORT("a", "400") "," DOWN("b", "DOWN") "]",
+     "'probe.env.status': 'ok', 'env.NCCL_IB_HCA': '^b', 'rdma.devices': [" PORT(
+         "a", "400") "," DOWN("b", "DOWN") "]",
      SHK_NOTE, SHK_EFFECT, "not needed"},
     {"fewer ports than the profile has", "azure-nd-h100", "nic.link", "NIC links",
-     "'env.NCCL_DEBUG': 'WARN', 'rdma.devices': [" PORT("a", "400") "," DOWN("b", "DOWN") "]",
+     "'probe.env.status': 'ok', 'rdma.devices': [" PORT("a", "400") "," DOWN("b", "DOWN") "]",
      SHK_WARN, SHK_EFFECT, "the profile counts on it"},
     {"no port is left", "generic-ib", "nic.link", "NIC links",
-     "'env.NCCL_DEBUG': 'WARN', 'rdma.devices': [" DOWN("a", "DOWN") "," DOWN("b", "DOWN") "]",
+     "'probe.env.status': 'ok', 'rdma.devices': [" DOWN("a", "DOWN") "," DOWN("b", "DOWN") "]",
      SHK_FAIL, SHK_EFFECT, "nic-port-down"},
     {"no subnet manager", "generic-ib", "nic.link", "NIC links",
-     "'env.NCCL_DEBUG': 'WARN', 'rdma.devices': [" DOWN("a", "INIT") "," DOWN("b", "INIT") "]",
+     "'probe.env.status': 'ok', 'rdma.devices': [" DOWN("a", "INIT") "," DOWN("b", "INIT") "]",
      SHK_FAIL, SHK_EFFECT, "ib-no-subnet-manager"},
     {"no NIC of the named profile", "generic-ib", "nic.count", "NICs",
      "'pci.count.mlx5': {'state': 'absent'}, 'rdma.devices': {'state': 'absent'}", SHK_FAIL,
