@@ -140,7 +140,6 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
     shk_strbuf_free(&more);
 }
 
-/* A driver that does not start, and no device that it could drive: nothing is broken. */
 static bool is_asked(const struct results *r, const char *t, int len)
 {
     return r->asked && strlen(r->asked) == (size_t)len && strncmp(r->asked, t, (size_t)len) == 0;
@@ -150,14 +149,16 @@ static bool is_asked(const struct results *r, const char *t, int len)
 static void say_cannot(struct shk_row *row, const struct results *r, const char *t, int len,
                        const char *reason)
 {
+    const char *cause = member_text(r, t, len, "cause");
     shk_row_verdict(row, SHK_FAIL, SHK_TESTED);
     shk_row_text(&row->observed, "cannot run here");
     shk_row_text(&row->expected, "an all-reduce over %.*s, as asked for", len, t);
     shk_row_text(&row->why, "%s", reason);
     shk_row_text(&row->fix, "shakedown list transports");
-    row->diagnosis = shk_collective_cause_key(member_text(r, t, len, "cause"));
+    row->diagnosis = shk_collective_cause_key(cause);
 }
 
+/* A driver that does not start, and no device that it could drive: nothing is broken. */
 static bool nothing_to_drive(const struct results *r, const char *t, const char *cause)
 {
     bool amd = strcmp(t, "rccl") == 0;

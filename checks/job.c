@@ -113,10 +113,14 @@ static enum shk_look read_tasks(struct shk_row *row, const char **tasks_p)
     }
     if (shk_look(row->ctx->facts, "job.slurm.tasks_per_node", NULL) == SHK_LOOK_FAILED)
         (void)shk_read_text(row, "job.slurm.tasks_per_node", tasks_p);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (shk_read_env(row, names[i], tasks_p) == SHK_LOOK_PRESENT)
-            return SHK_LOOK_PRESENT;
-    return SHK_LOOK_ABSENT;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        enum shk_look look = shk_look_env(row->ctx->facts, names[i], tasks_p);
+        if (look != SHK_LOOK_MISSING)
+            (void)shk_read_env(row, names[i], tasks_p);
+        if (look == SHK_LOOK_PRESENT)
+            return look;
+    }
+    return shk_read_env(row, names[0], tasks_p);
 }
 
 static void say_job(struct shk_row *row, const char *launcher, long long nodes, long long ranks)
@@ -205,7 +209,9 @@ static void eval_vni(const struct shk_check_context *ctx, struct shk_findings *f
         shk_row_na(findings, &row, "no Slingshot fabric");
         return;
     }
-    enum shk_look look = shk_read_env(&row, "SLINGSHOT_VNIS", &vnis);
+    enum shk_look look = shk_look_env(ctx->facts, "SLINGSHOT_VNIS", &vnis);
+    if (look == SHK_LOOK_FAILED || look == SHK_LOOK_PRESENT)
+        (void)shk_read_env(&row, "SLINGSHOT_VNIS", &vnis);
     if (look == SHK_LOOK_PRESENT && *vnis) {
         shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
         shk_row_text(&row.observed, "%s", vnis);
@@ -222,6 +228,7 @@ static void eval_vni(const struct shk_check_context *ctx, struct shk_findings *f
         shk_row_na(findings, &row, "a job of one node may have none");
         return;
     }
+    look = shk_read_env(&row, "SLINGSHOT_VNIS", &vnis);
     if (nodes > 1 && job == SHK_LOOK_PRESENT &&
         (look == SHK_LOOK_ABSENT || look == SHK_LOOK_PRESENT))
         say_no_vni(&row);

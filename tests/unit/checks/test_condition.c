@@ -85,7 +85,8 @@ Test(detect, cases)
     for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
         struct shk_facts *facts = support_facts(nodes[i].facts);
         char *why = NULL;
-        const struct shk_profile *profile = shk_profile_detect(support_test_config(), facts, &why, NULL);
+        const struct shk_profile *profile =
+            shk_profile_detect(support_test_config(), facts, &why, NULL);
         cr_expect_not_null(profile, "%s", nodes[i].name);
         cr_expect_str_eq(profile->name, nodes[i].profile, "%s: %s", nodes[i].name, why);
         cr_expect(strstr(why, nodes[i].why), "%s: %s", nodes[i].name, why);
