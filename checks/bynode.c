@@ -42,9 +42,12 @@ static void bynode_lacks(struct shk_row *row, const char *key, const json_t *nod
 {
     const char *status = NULL;
     double busbw;
-    if (shk_read_member_text(row, key, node, "status", &status) == SHK_LOOK_PRESENT &&
-        strcmp(status, "ok") == 0)
-        (void)shk_read_member_number(row, key, node, "busbw", &busbw);
+    long long bytes;
+    if (shk_read_member_text(row, key, node, "status", &status) != SHK_LOOK_PRESENT ||
+        strcmp(status, "ok") != 0)
+        return;
+    (void)shk_read_member_number(row, key, node, "busbw", &busbw);
+    (void)shk_read_member_int(row, key, node, "bytes", &bytes);
 }
 
 static bool bynode_read(struct bynode *all, const json_t *rows)
@@ -58,7 +61,7 @@ static bool bynode_read(struct bynode *all, const json_t *rows)
         return false;
     json_array_foreach((json_t *)rows, i, row)
     {
-        if (!bynode_is(row, "ok"))
+        if (!bynode_is(row, "ok") || !json_is_number(json_object_get(row, "busbw")))
             continue;
         all->busbw[all->right++] = bynode_busbw(row);
         long long bytes = 0;
@@ -77,7 +80,8 @@ static bool bynode_read(struct bynode *all, const json_t *rows)
 
 static bool bynode_slow(const struct bynode *all, const json_t *row)
 {
-    return all->compared && bynode_is(row, "ok") && bynode_busbw(row) * 2 < all->median;
+    return all->compared && bynode_is(row, "ok") && json_is_number(json_object_get(row, "busbw")) &&
+           bynode_busbw(row) * 2 < all->median;
 }
 
 /* Nodes that are slow or where it does not apply, with the reason. */

@@ -98,6 +98,22 @@ static size_t nodes_at_once(const struct results *r, const char *t, int len)
     return there ? json_array_size(fact.value) : 0;
 }
 
+/* A size that does not say how long its messages were, or how fast it was. */
+static void read_sizes(struct shk_row *row, const struct results *r, const char *t, int len)
+{
+    bool there;
+    size_t i;
+    json_t *size;
+    long long bytes;
+    double busbw;
+    struct shk_fact fact = member(r, t, len, "sizes", &there);
+    json_array_foreach(there ? fact.value : NULL, i, size)
+    {
+        (void)shk_read_member_int(row, "collective.*.sizes", size, "bytes", &bytes);
+        (void)shk_read_member_number(row, "collective.*.sizes", size, "busbw", &busbw);
+    }
+}
+
 static void say_ok(struct shk_row *row, const struct results *r, const char *t, int len)
 {
     struct shk_strbuf more = SHK_STRBUF_INIT;
@@ -125,6 +141,7 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
         shk_row_text(&row->why, "a single rank has nobody to talk to; use --ranks 2 or more");
     } else {
         shk_row_verdict(row, SHK_PASS, SHK_TESTED);
+        read_sizes(row, r, t, len);
         char *bytes = shk_bytes_text(sweep.bytes);
         if (strcmp(t, "fabric-hmem") == 0)
             say_hmem(&more, r, t, len);

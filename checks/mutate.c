@@ -204,11 +204,21 @@ static json_t *wrong_type(const json_t *value)
     return json_is_string(value) ? json_integer(7) : json_string("wrong type");
 }
 
-/* For these the document as a whole says that what it does not hold is not there: variables that
- * nobody set, device nodes that do not exist. */
+/* What these do not hold is not there: variables that nobody set, device nodes that do not exist,
+ * jobs and all-reduces that were not run. */
 static bool may_be_missing(const char *key)
 {
-    return strncmp(key, "env.", 4) == 0 || strncmp(key, "dev.", 4) == 0;
+    static const char *const prefixes[] = {"env.", "dev.", "job.", "collective."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Lines that were seen in a file: there is no such thing as one that was not read. */
+static bool is_evidence(const char *key)
+{
+    return strncmp(key, "log.", 4) == 0;
 }
 
 static void mutate_fact(struct mutate *m, const struct place *place, const json_t *value)
@@ -307,7 +317,7 @@ static void mutate_all(struct mutate *m, const json_t *asked)
     {
         struct shk_fact fact;
         struct place place = {.name = json_string_value(item), .path = NULL};
-        if (!json_object_get(asked, place.name))
+        if (!json_object_get(asked, place.name) || is_evidence(place.name))
             continue;
         if (m->rc || !shk_facts_get(m->facts, place.name, &fact))
             break;

@@ -106,6 +106,16 @@ static bool is_candidate(struct shk_row *row, const json_t *iface)
     return json_array_size(addrs) > 0;
 }
 
+/* Remembered for the row when an address was not read. */
+static void read_addresses(struct shk_row *row, const json_t *iface)
+{
+    size_t i;
+    json_t *addr;
+    const char *text = NULL;
+    json_array_foreach(json_object_get(iface, "addrs"), i, addr)(void)
+        shk_read_member_text(row, "net.ifaces", addr, "addr", &text);
+}
+
 /* NCCL's own order without NCCL_SOCKET_IFNAME: names that begin with "ib", then anything but
  * docker, lo and virbr, then docker, then lo (src/misc/socket.cc). */
 static struct choice nccl_choice(struct shk_row *row, const json_t *ifaces)
@@ -121,9 +131,11 @@ static struct choice nccl_choice(struct shk_row *row, const json_t *ifaces)
             bool docker = strncmp(name, "docker", 6) == 0, lo = strncmp(name, "lo", 2) == 0;
             bool other = !docker && !lo && strncmp(name, "virbr", 5) != 0;
             if ((round == 0 && strncmp(name, "ib", 2) == 0) || (round == 1 && other) ||
-                (round == 2 && docker) || (round == 3 && lo))
+                (round == 2 && docker) || (round == 3 && lo)) {
+                read_addresses(row, iface);
                 return (struct choice){name, round < 2 && !shk_iface_is_bridge(name) &&
                                                  shk_iface_is_routable(iface)};
+            }
         }
     }
     return (struct choice){NULL, false};

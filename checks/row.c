@@ -5,21 +5,15 @@
 #include <string.h>
 #include <strings.h>
 
-struct shk_row shk_row_start(const struct shk_check *check, const char *setting)
+struct shk_row shk_row_begin(const struct shk_check_context *ctx, const struct shk_check *check,
+                             const char *setting)
 {
-    return (struct shk_row){.id = check->id,
+    return (struct shk_row){.ctx = ctx,
+                            .id = check->id,
                             .family = check->family,
                             .setting = setting,
                             .verdict = SHK_UNKNOWN,
                             .evidence = SHK_NOT_COVERED};
-}
-
-struct shk_row shk_row_begin(const struct shk_check_context *ctx, const struct shk_check *check,
-                             const char *setting)
-{
-    struct shk_row row = shk_row_start(check, setting);
-    row.ctx = ctx;
-    return row;
 }
 
 void shk_row_text(char **slot, const char *fmt, ...)
@@ -49,7 +43,7 @@ static bool claims_health(enum shk_verdict verdict)
 static void row_doubt(struct shk_row *row)
 {
     bool unproved = row->verdict == SHK_NA && !row->read;
-    if (!row->ctx || (row->verdict != SHK_UNKNOWN && !claims_health(row->verdict)))
+    if (row->verdict != SHK_UNKNOWN && !claims_health(row->verdict))
         return;
     if (row->verdict != SHK_UNKNOWN && !row->unread && !unproved)
         return;
@@ -128,23 +122,6 @@ void shk_row_na(struct shk_findings *findings, struct shk_row *row, const char *
     shk_row_end(findings, row);
 }
 
-const char *shk_member_text(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
-long long shk_member_int(const json_t *object, const char *name, long long fallback)
-{
-    const json_t *value = json_object_get(object, name);
-    return json_is_integer(value) ? json_integer_value(value) : fallback;
-}
-
-bool shk_member_bool(const json_t *object, const char *name, bool fallback)
-{
-    const json_t *value = json_object_get(object, name);
-    return json_is_boolean(value) ? json_is_true(value) : fallback;
-}
-
 bool shk_array_has(const json_t *array, const char *text, bool ignore_case)
 {
     size_t i;
@@ -215,7 +192,7 @@ void shk_row_nodes(struct shk_findings *findings, const json_t *list, const char
     json_t *item;
     json_array_foreach(list, i, item)
     {
-        const char *name = member ? shk_member_text(item, member) : json_string_value(item);
+        const char *name = member ? shk_member_words(item, member) : json_string_value(item);
         if (names && name && *name && !shk_list_has(names, name))
             names[count++] = name;
     }

@@ -9,7 +9,7 @@
 /* A row under construction. The four texts are owned (set them with shk_row_text()); everything
  * else is borrowed until shk_row_end(). */
 struct shk_row {
-    const struct shk_check_context *ctx; /* NULL: from shk_row_start(), nothing is remembered */
+    const struct shk_check_context *ctx;
     const char *id, *family, *setting;
     enum shk_verdict verdict;
     enum shk_evidence evidence;
@@ -26,9 +26,6 @@ struct shk_row {
  * read for it is remembered (checks/read.h). */
 struct shk_row shk_row_begin(const struct shk_check_context *ctx, const struct shk_check *check,
                              const char *setting);
-
-/* The old way, without memory: to be replaced by shk_row_begin(). */
-struct shk_row shk_row_start(const struct shk_check *check, const char *setting);
 
 /* Sets one of the four texts (frees the one before). */
 void shk_row_text(char **slot, const char *fmt, ...) SHK_PRINTF(2, 3);
@@ -55,12 +52,6 @@ void shk_row_unread(struct shk_findings *findings, struct shk_row *row,
  * rest on was not read, or nothing was read for it at all, the row is UNKNOWN. */
 void shk_row_na(struct shk_findings *findings, struct shk_row *row, const char *fmt, ...)
     SHK_PRINTF(3, 4);
-
-/* Member of a JSON object as text (NULL unless a string), integer or bool (fallback unless of that
- * type). */
-const char *shk_member_text(const json_t *object, const char *name);
-long long shk_member_int(const json_t *object, const char *name, long long fallback);
-bool shk_member_bool(const json_t *object, const char *name, bool fallback);
 
 /* Does an array of strings hold `text` (exactly, or ignoring case)? */
 bool shk_array_has(const json_t *array, const char *text, bool ignore_case);

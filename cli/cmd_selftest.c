@@ -1,8 +1,10 @@
+#include "checks/mutate.h"
 #include "checks/selftest.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/selftest.h"
+#include "cli/session.h"
 
 #include <string.h>
 
@@ -30,22 +32,60 @@ static void selftest_check_row(const struct shk_selftest_row *row, void *arg)
     shk_selftest_count(arg, row->check, row->what, row->ok, row->problem);
 }
 
+static void selftest_breach(const struct shk_mutation_breach *breach, void *arg)
+{
+    struct shk_selftest_report *report = arg;
+    report->missed++;
+    fprintf(report->out, "  MISSED  %-22s %s %s: %s: %s\n", breach->check, breach->fact,
+            breach->how, breach->setting, breach->problem);
+}
+
+/* What this node shows, each fact unreadable in turn. */
+static int selftest_unread(struct shk_selftest_report *report, struct shk_session *session,
+                           struct shk_error *err)
+{
+    struct shk_mutation_count count = {0};
+    json_t *doc = shk_facts_to_json(session->facts[0]);
+    report->area = "unread";
+    int rc = shk_mutate(session->config, NULL, NULL, json_object_get(doc, "facts"), selftest_breach,
+                        report, &count, err);
+    report->cases = (unsigned)count.mutations;
+    report->found = (unsigned)(count.mutations - count.breaches);
+    json_decref(doc);
+    return rc;
+}
+
+/* The planted cases, then the facts of this node. */
+static int selftest_checks(struct shk_selftest_report *report, const struct shk_options *options,
+                           int argc, char **argv)
+{
+    struct shk_session session;
+    struct shk_error err = {""};
+    int code = shk_session_begin(&session, options, argc, argv), rc = 0;
+    for (size_t i = 0; code == SHK_EXIT_OK && !rc && shk_selftest_cases[i]; i++)
+        rc = shk_selftest_checks(session.config, shk_selftest_cases[i], selftest_check_row, report,
+                                 &err);
+    if (code == SHK_EXIT_OK && !rc) {
+        selftest_area(report);
+        code = shk_session_gather(&session);
+    }
+    if (code == SHK_EXIT_OK && !rc) {
+        rc = selftest_unread(report, &session, &err);
+        selftest_area(report);
+    }
+    shk_session_end(&session);
+    if (rc)
+        shk_say("%s", err.text);
+    return rc ? SHK_EXIT_INTERNAL : code;
+}
+
 int shk_cmd_selftest(const struct shk_options *options, int argc, char **argv)
 {
-    struct shk_config *config = NULL;
-    struct shk_error err = {""};
     struct shk_selftest_report report = {
         .out = stdout, .verbose = options->verbose > 0, .area = "checks"};
-    (void)argc, (void)argv;
-    int rc = shk_config_load(&config, NULL, NULL, &err);
-    for (size_t i = 0; !rc && shk_selftest_cases[i]; i++)
-        rc = shk_selftest_checks(config, shk_selftest_cases[i], selftest_check_row, &report, &err);
-    if (rc) {
-        shk_say("%s", err.text);
-        shk_config_free(config);
-        return SHK_EXIT_INTERNAL;
-    }
-    selftest_area(&report);
+    int rc = selftest_checks(&report, options, argc, argv);
+    if (rc != SHK_EXIT_OK)
+        return rc;
     shk_selftest_isolation(&report);
     selftest_area(&report);
     shk_selftest_files(&report);
@@ -56,7 +96,6 @@ int shk_cmd_selftest(const struct shk_options *options, int argc, char **argv)
     }
     shk_selftest_output(&report);
     selftest_area(&report);
-    shk_config_free(config);
     printf(report.missed ? "%u faults were missed: do not trust this build here\n"
                          : "every planted fault was found\n",
            report.missed);

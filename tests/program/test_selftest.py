@@ -8,8 +8,9 @@ class Selftest(Case):
         p = run("selftest", "-v")
         self.assertEqual(p.returncode, 0, p.stdout + p.stderr)
         areas = dict(re.findall(r"(?m)^(\w+) +(\d+) faults, +\2 found$", p.stdout))
-        self.assertEqual(set(areas), {"checks", "isolation", "files", "ranks", "output"}, p.stdout)
+        self.assertEqual(set(areas), {"checks", "unread", "isolation", "files", "ranks", "output"}, p.stdout)
         self.assertGreater(int(areas["checks"]), 30)
+        self.assertGreater(int(areas["unread"]), 300)
         self.assertNotIn("MISSED", p.stdout)
         for area, faults in areas.items():
             count(f"selftest: {area}", cases=int(faults), survived=int(faults))
