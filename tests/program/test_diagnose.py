@@ -162,7 +162,8 @@ class Diagnose(Case):
                  "collective.nccl.log": "n1:7:7 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.4<0>\n"}
         path = self.scratch() / "facts.json"
         path.write_text(json.dumps({"schema": "shakedown.facts/1", "facts": facts}))
-        row = self.finding(self.json_of(run("check", path, "--format", "json")), "NCCL_SOCKET_IFNAME", "pass")
+        row = self.finding(self.json_of(run("check", path, "--profile", "single-node", "--format", "json")),
+                           "NCCL_SOCKET_IFNAME", "pass")
         self.assertEqual(row["evidence"], "log")
 
 
