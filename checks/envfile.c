@@ -78,7 +78,8 @@ static char *files_read(struct shk_row *row, const json_t *files)
     json_array_foreach((json_t *)files, i, file)
     {
         const char *state = NULL, *path = shk_member_name(file, "path");
-        if (shk_read_member_text(row, "env.files", file, "state", &state) != SHK_LOOK_PRESENT)
+        if (shk_read_member_text(row, "env.files", file, "state", &state) != SHK_LOOK_PRESENT ||
+            shk_read_member_text(row, "env.files", file, "path", &path) != SHK_LOOK_PRESENT)
             continue;
         if (strcmp(state, "failed") == 0)
             shk_row_lacks(row, "env.files", "%s could not be read", path);

@@ -20,9 +20,12 @@ static bool is_off(const char *value)
     return false;
 }
 
-/* NCCL's own NCCL_SYM_…, and what frameworks call theirs: …SYMM_MEM…, …SYMMMEM…. */
+/* NCCL's own NCCL_SYM_…, and what frameworks call theirs: …SYMM_MEM…, …SYMMMEM…; not what switches
+ * a part of it off. */
 static bool asks_for_windows(const char *name)
 {
+    if (strstr(name, "DISABLE") || strstr(name, "_NO_"))
+        return false;
     return strncmp(name, "NCCL_SYM_", 9) == 0 || strstr(name, "SYMM_MEM") ||
            strstr(name, "SYMMMEM");
 }

@@ -234,6 +234,15 @@ int shk_session_join(struct shk_session *session, bool *done_p)
     return code < 0 ? session_fail(&err, SHK_EXIT_FAIL) : code;
 }
 
+int shk_session_tell_nodes(const struct shk_session *session, struct shk_facts *facts)
+{
+    struct shk_fact fact;
+    if (shk_facts_get(facts, "job.nodes", &fact) && fact.state == SHK_FACT_PRESENT)
+        return 0;
+    return shk_facts_int(facts, "job.nodes", (long long)shk_world_nodes(session->world), NULL,
+                         "nodes whose ranks came to rank 0");
+}
+
 /* Every node that answered; the first is rank 0's. */
 static int session_gather_world(struct shk_session *session, struct shk_error *err)
 {
@@ -244,7 +253,9 @@ static int session_gather_world(struct shk_session *session, struct shk_error *e
         rc = shk_session_gather_fleet(session, err);
     for (size_t i = 0; !rc && !fleet && i < shk_world_nodes(session->world); i++) {
         struct shk_facts *facts = shk_world_take_facts(session->world, i);
-        if (facts)
+        if (facts && shk_session_tell_nodes(session, facts))
+            rc = shk_error_sys(err, ENOMEM, "facts");
+        if (facts && !rc)
             rc = shk_session_add(session, facts, err);
     }
     if (!rc && !session->nodes)

@@ -112,6 +112,10 @@ int shk_session_compare(struct shk_session *session, struct shk_error *err) SHK_
 /* Chooses the profile, runs every check on every node, merges and ranks. */
 int shk_session_judge(struct shk_session *session);
 
+/* Where the launcher of a node does not say how many nodes the job has, those that came together
+ * do: writes job.nodes. 0 or -ENOMEM. */
+int shk_session_tell_nodes(const struct shk_session *session, struct shk_facts *facts);
+
 /* Do the facts tell of a job of several nodes? They are then those of its rank 0. */
 bool shk_session_spans(const struct shk_facts *facts);
 

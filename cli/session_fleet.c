@@ -185,6 +185,10 @@ static int fleet_live(struct shk_session *session, size_t node, size_t *group_p,
     struct shk_facts *facts = shk_world_take_facts(session->world, node);
     if (!facts)
         return 0;
+    if (shk_session_tell_nodes(session, facts)) {
+        shk_facts_destroy(facts);
+        return shk_error_sys(err, ENOMEM, "facts");
+    }
     json_t *doc = shk_facts_to_json(facts);
     char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
     size_t used = 0, group = 0;

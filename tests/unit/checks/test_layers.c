@@ -151,6 +151,7 @@ static const struct {
     {",'env.VLLM_USE_NCCL_SYMM_MEM': '1'", SHK_WARN, "VLLM_USE_NCCL_SYMM_MEM asks"},
     {",'env.VLLM_USE_NCCL_SYMM_MEM': '0'", SHK_NOTE, "nothing here"},
     {",'env.NVSHMEM_SYMMETRIC_SIZE': '1G'", SHK_NOTE, "nothing here"},
+    {",'env.TORCH_SYMM_MEM_DISABLE_MULTICAST': '1'", SHK_NOTE, "nothing here"},
     {",'env.NCCL_WIN_ENABLE': '1'", SHK_NOTE, "nothing here"},
     {",'log.files': ['x'], 'log.sig.nccl-symmetric-kernel': {'count': 1, 'first': {'file': 'x', "
      "'line': 1, 'text': 'y'}}",
