@@ -54,7 +54,7 @@ static void keep_doubt(struct shk_row *row, struct shk_row *loser)
 {
     row->read += loser->read;
     if (loser->unread && !row->unread) {
-        row->unread_key = loser->unread_key;
+        memcpy(row->unread_key, loser->unread_key, sizeof row->unread_key);
         row->unread_why = loser->unread_why;
         loser->unread_why = NULL;
     }

@@ -17,7 +17,7 @@ void shk_row_lacks(struct shk_row *row, const char *key, const char *whyf, ...)
     if (row->unread++ == 0) {
         free(row->unread_why);
         row->unread_why = why;
-        row->unread_key = key;
+        snprintf(row->unread_key, sizeof row->unread_key, "%s", key);
     } else {
         free(why);
     }

@@ -148,8 +148,8 @@ static bool resolve_path(const struct shk_setting *setting, const char *value, s
             decided = true;
         }
     }
-    if (shk_row_lacking(row))
-        row->unread_key = row->fact; /* the key goes with this function */
+    if (shk_row_lacking(row) && row->fact)
+        snprintf(row->unread_key, sizeof row->unread_key, "%s", row->fact);
     free(key);
     return decided;
 }
@@ -173,8 +173,8 @@ static bool resolve_paths(const struct shk_setting *setting, struct shk_row *row
         if (!exists && gone.len < 160)
             shk_strbuf_printf(&gone, "%s%s", gone.len ? ", " : "", shk_member_name(entry, "path"));
     }
-    if (shk_row_lacking(row))
-        row->unread_key = row->fact;
+    if (shk_row_lacking(row) && row->fact)
+        snprintf(row->unread_key, sizeof row->unread_key, "%s", row->fact);
     free(key);
     if (missing) {
         /* The loader passes over them; what is not found for that reason has a row of its own. */

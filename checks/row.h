@@ -19,7 +19,7 @@ struct shk_row {
     enum shk_scope scope;  /* unset: that of the diagnosis, else of the check */
     unsigned read, unread; /* what was asked for, see checks/read.h */
     char *unread_why;      /* of the first that was not read; owned */
-    const char *unread_key;
+    char unread_key[256];  /* its fact; keys are shorter */
 };
 
 /* A row of `check` about `setting`: UNKNOWN and not covered until somebody says otherwise. What is
