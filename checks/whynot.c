@@ -80,6 +80,19 @@ static bool chains_made(const struct shk_facts *facts)
     return shk_look(facts, "probe.why.status", NULL) != SHK_LOOK_MISSING;
 }
 
+/* Is it one of those that have a chain, alone or below another (verbs;ofi_rxm)? */
+static bool has_chain(const char *provider)
+{
+    for (const char *part = provider; part; part = strchr(part, ';')) {
+        part += *part == ';';
+        size_t len = strcspn(part, ";");
+        for (const char *const *p = usual; *p; p++)
+            if (strlen(*p) == len && strncmp(part, *p, len) == 0)
+                return true;
+    }
+    return false;
+}
+
 /* The chain of a provider, for a row that it decides; NULL when there is none. Facts from elsewhere
  * may have none at all: then libfabric's lists decide. */
 static const json_t *read_chain(struct shk_row *row, const char *provider)
@@ -88,7 +101,7 @@ static const json_t *read_chain(struct shk_row *row, const char *provider)
     enum shk_look look = shk_chain_look(row->ctx->facts, provider, &chain);
     if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT)
         shk_row_was_read(row);
-    else if (look == SHK_LOOK_FAILED || chains_made(row->ctx->facts))
+    else if (look == SHK_LOOK_FAILED || (has_chain(provider) && chains_made(row->ctx->facts)))
         shk_row_lacks(row, "why", "what could be in the way of provider %s was not read", provider);
     return chain;
 }

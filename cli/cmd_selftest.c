@@ -83,13 +83,15 @@ int shk_cmd_selftest(const struct shk_options *options, int argc, char **argv)
 {
     struct shk_selftest_report report = {
         .out = stdout, .verbose = options->verbose > 0, .area = "checks"};
-    int rc = selftest_checks(&report, options, argc, argv);
-    if (rc != SHK_EXIT_OK)
-        return rc;
+    /* First those that fork: a child inherits what the others allocate. */
     shk_selftest_isolation(&report);
     selftest_area(&report);
     shk_selftest_files(&report);
     selftest_area(&report);
+    report.area = "checks";
+    int rc = selftest_checks(&report, options, argc, argv);
+    if (rc != SHK_EXIT_OK)
+        return rc;
     if (!options->quick) {
         shk_selftest_ranks(&report);
         selftest_area(&report);

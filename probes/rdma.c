@@ -148,7 +148,7 @@ static void rdma_verbs(struct shk_gather *g)
         shk_gather_unread(g, "rdma.devices", RDMA_CLASS, "/sys/class", rc, &err);
         return;
     }
-    /* devices may belong to one network namespace, and their GIDs always do (rdma-system(8)) */
+    /* devices may belong to one network namespace, and their GIDs always do (man rdma-system) */
     if (shk_netns_foreign(g->host)) {
         shk_gather_failed(g, "rdma.devices", RDMA_CLASS, "%s", SHK_NETNS_FOREIGN);
         shk_host_list_free(names);

@@ -36,9 +36,9 @@ class Hmem(support.Case):
                 self.assertIn(text, row["why"])
 
     def test_not_here(self):
-        self.assertIn("offers no FI_HMEM", self.row("na", SHK_FAKE_HMEM="none")["why"])
-        self.assertIn("built without FI_HMEM_CUDA", self.row("na", SHK_FAKE_HMEM="nosys")["why"])
-        self.assertIn("no GPU", self.row("na", SHK_FAKE_GPUS="0")["why"])
+        self.assertIn("offers no FI_HMEM", self.row("fail", SHK_FAKE_HMEM="none")["why"])
+        self.assertIn("built without FI_HMEM_CUDA", self.row("fail", SHK_FAKE_HMEM="nosys")["why"])
+        self.assertIn("no GPU", self.row("fail", SHK_FAKE_GPUS="0")["why"])
 
     def test_it_is_listed(self):
         self.assertIn("fabric-hmem", run("list", "transports").stdout)
