@@ -102,8 +102,8 @@ static int link_answers(int fd, char *buffer, json_t *list)
         if (got <= 0)
             return got < 0 ? -errno : -EIO;
         int len = (int)got;
-        for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buffer; NLMSG_OK(h, len);
-             h = NLMSG_NEXT(h, len)) {
+        for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buffer;
+             len > 0 && NLMSG_OK(h, (unsigned)len); h = NLMSG_NEXT(h, len)) {
             if (h->nlmsg_type == NLMSG_DONE)
                 return 0;
             if (h->nlmsg_type == NLMSG_ERROR)
@@ -147,17 +147,19 @@ static int ethtool_ask(int fd, const char *name, void *request)
 /* The first question tells how many words the masks have, the second brings them. */
 static void ethtool_speed(int fd, const char *name, json_t *link)
 {
-    struct {
-        struct ethtool_link_settings settings;
-        uint32_t masks[3 * 128];
-    } ask = {.settings = {.cmd = ETHTOOL_GLINKSETTINGS}};
-    if (ethtool_ask(fd, name, &ask) != 0 || ask.settings.link_mode_masks_nwords >= 0)
+    /* masks of three kinds, at most 127 words each */
+    struct ethtool_link_settings *ask = calloc(1, sizeof *ask + (size_t)3 * 128 * sizeof(uint32_t));
+    if (!ask)
         return;
-    ask.settings.cmd = ETHTOOL_GLINKSETTINGS;
-    ask.settings.link_mode_masks_nwords = (signed char)-ask.settings.link_mode_masks_nwords;
-    if (ethtool_ask(fd, name, &ask) == 0 && ask.settings.speed != (uint32_t)SPEED_UNKNOWN &&
-        ask.settings.speed > 0)
-        json_object_set_new(link, "speed_mbps", json_integer(ask.settings.speed));
+    ask->cmd = ETHTOOL_GLINKSETTINGS;
+    if (ethtool_ask(fd, name, ask) == 0 && ask->link_mode_masks_nwords < 0) {
+        ask->cmd = ETHTOOL_GLINKSETTINGS;
+        ask->link_mode_masks_nwords = (signed char)-ask->link_mode_masks_nwords;
+        if (ethtool_ask(fd, name, ask) == 0 && ask->speed != (uint32_t)SPEED_UNKNOWN &&
+            ask->speed > 0)
+            json_object_set_new(link, "speed_mbps", json_integer(ask->speed));
+    }
+    free(ask);
 }
 
 static void ethtool_driver(int fd, const char *name, json_t *link)
