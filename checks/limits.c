@@ -11,6 +11,10 @@
  * 8 MiB since Linux 5.16) are below that, so a finite limit of this size was set on purpose. */
 enum { NOFILE_ANY = 1024, NOFILE_FABRIC = 65536 };
 
+/* What a rank may open toward one other node: 8 ranks there, 32 channels each, a socket each way,
+ * and as much again for the rest. */
+enum { NOFILE_PER_NODE = 1024 };
+
 struct limit {
     long long soft, hard; /* -1: unlimited */
 };
@@ -197,7 +201,7 @@ static void eval_nofile(const struct shk_check_context *ctx, struct shk_findings
         if (limit.soft >= need)
             shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
         else
-            nofile_low(&row, &limit, need, nodes > 1);
+            nofile_low(&row, &limit, need, nodes > 1 && limit.hard <= NOFILE_PER_NODE * nodes);
     }
     shk_row_end(findings, &row);
 }
@@ -210,8 +214,9 @@ const struct shk_check shk_check_nofile = {
     .doc = "Facts: limits.nofile, job.nodes; for the fix host.container, job.scheduler, "
            "job.launcher.\n"
            "A job of several nodes wants 65536 (NCCL user guide, troubleshooting): less is WARN "
-           "where the hard limit is below that, too, else a note, for NCCL raises the limit by "
-           "itself. Below 1024 WARN everywhere. A limit that no kernel gives is UNKNOWN.",
+           "where the hard limit is below that, too, and gives no 1024 for each node of the job; "
+           "else a note, for NCCL raises the limit by itself. Below 1024 WARN everywhere. A limit "
+           "that no kernel gives is UNKNOWN.",
 };
 
 static void eval_stack(const struct shk_check_context *ctx, struct shk_findings *findings)
