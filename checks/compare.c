@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ struct compare_side {
     json_t *names; /* owned */
     size_t count;
     bool unread;
+    json_t *value; /* a number; NULL: not one. Borrowed */
 };
 
 /* One place where nodes differ, or may differ. */
@@ -86,6 +88,8 @@ static struct compare_side compare_side(const json_t *side, const char *path)
     struct compare_side out = {.names = json_array()};
     const char *state = json_string_value(json_object_get(side, "state"));
     const char *nothing = compare_nothing(path);
+    if (state && strcmp(state, "present") == 0 && json_is_integer(json_object_get(side, "value")))
+        out.value = json_object_get(side, "value");
     if (state && strcmp(state, "present") == 0)
         out.text = compare_value(side, path);
     else if (state && strcmp(state, "absent") == 0)
@@ -301,6 +305,26 @@ static void compare_fix(struct shk_row *row, const struct compare_point *p,
         shk_row_text(&row->fix, "unset %s", name);
 }
 
+/* -1 of a limit is no limit. */
+static long long compare_amount(const struct compare_side *side)
+{
+    long long amount = json_integer_value(side->value);
+    return amount < 0 ? LLONG_MAX : amount;
+}
+
+/* Has every node outside the majority less? */
+static bool compare_less(const struct compare_point *p)
+{
+    const struct compare_side *common = &p->sides[p->majority];
+    bool less = common->value != NULL;
+    for (size_t i = 0; less && i < p->sides_count; i++) {
+        const struct compare_side *side = &p->sides[i];
+        if (i != p->majority && !side->unread)
+            less = side->value && compare_amount(side) < compare_amount(common);
+    }
+    return less;
+}
+
 static void compare_differs(const struct compare *c, const struct compare_point *p,
                             const struct shk_diff_rule *rule, struct shk_row *row, json_t *names)
 {
@@ -314,7 +338,8 @@ static void compare_differs(const struct compare *c, const struct compare_point 
         if (!odd && i != p->majority && !p->sides[i].unread)
             odd = &p->sides[i];
     }
-    shk_row_verdict(row, rule && rule->fails_jobs ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
+    bool fails = rule && (rule->fails_jobs || (rule->less_fails && compare_less(p)));
+    shk_row_verdict(row, fails ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
     row->scope = SHK_SCOPE_NODE; /* one launch: what differs came from the node */
     row->diagnosis = rule ? rule->diagnosis : NULL;
     if (common->count <= outside) { /* no side is the odd one: every node is named */

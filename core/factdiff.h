@@ -24,6 +24,8 @@ struct shk_diff_rule {
     enum shk_diff_class differs;
     int percent;      /* SHK_DIFF_NOISE */
     bool fails_jobs;  /* nodes of one job that differ here cannot work together */
+    bool less_fails;  /* SHK_DIFF_AGREE, a number: jobs fail on a node that has less than the others
+                       */
     bool agree;       /* SHK_DIFF_NOISE: nodes of one kind must agree within that */
     bool job_wide;    /* SHK_DIFF_JOB: all nodes of one job say the same */
     const char *part; /* regular expression (POSIX, extended) on a line of a text: only what its

@@ -61,6 +61,30 @@ Test(compare, the_odd_node_is_named)
     shk_findings_destroy(list);
 }
 
+/* Less than the others have fails jobs there, more is only odd. */
+Test(compare, a_node_that_has_less)
+{
+#define LOCKED(name, bytes)                                                                        \
+    "'host.name': '" name "', 'limits.memlock': {'soft': " bytes ", 'hard': " bytes "}"
+    static const char *const less[] = {LOCKED("n1", "-1"), LOCKED("n2", "65536"),
+                                       LOCKED("n3", "-1")};
+    static const char *const more[] = {LOCKED("n1", "65536"), LOCKED("n2", "-1"),
+                                       LOCKED("n3", "65536")};
+    struct shk_findings *list = compare(less, 3);
+    const struct shk_finding *row = find(list, "limits.memlock.hard");
+    cr_assert_not_null(row);
+    cr_assert_eq(row->verdict, SHK_FAIL);
+    cr_assert_str_eq(row->nodes[0], "n2");
+    cr_assert_null(row->nodes[1]);
+    shk_findings_destroy(list);
+    list = compare(more, 3);
+    row = find(list, "limits.memlock.hard");
+    cr_assert_not_null(row);
+    cr_assert_eq(row->verdict, SHK_WARN);
+    cr_assert_str_eq(row->nodes[0], "n2");
+    shk_findings_destroy(list);
+}
+
 /* The first node is not always the one that is right. */
 Test(compare, the_first_node_is_odd)
 {
