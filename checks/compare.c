@@ -338,11 +338,12 @@ static void compare_differs(const struct compare *c, const struct compare_point 
         if (!odd && i != p->majority && !p->sides[i].unread)
             odd = &p->sides[i];
     }
-    bool fails = rule && (rule->fails_jobs || (rule->less_fails && compare_less(p)));
+    bool majority = common->count > outside;
+    bool fails = rule && (rule->fails_jobs || (rule->less_fails && majority && compare_less(p)));
     shk_row_verdict(row, fails ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
     row->scope = SHK_SCOPE_NODE; /* one launch: what differs came from the node */
     row->diagnosis = rule ? rule->diagnosis : NULL;
-    if (common->count <= outside) { /* no side is the odd one: every node is named */
+    if (!majority) { /* no side is the odd one: every node is named */
         row->scope = SHK_SCOPE_LAUNCH;
         json_array_extend(names, common->names);
         json_array_extend(names, p->odd);

@@ -20,14 +20,18 @@
 struct room {
     long long size, unused;
     bool limited; /* a tmpfs without limit tells a size of 0 */
+    bool told;    /* how much is free; else the whole size, which may be too little by itself */
 };
 
 static bool read_room(struct shk_row *row, struct room *room)
 {
     enum shk_look size = shk_read_int(row, "shm.size", &room->size);
     enum shk_look unused = shk_read_int(row, "shm.free", &room->unused);
-    if (size != SHK_LOOK_PRESENT || unused != SHK_LOOK_PRESENT)
+    if (size != SHK_LOOK_PRESENT)
         return false;
+    room->told = unused == SHK_LOOK_PRESENT;
+    if (!room->told)
+        room->unused = room->size;
     bool possible = room->size >= 0 && room->size < LLONG_MAX && room->unused >= 0 &&
                     room->unused <= room->size;
     if (!possible)
@@ -94,7 +98,9 @@ static void is_small(struct shk_row *row, const struct room *room, long long gpu
 static void judge(struct shk_row *row, const struct room *room)
 {
     char *size = shk_bytes_text(room->size), *unused = shk_bytes_text(room->unused);
-    if (room->limited)
+    if (room->limited && !room->told)
+        shk_row_text(&row->observed, "%s", size ? size : "");
+    else if (room->limited)
         shk_row_text(&row->observed, "%s, free %s", size ? size : "", unused ? unused : "");
     else
         shk_row_text(&row->observed, "without a limit of its own");
