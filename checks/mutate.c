@@ -12,8 +12,6 @@ enum { MUTATE_DEPTH = 4 };
 
 struct mutate {
     const struct shk_config *config;
-    const struct shk_profile *profile;
-    const struct shk_check *check;
     struct shk_facts *facts; /* one place at a time is changed, judged and put back */
     json_t *base;            /* row -> verdict and observation of the facts as they are */
     void (*breach)(const struct shk_mutation_breach *breach, void *arg);
@@ -33,13 +31,10 @@ struct place {
 static int run_checks(struct mutate *m, const struct shk_facts *facts, struct shk_findings *rows)
 {
     char *doubt = NULL;
-    struct shk_check_context ctx = {.facts = facts, .config = m->config, .profile = m->profile};
-    if (!ctx.profile)
-        ctx.profile = shk_profile_detect(m->config, facts, NULL, &doubt);
+    struct shk_check_context ctx = {.facts = facts, .config = m->config};
+    ctx.profile = shk_profile_detect(m->config, facts, NULL, &doubt);
     ctx.profile_doubt = doubt;
-    if (m->check)
-        m->check->eval(&ctx, rows);
-    int rc = m->check ? shk_findings_status(rows) : shk_checks_run(&ctx, rows, m->err);
+    int rc = shk_checks_run(&ctx, rows, m->err);
     free(doubt);
     return rc;
 }
@@ -150,7 +145,7 @@ static json_t *as_fact(const struct place *place, json_t *value)
     return place->holder ? value : json_pack("{s:s, s:o}", "state", "present", "value", value);
 }
 
-/* Values of the same type as `was` that mean something else; 0 when there are no more. */
+/* Values of the same type as `was` that mean something else; NULL when there are no more. */
 static json_t *other_value(const json_t *was, size_t i)
 {
     long long n = json_integer_value(was);
@@ -333,17 +328,11 @@ static void mutate_all(struct mutate *m, const json_t *asked)
     json_decref(keys);
 }
 
-int shk_mutate(const struct shk_config *config, const struct shk_profile *profile,
-               const struct shk_check *check, const json_t *facts,
+int shk_mutate(const struct shk_config *config, const json_t *facts,
                void (*breach)(const struct shk_mutation_breach *breach, void *arg), void *arg,
                struct shk_mutation_count *count_p, struct shk_error *err)
 {
-    struct mutate m = {.config = config,
-                       .profile = profile,
-                       .check = check,
-                       .breach = breach,
-                       .arg = arg,
-                       .err = err};
+    struct mutate m = {.config = config, .breach = breach, .arg = arg, .err = err};
     json_t *doc =
         json_pack("{s:s, s:o}", "schema", SHK_FACTS_SCHEMA, "facts", json_deep_copy(facts));
     m.rc = doc ? shk_facts_from_json(&m.facts, doc, err) : -ENOMEM;

@@ -17,14 +17,13 @@ struct shk_mutation_count {
     size_t mutations, breaches;
 };
 
-/* Mutates `facts` ({key: fact}, as in a facts document), judged by `profile` (NULL: detected anew
- * each time) and by `check` alone (NULL: by all). A breach is
+/* Mutates `facts` ({key: fact}, as in a facts document), judged by every check and by the
+ * profile that the facts then look like. A breach is
  *   - a row that is not UNKNOWN although a value of that fact, or of that member, can turn it;
  *   - a row that turns to WARN, FAIL, n/a or pass because something was not read;
  *   - a row that vanishes.
  * Calls `breach` for each. Returns 0, -EINVAL (facts are none; err), -ENOMEM. */
-int shk_mutate(const struct shk_config *config, const struct shk_profile *profile,
-               const struct shk_check *check, const json_t *facts,
+int shk_mutate(const struct shk_config *config, const json_t *facts,
                void (*breach)(const struct shk_mutation_breach *breach, void *arg), void *arg,
                struct shk_mutation_count *count_p, struct shk_error *err) SHK_MUST_CHECK;
 

@@ -47,8 +47,8 @@ static int selftest_unread(struct shk_selftest_report *report, struct shk_sessio
     struct shk_mutation_count count = {0};
     json_t *doc = shk_facts_to_json(session->facts[0]);
     report->area = "unread";
-    int rc = shk_mutate(session->config, NULL, NULL, json_object_get(doc, "facts"), selftest_breach,
-                        report, &count, err);
+    int rc = shk_mutate(session->config, json_object_get(doc, "facts"), selftest_breach, report,
+                        &count, err);
     report->cases = (unsigned)count.mutations;
     report->found = (unsigned)(count.mutations - count.breaches);
     json_decref(doc);

@@ -58,7 +58,7 @@ static int mutate_file(const struct shk_config *config, const char *path, size_t
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     int rc = json_object_size(facts)
-                 ? shk_mutate(config, NULL, NULL, facts, print_breach, (void *)name, &count, &err)
+                 ? shk_mutate(config, facts, print_breach, (void *)name, &count, &err)
                  : -1;
     if (rc)
         fprintf(stderr, "%s: %s\n", path, err.text);
