@@ -95,3 +95,24 @@ char *support_text(const struct shk_finding *f)
                     or_empty(f->observed), or_empty(f->expected), or_empty(f->why),
                     or_empty(f->fix), or_empty(f->diagnosis));
 }
+
+void support_cases(const struct support_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct support_case *c = &cases[i];
+        struct shk_findings *findings = support_run(support_test_config(), c->profile, c->facts);
+        const struct shk_finding *f = support_find(findings, c->id, c->setting);
+        if (c->verdict == SHK_VERDICT_COUNT) {
+            cr_expect_null(f, "%s: no row was expected", c->name);
+        } else {
+            char *text = f ? support_text(f) : NULL;
+            cr_expect_not_null(f, "%s: no row", c->name);
+            cr_expect(f && f->verdict == c->verdict && f->evidence == c->evidence, "%s: %s",
+                      c->name, text);
+            cr_expect(!c->says || (text && strstr(text, c->says)), "%s: lacks \"%s\": %s", c->name,
+                      c->says, text);
+            free(text);
+        }
+        shk_findings_destroy(findings);
+    }
+}

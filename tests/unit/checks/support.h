@@ -29,4 +29,15 @@ const struct shk_finding *support_find(const struct shk_findings *findings, cons
 /* Everything that a row says, in one text; free(). */
 char *support_text(const struct shk_finding *finding);
 
+/* What one check says of some facts. */
+struct support_case {
+    const char *name, *profile, *id, *setting, *facts;
+    enum shk_verdict verdict; /* SHK_VERDICT_COUNT: no row at all */
+    enum shk_evidence evidence;
+    const char *says;
+};
+
+/* Expects of each case its row, with verdict, evidence and text. */
+void support_cases(const struct support_case *cases, size_t count);
+
 #endif

@@ -27,12 +27,7 @@
     "'version': '1.17.0', 'links': ['efa']}, {'path': '/b/libfabric.so.1', 'version': '2.1.0', "   \
     "'links': ['cxi']}], "
 
-static const struct coded_case {
-    const char *name, *profile, *id, *setting, *facts;
-    enum shk_verdict verdict; /* SHK_VERDICT_COUNT: no row at all */
-    enum shk_evidence evidence;
-    const char *says;
-} cases[] = {
+static const struct support_case cases[] = {
     {"probes fine", "single-node", "probe.health", "probes",
      "'probe.pci.status': 'ok', 'probe.net.status': 'ok'", SHK_PASS, SHK_TESTED, "2 of 2"},
     {"probe crashed", "single-node", "probe.health", "probe nvml",
@@ -379,23 +374,7 @@ static const struct coded_case {
 
 Test(coded, cases)
 {
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct coded_case *c = &cases[i];
-        struct shk_findings *findings = support_run(support_test_config(), c->profile, c->facts);
-        const struct shk_finding *f = support_find(findings, c->id, c->setting);
-        if (c->verdict == SHK_VERDICT_COUNT) {
-            cr_expect_null(f, "%s: no row was expected", c->name);
-        } else {
-            char *text = f ? support_text(f) : NULL;
-            cr_expect_not_null(f, "%s: no row", c->name);
-            cr_expect(f && f->verdict == c->verdict && f->evidence == c->evidence, "%s: %s",
-                      c->name, text);
-            cr_expect(!c->says || (text && strstr(text, c->says)), "%s: lacks \"%s\": %s", c->name,
-                      c->says, text);
-            free(text);
-        }
-        shk_findings_destroy(findings);
-    }
+    support_cases(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 /* FI_PROVIDER is judged with the environment, but by what libfabric has. */

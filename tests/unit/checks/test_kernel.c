@@ -21,12 +21,7 @@
     "'kernel.module.nv_peer_mem': {'state': 'absent'}, "
 #define SMALL_SHM "'shm.size': 67108864, 'shm.free': 67108864"
 
-static const struct kernel_case {
-    const char *name, *profile, *id, *setting, *facts;
-    enum shk_verdict verdict; /* SHK_VERDICT_COUNT: no row at all */
-    enum shk_evidence evidence;
-    const char *says;
-} cases[] = {
+static const struct support_case cases[] = {
     {"memlock unlimited", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
      "'limits.memlock': {'soft': -1, 'hard': -1}", SHK_PASS, SHK_EFFECT, "unlimited"},
     {"memlock default", "test-fabric", "limits.memlock", "RLIMIT_MEMLOCK",
@@ -234,21 +229,5 @@ static const struct kernel_case {
 
 Test(kernel, cases)
 {
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct kernel_case *c = &cases[i];
-        struct shk_findings *findings = support_run(support_test_config(), c->profile, c->facts);
-        const struct shk_finding *f = support_find(findings, c->id, c->setting);
-        if (c->verdict == SHK_VERDICT_COUNT) {
-            cr_expect_null(f, "%s: no row was expected", c->name);
-        } else {
-            char *text = f ? support_text(f) : NULL;
-            cr_expect_not_null(f, "%s: no row", c->name);
-            cr_expect(f && f->verdict == c->verdict && f->evidence == c->evidence, "%s: %s",
-                      c->name, text);
-            cr_expect(!c->says || (text && strstr(text, c->says)), "%s: lacks \"%s\": %s", c->name,
-                      c->says, text);
-            free(text);
-        }
-        shk_findings_destroy(findings);
-    }
+    support_cases(cases, sizeof(cases) / sizeof(cases[0]));
 }
