@@ -1,5 +1,5 @@
 #include "cli/how.h"
-#include "core/strbuf.h"
+#include "core/text/strbuf.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/exit_code.h"
-#include "cli/output.h"
-#include "core/dynlib.h"
+#include "cli/session/output.h"
+#include "core/run/dynlib.h"
 
 #include <fcntl.h>
 #include <locale.h>

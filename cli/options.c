@@ -2,7 +2,7 @@
 
 #include "collectives/collective.h"
 
-#include "core/strbuf.h"
+#include "core/text/strbuf.h"
 
 #include <errno.h>
 #include <stdint.h>

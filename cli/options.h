@@ -3,7 +3,7 @@
 #ifndef SHK_CLI_OPTIONS_H
 #define SHK_CLI_OPTIONS_H
 
-#include "core/error.h"
+#include "core/text/error.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 # Compile options that every target of the project gets.
 add_compile_definitions(_GNU_SOURCE SHK_VERSION="${PROJECT_VERSION}")
-include_directories(${CMAKE_SOURCE_DIR})
 add_compile_options(-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
                     -Wpointer-arith -Wformat=2 -Wno-format-nonliteral -fno-strict-aliasing
                     -fno-common -fstack-protector-strong)

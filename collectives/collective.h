@@ -5,7 +5,7 @@
 #ifndef SHK_COLLECTIVES_COLLECTIVE_H
 #define SHK_COLLECTIVES_COLLECTIVE_H
 
-#include "core/facts.h"
+#include "core/facts/facts.h"
 #include <stdbool.h>
 #include <stddef.h>
 

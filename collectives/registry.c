@@ -1,8 +1,8 @@
 #include "collectives/collective.h"
-#include "collectives/fabric.h"
-#include "collectives/gpu.h"
-#include "collectives/neuron.h"
-#include "collectives/nvshmem.h"
+#include "collectives/fabric/fabric.h"
+#include "collectives/gpu/gpu.h"
+#include "collectives/other/neuron.h"
+#include "collectives/other/nvshmem.h"
 
 static const struct shk_transport *const registry[] = {
     &shk_transport_fabric, &shk_transport_fabric_hmem, &shk_transport_peer,     &shk_transport_lsa,

@@ -10,8 +10,8 @@
 #ifndef SHK_CONFIG_CONFIG_H
 #define SHK_CONFIG_CONFIG_H
 
-#include "core/error.h"
-#include "core/factdiff.h"
+#include "core/facts/factdiff.h"
+#include "core/text/error.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -240,7 +240,7 @@ struct shk_signature {
     const char *place;
 };
 
-/* One part of a rule, see config/rules.c for what goes with what. */
+/* One part of a rule, see config/load/rules.c for what goes with what. */
 struct shk_rule_term {
     const char *log, *no_log; /* signature seen, not seen */
     const char *setting, *fact;
@@ -278,7 +278,7 @@ const struct shk_setting *shk_config_settings(const struct shk_config *config, s
 const struct shk_profile *shk_config_profiles(const struct shk_config *config, size_t *count_p);
 const struct shk_diagnosis *shk_config_diagnoses(const struct shk_config *config, size_t *count_p);
 const struct shk_conflict *shk_config_conflicts(const struct shk_config *config, size_t *count_p);
-/* What `shakedown diff` sets aside (core/factdiff.h). */
+/* What `shakedown diff` sets aside (core/facts/factdiff.h). */
 const struct shk_diff_rule *shk_config_diff(const struct shk_config *config, size_t *count_p);
 const struct shk_signature *shk_config_signatures(const struct shk_config *config, size_t *count_p);
 const struct shk_rule *shk_config_rules(const struct shk_config *config, size_t *count_p);

@@ -2,7 +2,7 @@
 #ifndef SHK_REPORTS_FORMATS_H
 #define SHK_REPORTS_FORMATS_H
 
-#include "core/strbuf.h"
+#include "core/text/strbuf.h"
 #include "reports/report.h"
 
 extern const struct shk_format shk_format_term;

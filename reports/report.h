@@ -2,8 +2,8 @@
 #ifndef SHK_REPORTS_REPORT_H
 #define SHK_REPORTS_REPORT_H
 
-#include "core/facts.h"
-#include "core/finding.h"
+#include "core/facts/facts.h"
+#include "core/result/finding.h"
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -26,11 +26,11 @@ struct shk_report_options {
     unsigned width; /* terminal columns; 0 = 100 */
     bool color;
     bool unicode;
-    bool verbose; /* show pass and n/a rows in full */
-    bool
-        anonymize; /* replace hosts, users, addresses, GUIDs (reports/scrub.h); secrets always go */
-    size_t limit;  /* markdown: bytes at most, details are left out to fit; 0: 65000, what a
-                      GitHub comment holds (65536 characters) less room for a greeting */
+    bool verbose;   /* show pass and n/a rows in full */
+    bool anonymize; /* replace hosts, users, addresses, GUIDs (reports/privacy/scrub.h); secrets
+                       always go */
+    size_t limit;   /* markdown: bytes at most, details are left out to fit; 0: 65000, what a
+                       GitHub comment holds (65536 characters) less room for a greeting */
 };
 
 struct shk_format {

@@ -8,8 +8,8 @@
  * set, with a value that its grammar allows. Prints the median of each part and of the whole.
  * Asking libfabric starts it and all its providers, which costs the same in fi_info and is done
  * once for everything that wants to know about the fabric: shown, and not counted. */
-#include "checks/check.h"
-#include "probes/probe.h"
+#include "checks/base/check.h"
+#include "probes/base/probe.h"
 
 #include <errno.h>
 #include <stdio.h>

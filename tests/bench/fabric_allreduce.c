@@ -5,8 +5,8 @@
  * Of the environment: BENCH_RAILS, devices to use at most; BENCH_NOTIFY=message, no CQ data;
  * BENCH_DEADLINE in seconds.
  * Ranks are dealt out to the namespaces in blocks; a namespace is a file such as /run/netns/a. */
-#include "collectives/fabric.h"
-#include "core/facts.h"
+#include "collectives/fabric/fabric.h"
+#include "core/facts/facts.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -4,7 +4,7 @@
  * usage: gather NODES
  * Line 1 of NODES is a facts document with places for what differs: @7@ in a text, "#7#" for a
  * number. Each further line is a node: [[values of the places], {facts that replace others}]. */
-#include "collectives/world_private.h"
+#include "collectives/launch/world_private.h"
 #include "config/config.h"
 #include <arpa/inet.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  *
  * usage: mpi_allreduce BARRIER_FILE MIN_BYTES MAX_BYTES      (a file of zeros that all ranks share)
  */
-#include "collectives/data.h"
+#include "collectives/ranks/data.h"
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* As in collectives/sweep.c. */
+/* As in collectives/algorithm/sweep.c. */
 #define BENCH_WARMUPS   2U
 #define BENCH_MIN_ITERS 5U
 #define BENCH_MAX_ITERS 200U

@@ -2,8 +2,8 @@
 #ifndef SHK_TESTS_FAKES_GPU_DRIVER_H
 #define SHK_TESTS_FAKES_GPU_DRIVER_H
 
-#include "collectives/gpu_api.h"
-#include "collectives/kernels.h"
+#include "collectives/gpu/gpu_api.h"
+#include "collectives/gpu/kernels.h"
 
 #ifdef HIP
 #define CALL(cuda_, hip_) hip_

@@ -1,6 +1,6 @@
-/* The kernels of collectives/kernels.cu in C, for the stand-in driver: found by their names, done
- * by the launching thread. */
-#include "collectives/gpu_data.h"
+/* The kernels of collectives/gpu/kernels.cu in C, for the stand-in driver: found by their names,
+ * done by the launching thread. */
+#include "collectives/gpu/gpu_data.h"
 #include "tests/fakes/gpu_driver.h"
 
 #include <sched.h>

@@ -5,8 +5,8 @@
  *   SHK_FAKE_NCCL_DIR      a folder where ranks meet that do not see each other's processes
  *   SHK_FAKE_NCCL_FAULT    init, hang, crash, corrupt, no-window, net, unaligned (16-bit data at
  * odd places in windows), narrow (16-bit data anywhere): what goes wrong */
-#include "collectives/gpu_data.h"
-#include "collectives/nccl_api.h"
+#include "collectives/gpu/gpu_data.h"
+#include "collectives/nccl/nccl_api.h"
 #include "tests/fakes/gpu_driver.h"
 
 #include <fcntl.h>

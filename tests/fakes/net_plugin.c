@@ -1,8 +1,9 @@
 /* A network plugin for NCCL that moves data inside one process, and its broken relatives.
  *
  * Built once per interface version (-DVERSION=6 … 12) and once per fault (-DFAULT=FAULT_…). The
- * types are written here again on purpose: a mistake in probes/ncclnet.c does not repeat itself.
- * Every argument that the interface promises is checked; a call of the wrong version fails. */
+ * types are written here again on purpose: a mistake in probes/nccl/ncclnet.c does not repeat
+ * itself. Every argument that the interface promises is checked; a call of the wrong version fails.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

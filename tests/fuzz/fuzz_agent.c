@@ -1,6 +1,6 @@
 /* A rank 0 that lies to a rank: the input is what it sends. The rank's worker is a real one, of a
  * transport that only exchanges values. */
-#include "collectives/world_private.h"
+#include "collectives/launch/world_private.h"
 #include "fuzz.h"
 
 #include <stdlib.h>

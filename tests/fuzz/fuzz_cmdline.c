@@ -1,6 +1,6 @@
 /* The kernel's command line, from /proc/cmdline through the probes to the checks' verdicts. */
 #include "fuzz.h"
-#include "probes/registry.h"
+#include "probes/base/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* nccl.conf and its like: the first byte chooses the file. */
 #include "fuzz.h"
-#include "probes/registry.h"
+#include "probes/base/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

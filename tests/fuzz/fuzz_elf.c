@@ -1,7 +1,7 @@
 /* A shared library from a stranger: everything that is read from one without executing it. */
-#include "core/host.h"
+#include "core/host/host.h"
 #include "fuzz.h"
-#include "probes/elf.h"
+#include "probes/library/elf.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Facts from a stranger: parsed, judged with the real catalogue, ranked, and rendered in every
  * format. */
-#include "checks/check.h"
+#include "checks/base/check.h"
 #include "config/config.h"
 #include "fuzz.h"
 #include "reports/report.h"

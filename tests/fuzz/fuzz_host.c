@@ -1,7 +1,7 @@
 /* /proc, /sys and configuration files: a healthy capture in which one file holds what the input
  * says (the first two bytes choose it), read by every probe that works on captures. */
 #include "fuzz.h"
-#include "probes/probe.h"
+#include "probes/base/probe.h"
 
 #include <fts.h>
 #include <stdio.h>

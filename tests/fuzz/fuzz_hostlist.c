@@ -1,7 +1,7 @@
 /* Lists of host names, one name or list per line: folded, they are still the same names. */
 #include "fuzz.h"
-#include "reports/nodefold.h"
-#include "reports/scrub.h"
+#include "reports/model/nodefold.h"
+#include "reports/privacy/scrub.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Ranks that lie to rank 0. The input is a list of records {u8 whom and what, u8, u16 length,
  * bytes}: frames of three ranks and of strangers, and what happens between them. At the end an
  * all-reduce must have its result, in facts that can be stored. */
-#include "collectives/fabric.h"
-#include "collectives/world_private.h"
+#include "collectives/fabric/fabric.h"
+#include "collectives/launch/world_private.h"
 #include "fuzz.h"
 
 #include <ctype.h>

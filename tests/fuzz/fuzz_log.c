@@ -1,7 +1,7 @@
 /* Logs from a stranger: our reader of NCCL's log, and the scan for signatures with captures. */
-#include "collectives/nccl_log.h"
+#include "collectives/nccl/nccl_log.h"
 #include "fuzz.h"
-#include "probes/logscan.h"
+#include "probes/log/logscan.h"
 
 #include <stdlib.h>
 

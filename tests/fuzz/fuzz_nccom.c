@@ -1,5 +1,5 @@
 /* What nccom-test prints: the first two bytes are its exit code and the number of ranks. */
-#include "collectives/neuron.h"
+#include "collectives/other/neuron.h"
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* A network plugin that answers nonsense: what its calls return, its devices, their properties and
  * the addresses in them come from the input. Judged as in the program. */
-#include "core/facts.h"
+#include "core/facts/facts.h"
 #include "fuzz.h"
-#include "probes/ncclnet.h"
-#include "probes/plugin_child.h"
-#include "probes/plugin_try.h"
+#include "probes/nccl/ncclnet.h"
+#include "probes/nccl/plugin_child.h"
+#include "probes/nccl/plugin_try.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static void plugin_pages(void)
         abort();
 }
 
-/* The row as probes/plugin_try.c makes it of a child that lived. */
+/* The row as probes/nccl/plugin_try.c makes it of a child that lived. */
 static json_t *plugin_row(json_t *init, int rc)
 {
     json_t *devices = json_object_get(init, "devices");

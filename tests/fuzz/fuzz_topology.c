@@ -1,8 +1,8 @@
 /* hwloc's XML from a stranger. hwloc reads it in a child, as in the program: it may die or loop for
  * ever there (2.8 does, on corpus/topology/endless.xml), but we must always learn how it ended. */
-#include "core/isolate.h"
+#include "core/run/isolate.h"
 #include "fuzz.h"
-#include "probes/registry.h"
+#include "probes/base/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

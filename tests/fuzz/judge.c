@@ -1,6 +1,6 @@
 #include "fuzz.h"
 
-#include "checks/check.h"
+#include "checks/base/check.h"
 
 #include <stdlib.h>
 

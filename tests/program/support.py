@@ -8,7 +8,7 @@ FAKES = BINARY.parent / "tests" / "fakes"
 
 
 def roots_own(path):
-    """As core/trust.h has it, for a folder without links on the way."""
+    """As core/host/trust.h has it, for a folder without links on the way."""
     return all(p.stat().st_uid == 0 and (not p.stat().st_mode & 0o022 or p.stat().st_mode & 0o1000)
                for p in (path, *path.parents))
 

@@ -2,7 +2,7 @@
 #ifndef SHK_TESTS_CHECKS_SUPPORT_H
 #define SHK_TESTS_CHECKS_SUPPORT_H
 
-#include "checks/check.h"
+#include "checks/base/check.h"
 
 /* The embedded catalogue; loaded once per test process. */
 const struct shk_config *support_config(void);

@@ -1,6 +1,6 @@
 #include "support.h"
 
-#include "core/strbuf.h"
+#include "core/text/strbuf.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Whole environments on whole nodes, judged with the real catalogue: env_wrong.json (each case
  * names the row that must not pass) and env_healthy.json (no WARN and no FAIL at all). */
-#include "core/strbuf.h"
+#include "core/text/strbuf.h"
 #include "support.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "checks/grammar.h"
+#include "checks/env/grammar.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "checks/known.h"
+#include "checks/env/known.h"
 
 #include <criterion/criterion.h>
 

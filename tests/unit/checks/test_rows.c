@@ -1,6 +1,6 @@
 /* The rows that users of the known guides look for: each is there with verdict and evidence when it
  * is set, when it is not, and when a profile wants it and it is missing. */
-#include "core/strbuf.h"
+#include "core/text/strbuf.h"
 #include "support.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "checks/selftest.h"
+#include "checks/base/selftest.h"
 #include "support.h"
 
 #include <criterion/criterion.h>

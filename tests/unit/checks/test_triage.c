@@ -1,4 +1,4 @@
-#include "checks/check.h"
+#include "checks/base/check.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

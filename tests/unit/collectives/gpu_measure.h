@@ -3,8 +3,8 @@
 #ifndef SHK_TESTS_GPU_MEASURE_H
 #define SHK_TESTS_GPU_MEASURE_H
 
-#include "collectives/fabric.h"
-#include "collectives/gpu.h"
+#include "collectives/fabric/fabric.h"
+#include "collectives/gpu/gpu.h"
 
 static inline int gpu_measure(const struct shk_transport *transport,
                               const struct shk_collective_options *options, struct shk_facts *facts,

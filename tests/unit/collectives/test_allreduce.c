@@ -1,7 +1,7 @@
-#include "collectives/allreduce.h"
-#include "collectives/crew.h"
-#include "collectives/sweep.h"
-#include "collectives/tune.h"
+#include "collectives/algorithm/allreduce.h"
+#include "collectives/algorithm/sweep.h"
+#include "collectives/algorithm/tune.h"
+#include "collectives/ranks/crew.h"
 #include "tests/unit/collectives/hidden.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "collectives/bisect.h"
+#include "collectives/algorithm/bisect.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Who is to blame does not depend on who noticed first, nor on which message came first. */
-#include "collectives/agree.h"
-#include "collectives/crew_private.h"
+#include "collectives/algorithm/agree.h"
+#include "collectives/ranks/crew_private.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "collectives/world_private.h"
+#include "collectives/launch/world_private.h"
 
 #include <criterion/criterion.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
-#include "collectives/counters.h"
-#include "collectives/flows.h"
+#include "collectives/launch/counters.h"
+#include "collectives/launch/flows.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
-#include "collectives/crew.h"
-#include "collectives/debris.h"
-#include "core/isolate.h"
+#include "collectives/ranks/crew.h"
+#include "collectives/ranks/debris.h"
+#include "core/run/isolate.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-#include "collectives/data.h"
-#include "collectives/reduce.h"
+#include "collectives/ranks/data.h"
+#include "collectives/ranks/reduce.h"
 
 #include <criterion/criterion.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-#include "collectives/fabric.h"
-#include "collectives/sweep.h"
-#include "core/facts.h"
+#include "collectives/algorithm/sweep.h"
+#include "collectives/fabric/fabric.h"
+#include "core/facts/facts.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

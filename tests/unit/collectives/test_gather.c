@@ -1,5 +1,5 @@
-#include "collectives/world_private.h"
-#include "core/pack.h"
+#include "collectives/launch/world_private.h"
+#include "core/facts/pack.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

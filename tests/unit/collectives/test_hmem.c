@@ -1,10 +1,10 @@
 /* The fabric all-reduce on GPU memory: a stand-in driver whose memory other processes can reach,
  * and a libfabric that offers FI_HMEM on top of the real one. */
-#include "collectives/fabric.h"
-#include "collectives/gpu.h"
-#include "collectives/layers.h"
-#include "collectives/sweep.h"
-#include "core/facts.h"
+#include "collectives/algorithm/sweep.h"
+#include "collectives/fabric/fabric.h"
+#include "collectives/gpu/gpu.h"
+#include "collectives/gpu/layers.h"
+#include "core/facts/facts.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "collectives/job.h"
+#include "collectives/ranks/job.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

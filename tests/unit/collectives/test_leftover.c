@@ -1,4 +1,4 @@
-#include "collectives/fabric_private.h"
+#include "collectives/fabric/fabric_private.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-#include "collectives/job_private.h"
-#include "collectives/link.h"
-#include "collectives/pmix.h"
+#include "collectives/launch/link.h"
+#include "collectives/launch/pmix.h"
+#include "collectives/ranks/job_private.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* nccom-test, played by scripts: a good table, a wrong result, a hang, an error, nonsense. */
-#include "collectives/neuron.h"
-#include "core/facts.h"
+#include "collectives/other/neuron.h"
+#include "core/facts/facts.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* NVSHMEM with several PEs against stand-in libraries, whole and with one fault. */
-#include "collectives/nvshmem.h"
-#include "core/facts.h"
+#include "collectives/other/nvshmem.h"
+#include "core/facts/facts.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

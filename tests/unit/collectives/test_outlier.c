@@ -1,4 +1,4 @@
-#include "collectives/outlier.h"
+#include "collectives/algorithm/outlier.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
+#include "collectives/algorithm/pairs.h"
 #include "collectives/collective.h"
-#include "collectives/crew.h"
-#include "collectives/fabric.h"
-#include "collectives/pairs.h"
+#include "collectives/fabric/fabric.h"
+#include "collectives/ranks/crew.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A run that stood still: between which nodes data is stuck, and what that tells. */
-#include "collectives/world_private.h"
+#include "collectives/launch/world_private.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

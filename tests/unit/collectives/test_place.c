@@ -1,4 +1,4 @@
-#include "collectives/place.h"
+#include "collectives/ranks/place.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

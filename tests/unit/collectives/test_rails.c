@@ -1,6 +1,6 @@
 /* Which devices become rails, and what the ranks' reports become. Agreeing and probing need a
  * network: tests/program/test_fabric_net.py. */
-#include "collectives/fabric_private.h"
+#include "collectives/fabric/fabric_private.h"
 
 #include <criterion/criterion.h>
 #include <stdarg.h>

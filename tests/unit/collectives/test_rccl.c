@@ -1,6 +1,6 @@
 /* RCCL on HIP against stand-in libraries: each fault has its name, as with NCCL on CUDA. */
-#include "collectives/gpu.h"
-#include "core/facts.h"
+#include "collectives/gpu/gpu.h"
+#include "core/facts/facts.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

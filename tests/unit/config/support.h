@@ -3,7 +3,7 @@
 #define SHK_TESTS_CONFIG_SUPPORT_H
 
 #include "config/config.h"
-#include "config/load.h"
+#include "config/load/load.h"
 
 /* One YAML text as the whole catalogue (no built-in rows). Returns the status; the config in
  * *config_p on success. */

@@ -1,11 +1,11 @@
 /* The catalogue that is built in: complete, and the same as its YAML. */
 #include "support.h"
 
-#include "config/builtin.h"
-#include "config/valid.h"
+#include "config/load/builtin.h"
+#include "config/schema/valid.h"
 
 #include <criterion/criterion.h>
-#include <dirent.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -157,18 +157,11 @@ static size_t keys_of_source(const char *path)
 Test(catalogue, diagnoses_of_the_checks_exist)
 {
     size_t found = 0;
-    DIR *dir = opendir(SHK_TESTS_DIR "/../checks");
-    cr_assert_not_null(dir);
-    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
-        size_t len = strlen(entry->d_name);
-        if (len < 2 || strcmp(entry->d_name + len - 2, ".c") != 0)
-            continue;
-        char *path = shk_strf("%s/../checks/%s", SHK_TESTS_DIR, entry->d_name);
-        cr_assert_not_null(path);
-        found += keys_of_source(path);
-        free(path);
-    }
-    closedir(dir);
+    glob_t sources = {0};
+    cr_assert_eq(glob(SHK_TESTS_DIR "/../checks/*/*.c", 0, NULL, &sources), 0);
+    for (size_t i = 0; i < sources.gl_pathc; i++)
+        found += keys_of_source(sources.gl_pathv[i]);
+    globfree(&sources);
     cr_expect_gt(found, 10);
 }
 

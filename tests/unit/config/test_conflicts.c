@@ -1,6 +1,6 @@
 #include "support.h"
 
-#include "config/load.h"
+#include "config/load/load.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Profiles that extend profiles. */
 #include "support.h"
 
-#include "config/extends.h"
+#include "config/load/extends.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-#include "config/arena.h"
-#include "config/index.h"
+#include "config/load/index.h"
+#include "config/schema/arena.h"
 
 #include <criterion/criterion.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Words of the enumerations, and grammars in words. */
 #include "support.h"
 
-#include "config/names.h"
+#include "config/load/names.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

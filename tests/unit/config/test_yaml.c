@@ -1,7 +1,7 @@
 /* Hostile and broken YAML: refused with a line, quickly, within bounded memory. */
 #include "support.h"
 
-#include "config/yaml.h"
+#include "config/schema/yaml.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "core/dynlib.h"
+#include "core/run/dynlib.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

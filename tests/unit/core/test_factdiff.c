@@ -1,4 +1,4 @@
-#include "core/factdiff.h"
+#include "core/facts/factdiff.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

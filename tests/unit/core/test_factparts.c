@@ -1,5 +1,5 @@
-#include "core/factparts.h"
-#include "core/pack.h"
+#include "core/facts/factparts.h"
+#include "core/facts/pack.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "core/facts.h"
+#include "core/facts/facts.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

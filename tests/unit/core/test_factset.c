@@ -1,4 +1,4 @@
-#include "core/factset.h"
+#include "core/facts/factset.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

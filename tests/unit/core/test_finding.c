@@ -1,4 +1,4 @@
-#include "core/finding.h"
+#include "core/result/finding.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

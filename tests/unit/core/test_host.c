@@ -1,5 +1,5 @@
-#include "core/host.h"
-#include "core/hostcall.h"
+#include "core/host/host.h"
+#include "core/host/hostcall.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

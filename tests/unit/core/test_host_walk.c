@@ -1,5 +1,5 @@
 /* The walk for old kernels against openat2(), which it stands in for. */
-#include "core/host_private.h"
+#include "core/host/host_private.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

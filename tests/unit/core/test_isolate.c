@@ -1,5 +1,5 @@
-#include "core/isolate.h"
-#include "core/stop.h"
+#include "core/run/isolate.h"
+#include "core/run/stop.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "core/logfile.h"
+#include "core/host/logfile.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "core/loss.h"
+#include "core/job/loss.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

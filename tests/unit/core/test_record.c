@@ -1,5 +1,5 @@
 /* What a capture keeps of names and addresses: nothing. What a replay needs: everything. */
-#include "core/record.h"
+#include "core/host/record.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

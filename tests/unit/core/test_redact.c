@@ -1,6 +1,6 @@
-#include "core/facts.h"
-#include "core/finding.h"
-#include "core/redact.h"
+#include "core/facts/facts.h"
+#include "core/result/finding.h"
+#include "core/text/redact.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "core/strbuf.h"
+#include "core/text/strbuf.h"
 
 #include <criterion/criterion.h>
 #include <stdint.h>

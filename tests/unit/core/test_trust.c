@@ -1,5 +1,5 @@
-#include "core/dynlib.h"
-#include "core/trust.h"
+#include "core/host/trust.h"
+#include "core/run/dynlib.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

@@ -3,9 +3,9 @@
 #ifndef SHK_TESTS_HOSTTREE_H
 #define SHK_TESTS_HOSTTREE_H
 
-#include "core/facts.h"
-#include "probes/probe.h"
-#include "probes/registry.h"
+#include "core/facts/facts.h"
+#include "probes/base/probe.h"
+#include "probes/base/registry.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

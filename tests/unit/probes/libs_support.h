@@ -2,9 +2,9 @@
 #ifndef SHK_TESTS_LIBS_SUPPORT_H
 #define SHK_TESTS_LIBS_SUPPORT_H
 
-#include "core/facts.h"
-#include "core/host.h"
-#include "probes/probe.h"
+#include "core/facts/facts.h"
+#include "core/host/host.h"
+#include "probes/base/probe.h"
 
 #define FAKES SHK_BUILD_DIR "/tests/fakes"
 

@@ -1,5 +1,5 @@
 #include "libs_support.h"
-#include "probes/elf.h"
+#include "probes/library/elf.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
-#include "core/redact.h"
+#include "core/text/redact.h"
 #include "hosttree.h"
-#include "probes/envnames.h"
+#include "probes/host/envnames.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 #include "libs_support.h"
-#include "probes/elfdeps.h"
-#include "probes/ldcache.h"
-#include "probes/ldsearch.h"
-#include "probes/libcopies.h"
+#include "probes/library/elfdeps.h"
+#include "probes/library/ldcache.h"
+#include "probes/library/ldsearch.h"
+#include "probes/library/libcopies.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "libs_support.h"
-#include "probes/libfabric_ask.h"
-#include "probes/registry.h"
+#include "probes/base/registry.h"
+#include "probes/fabric/libfabric_ask.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

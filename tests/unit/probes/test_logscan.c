@@ -1,5 +1,5 @@
-#include "probes/logline.h"
-#include "probes/logscan.h"
+#include "probes/log/logline.h"
+#include "probes/log/logscan.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
-#include "core/strbuf.h"
+#include "core/text/strbuf.h"
 #include "libs_support.h"
-#include "probes/nccl_search.h"
-#include "probes/registry.h"
+#include "probes/base/registry.h"
+#include "probes/nccl/nccl_search.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

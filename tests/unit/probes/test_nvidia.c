@@ -1,7 +1,7 @@
 /* NVML and the CUDA driver, by stand-ins with one fault each. */
-#include "core/isolate.h"
+#include "core/run/isolate.h"
 #include "libs_support.h"
-#include "probes/registry.h"
+#include "probes/base/registry.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

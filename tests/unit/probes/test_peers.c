@@ -1,5 +1,5 @@
 /* Links between GPUs by kfd, NCCL's topology file, and the join of all that is known. */
-#include "core/strbuf.h"
+#include "core/text/strbuf.h"
 #include "hosttree.h"
 
 #include <stdio.h>

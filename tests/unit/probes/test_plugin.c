@@ -1,10 +1,10 @@
-#include "core/isolate.h"
-#include "core/strbuf.h"
+#include "core/run/isolate.h"
+#include "core/text/strbuf.h"
 #include "libs_support.h"
-#include "probes/ncclnet.h"
-#include "probes/plugin_child.h"
-#include "probes/plugin_try.h"
-#include "probes/registry.h"
+#include "probes/base/registry.h"
+#include "probes/nccl/ncclnet.h"
+#include "probes/nccl/plugin_child.h"
+#include "probes/nccl/plugin_try.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Names of variables in the files of NVSHMEM and of the runtimes. */
 #include "libs_support.h"
-#include "probes/registry.h"
+#include "probes/base/registry.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

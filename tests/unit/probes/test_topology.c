@@ -1,6 +1,6 @@
 #include "libs_support.h"
-#include "probes/registry.h"
-#include "probes/topology_xml.h"
+#include "probes/base/registry.h"
+#include "probes/topology/topology_xml.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

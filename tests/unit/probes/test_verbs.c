@@ -1,5 +1,5 @@
 #include "libs_support.h"
-#include "probes/registry.h"
+#include "probes/base/registry.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 #include "hostile.h"
-#include "reports/anonymize.h"
+#include "reports/privacy/anonymize.h"
 #include "sample.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 #include "hostile.h"
-#include "reports/diff.h"
-#include "reports/diff_text.h"
+#include "reports/diff/diff.h"
+#include "reports/diff/diff_text.h"
 #include "sample.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "reports/escape.h"
+#include "reports/text/escape.h"
 
 #include <criterion/criterion.h>
 

@@ -1,5 +1,5 @@
 #include "hostile.h"
-#include "reports/plot.h"
+#include "reports/html/plot.h"
 #include "sample.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 #include "hostile.h"
-#include "reports/json_parts.h"
+#include "reports/format/json_parts.h"
 #include "sample.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "reports/nodefold.h"
+#include "reports/model/nodefold.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

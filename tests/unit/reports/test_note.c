@@ -1,7 +1,7 @@
 /* A note is worth knowing and costs nothing: every format has it, none makes anything of it. */
 #include "sample.h"
 
-#include "reports/model.h"
+#include "reports/model/model.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "reports/scrub.h"
+#include "reports/privacy/scrub.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

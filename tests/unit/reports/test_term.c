@@ -1,5 +1,5 @@
 #include "hostile.h"
-#include "reports/utf8.h"
+#include "reports/text/utf8.h"
 #include "sample.h"
 
 #include <criterion/criterion.h>

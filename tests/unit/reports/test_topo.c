@@ -1,5 +1,5 @@
 /* Picture and tree of the topology. */
-#include "core/strbuf.h"
+#include "core/text/strbuf.h"
 #include "hostile.h"
 #include "sample.h"
 

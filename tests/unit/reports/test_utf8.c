@@ -1,4 +1,4 @@
-#include "reports/utf8.h"
+#include "reports/text/utf8.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#include "reports/utf8.h"
-#include "reports/wrap.h"
+#include "reports/text/utf8.h"
+#include "reports/text/wrap.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

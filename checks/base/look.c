@@ -1,0 +1,86 @@
+#include "checks/base/look.h"
+
+static const char unexpected_form[] = "it has an unexpected form";
+
+enum shk_look shk_look(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p)
+{
+    struct shk_fact fact;
+    if (!shk_facts_get(facts, key, &fact))
+        return SHK_LOOK_MISSING;
+    if (fact_p)
+        *fact_p = fact;
+    return fact.state == SHK_FACT_PRESENT  ? SHK_LOOK_PRESENT
+           : fact.state == SHK_FACT_ABSENT ? SHK_LOOK_ABSENT
+                                           : SHK_LOOK_FAILED;
+}
+
+enum shk_look shk_look_member(const json_t *object, const char *name, json_t **value_p)
+{
+    json_t *value = json_object_get(object, name);
+    if (!value)
+        return SHK_LOOK_MISSING;
+    if (json_is_null(value))
+        return json_object_get(json_object_get(object, "problems"), name) ? SHK_LOOK_FAILED
+                                                                          : SHK_LOOK_ABSENT;
+    *value_p = value;
+    return SHK_LOOK_PRESENT;
+}
+
+/* Each type once: what the value of a fact and a member of one have in common. */
+#define LOOK_AT(kind, type, is, get)                                                               \
+    static enum shk_look take_##kind(enum shk_look look, json_t *value, type *value_p)             \
+    {                                                                                              \
+        if (look == SHK_LOOK_PRESENT && !is(value))                                                \
+            return SHK_LOOK_FAILED;                                                                \
+        if (look == SHK_LOOK_PRESENT)                                                              \
+            *value_p = get(value);                                                                 \
+        return look;                                                                               \
+    }                                                                                              \
+    enum shk_look shk_look_member_##kind(const json_t *object, const char *name, type *value_p)    \
+    {                                                                                              \
+        json_t *value = NULL;                                                                      \
+        enum shk_look look = shk_look_member(object, name, &value);                                \
+        return take_##kind(look, value, value_p);                                                  \
+    }
+
+#define LOOK_AT_FACT(kind, type)                                                                   \
+    enum shk_look shk_look_##kind(const struct shk_facts *facts, const char *key, type *value_p)   \
+    {                                                                                              \
+        struct shk_fact fact = {.value = NULL};                                                    \
+        enum shk_look look = shk_look(facts, key, &fact);                                          \
+        return take_##kind(look, fact.value, value_p);                                             \
+    }
+
+#define SAME(value) (value)
+LOOK_AT(text, const char *, json_is_string, json_string_value)
+LOOK_AT(int, long long, json_is_integer, json_integer_value)
+LOOK_AT(number, double, json_is_number, json_number_value)
+LOOK_AT(bool, bool, json_is_boolean, json_is_true)
+LOOK_AT(array, json_t *, json_is_array, SAME)
+LOOK_AT(object, json_t *, json_is_object, SAME)
+LOOK_AT_FACT(text, const char *)
+LOOK_AT_FACT(int, long long)
+LOOK_AT_FACT(bool, bool)
+LOOK_AT_FACT(array, json_t *)
+LOOK_AT_FACT(object, json_t *)
+
+const char *shk_member_problem(const json_t *object, const char *name)
+{
+    const char *problem =
+        json_string_value(json_object_get(json_object_get(object, "problems"), name));
+    json_t *value = json_object_get(object, name);
+    if (value && !json_is_null(value))
+        return unexpected_form;
+    return problem;
+}
+
+const char *shk_member_words(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+const char *shk_member_name(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "?";
+}

@@ -1,0 +1,353 @@
+#include "checks/base/mutate.h"
+
+#include "checks/base/look.h"
+#include "core/text/strbuf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Members of members beyond this depth are told with the one that they are in. */
+enum { MUTATE_DEPTH = 4 };
+
+struct mutate {
+    const struct shk_config *config;
+    struct shk_facts *facts; /* one place at a time is changed, judged and put back */
+    json_t *base;            /* row -> verdict and observation of the facts as they are */
+    void (*breach)(const struct shk_mutation_breach *breach, void *arg);
+    void *arg;
+    struct shk_mutation_count count;
+    struct shk_error *err;
+    int rc;
+};
+
+/* One place in the facts. */
+struct place {
+    json_t *holder; /* object that has the member `name`; NULL: `name` is a whole fact */
+    const char *name;
+    char *path;
+};
+
+static int run_checks(struct mutate *m, const struct shk_facts *facts, struct shk_findings *rows)
+{
+    char *doubt = NULL;
+    struct shk_check_context ctx = {.facts = facts, .config = m->config};
+    ctx.profile = shk_profile_detect(m->config, facts, NULL, &doubt);
+    ctx.profile_doubt = doubt;
+    int rc = shk_checks_run(&ctx, rows, m->err);
+    free(doubt);
+    return rc;
+}
+
+/* {"check\nsetting": [verdict, observed]} of the facts as they are now; NULL: m->rc says why. */
+static json_t *judge(struct mutate *m)
+{
+    struct shk_findings *findings = shk_findings_create();
+    json_t *rows = json_object();
+    int rc = findings && rows ? run_checks(m, m->facts, findings) : -ENOMEM;
+    for (size_t i = 0; !rc && i < shk_findings_count(findings); i++) {
+        const struct shk_finding *f = shk_findings_at(findings, i);
+        char *key = shk_strf("%s\n%s", f->id, f->setting);
+        json_object_set_new(rows, key ? key : "",
+                            json_pack("[i, s]", (int)f->verdict, f->observed ? f->observed : ""));
+        free(key);
+    }
+    shk_findings_destroy(findings);
+    m->count.mutations++;
+    m->rc = rc;
+    if (!rc)
+        return rows;
+    json_decref(rows);
+    return NULL;
+}
+
+static enum shk_verdict verdict_of(const json_t *row)
+{
+    return row ? (enum shk_verdict)json_integer_value(json_array_get(row, 0)) : SHK_NA;
+}
+
+static bool is_bad(enum shk_verdict verdict)
+{
+    return verdict == SHK_WARN || verdict == SHK_FAIL;
+}
+
+static void say(struct mutate *m, const struct place *place, const char *how, const char *row,
+                char *problem)
+{
+    const char *setting = strchr(row, '\n');
+    char *check = strndup(row, (size_t)(setting - row));
+    struct shk_mutation_breach breach = {.fact = place->path,
+                                         .how = how,
+                                         .check = check ? check : row,
+                                         .setting = setting + 1,
+                                         .problem = problem ? problem : "out of memory"};
+    m->count.breaches++;
+    m->breach(&breach, m->arg);
+    free(check);
+    free(problem);
+}
+
+/* What the rows became when the place was not read. `turned`: rows that a value there can turn. */
+static void compare(struct mutate *m, const struct place *place, const char *how,
+                    const json_t *rows, const json_t *turned)
+{
+    const char *key;
+    json_t *was;
+    json_object_foreach(m->base, key, was)
+    {
+        const json_t *is = json_object_get(rows, key);
+        enum shk_verdict before = verdict_of(was), now = verdict_of(is);
+        if (!is)
+            say(m, place, how, key, shk_strf("the row (%s) vanishes", shk_verdict_name(before)));
+        else if (now != before && now != SHK_UNKNOWN)
+            say(m, place, how, key,
+                shk_strf("turns from %s to %s", shk_verdict_name(before), shk_verdict_name(now)));
+        else if (now != SHK_UNKNOWN && json_object_get(turned, key))
+            say(m, place, how, key,
+                shk_strf("is %s, although a value there can turn it", shk_verdict_name(now)));
+        else if (now == SHK_PASS && !json_equal(json_array_get(was, 1), json_array_get(is, 1)))
+            say(m, place, how, key,
+                shk_strf("passes over less: \"%s\", before \"%s\"",
+                         json_string_value(json_array_get(is, 1)),
+                         json_string_value(json_array_get(was, 1))));
+    }
+    json_object_foreach((json_t *)rows, key, was)
+    {
+        if (!json_object_get(m->base, key) && is_bad(verdict_of(was)))
+            say(m, place, how, key,
+                shk_strf("a new row says %s", shk_verdict_name(verdict_of(was))));
+    }
+}
+
+/* Puts `value` (stolen; NULL: nothing) in the place and returns what was there. */
+static json_t *put(struct mutate *m, const struct place *place, json_t *value)
+{
+    if (!place->holder)
+        return shk_facts_swap(m->facts, place->name, value);
+    json_t *was = json_incref(json_object_get(place->holder, place->name));
+    if (value)
+        json_object_set_new(place->holder, place->name, value);
+    else
+        json_object_del(place->holder, place->name);
+    return was;
+}
+
+static json_t *judge_with(struct mutate *m, const struct place *place, json_t *value)
+{
+    json_t *was = put(m, place, value);
+    json_t *rows = judge(m);
+    json_decref(put(m, place, was));
+    return rows;
+}
+
+static json_t *as_fact(const struct place *place, json_t *value)
+{
+    return place->holder ? value : json_pack("{s:s, s:o}", "state", "present", "value", value);
+}
+
+/* Values of the same type as `was` that mean something else; NULL when there are no more. */
+static json_t *other_value(const json_t *was, size_t i)
+{
+    long long n = json_integer_value(was);
+    switch (json_typeof(was)) {
+    case JSON_TRUE:
+    case JSON_FALSE: return i == 0 ? json_boolean(!json_is_true(was)) : NULL;
+    case JSON_INTEGER: {
+        const long long other[] = {0, 1, n * 3 + 1, n / 64, -1};
+        return i < sizeof other / sizeof *other ? json_integer(other[i]) : NULL;
+    }
+    case JSON_REAL: return i < 2 ? json_real(i ? json_real_value(was) * 3 : 0) : NULL;
+    case JSON_STRING: {
+        static const char *const other[] = {"zzz", "none", "0", "DOWN"};
+        return i < sizeof other / sizeof *other ? json_string(other[i]) : NULL;
+    }
+    case JSON_ARRAY: return i == 0 ? json_array() : NULL;
+    case JSON_OBJECT: return i == 0 ? json_object() : NULL;
+    default: return NULL;
+    }
+}
+
+/* Rows that pass and that another value in this place turns to WARN or FAIL. */
+static json_t *turned_rows(struct mutate *m, const struct place *place, const json_t *value)
+{
+    json_t *turned = json_object(), *other;
+    for (size_t i = 0; !m->rc && (other = other_value(value, i)); i++) {
+        json_t *rows = judge_with(m, place, as_fact(place, other));
+        const char *key;
+        json_t *row;
+        json_object_foreach(rows, key, row)
+        {
+            if (is_bad(verdict_of(row)) && !is_bad(verdict_of(json_object_get(m->base, key))))
+                json_object_set_new(turned, key, json_true());
+        }
+        json_decref(rows);
+    }
+    return turned;
+}
+
+static void try_unread(struct mutate *m, const struct place *place, const char *how, json_t *value,
+                       const json_t *turned)
+{
+    json_t *rows = m->rc ? NULL : judge_with(m, place, value);
+    if (rows)
+        compare(m, place, how, rows, turned);
+    json_decref(rows);
+}
+
+static json_t *wrong_type(const json_t *value)
+{
+    return json_is_string(value) ? json_integer(7) : json_string("wrong type");
+}
+
+/* What these do not hold is not there: variables that nobody set, device nodes that do not exist,
+ * jobs and all-reduces that were not run. */
+static bool may_be_missing(const char *key)
+{
+    static const char *const prefixes[] = {"env.", "dev.", "job.", "collective."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Lines that were seen in a file: there is no such thing as one that was not read. */
+static bool is_evidence(const char *key)
+{
+    return strncmp(key, "log.", 4) == 0;
+}
+
+static void mutate_fact(struct mutate *m, const struct place *place, const json_t *value)
+{
+    json_t *turned = value ? turned_rows(m, place, value) : json_object();
+    try_unread(m, place, "failed",
+               json_pack("{s:s, s:s}", "state", "failed", "reason", "Permission denied"), turned);
+    if (!may_be_missing(place->name))
+        try_unread(m, place, "missing", NULL, turned);
+    if (value)
+        try_unread(m, place, "of another type", as_fact(place, wrong_type(value)), turned);
+    json_decref(turned);
+}
+
+static void mutate_member(struct mutate *m, const struct place *place, const json_t *value)
+{
+    json_t *turned = turned_rows(m, place, value);
+    json_t *problems = json_object_get(place->holder, "problems");
+    json_t *with = problems ? json_deep_copy(problems) : json_object(),
+           *was = json_incref(problems);
+    json_object_set_new(with, place->name, json_string("Permission denied"));
+    json_object_set_new(place->holder, "problems", with);
+    try_unread(m, place, "failed", json_null(), turned);
+    if (was)
+        json_object_set_new(place->holder, "problems", was);
+    else
+        json_object_del(place->holder, "problems");
+    try_unread(m, place, "missing", NULL, turned);
+    try_unread(m, place, "of another type", wrong_type(value), turned);
+    json_decref(turned);
+}
+
+static void walk(struct mutate *m, json_t *value, const char *path, size_t depth);
+
+static void walk_object(struct mutate *m, json_t *object, const char *path, size_t depth)
+{
+    const char *name;
+    json_t *value;
+    json_t *names = json_array();
+    json_object_foreach(object, name, value) json_array_append_new(names, json_string(name));
+    size_t i;
+    json_t *item;
+    json_array_foreach(names, i, item)
+    {
+        name = json_string_value(item);
+        value = json_object_get(object, name);
+        struct place place = {
+            .holder = object, .name = name, .path = shk_strf("%s/%s", path, name)};
+        if (place.path && strcmp(name, "problems") != 0 && value && !json_is_null(value)) {
+            mutate_member(m, &place, value);
+            walk(m, value, place.path, depth + 1);
+        }
+        free(place.path);
+    }
+    json_decref(names);
+}
+
+/* Of an array the first entry of each kind. */
+static void walk(struct mutate *m, json_t *value, const char *path, size_t depth)
+{
+    static const char *const kinds[] = {"kind", "step", "reader"};
+    json_t *seen = json_object(), *entry;
+    size_t i;
+    if (json_is_object(value) && depth < MUTATE_DEPTH)
+        walk_object(m, value, path, depth);
+    json_array_foreach(value, i, entry)
+    {
+        const char *kind = "";
+        for (size_t k = 0; !*kind && k < sizeof kinds / sizeof *kinds; k++) {
+            const char *text = json_string_value(json_object_get(entry, kinds[k]));
+            kind = text ? text : "";
+        }
+        if (m->rc || json_object_get(seen, kind))
+            continue;
+        json_object_set_new(seen, kind, json_true());
+        char *at = shk_strf("%s/%zu", path, i);
+        if (at)
+            walk(m, entry, at, depth);
+        free(at);
+    }
+    json_decref(seen);
+}
+
+static int add_key(const struct shk_fact *fact, void *arg)
+{
+    return json_array_append_new(arg, json_string(fact->key));
+}
+
+/* Facts that no check asks for cannot change what checks say. */
+static void mutate_all(struct mutate *m, const json_t *asked)
+{
+    json_t *keys = json_array(), *item;
+    size_t i;
+    m->rc = keys ? shk_facts_each(m->facts, "", add_key, keys) : -ENOMEM;
+    json_array_foreach(keys, i, item)
+    {
+        struct shk_fact fact;
+        struct place place = {.name = json_string_value(item), .path = NULL};
+        if (!json_object_get(asked, place.name) || is_evidence(place.name))
+            continue;
+        if (m->rc || !shk_facts_get(m->facts, place.name, &fact))
+            break;
+        json_t *value = json_incref(fact.value);
+        place.path = strdup(place.name);
+        if (place.path) {
+            mutate_fact(m, &place, value);
+            walk(m, value, place.path, 0);
+        }
+        free(place.path);
+        json_decref(value);
+    }
+    json_decref(keys);
+}
+
+int shk_mutate(const struct shk_config *config, const json_t *facts,
+               void (*breach)(const struct shk_mutation_breach *breach, void *arg), void *arg,
+               struct shk_mutation_count *count_p, struct shk_error *err)
+{
+    struct mutate m = {.config = config, .breach = breach, .arg = arg, .err = err};
+    json_t *doc =
+        json_pack("{s:s, s:o}", "schema", SHK_FACTS_SCHEMA, "facts", json_deep_copy(facts));
+    m.rc = doc ? shk_facts_from_json(&m.facts, doc, err) : -ENOMEM;
+    json_t *asked = json_object();
+    if (!m.rc) {
+        shk_facts_watch(m.facts, asked);
+        m.base = judge(&m);
+        shk_facts_watch(m.facts, NULL);
+    }
+    if (m.base)
+        mutate_all(&m, asked);
+    json_decref(asked);
+    *count_p = m.count;
+    json_decref(m.base);
+    json_decref(doc);
+    shk_facts_destroy(m.facts);
+    return m.rc;
+}

@@ -1,0 +1,64 @@
+/* Evidence from logs and rules, for or against a cause, before it is merged and ranked. */
+#ifndef SHK_CHECKS_CLUE_H
+#define SHK_CHECKS_CLUE_H
+
+#include "checks/base/check.h"
+#include "checks/base/row.h"
+
+struct shk_clue {
+    const char *key; /* of the cause; borrowed from the catalogue */
+    int weight;      /* 1 to 100 for, below zero against */
+    bool specific;   /* not a mere symptom, and not one of several possible causes */
+    char *text;      /* for people; owned */
+    const char *fix; /* NULL: what the diagnosis says */
+};
+
+struct shk_clues {
+    struct shk_clue *items;
+    size_t count, cap;
+    bool failed; /* out of memory: some are missing */
+};
+
+/* Takes the text. Clues of no key and empty texts are dropped. */
+void shk_clue_add(struct shk_clues *clues, const char *key, int weight, bool specific, char *text);
+void shk_clues_free(struct shk_clues *clues);
+
+/* What the lines of the logs speak for and against; facts: of one node, with log.* facts. */
+void shk_clues_from_log(struct shk_clues *clues, const struct shk_config *config,
+                        const struct shk_facts *facts);
+
+/* What the rules conclude; each rule speaks once, for the first node where it holds. */
+void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *config,
+                          const struct shk_facts *const *facts, size_t nodes);
+
+/* What comparing values between ranks and with the interfaces of the nodes shows. */
+void shk_clues_from_values(struct shk_clues *clues, const struct shk_config *config,
+                           const struct shk_facts *const *facts, size_t nodes);
+
+/* "log.txt:12 (rank 3, node01): <line>" of a signature that was seen; new string, NULL when it was
+ * not. */
+char *shk_log_place(const struct shk_facts *facts, const char *id);
+
+/* The entry of a signature that was seen, else NULL. */
+json_t *shk_log_seen(const struct shk_facts *facts, const char *id);
+
+/* Value of a variable: what the environment says, else what the processes of the log have printed
+ * that they read. NULL when neither does, or when the processes differ. */
+const char *shk_log_env(const struct shk_facts *facts, const char *name);
+
+/* What a named group of a signature captured in one line (`tuple`, an entry of "captures"); NULL
+ * when the group took no part. Borrowed. */
+const char *shk_clue_capture(const json_t *tuple, const char *group);
+
+/* Are there logs at all? */
+bool shk_log_given(const struct shk_facts *facts);
+
+/* A warning when a log shows that the variable has no effect; else false, the row is unchanged. */
+bool shk_log_refute(const struct shk_check_context *ctx, const char *name, struct shk_row *row);
+
+/* Sets verdict, evidence and reason of a row about a variable from what the logs show; false when
+ * they show nothing, the row is then unchanged. */
+bool shk_log_judge(const struct shk_check_context *ctx, const char *name, const char *value,
+                   struct shk_row *row);
+
+#endif

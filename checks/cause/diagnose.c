@@ -1,0 +1,416 @@
+/* Findings that share a key become one root cause; causes are ranked before their effects. */
+#include "checks/base/check.h"
+#include "checks/cause/clue.h"
+#include "core/text/strbuf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LINES = 8, MAX_FIXES = 4 };
+
+/* A FAIL outranks any number of WARNs; evidence decides between equals. */
+static const double verdict_score[] = {[SHK_FAIL] = 1000, [SHK_WARN] = 300};
+static const double evidence_score[] = {
+    [SHK_TESTED] = 90, [SHK_LOG] = 80, [SHK_EFFECT] = 50, [SHK_DECLARED] = 10};
+static const double declared_fail_score = 700; /* nobody saw an effect of it */
+static const double undiagnosed_score = 0.5;   /* a failed check that no diagnosis is known for */
+static const double more_score = 5;            /* each further finding with the key, up to four */
+/* A line that only one cause prints (weight 100) is worth a FAIL. */
+static const double clue_score = 10, more_clue_score = 2;
+static const double both_score = 0.3; /* of the weaker one of findings and clues */
+static const int strong_weight = 60;  /* of a clue that puts mere settings below its cause */
+
+/* One key while it is being merged. */
+struct cause {
+    const char *key;
+    const struct shk_diagnosis *entry; /* NULL: not in the catalogue */
+    const struct shk_finding *first;   /* the strongest finding */
+    struct shk_strbuf lines[MAX_LINES];
+    size_t line_count, count;
+    const char *fixes[MAX_FIXES];
+    size_t fix_count;
+    enum shk_verdict verdict;
+    enum shk_evidence evidence;
+    double score;
+    enum shk_scope scope; /* node when any finding is */
+    int weight, against;  /* of the strongest clue for it; sum of those against */
+    size_t clues;
+    bool specific;             /* more than a symptom or a guess among several causes */
+    bool seen;                 /* a log, a measurement or the system shows it, not only a setting */
+    const struct cause *above; /* explains this one; NULL */
+    bool named;                /* by the catalogue, not only as a symptom of any cause */
+};
+
+static bool counts(const struct shk_finding *f)
+{
+    return f->diagnosis && (f->verdict == SHK_FAIL || f->verdict == SHK_WARN);
+}
+
+static struct cause *cause_of(struct cause *causes, size_t *count, const struct shk_config *config,
+                              const char *key)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(causes[i].key, key) == 0)
+            return &causes[i];
+    struct cause *cause = &causes[(*count)++];
+    *cause = (struct cause){.key = key,
+                            .entry = shk_config_diagnosis(config, key),
+                            .verdict = SHK_WARN,
+                            .evidence = SHK_NOT_COVERED};
+    return cause;
+}
+
+static void add_line(struct cause *cause, const struct shk_finding *f)
+{
+    if (cause->line_count == MAX_LINES)
+        return;
+    struct shk_strbuf *sb = &cause->lines[cause->line_count++];
+    shk_strbuf_puts(sb, f->setting);
+    if (f->observed && *f->observed)
+        shk_strbuf_printf(sb, " = %s", f->observed);
+    if (f->why && *f->why)
+        shk_strbuf_printf(sb, ": %s", f->why);
+    for (char **node = f->nodes; node && *node; node++)
+        shk_strbuf_printf(sb, "%s%s", node == f->nodes ? " [" : ", ", *node);
+    if (f->nodes && f->nodes[0])
+        shk_strbuf_putc(sb, ']');
+}
+
+static void add_fix(struct cause *cause, const char *fix)
+{
+    if (!fix || !*fix || cause->fix_count == MAX_FIXES)
+        return;
+    for (size_t i = 0; i < cause->fix_count; i++)
+        if (strcmp(cause->fixes[i], fix) == 0)
+            return;
+    cause->fixes[cause->fix_count++] = fix;
+}
+
+static bool stronger(const struct shk_finding *f, const struct cause *cause)
+{
+    if (!cause->first || f->verdict != cause->verdict)
+        return !cause->first || f->verdict == SHK_FAIL;
+    return f->evidence < cause->evidence;
+}
+
+static void merge(struct cause *cause, const struct shk_finding *f)
+{
+    if (stronger(f, cause)) {
+        cause->first = f;
+        cause->verdict = f->verdict;
+        cause->evidence = f->evidence;
+    }
+    cause->count++;
+    if (cause->scope != SHK_SCOPE_NODE)
+        cause->scope = f->scope;
+    cause->seen |= f->evidence < SHK_DECLARED;
+    add_line(cause, f);
+    add_fix(cause, f->fix);
+}
+
+/* Two signatures may match one line. */
+static void add_text(struct cause *cause, const char *text)
+{
+    for (size_t i = 0; i < cause->line_count; i++)
+        if (strcmp(shk_strbuf_text(&cause->lines[i]), text) == 0)
+            return;
+    if (cause->line_count < MAX_LINES)
+        shk_strbuf_puts(&cause->lines[cause->line_count++], text);
+}
+
+/* The strongest clues come first, in front of what the findings say. */
+static void merge_clue(struct cause *cause, const struct shk_clue *clue)
+{
+    if (clue->weight < 0) {
+        cause->against += clue->weight;
+        return;
+    }
+    cause->clues++;
+    cause->specific |= clue->specific;
+    cause->seen |= clue->specific;
+    if (clue->weight > cause->weight)
+        cause->weight = clue->weight;
+    add_text(cause, clue->text);
+}
+
+static double findings_score(const struct cause *cause)
+{
+    if (!cause->count)
+        return 0;
+    size_t more = cause->count - 1 > 4 ? 4 : cause->count - 1;
+    bool declared = cause->verdict == SHK_FAIL && cause->evidence == SHK_DECLARED;
+    double s = declared ? declared_fail_score : verdict_score[cause->verdict];
+    s += more_score * (double)more;
+    return cause->evidence < SHK_NOT_COVERED ? s + evidence_score[cause->evidence] : s;
+}
+
+static double clues_score(const struct cause *cause)
+{
+    size_t more = cause->clues > 5 ? 4 : cause->clues ? cause->clues - 1 : 0;
+    return cause->weight ? clue_score * cause->weight + more_clue_score * (double)more : 0;
+}
+
+static void score(struct cause *cause)
+{
+    double a = findings_score(cause), b = clues_score(cause);
+    cause->score = a > b ? a + both_score * b : b + both_score * a;
+    cause->score += clue_score * cause->against;
+    if (cause->first && !cause->first->diagnosis)
+        cause->score *= undiagnosed_score;
+    cause->specific |= cause->count && cause->verdict == SHK_FAIL;
+    if (!cause->count && cause->specific && cause->weight >= 70)
+        cause->verdict = SHK_FAIL;
+}
+
+static bool is_symptom(const struct cause *cause)
+{
+    return (cause->entry && cause->entry->symptom) || (!cause->specific && !cause->count);
+}
+
+static bool explains(const struct cause *cause, const char *key)
+{
+    for (const char *const *k = cause->entry ? cause->entry->explains : NULL; k && *k; k++)
+        if (strcmp(*k, key) == 0)
+            return true;
+    return false;
+}
+
+/* Something shows that this happened, and it does harm. */
+static bool strong(const struct cause *cause)
+{
+    bool harmless = is_symptom(cause) || (cause->entry && cause->entry->benign);
+    bool named = cause->first && cause->first->diagnosis;
+    bool failed = cause->count && cause->verdict == SHK_FAIL && named;
+    return cause->seen && !harmless && (failed || cause->weight >= strong_weight);
+}
+
+/* A symptom is below every cause that more than a guess speaks for. */
+static bool outranks(const struct cause *a, const struct cause *b)
+{
+    bool general = b->entry && b->entry->symptom;
+    return is_symptom(b) && !is_symptom(a) && (a->specific || (general && a->count));
+}
+
+/* A setting of which nobody saw an effect is below what was seen, unless it explains just that. */
+static bool outweighs(const struct cause *a, const struct cause *b)
+{
+    return strong(a) && !b->seen && !explains(b, a->key);
+}
+
+/* Puts effects below their causes. Bounded: each pass can only lower, and chains are short. */
+static void lower_effects(struct cause *causes, size_t count)
+{
+    for (size_t pass = 0; pass < 4; pass++)
+        for (size_t i = 0; i < count; i++)
+            for (size_t j = 0; j < count; j++) {
+                struct cause *a = &causes[i], *b = &causes[j];
+                bool known = a->specific || (a->count && !b->weight);
+                bool named = known && explains(a, b->key) && !explains(b, a->key);
+                bool effect = named || outranks(a, b);
+                if (i == j || (!effect && !outweighs(a, b)))
+                    continue;
+                if (b->score >= a->score)
+                    b->score = a->score - 1;
+                if (!effect)
+                    continue;
+                if (named || !b->above || (!b->named && a->score > b->above->score)) {
+                    b->above = a;
+                    b->named = named;
+                }
+            }
+}
+
+/* Of clues alone, or where they agree with findings. */
+static const char *clue_confidence(const struct cause *cause)
+{
+    int net = cause->weight + cause->against;
+    if (cause->count && net >= 50)
+        return "confirmed";
+    if (net >= 85 && cause->clues > 1)
+        return "confirmed";
+    return cause->specific && net >= 50 ? "likely" : "possible";
+}
+
+static const char *confidence(const struct cause *cause)
+{
+    if (cause->weight && clues_score(cause) > findings_score(cause))
+        return clue_confidence(cause);
+    bool seen = cause->evidence == SHK_TESTED || cause->evidence == SHK_LOG;
+    if (cause->verdict == SHK_FAIL)
+        return seen || (cause->evidence == SHK_EFFECT && cause->count > 1) ? "confirmed" : "likely";
+    return seen || cause->evidence == SHK_EFFECT ? "likely" : "possible";
+}
+
+static char *copy(const char *text)
+{
+    return strdup(text ? text : "");
+}
+
+static char *fix_text(const struct cause *cause)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    for (size_t i = 0; i < cause->fix_count; i++)
+        shk_strbuf_printf(&sb, "%s%s", i ? "\n" : "", cause->fixes[i]);
+    if (!cause->fix_count && cause->entry && cause->entry->fix)
+        shk_strbuf_puts(&sb, cause->entry->fix);
+    return sb.len ? shk_strbuf_take(&sb) : copy("");
+}
+
+static int fill_row(struct shk_diagnosis_row *row, struct cause *cause)
+{
+    const struct shk_diagnosis *entry = cause->entry;
+    const struct shk_finding *first = cause->first;
+    row->key = copy(cause->key);
+    row->title = copy(entry ? entry->title : first ? first->setting : cause->key);
+    row->explanation = copy(entry ? entry->explanation : first ? first->why : NULL);
+    row->fix = fix_text(cause);
+    row->who = copy(entry ? entry->who : "user or admin");
+    row->confidence = copy(confidence(cause));
+    row->score = cause->score;
+    row->verdict = cause->verdict;
+    row->scope = cause->count ? cause->scope : shk_scope_of(entry);
+    row->evidence = calloc(cause->line_count + 1, sizeof(*row->evidence));
+    if (!row->key || !row->title || !row->explanation || !row->fix || !row->who ||
+        !row->confidence || !row->evidence)
+        return -ENOMEM;
+    for (size_t i = 0; i < cause->line_count; i++) {
+        row->evidence[i] = shk_strbuf_take(&cause->lines[i]);
+        if (!row->evidence[i])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* "explains: …" under a cause, and what would decide under a guess. */
+static void add_notes(struct cause *causes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct cause *cause = &causes[i];
+        const char *confirm = cause->entry ? cause->entry->confirm : NULL;
+        for (size_t j = 0; j < count; j++)
+            if (causes[j].above == cause && cause->line_count < MAX_LINES)
+                shk_strbuf_printf(&cause->lines[cause->line_count++], "explains: %s",
+                                  causes[j].key);
+        if (!cause->clues || strcmp(confidence(cause), "possible") != 0 || !confirm ||
+            cause->line_count == MAX_LINES)
+            continue;
+        shk_strbuf_printf(&cause->lines[cause->line_count++],
+                          "the evidence is thin; this would decide it: %s", confirm);
+    }
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct cause *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return strcmp(x->key, y->key);
+}
+
+/* Strongest first: only so many lines of evidence are shown. */
+static int by_weight(const void *a, const void *b)
+{
+    const struct shk_clue *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? 1 : -1;
+    return strcmp(x->text, y->text);
+}
+
+/* Keeps what has more evidence for it than against it. */
+static size_t keep_causes(struct cause *causes, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool clues = causes[i].weight + causes[i].against > 0;
+        if (causes[i].score > 0 && (causes[i].count || clues)) {
+            struct cause keep = causes[i];
+            causes[i] = causes[kept];
+            causes[kept++] = keep;
+        }
+    }
+    return kept;
+}
+
+static int rank(struct cause *causes, size_t count, struct shk_diagnoses *out)
+{
+    size_t kept;
+    for (size_t i = 0; i < count; i++)
+        score(&causes[i]);
+    kept = keep_causes(causes, count);
+    lower_effects(causes, kept);
+    add_notes(causes, kept);
+    qsort(causes, kept, sizeof(*causes), by_score);
+    out->rows = calloc(kept + 1, sizeof(*out->rows));
+    if (!out->rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < kept; i++) {
+        out->count = i + 1;
+        if (fill_row(&out->rows[i], &causes[i]) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Failed checks that no diagnosis is known for stand for themselves: every FAIL is among the
+ * causes. */
+static void merge_undiagnosed(struct cause *causes, size_t *count, const struct shk_config *config,
+                              const struct shk_findings *findings)
+{
+    for (size_t i = 0; i < shk_findings_count(findings); i++) {
+        const struct shk_finding *f = shk_findings_at(findings, i);
+        if (f->verdict == SHK_FAIL && !f->diagnosis)
+            merge(cause_of(causes, count, config, f->id), f);
+    }
+}
+
+static int diagnose(const struct shk_config *config, const struct shk_findings *findings,
+                    const struct shk_clues *clues, struct shk_diagnoses *out)
+{
+    size_t total = shk_findings_count(findings), count = 0;
+    struct cause *causes = calloc(total + clues->count + 1, sizeof(*causes));
+    if (!causes)
+        return -ENOMEM;
+    for (size_t i = 0; i < clues->count; i++)
+        merge_clue(cause_of(causes, &count, config, clues->items[i].key), &clues->items[i]);
+    for (size_t i = 0; i < total; i++) {
+        const struct shk_finding *f = shk_findings_at(findings, i);
+        if (counts(f))
+            merge(cause_of(causes, &count, config, f->diagnosis), f);
+    }
+    merge_undiagnosed(causes, &count, config, findings);
+    int rc = rank(causes, count, out);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < MAX_LINES; j++)
+            shk_strbuf_free(&causes[i].lines[j]);
+    free(causes);
+    return rc;
+}
+
+int shk_diagnose(const struct shk_config *config, const struct shk_findings *findings,
+                 const struct shk_facts *const *facts, size_t nodes,
+                 struct shk_diagnoses *diagnoses_p, struct shk_error *err)
+{
+    struct shk_clues clues = {0};
+    struct shk_diagnoses out = {0};
+    if (nodes)
+        shk_clues_from_log(&clues, config, facts[0]);
+    shk_clues_from_rules(&clues, config, facts, nodes);
+    shk_clues_from_values(&clues, config, facts, nodes);
+    if (clues.count)
+        qsort(clues.items, clues.count, sizeof(*clues.items), by_weight);
+    int rc = clues.failed ? -ENOMEM : diagnose(config, findings, &clues, &out);
+    shk_clues_free(&clues);
+    if (rc < 0) {
+        shk_diagnoses_free(&out);
+        return shk_error_set(err, -rc, "out of memory while ranking causes");
+    }
+    *diagnoses_p = out;
+    return 0;
+}
+
+int shk_diagnose_findings(const struct shk_config *config, const struct shk_findings *findings,
+                          struct shk_diagnoses *diagnoses_p, struct shk_error *err)
+{
+    return shk_diagnose(config, findings, NULL, 0, diagnoses_p, err);
+}

@@ -1,0 +1,40 @@
+/* From lines of logs to clues. */
+#include "checks/base/row.h"
+#include "checks/cause/clue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The causes that a line may have besides its usual one weigh half of it, each later one less. */
+static int also_weight(int weight, size_t i)
+{
+    int w = weight / 2 - 4 * (int)i;
+    return w > 4 ? w : 4;
+}
+
+static void one_signature(struct shk_clues *clues, const struct shk_facts *facts,
+                          const struct shk_signature *sig)
+{
+    bool cause = sig->role == SHK_LOG_CAUSE;
+    size_t others = shk_list_count(sig->also);
+    if (sig->diagnosis)
+        shk_clue_add(clues, sig->diagnosis, sig->weight, cause, shk_log_place(facts, sig->id));
+    for (size_t i = 0; i < others; i++)
+        shk_clue_add(clues, sig->also[i], also_weight(sig->weight, i), false,
+                     shk_log_place(facts, sig->id));
+    for (size_t i = 0; i < shk_list_count(sig->excludes); i++)
+        shk_clue_add(clues, sig->excludes[i], -sig->weight, false, shk_log_place(facts, sig->id));
+}
+
+void shk_clues_from_log(struct shk_clues *clues, const struct shk_config *config,
+                        const struct shk_facts *facts)
+{
+    size_t count;
+    const struct shk_signature *sigs = shk_config_signatures(config, &count);
+    if (!shk_log_given(facts))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if ((sigs[i].diagnosis || sigs[i].also || sigs[i].excludes) &&
+            shk_log_seen(facts, sigs[i].id))
+            one_signature(clues, facts, &sigs[i]);
+}

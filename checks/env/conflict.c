@@ -1,0 +1,188 @@
+/* Settings that do not go together: the conflicts of the catalogue. */
+#include "checks/env/env.h"
+#include "checks/env/grammar.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 1 holds, 0 does not, -1 could not be read. */
+static int both(int a, int b)
+{
+    return a == 0 || b == 0 ? 0 : a < 0 || b < 0 ? -1 : 1;
+}
+
+static bool matches(const char *pattern, const char *value)
+{
+    regex_t re;
+    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) != 0)
+        return false;
+    bool hit = regexec(&re, value, 0, NULL, 0) == 0;
+    regfree(&re);
+    return hit;
+}
+
+static bool same_value(const struct shk_check_context *ctx, const char *name, const char *a,
+                       const char *b)
+{
+    static const struct shk_grammar plain = {.type = SHK_VALUE_STRING};
+    const struct shk_setting *setting = shk_config_setting(ctx->config, name);
+    return shk_grammar_same(setting ? &setting->grammar : &plain, a, b);
+}
+
+static bool is_one_of(const struct shk_check_context *ctx, const char *name,
+                      const char *const *values, const char *value)
+{
+    for (; *values; values++)
+        if (same_value(ctx, name, *values, value))
+            return true;
+    return false;
+}
+
+static int differs(const struct shk_check_context *ctx, const struct shk_conflict_term *term,
+                   const char *value)
+{
+    const char *other = NULL;
+    switch (shk_look_env(ctx->facts, term->differs_from, &other)) {
+    case SHK_LOOK_PRESENT: return !same_value(ctx, term->setting, other, value);
+    case SHK_LOOK_ABSENT: return 0;
+    default: return -1;
+    }
+}
+
+static int term_holds(const struct shk_check_context *ctx, const struct shk_conflict_term *term)
+{
+    const char *value = NULL;
+    enum shk_look look = shk_look_env(ctx->facts, term->setting, &value);
+    if (look != SHK_LOOK_PRESENT && look != SHK_LOOK_ABSENT)
+        return -1;
+    if (term->unset)
+        return !value;
+    if (term->lacks)
+        return !value || !matches(term->lacks, value);
+    if (!value)
+        return 0;
+    if (term->is)
+        return is_one_of(ctx, term->setting, term->is, value);
+    if (term->is_not)
+        return !is_one_of(ctx, term->setting, term->is_not, value);
+    if (term->differs_from)
+        return differs(ctx, term, value);
+    return term->set || (term->matches && matches(term->matches, value));
+}
+
+/* Of all terms together. */
+static int terms_hold(const struct shk_check_context *ctx, const struct shk_conflict *conflict)
+{
+    int holds = conflict->when_count > 0;
+    for (size_t i = 0; i < conflict->when_count; i++)
+        holds = both(holds, term_holds(ctx, &conflict->when[i]));
+    return holds;
+}
+
+static void say_term(const struct shk_check_context *ctx, const char *name, bool first,
+                     struct shk_strbuf *names, struct shk_strbuf *values)
+{
+    const char *value = NULL;
+    enum shk_look look = shk_look_env(ctx->facts, name, &value);
+    shk_strbuf_printf(names, "%s%s", first ? "" : " + ", name);
+    shk_strbuf_printf(values, "%s%s%s%s", first ? "" : ", ", name,
+                      look == SHK_LOOK_PRESENT ? "=" : " ",
+                      look == SHK_LOOK_PRESENT  ? value
+                      : look == SHK_LOOK_ABSENT ? "not set"
+                                                : "not known");
+}
+
+static void say_terms(const struct shk_check_context *ctx, const struct shk_conflict *conflict,
+                      struct shk_strbuf *names, struct shk_strbuf *values)
+{
+    for (size_t i = 0; i < conflict->when_count; i++) {
+        const struct shk_conflict_term *term = &conflict->when[i];
+        say_term(ctx, term->setting, i == 0, names, values);
+        if (term->differs_from)
+            say_term(ctx, term->differs_from, false, names, values);
+    }
+}
+
+static enum shk_verdict verdict_of(const struct shk_conflict *conflict)
+{
+    return strcmp(conflict->verdict, "fail") == 0   ? SHK_FAIL
+           : strcmp(conflict->verdict, "warn") == 0 ? SHK_WARN
+                                                    : SHK_NOTE;
+}
+
+/* The terms hold (1) or could not all be read (-1); the condition is known to hold, or is not
+ * known. */
+static void conflict_row(const struct shk_check_context *ctx, struct shk_findings *findings,
+                         const struct shk_conflict *conflict, int terms, int condition)
+{
+    struct shk_strbuf names = SHK_STRBUF_INIT, values = SHK_STRBUF_INIT;
+    say_terms(ctx, conflict, &names, &values);
+    struct shk_row row = shk_row_begin(ctx, &shk_check_env_conflict, shk_strbuf_text(&names));
+    const struct shk_setting *first = shk_config_setting(ctx->config, conflict->when[0].setting);
+    row.family = first ? first->family : row.family;
+    row.source = conflict->source;
+    row.fact = "env.*";
+    shk_row_text(&row.observed, "%s", shk_strbuf_text(&values));
+    if (terms < 0) {
+        shk_row_lacks(&row, "env.*", "not all of the values are known, which may conflict: %s",
+                      conflict->why);
+    } else if (condition < 0) {
+        shk_row_lacks(&row, "env.*", "a conflict when %s, which is not known here: %s",
+                      conflict->condition, conflict->why);
+    } else {
+        shk_row_was_read(&row);
+        shk_row_verdict(&row, verdict_of(conflict),
+                        conflict->condition ? SHK_EFFECT : SHK_DECLARED);
+        row.diagnosis = row.verdict == SHK_NOTE ? NULL : conflict->diagnosis;
+        shk_row_text(&row.why, "%s", conflict->why);
+        shk_row_text(&row.fix, "%s", conflict->fix);
+    }
+    shk_row_end(findings, &row);
+    shk_strbuf_free(&names);
+    shk_strbuf_free(&values);
+}
+
+static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    size_t count, found = 0;
+    const struct shk_conflict *conflicts = shk_config_conflicts(ctx->config, &count);
+    struct shk_row row = shk_row_begin(ctx, &shk_check_env_conflict, "conflicts");
+    row.fact = "env.*";
+    bool known = shk_env_known(ctx->facts);
+    if (known)
+        shk_row_was_read(&row);
+    else
+        shk_row_lacks(&row, "probe.env.status", "the environment was not read");
+    for (size_t i = 0; i < count; i++) {
+        const struct shk_conflict *conflict = &conflicts[i];
+        int terms = terms_hold(ctx, conflict);
+        int condition = terms ? shk_condition_holds(conflict->condition, ctx->facts) : 0;
+        if (both(terms, condition) == 0 || (terms < 0 && !known))
+            continue; /* one row says that nothing was read */
+        bool certain = both(terms, condition) > 0;
+        found += certain;
+        if (!certain)
+            shk_row_lacks(&row, "env.*", "whether %s is one could not be decided", conflict->name);
+        conflict_row(ctx, findings, conflict, terms, condition);
+    }
+    if (!found && count) {
+        shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
+        if (!shk_row_lacking(&row))
+            shk_row_text(&row.observed, "none of %zu known ones", count);
+        shk_row_end(findings, &row);
+    } else {
+        free(row.unread_why);
+    }
+}
+
+const struct shk_check shk_check_env_conflict = {
+    .id = "env.conflict",
+    .scope = SHK_SCOPE_LAUNCH,
+    .family = "environment",
+    .title = "No two settings work against each other",
+    .eval = eval,
+    .doc = "Facts: env.*, env.file.*, and what the conditions of the conflicts ask.\n"
+           "The known conflicts are data (config/conflicts); verdict and reason are theirs. When a "
+           "value or the condition of one is not known the row is UNKNOWN, and so is the sum.",
+};

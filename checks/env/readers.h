@@ -1,0 +1,68 @@
+/* Who reads an environment variable? Asked from the libraries that were found (fi_getparams, names
+ * in the binaries), else from the catalogue's version ranges. */
+#ifndef SHK_CHECKS_READERS_H
+#define SHK_CHECKS_READERS_H
+
+#include "checks/base/check.h"
+#include "checks/env/known.h"
+
+enum { SHK_READERS_LIBRARIES = 12, SHK_READERS_FAMILIES = 14 };
+
+enum shk_reads {
+    SHK_READS_YES,
+    SHK_READS_NO,        /* the library is here and does not */
+    SHK_READS_NONE_HERE, /* no library that would read it was found */
+    SHK_READS_UNKNOWN    /* nobody could be asked */
+};
+
+struct shk_read_answer {
+    enum shk_reads reads;
+    bool asked; /* by the library's own list, not by version range */
+    char *
+        text; /* "libfabric 1.17.0 (/usr/lib/libfabric.so.1)", the libraries that decided; free() */
+    const char *unread; /* a fact about one of the libraries that could not be read, so that the
+                           answer (unless YES) may be another; NULL, borrowed */
+};
+
+/* Who is asked: set facts and config, the rest to zero; what their libraries say is looked up when
+ * it is needed, once. shk_readers_clear() frees that. */
+struct shk_readers {
+    const struct shk_facts *facts;
+    const struct shk_config *config;
+    struct shk_known *libraries[SHK_READERS_LIBRARIES];
+    struct shk_known *families[SHK_READERS_FAMILIES + 1][2];
+    enum shk_reads plugins; /* of a name that none of them has */
+    size_t compared;        /* by shk_readers_nearest() */
+};
+
+void shk_readers_clear(struct shk_readers *readers);
+
+/* Does anything here read the catalogue row? YES when one reader does; NO when at least one reader
+ * is here and none reads it. */
+struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
+                                       const struct shk_setting *setting);
+
+/* The libraries that own a name by its prefix ("FI_" is libfabric's). */
+struct shk_name_family {
+    const char *prefix;
+    const char *family;       /* of the matrix */
+    const char *libraries[4]; /* whom to ask; NULL-terminated */
+    bool strict;              /* every variable with this prefix is meant for these libraries */
+};
+
+const struct shk_name_family *shk_name_family(const char *name);
+
+/* As shk_readers_ask() for a name that the catalogue does not know. */
+struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
+                                            const struct shk_name_family *family, const char *name);
+
+/* The known name that was probably meant by `name`: borrowed, NULL when none is near, or when more
+ * names were asked for than any node has. Libraries' own lists come first, then the catalogue's
+ * current names. */
+const char *shk_readers_nearest(struct shk_readers *readers, const struct shk_name_family *family,
+                                const char *name);
+
+/* NCCL_HOME, NVSHMEM_DIR …: says where something is installed, for build systems. */
+bool shk_name_is_install(const char *name);
+
+#endif

@@ -1,0 +1,237 @@
+#include "checks/fabric/fabric.h"
+#include "checks/base/read.h"
+#include "checks/fabric/plugin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool needs_fabric(const struct shk_profile *profile)
+{
+    return profile->providers && profile->providers[0];
+}
+
+static void say_no_library(const struct shk_check_context *ctx, struct shk_row *row,
+                           const char *reason)
+{
+    const char *provider = ctx->profile->providers[0];
+    shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
+    row->diagnosis = shk_provider_diagnosis(provider, strlen(provider), SHK_PROVIDER_NO_DOMAIN);
+    shk_row_text(&row->observed, "not found");
+    shk_row_text(&row->expected, "libfabric with provider %s", provider);
+    shk_row_text(&row->why, "%s", reason ? reason : "no libfabric.so.1 where the loader looks");
+    shk_row_text(&row->fix, "put the directory of libfabric.so.1 into LD_LIBRARY_PATH");
+}
+
+static void eval_library(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_fabric_library, "libfabric");
+    struct shk_fact fact = {.reason = NULL};
+    const char *version, *path;
+    row.fact = "fabric.version";
+    row.required = needs_fabric(ctx->profile);
+    enum shk_look look = shk_read_text(&row, "fabric.version", &version);
+    (void)shk_look(ctx->facts, "fabric.version", &fact);
+    if (look == SHK_LOOK_PRESENT) {
+        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+        shk_row_text(&row.observed, "%s", version);
+        if (shk_look_text(ctx->facts, "fabric.path", &path) == SHK_LOOK_PRESENT)
+            shk_row_text(&row.why, "%s", path);
+    } else if (look != SHK_LOOK_ABSENT) {
+        shk_row_unread(findings, &row, ctx->facts, "fabric.version");
+        return;
+    } else if (needs_fabric(ctx->profile)) {
+        say_no_library(ctx, &row, fact.reason);
+    } else {
+        shk_read_profile(&row);
+        shk_row_na(findings, &row, "not found, and profile %s does not need it%s%s",
+                   ctx->profile->name, fact.reason ? ": " : "", fact.reason ? fact.reason : "");
+        return;
+    }
+    shk_row_end(findings, &row);
+}
+
+const struct shk_check shk_check_fabric_library = {
+    .id = "fabric.library",
+    .family = "libfabric",
+    .title = "libfabric is found and loads",
+    .eval = eval_library,
+    .doc = "Facts: fabric.version, fabric.path (of the file that was really loaded).\n"
+           "FAIL when it is not there and the profile names providers; n/a when nothing needs it.",
+};
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = "";
+    (void)shk_look_member_text(object, name, &text);
+    return text;
+}
+
+static bool links(const json_t *copy, const char *provider)
+{
+    json_t *list;
+    return shk_look_member_array(copy, "links", &list) == SHK_LOOK_PRESENT &&
+           shk_array_has(list, provider, true);
+}
+
+const char *shk_fabric_copy_with(const struct shk_facts *facts, const char *provider)
+{
+    size_t i;
+    json_t *copies, *copy;
+    const char *taken, *with = NULL;
+    if (shk_look_array(facts, "fabric.copies", &copies) != SHK_LOOK_PRESENT ||
+        shk_look_text(facts, "fabric.path", &taken) != SHK_LOOK_PRESENT)
+        return NULL;
+    json_array_foreach(copies, i, copy)
+    {
+        bool has = links(copy, provider), loaded = strcmp(text_of(copy, "path"), taken) == 0;
+        if (loaded && has)
+            return NULL;
+        if (!loaded && has && !with)
+            with = *text_of(copy, "path") ? text_of(copy, "path") : NULL;
+    }
+    return with;
+}
+
+/* A copy that has what is asked for and the loaded one has not: a provider whose chain breaks there
+ * and nowhere before. */
+static const char *lacked_provider(const struct shk_check_context *ctx, const char **copy_p)
+{
+    for (const char *const *p = ctx->profile->providers; p && *p; p++) {
+        struct shk_link link;
+        const json_t *chain = shk_chain_of(ctx->facts, *p);
+        *copy_p = shk_fabric_copy_with(ctx->facts, *p);
+        if (*copy_p && (!chain || (shk_chain_first(chain, "broken", &link) &&
+                                   strcmp(link.step, "library") == 0)))
+            return *p;
+    }
+    return NULL;
+}
+
+/* A plugin that does not load because the libfabric that it gets is too old. */
+static const char *lacked_version(const struct shk_facts *facts, const char *taken)
+{
+    size_t i, k;
+    json_t *list, *plugin, *problems, *problem;
+    if (shk_look_array(facts, SHK_PLUGIN_FACT, &list) != SHK_LOOK_PRESENT)
+        return NULL;
+    json_array_foreach(list, i, plugin)
+    {
+        if (shk_plugin_is_considered(plugin) != SHK_TOLD_YES ||
+            shk_look_member_array(plugin, "problems", &problems) != SHK_LOOK_PRESENT)
+            continue;
+        json_array_foreach(problems, k,
+                           problem) if (strcmp(text_of(problem, "kind"), "version") == 0 &&
+                                        *text_of(problem, "version") &&
+                                        strcmp(text_of(problem, "path"), taken) ==
+                                            0) return text_of(problem, "version");
+    }
+    return NULL;
+}
+
+/* Something shows that another copy than the intended one was taken. */
+static void say_wrong_copy(const struct shk_check_context *ctx, struct shk_row *row,
+                           const char *path_key, const char *diagnosis)
+{
+    const char *taken, *copy = NULL, *provider = NULL, *version = NULL;
+    if (shk_look_text(ctx->facts, path_key, &taken) != SHK_LOOK_PRESENT)
+        return;
+    if (strcmp(path_key, "fabric.path") == 0)
+        provider = lacked_provider(ctx, &copy);
+    if (!provider)
+        version = lacked_version(ctx->facts, taken);
+    if (!provider && !version)
+        return;
+    shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
+    row->diagnosis = diagnosis;
+    if (version) {
+        shk_row_text(&row->why, "the loader takes %s, which lacks %s: a net plugin needs it", taken,
+                     version);
+        return;
+    }
+    const char *slash = strrchr(copy, '/');
+    shk_row_text(&row->why, "the loader takes %s, which lacks the provider %s; %s has it", taken,
+                 provider, copy);
+    shk_row_text(&row->fix, "export LD_LIBRARY_PATH=%.*s:$LD_LIBRARY_PATH",
+                 slash ? (int)(slash - copy) : 1, slash ? copy : ".");
+}
+
+/* Are there copies of different versions? Lists them all. */
+static bool list_copies(struct shk_row *row, const char *key, const json_t *copies,
+                        struct shk_strbuf *sb)
+{
+    size_t i;
+    json_t *copy;
+    const char *first = NULL;
+    bool differ = false;
+    json_array_foreach((json_t *)copies, i, copy)
+    {
+        const char *path = "?", *version = NULL;
+        (void)shk_read_member_text(row, key, copy, "path", &path);
+        bool broken = *text_of(copy, "error"); /* told by the loader, no version to compare */
+        if (broken)
+            (void)shk_look_member_text(copy, "version", &version);
+        else
+            (void)shk_read_member_text(row, key, copy, "version", &version);
+        shk_strbuf_printf(sb, "%s%s (%s)", sb->len ? ", " : "", path,
+                          broken    ? "unusable"
+                          : version ? version
+                                    : "?");
+        differ |= version && first && strcmp(version, first) != 0;
+        first = first ? first : version;
+    }
+    return differ;
+}
+
+static void copies_row(const struct shk_check_context *ctx, struct shk_findings *findings,
+                       const char *key, const char *path_key, const char *name,
+                       const char *diagnosis)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_fabric_copies, name);
+    json_t *copies = NULL;
+    const char *taken = "the first on its path";
+    row.fact = key;
+    (void)shk_read_array(&row, key, &copies);
+    if (json_array_size(copies) < 2) {
+        shk_row_na(findings, &row, json_array_size(copies) ? "one copy" : "no copy");
+        return;
+    }
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    bool differ = list_copies(&row, key, copies, &sb);
+    shk_row_text(&row.observed, "%s", shk_strbuf_text(&sb));
+    shk_row_verdict(&row, differ ? SHK_NOTE : SHK_PASS, SHK_EFFECT);
+    if (differ) {
+        (void)shk_look_text(ctx->facts, path_key, &taken);
+        shk_row_text(&row.why, "the loader takes %s; nothing shows that another one was meant",
+                     taken);
+        say_wrong_copy(ctx, &row, path_key, diagnosis);
+    }
+    shk_strbuf_free(&sb);
+    shk_row_end(findings, &row);
+}
+
+static void eval_copies(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    static const struct {
+        const char *key, *path, *name, *diagnosis;
+    } libs[] = {
+        {"fabric.copies", "fabric.path", "libfabric copies", "libfabric-wrong-version-loaded"},
+        {"nccl.copies", "nccl.path", "libnccl copies", "libnccl-wrong-version-loaded"},
+        {"rccl.copies", "rccl.path", "librccl copies", "libnccl-wrong-version-loaded"},
+    };
+    for (size_t i = 0; i < sizeof(libs) / sizeof(libs[0]); i++)
+        copies_row(ctx, findings, libs[i].key, libs[i].path, libs[i].name, libs[i].diagnosis);
+}
+
+const struct shk_check shk_check_fabric_copies = {
+    .id = "library.copies",
+    .scope = SHK_SCOPE_LAUNCH,
+    .family = "libraries",
+    .title = "The copy of a library that the loader takes is the one that is meant",
+    .eval = eval_copies,
+    .doc = "Facts: fabric.copies, nccl.copies, rccl.copies ([{path, version}]), why.<provider>, "
+           "plugin.candidates.\n"
+           "Copies of different versions are a note: the system's and that of a wheel or module "
+           "are normal. WARN when something shows that the wrong one is taken: it lacks a provider "
+           "that the profile needs and another copy has, or a symbol version that a net plugin "
+           "needs.",
+};

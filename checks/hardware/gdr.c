@@ -1,0 +1,208 @@
+/* How NICs get at GPU memory: a peer-memory module, or dma-buf of the kernel and the driver. */
+#include "checks/hardware/pci.h"
+
+#include <string.h>
+
+/* dma-buf for RDMA and GPU memory came with Linux 5.12 (torvalds/linux, commit bfe3911a9107). */
+static const char dmabuf_kernel[] = "5.12";
+
+static const struct peer {
+    const char *nic, *modules[3], *registers[3];
+} peers[] = {
+    {"mlx5", {"nvidia_peermem", "nv_peer_mem"}, {"nv_mem", "nv_mem_nc"}},
+    {"efa", {"efa_nv_peermem"}, {NULL}},
+};
+
+/* Is one of the modules loaded? What was not read is remembered when none is seen. */
+static bool read_loaded(struct shk_row *row, const struct peer *peer)
+{
+    for (int remember = 0; remember < 2; remember++)
+        for (const char *const *module = peer->modules; *module; module++) {
+            struct shk_fact fact = {.reason = NULL};
+            char *key = shk_strf("kernel.module.%s", *module);
+            enum shk_look look = key ? shk_look(row->ctx->facts, key, &fact) : SHK_LOOK_MISSING;
+            free(key);
+            if (look == SHK_LOOK_PRESENT)
+                return true;
+            if (remember && look != SHK_LOOK_ABSENT)
+                shk_row_lacks(row, "kernel.module.*", "whether %s is loaded was not read: %s",
+                              *module, fact.reason ? fact.reason : "nothing looked");
+        }
+    shk_row_was_read(row);
+    return false;
+}
+
+/* Loaded, but the RDMA stack does not know of it: the list of clients is there without it. */
+static bool unregistered(struct shk_row *row, const struct peer *peer)
+{
+    json_t *clients = NULL;
+    if (!peer->registers[0] ||
+        shk_read_array(row, "kernel.memory_peers", &clients) != SHK_LOOK_PRESENT)
+        return false;
+    for (const char *const *name = peer->registers; *name; name++)
+        if (shk_array_has(clients, *name, false))
+            return false;
+    return true;
+}
+
+/* Neither module nor dma-buf. Where nothing needs RDMA it costs nothing. */
+static void no_way(const struct shk_check_context *ctx, struct shk_row *row,
+                   const struct peer *peer, bool closed)
+{
+    bool rdma = shk_profile_is_rdma(ctx->profile);
+    shk_read_profile(row);
+    shk_row_verdict(row, rdma ? SHK_FAIL : SHK_NOTE, SHK_EFFECT);
+    row->diagnosis = rdma ? "peermem-missing" : NULL;
+    shk_row_text(&row->observed, "not loaded");
+    shk_row_text(&row->why,
+                 "without it NICs cannot read GPU memory, since %s: every message %s copied "
+                 "through the host",
+                 closed ? "the closed kernel modules of the driver offer no dma-buf"
+                        : "this kernel has no dma-buf for it",
+                 rdma ? "is" : "to another node would be");
+    shk_row_text(&row->fix, "modprobe %s", peer->modules[0]);
+}
+
+static void no_module(const struct shk_check_context *ctx, struct shk_row *row,
+                      const struct peer *peer)
+{
+    const char *kernel = NULL;
+    json_t *driver = NULL;
+    bool open = true;
+    if (shk_read_text(row, "host.kernel", &kernel) == SHK_LOOK_PRESENT &&
+        shk_version_cmp(kernel, dmabuf_kernel) < 0) {
+        no_way(ctx, row, peer, false);
+        return;
+    }
+    if (shk_read_object(row, "gpu.nvidia.driver", &driver) == SHK_LOOK_ABSENT)
+        shk_row_lacks(row, "gpu.nvidia.driver", "the driver of the GPUs is not there");
+    if (shk_read_told_bool(row, "gpu.nvidia.driver", driver, "open", &open) && !open) {
+        no_way(ctx, row, peer, true);
+        return;
+    }
+    shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
+    shk_row_text(&row->observed, "not loaded, kernel %s has dma-buf", kernel ? kernel : "");
+    shk_row_text(&row->why, "the open kernel modules of the driver use dma-buf instead");
+}
+
+static void one_peer(const struct shk_check_context *ctx, struct shk_findings *findings,
+                     const struct peer *peer)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_peermem, peer->modules[0]);
+    row.fact = "kernel.module.*, kernel.memory_peers, host.kernel, gpu.nvidia.driver";
+    row.source = "NVIDIA/nccl:src/transport/net_ib/gdr.cc";
+    bool loaded = read_loaded(&row, peer);
+    if (loaded && unregistered(&row, peer)) {
+        shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
+        row.diagnosis = "peermem-not-registered";
+        shk_row_text(&row.observed, "loaded, but no client of the RDMA stack");
+        shk_row_text(&row.expected, "%s in /sys/kernel/mm/memory_peers", peer->registers[0]);
+        shk_row_text(&row.why, "it was loaded before the RDMA stack, or built against another one");
+        shk_row_text(&row.fix, "modprobe -r %s\nmodprobe %s", peer->modules[0], peer->modules[0]);
+    } else if (loaded) {
+        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
+        shk_row_text(&row.observed, "loaded");
+    } else if (!shk_row_lacking(&row)) {
+        no_module(ctx, &row, peer);
+    }
+    shk_row_end(findings, &row);
+}
+
+static void eval_peermem(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row none = shk_row_begin(ctx, &shk_check_peermem, peers[0].modules[0]);
+    bool any = false;
+    long long gpus = shk_read_pci_count(&none, "gpu-nvidia");
+    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) {
+        if (gpus <= 0 || shk_read_pci_count(&none, peers[i].nic) <= 0)
+            continue;
+        any = true;
+        one_peer(ctx, findings, &peers[i]);
+    }
+    if (!any)
+        shk_row_na(findings, &none, "needs NVIDIA GPUs and mlx5 or EFA adapters");
+    free(none.unread_why);
+}
+
+const struct shk_check shk_check_peermem = {
+    .id = "kernel.peermem",
+    .family = "kernel",
+    .title = "InfiniBand, RoCE and EFA adapters can read NVIDIA GPU memory",
+    .eval = eval_peermem,
+    .doc = "Facts: kernel.module.{nvidia_peermem, nv_peer_mem, efa_nv_peermem}, "
+           "kernel.memory_peers, gpu.nvidia.driver, host.kernel, pci.count.*.\n"
+           "The peer-memory module, or dma-buf (Linux 5.12 and later with the open driver "
+           "modules), must be there; neither is FAIL, on profiles without RDMA a note. A module "
+           "that the RDMA stack does not list as its client is WARN.",
+};
+
+/* 1: built in (y), 0: not, -1: not known. What the configuration does not mention (absent) is not
+ * known: another spelling, or a file of another kernel. */
+static int option(struct shk_row *row, const json_t *config, const char *name, const char **value_p)
+{
+    enum shk_look look = shk_read_member_text(row, "kernel.config", config, name, value_p);
+    if (look == SHK_LOOK_ABSENT)
+        shk_row_lacks(row, "kernel.config", "the kernel's configuration does not mention %s", name);
+    return look == SHK_LOOK_PRESENT ? **value_p == 'y' : -1;
+}
+
+static void no_dmabuf(const struct shk_check_context *ctx, struct shk_row *row)
+{
+    bool rdma = shk_profile_is_rdma(ctx->profile);
+    shk_read_profile(row);
+    shk_row_verdict(row, rdma ? SHK_WARN : SHK_NOTE, SHK_EFFECT);
+    row->diagnosis = rdma ? "peermem-missing" : NULL;
+    shk_row_text(&row->expected, "y, y");
+    shk_row_text(&row->why, "RCCL has no dma-buf with this kernel, and no peer memory is "
+                            "registered: messages are copied through the host");
+    shk_row_text(&row->fix, "use a kernel with both options, or the amdgpu-dkms driver");
+}
+
+static void judge_config(const struct shk_check_context *ctx, struct shk_row *row)
+{
+    json_t *config = NULL;
+    const char *p2p = "not known", *move = "not known";
+    if (shk_read_object(row, "kernel.config", &config) == SHK_LOOK_ABSENT)
+        shk_row_lacks(row, "kernel.config", "the kernel's configuration is not there to read");
+    if (!config)
+        return;
+    int has_p2p = option(row, config, "PCI_P2PDMA", &p2p);
+    int has_move = option(row, config, "DMABUF_MOVE_NOTIFY", &move);
+    shk_row_text(&row->observed, "PCI_P2PDMA=%s, DMABUF_MOVE_NOTIFY=%s", p2p, move);
+    if (has_p2p == 0 || has_move == 0)
+        no_dmabuf(ctx, row);
+    else
+        shk_row_verdict(row, SHK_PASS, SHK_DECLARED);
+}
+
+static void eval_dmabuf(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_dmabuf, "CONFIG_PCI_P2PDMA");
+    json_t *clients = NULL;
+    row.fact = "kernel.config, kernel.memory_peers";
+    row.source = "ROCm/rccl:src/misc/rocmwrap.cc";
+    long long gpus = shk_read_pci_count(&row, "gpu-amd");
+    if (gpus == 0 || shk_read_pci_count(&row, "mlx5") <= 0) {
+        shk_row_na(findings, &row, "needs AMD GPUs and mlx5 adapters");
+        return;
+    }
+    enum shk_look look = shk_read_array(&row, "kernel.memory_peers", &clients);
+    if (shk_array_has(clients, "amdkfd", false)) {
+        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
+        shk_row_text(&row.observed, "peer memory of amdkfd is registered");
+    } else if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT) {
+        judge_config(ctx, &row);
+    }
+    shk_row_end(findings, &row);
+}
+
+const struct shk_check shk_check_dmabuf = {
+    .id = "kernel.dmabuf",
+    .family = "kernel",
+    .title = "InfiniBand and RoCE adapters can read AMD GPU memory",
+    .eval = eval_dmabuf,
+    .doc = "Facts: kernel.memory_peers, kernel.config, pci.count.*.\n"
+           "Peer memory of amdkfd, or a kernel with PCI_P2PDMA and DMABUF_MOVE_NOTIFY, must be "
+           "there; neither is WARN, on profiles without RDMA a note. An option that the "
+           "configuration does not mention is UNKNOWN.",
+};

@@ -1,0 +1,220 @@
+/* NICs of one kind on one node run at one rate. */
+#include "checks/base/coded.h"
+#include "checks/base/tally.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* Fewer ports than this have no majority. */
+enum { RATE_MIN = 3 };
+
+struct rate_port {
+    char *group; /* ports that are built alike */
+    char *name, *rate;
+    double gbps; /* 0: only the text is known */
+};
+
+struct rates {
+    struct rate_port *ports;
+    size_t count, size;
+    struct shk_tally tally;
+};
+
+static void add_port(struct rates *rates, char *group, char *name, char *rate, double gbps)
+{
+    if (rates->count == rates->size) {
+        size_t size = rates->size ? 2 * rates->size : 16;
+        struct rate_port *more = realloc(rates->ports, size * sizeof *more);
+        if (more) {
+            rates->ports = more;
+            rates->size = size;
+        }
+    }
+    if (rates->count < rates->size && group && name && rate) {
+        rates->ports[rates->count++] = (struct rate_port){group, name, rate, gbps};
+        return;
+    }
+    free(group);
+    free(name);
+    free(rate);
+}
+
+/* The chip at an address, as vendors number them; "" when it is not known. */
+static const char *chip_at(const struct shk_facts *facts, const json_t *nic)
+{
+    json_t *list = NULL, *device;
+    const char *pci = NULL, *addr, *chip;
+    size_t i;
+    if (shk_look_member_text(nic, "pci", &pci) != SHK_LOOK_PRESENT ||
+        shk_look_array(facts, "pci.devices", &list) != SHK_LOOK_PRESENT)
+        return "";
+    json_array_foreach(list, i, device)
+    {
+        if (shk_look_member_text(device, "addr", &addr) == SHK_LOOK_PRESENT &&
+            strcmp(addr, pci) == 0 &&
+            shk_look_member_text(device, "device", &chip) == SHK_LOOK_PRESENT)
+            return chip;
+    }
+    return "";
+}
+
+static void note_port(struct rates *rates, const struct shk_facts *facts, const json_t *nic,
+                      const json_t *port)
+{
+    const char *name = shk_member_name(nic, "name"), *state = NULL, *layer = NULL;
+    double rate = 0;
+    enum shk_look look = shk_look_member_text(port, "state", &state);
+    if (look == SHK_LOOK_PRESENT && !strcasestr(state, "active"))
+        return;
+    if (look == SHK_LOOK_PRESENT &&
+        shk_look_member_number(port, "rate", &rate) == SHK_LOOK_PRESENT &&
+        shk_look_member_text(port, "link_layer", &layer) == SHK_LOOK_PRESENT)
+        add_port(rates, shk_strf("%s %s", layer, chip_at(facts, nic)), strdup(name),
+                 shk_strf("%g Gb/s", rate), rate);
+    else
+        shk_tally_unread(&rates->tally, "%s", name);
+}
+
+static void read_verbs(struct shk_row *row, struct rates *rates)
+{
+    json_t *list = NULL, *device, *ports, *port;
+    size_t i, k;
+    (void)shk_read_array(row, "rdma.devices", &list);
+    json_array_foreach(list, i, device)
+    {
+        ports = NULL;
+        (void)shk_read_member_array(row, "rdma.devices", device, "ports", &ports);
+        json_array_foreach(ports, k, port) note_port(rates, row->ctx->facts, device, port);
+    }
+}
+
+static void read_cxi(struct shk_row *row, struct rates *rates)
+{
+    json_t *list = NULL, *device;
+    size_t i;
+    (void)shk_read_array(row, "cxi.devices", &list);
+    json_array_foreach(list, i, device)
+    {
+        const char *name = shk_member_name(device, "name"), *speed = NULL, *state = NULL;
+        enum shk_look look = shk_look_member_text(device, "link_state", &state);
+        if (look == SHK_LOOK_PRESENT && strcasecmp(state, "up") && strcasecmp(state, "running"))
+            continue;
+        if (look == SHK_LOOK_PRESENT &&
+            shk_look_member_text(device, "link_speed", &speed) == SHK_LOOK_PRESENT)
+            add_port(rates, strdup("Slingshot"), strdup(name), strdup(speed), 0);
+        else
+            shk_tally_unread(&rates->tally, "%s", name);
+    }
+}
+
+static size_t same(const struct rates *rates, const struct rate_port *port, bool rate)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rates->count; i++)
+        count += strcmp(rates->ports[i].group, port->group) == 0 &&
+                 (!rate || strcmp(rates->ports[i].rate, port->rate) == 0);
+    return count;
+}
+
+/* The rate that more than half of the ports like this one have; NULL: none has. */
+static const struct rate_port *usual(const struct rates *rates, const struct rate_port *port)
+{
+    size_t all = same(rates, port, false);
+    for (size_t i = 0; i < rates->count && all >= RATE_MIN; i++)
+        if (strcmp(rates->ports[i].group, port->group) == 0 &&
+            same(rates, &rates->ports[i], true) * 2 > all)
+            return &rates->ports[i];
+    return NULL;
+}
+
+/* One port that is slower than its siblings has a bad lane or cable. Several at one lower rate are
+ * another network: storage, for example. */
+static const struct rate_port *judge_ports(struct rates *rates)
+{
+    const struct rate_port *common = NULL;
+    for (size_t i = 0; i < rates->count; i++) {
+        const struct rate_port *port = &rates->ports[i], *most = usual(rates, port);
+        bool slow = most && strcmp(most->rate, port->rate) != 0 && port->gbps <= most->gbps;
+        if (slow && same(rates, port, true) == 1) {
+            shk_tally_bad(&rates->tally, "%s %s", port->name, port->rate);
+            common = most;
+        } else {
+            shk_tally_good(&rates->tally);
+        }
+    }
+    return common;
+}
+
+static void say_rates(struct shk_row *row, const struct rates *rates)
+{
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    for (size_t i = 0; i < rates->count; i++) {
+        size_t k = 0, count = 0;
+        while (strcmp(rates->ports[k].rate, rates->ports[i].rate) != 0)
+            k++;
+        if (k < i)
+            continue;
+        for (; k < rates->count; k++)
+            count += strcmp(rates->ports[k].rate, rates->ports[i].rate) == 0;
+        shk_strbuf_printf(&text, "%s%zu at %s", text.len ? ", " : "", count, rates->ports[i].rate);
+    }
+    shk_row_text(&row->observed, "%s", shk_strbuf_text(&text));
+    shk_strbuf_free(&text);
+}
+
+static void judge(struct shk_row *row, struct rates *rates, const char *fact)
+{
+    const struct rate_port *common = judge_ports(rates);
+    if (!shk_tally_judge(&rates->tally, row, SHK_WARN, SHK_EFFECT, fact, "rates")) {
+        shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
+        shk_row_text(&row->why, "no link is up");
+        return;
+    }
+    say_rates(row, rates);
+    if (!common)
+        return;
+    row->diagnosis = "nic-port-slow";
+    shk_row_text(&row->expected, "%s, as the others of its kind", common->rate);
+    shk_row_text(&row->why, "slower than its siblings: %s",
+                 shk_strbuf_text(&rates->tally.bad_names));
+    shk_row_text(&row->fix, "ibstat; mlxlink -d %s; reseat or replace the cable",
+                 strcmp(fact, "cxi.devices") == 0 ? "cxi0" : "mlx5_0");
+}
+
+static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_nic_rate, "NIC link rates");
+    const char *kind = shk_profile_nic_kind(ctx->profile);
+    struct rates rates = {.tally = SHK_TALLY_INIT};
+    shk_read_profile(&row);
+    row.fact = kind && strcmp(kind, "cxi") == 0 ? "cxi.devices" : "rdma.devices";
+    if (!kind) {
+        shk_row_verdict(&row, SHK_NA, SHK_NOT_COVERED);
+        shk_row_text(&row.why, "profile %s needs no RDMA NIC", ctx->profile->name);
+    } else {
+        if (strcmp(kind, "cxi") == 0)
+            read_cxi(&row, &rates);
+        else
+            read_verbs(&row, &rates);
+        judge(&row, &rates, row.fact);
+    }
+    shk_row_end(findings, &row);
+    for (size_t i = 0; i < rates.count; i++) {
+        free(rates.ports[i].group);
+        free(rates.ports[i].name);
+        free(rates.ports[i].rate);
+    }
+    free(rates.ports);
+    shk_tally_free(&rates.tally);
+}
+
+const struct shk_check shk_check_nic_rate = {
+    .id = "nic.rate",
+    .family = "devices",
+    .title = "NICs of one kind run at one rate",
+    .eval = eval,
+    .doc = "Facts: rdma.devices[].ports[].{state, rate, link_layer}, cxi.devices[].link_speed, "
+           "pci.devices[].device.\n"
+           "Of ports of one chip and one link layer, one that is slower than more than half of the "
+           "others is WARN. Several at one lower rate are another network.",
+};

@@ -1,0 +1,325 @@
+/* NICs of the profile's fabric: how many, and their links. */
+#include "checks/base/tally.h"
+#include "checks/env/grammar.h"
+
+#include "checks/base/coded.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const char *kind_words(const char *kind)
+{
+    static const char *const words[][2] = {
+        {"cxi", "Slingshot NICs"}, {"efa", "EFA interfaces"}, {"mlx5", "RDMA NICs"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i][0], kind) == 0)
+            return words[i][1];
+    return kind;
+}
+
+static bool is_of_kind(const json_t *device, const char *kind)
+{
+    const char *driver = NULL;
+    if (shk_look_member_text(device, "driver", &driver) != SHK_LOOK_PRESENT)
+        return true;
+    bool efa = strncmp(driver, "efa", 3) == 0;
+    return strcmp(kind, "efa") == 0 ? efa : !efa;
+}
+
+/* RDMA NICs are of several makers: what counts is what the verbs show, or the bus. */
+static long long count_verbs(struct shk_row *row, long long bus, long long wanted)
+{
+    json_t *list = NULL, *device;
+    size_t i;
+    long long count = 0;
+    if (bus >= wanted) {
+        (void)shk_look_array(row->ctx->facts, "rdma.devices", &list);
+    } else if (shk_read_array(row, "rdma.devices", &list) > SHK_LOOK_ABSENT) {
+        return bus;
+    }
+    json_array_foreach(list, i, device) count += is_of_kind(device, "mlx5");
+    return count > bus ? count : bus;
+}
+
+static long long count_nics(struct shk_row *row, const char *kind, long long wanted)
+{
+    if (strcmp(kind, "mlx5") != 0) {
+        long long there = -1;
+        const char *key = strcmp(kind, "cxi") == 0 ? "pci.count.cxi" : "pci.count.efa";
+        return shk_read_int(row, key, &there) == SHK_LOOK_ABSENT ? 0 : there;
+    }
+    long long bus = shk_device_count(row->ctx->facts, kind);
+    long long count = count_verbs(row, bus, wanted);
+    if (count < wanted && bus < 0)
+        (void)shk_read_device_count(row, kind);
+    else
+        shk_row_was_read(row);
+    return count;
+}
+
+static void say_few(struct shk_row *row, const char *kind, long long count)
+{
+    bool efa = strcmp(kind, "efa") == 0;
+    shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
+    row->diagnosis = !count ? "nic-none" : efa ? "efa-nic-count-low" : "nic-count-low";
+    shk_row_text(&row->why, count ? "bandwidth falls with every NIC that is missing"
+                                  : "the profile is for nodes with this fabric, and none of its "
+                                    "NICs is here");
+    shk_row_text(&row->fix, count ? "lspci; dmesg -T | grep -E 'mlx5|cxi|efa|pcieport'"
+                                  : "ask for a node that has them, or choose another profile: "
+                                    "shakedown list profiles");
+}
+
+static void eval_count(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_nic_count, "NICs");
+    const char *kind = shk_profile_nic_kind(ctx->profile);
+    int wanted = ctx->profile->nics;
+    row.fact = "pci.count.*";
+    shk_read_profile(&row);
+    row.required = ctx->profile_asked ? SHK_ASKED : 1;
+    if (!kind || wanted <= 0) {
+        row.required = ctx->profile_doubt != NULL;
+        shk_row_na(findings, &row, "profile %s does not say how many", ctx->profile->name);
+        return;
+    }
+    long long count = count_nics(&row, kind, wanted);
+    if (count >= 0 && wanted > 1)
+        shk_row_text(&row.observed, "%lld of %d %s", count, wanted, kind_words(kind));
+    else if (count >= 0)
+        shk_row_text(&row.observed, "%lld %s", count, kind_words(kind));
+    shk_row_text(&row.expected, wanted > 1 ? "%d" : "at least %d", wanted);
+    if (count >= wanted)
+        shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
+    else if (count >= 0 && !shk_row_lacking(&row))
+        say_few(&row, kind, count);
+    shk_row_end(findings, &row);
+}
+
+const struct shk_check shk_check_nic_count = {
+    .id = "nic.count",
+    .family = "devices",
+    .title = "As many NICs as the profile says",
+    .eval = eval_count,
+    .doc = "Facts: pci.count.{cxi, efa, mlx5}, rdma.devices.\n"
+           "Fewer than the profile's number is FAIL. RDMA NICs of other makers than Mellanox are "
+           "counted by the verbs devices.",
+};
+
+/* Ports of the fabric's NICs. A port is needed unless NCCL_IB_HCA leaves it out. */
+struct links {
+    const char *hca; /* NCCL_IB_HCA; NULL: not set */
+    unsigned up, down, unread, spare_down;
+    unsigned ib, ib_init; /* InfiniBand ports, and those that wait for a subnet manager */
+    struct shk_strbuf names, spare_names;
+};
+
+/* Does an item of NCCL_IB_HCA ("mlx5_0", "mlx5_0:1") stand for this port? Prefixes, unless the list
+ * begins with '='. */
+static bool item_names(const char *item, size_t len, bool exact, const char *name, long long port)
+{
+    const char *colon = memchr(item, ':', len);
+    size_t name_len = colon ? (size_t)(colon - item) : len;
+    if (colon && port >= 0 && strtoll(colon + 1, NULL, 10) != port)
+        return false;
+    return strncmp(item, name, name_len) == 0 && (!exact || strlen(name) == name_len);
+}
+
+static bool is_needed(const struct links *links, const char *name, long long port)
+{
+    bool excludes, exact, named = false;
+    const char *start;
+    size_t len;
+    if (!links->hca || !*links->hca)
+        return true;
+    const char *list = shk_grammar_list_body(links->hca, &excludes, &exact);
+    while (shk_grammar_item(&list, ',', &start, &len))
+        named |= len && item_names(start, len, exact, name, port);
+    return named != excludes;
+}
+
+static void add_name(struct shk_strbuf *names, const char *name, long long port, const char *state)
+{
+    if (names->len > 160)
+        return;
+    shk_strbuf_printf(names, "%s%s", names->len ? ", " : "", name);
+    if (port >= 0)
+        shk_strbuf_printf(names, " port %lld", port);
+    shk_strbuf_printf(names, " (%s)", state);
+}
+
+static void note_port(struct links *links, const char *name, const json_t *port)
+{
+    const char *state = NULL, *layer = NULL;
+    long long number = -1;
+    (void)shk_look_member_int(port, "port", &number);
+    (void)shk_look_member_text(port, "link_layer", &layer);
+    bool needed = is_needed(links, name, number);
+    if (shk_look_member_text(port, "state", &state) != SHK_LOOK_PRESENT) {
+        links->unread += needed;
+        return;
+    }
+    bool up = strcasestr(state, "active") != NULL, ib = layer && strcmp(layer, "InfiniBand") == 0;
+    links->ib += ib && needed;
+    links->ib_init += ib && needed && strcasestr(state, "init") != NULL;
+    links->up += up && needed;
+    links->down += !up && needed;
+    links->spare_down += !up && !needed;
+    if (!up)
+        add_name(needed ? &links->names : &links->spare_names, name, number, state);
+}
+
+static void note_device(struct shk_row *row, struct links *links, const json_t *device)
+{
+    json_t *ports = NULL, *port;
+    size_t i;
+    const char *name = NULL;
+    if (shk_read_member_text(row, "rdma.devices", device, "name", &name) != SHK_LOOK_PRESENT ||
+        shk_read_member_array(row, "rdma.devices", device, "ports", &ports) != SHK_LOOK_PRESENT)
+        return;
+    json_array_foreach(ports, i, port) note_port(links, name, port);
+}
+
+/* Fewer ports than the profile has NICs, or than NCCL_IB_HCA names, cost bandwidth: NCCL takes
+ * those that are active. Others are not used. */
+static void judge_down(struct shk_row *row, const struct links *links)
+{
+    const struct shk_profile *profile = row->ctx->profile;
+    bool excludes = links->hca && *links->hca == '^';
+    bool named = links->hca && *links->hca && !excludes && links->down;
+    bool few = profile->nics > 1 && links->up + links->unread < (unsigned)profile->nics;
+    shk_row_text(&row->expected, "all that are used up");
+    if (links->ib && links->ib_init == links->ib) {
+        shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
+        row->diagnosis = "ib-no-subnet-manager";
+        shk_row_text(&row->why, "all InfiniBand ports have a link, and wait for a subnet manager");
+        shk_row_text(&row->fix, "sminfo; systemctl start opensm (on one node or switch)");
+        return;
+    }
+    enum shk_verdict verdict = !links->up && !links->unread ? SHK_FAIL
+                               : named || few               ? SHK_WARN
+                                                            : SHK_NOTE;
+    shk_row_verdict(row, verdict, SHK_EFFECT);
+    const char *names = shk_strbuf_text(links->down ? &links->names : &links->spare_names);
+    if (verdict == SHK_NOTE) {
+        shk_row_text(&row->why, "not up, and not needed: %s", names);
+        return;
+    }
+    row->diagnosis = "nic-port-down";
+    shk_row_text(&row->why, "down: %s; %s", names,
+                 verdict == SHK_FAIL ? "no port is left"
+                 : named             ? "NCCL_IB_HCA names it"
+                                     : "the profile counts on it");
+    shk_row_text(&row->fix, "ibstat; check the cable and the switch port");
+}
+
+static void say_no_device(struct shk_row *row, const char *kind)
+{
+    long long bus = shk_read_device_count(row, kind);
+    if (bus > 0) {
+        shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
+        shk_row_text(&row->observed, "none of %lld on the bus has a driver", bus);
+        shk_row_text(&row->fix, "modprobe %s",
+                     strcmp(kind, "cxi") == 0   ? "cxi_ss1"
+                     : strcmp(kind, "efa") == 0 ? "efa"
+                                                : "mlx5_ib");
+    } else if (bus == 0) {
+        shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
+        shk_row_text(&row->why, "no NIC of this fabric is here");
+    }
+}
+
+static void judge_verbs(struct shk_row *row, const char *kind)
+{
+    struct links links = {.names = SHK_STRBUF_INIT, .spare_names = SHK_STRBUF_INIT};
+    json_t *list = NULL, *device;
+    size_t i, devices = 0;
+    enum shk_look look = shk_read_array(row, "rdma.devices", &list);
+    (void)shk_look_env(row->ctx->facts, "NCCL_IB_HCA", &links.hca);
+    json_array_foreach(list, i, device)
+    {
+        if (!is_of_kind(device, kind))
+            continue;
+        devices++;
+        note_device(row, &links, device);
+    }
+    if (links.unread)
+        shk_row_lacks(row, "rdma.devices", "the state of %u of %u ports could not be read",
+                      links.unread, links.unread + links.up + links.down);
+    if (!devices && look <= SHK_LOOK_ABSENT) {
+        say_no_device(row, kind);
+    } else if (devices) {
+        shk_row_text(&row->observed, "%u up, %u down", links.up, links.down + links.spare_down);
+        shk_row_text(&row->expected, "all up");
+        if (links.down || links.spare_down) {
+            (void)shk_read_env(row, "NCCL_IB_HCA", &links.hca);
+            judge_down(row, &links);
+        } else if (links.up) {
+            shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
+        }
+    }
+    shk_strbuf_free(&links.names);
+    shk_strbuf_free(&links.spare_names);
+}
+
+static void judge_cxi(struct shk_row *row)
+{
+    struct shk_tally tally = SHK_TALLY_INIT;
+    json_t *list = NULL, *device;
+    size_t i;
+    enum shk_look look = shk_read_array(row, "cxi.devices", &list);
+    json_array_foreach(list, i, device)
+    {
+        const char *state = NULL, *name = shk_member_name(device, "name");
+        if (shk_look_member_text(device, "link_state", &state) != SHK_LOOK_PRESENT)
+            shk_tally_unread(&tally, "%s", name);
+        else if (strcasecmp(state, "up") == 0 || strcasecmp(state, "running") == 0)
+            shk_tally_good(&tally);
+        else
+            shk_tally_bad(&tally, "%s (%s)", name, state);
+    }
+    if (shk_tally_judge(&tally, row, SHK_FAIL, SHK_EFFECT, "cxi.devices", "links")) {
+        shk_row_text(&row->observed, "%u up, %u down", tally.good, tally.bad);
+        shk_row_text(&row->expected, "all up");
+    } else if (look <= SHK_LOOK_ABSENT) {
+        say_no_device(row, "cxi");
+    }
+    if (tally.bad) {
+        row->diagnosis = "cxi-link-down";
+        shk_row_text(&row->why, "down: %s", shk_strbuf_text(&tally.bad_names));
+        shk_row_text(&row->fix, "drain the node and have the link repaired, or leave the NIC out");
+    }
+    shk_tally_free(&tally);
+}
+
+static void eval_link(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_nic_link, "NIC links");
+    const char *kind = shk_profile_nic_kind(ctx->profile);
+    row.fact = "rdma.devices, cxi.devices";
+    shk_read_profile(&row);
+    if (!kind) {
+        row.required = ctx->profile_doubt != NULL;
+        shk_row_na(findings, &row, "profile %s needs no RDMA NIC", ctx->profile->name);
+        return;
+    }
+    row.required = 1;
+    if (strcmp(kind, "cxi") == 0)
+        judge_cxi(&row);
+    else
+        judge_verbs(&row, kind);
+    shk_row_end(findings, &row);
+}
+
+const struct shk_check shk_check_nic_link = {
+    .id = "nic.link",
+    .family = "devices",
+    .title = "The links of the fabric's NICs are up",
+    .eval = eval_link,
+    .doc = "Facts: rdma.devices[].ports[].{state, link_layer}, cxi.devices[].link_state, "
+           "pci.count.*, env.NCCL_IB_HCA.\n"
+           "A Slingshot link that is not up is FAIL. Of InfiniBand and Ethernet ports NCCL takes "
+           "those that are active: one that is down is WARN when fewer are left than the profile "
+           "has, or when NCCL_IB_HCA names it, FAIL when none is left, else a note. All InfiniBand "
+           "ports in INIT: no subnet manager.",
+};

@@ -1,0 +1,203 @@
+/* Error counters of network devices that moved while something was measured. */
+#include "checks/base/coded.h"
+#include "checks/job/across.h"
+
+#include <string.h>
+
+#define COUNTERS_SHOWN 8
+
+/* What one node's devices counted, over all measurements. */
+struct counted {
+    const char *name;
+    double link, resent, missed;
+};
+
+struct counters {
+    struct counted *nodes;
+    size_t count, devices;
+    unsigned measurements, with_errors;
+    struct shk_strbuf moved;
+    size_t shown, more;
+};
+
+static struct counted *counted_node(struct counters *c, const char *name)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->nodes[i].name, name) == 0)
+            return &c->nodes[i];
+    struct counted *more = realloc(c->nodes, (c->count + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    c->nodes = more;
+    more[c->count] = (struct counted){.name = name};
+    return &more[c->count++];
+}
+
+static void counted_show(struct counters *c, const char *node, const char *scope, const char *name,
+                         long long by)
+{
+    if (c->shown == COUNTERS_SHOWN)
+        c->more++;
+    else
+        shk_strbuf_printf(&c->moved, "%s%s: %s %s +%lld", c->shown++ ? "; " : "", node, scope, name,
+                          by);
+}
+
+/* True when it speaks of an error rather than of load. */
+static bool counted_moved(struct counters *c, struct shk_row *row, const char *key,
+                          const char *node, const json_t *moved)
+{
+    const char *scope = NULL, *name = NULL, *kind = NULL;
+    long long by = 0;
+    if (shk_read_member_text(row, key, moved, "scope", &scope) != SHK_LOOK_PRESENT ||
+        shk_read_member_text(row, key, moved, "counter", &name) != SHK_LOOK_PRESENT ||
+        shk_read_member_text(row, key, moved, "kind", &kind) != SHK_LOOK_PRESENT ||
+        shk_read_member_int(row, key, moved, "by", &by) != SHK_LOOK_PRESENT || by <= 0 ||
+        strcmp(scope, "tcp") == 0)
+        return false;
+    struct counted *of = counted_node(c, node);
+    if (!of || strcmp(kind, "busy") == 0)
+        return false;
+    of->link += strcmp(kind, "link") == 0 ? (double)by : 0;
+    of->resent += strcmp(kind, "resent") == 0 ? (double)by : 0;
+    of->missed += strcmp(kind, "missed") == 0 ? (double)by : 0;
+    counted_show(c, node, scope, name, by);
+    return true;
+}
+
+static bool counters_node(struct counters *c, struct shk_row *row, const char *key,
+                          const json_t *counters)
+{
+    const char *node = shk_member_name(counters, "node");
+    json_t *list = NULL, *item;
+    bool errors = false;
+    size_t i;
+    if (shk_read_member_array(row, key, counters, "moved", &list) == SHK_LOOK_PRESENT)
+        json_array_foreach(list, i, item) errors |= counted_moved(c, row, key, node, item);
+    if (shk_read_member_array(row, key, counters, "read", &list) == SHK_LOOK_PRESENT)
+        json_array_foreach(list, i, item) c->devices +=
+            json_is_string(item) && strcmp(json_string_value(item), "tcp") != 0;
+    if (shk_read_member_array(row, key, counters, "unread", &list) == SHK_LOOK_PRESENT)
+        json_array_foreach(list, i, item)
+        {
+            const char *why = shk_member_words(item, "why");
+            const char *scope = shk_member_name(item, "scope");
+            if (strcmp(scope, "tcp") != 0)
+                shk_row_lacks(row, key, "counters of %s on %s: %s", scope, node,
+                              why ? why : "no reason was recorded");
+        }
+    return errors;
+}
+
+static void counters_run(struct counters *c, struct shk_row *row, const char *key,
+                         const json_t *run)
+{
+    json_t *list = NULL, *item;
+    long long quiet = 0;
+    bool errors = false;
+    size_t i;
+    if (shk_read_member_array(row, key, run, "counters", &list) != SHK_LOOK_PRESENT ||
+        shk_read_member_int(row, key, run, "quiet", &quiet) != SHK_LOOK_PRESENT)
+        return;
+    json_array_foreach(list, i, item) errors |= counters_node(c, row, key, item);
+    c->devices += quiet > 0 ? (size_t)quiet : 0;
+    c->measurements += json_array_size(list) > 0 || quiet > 0;
+    c->with_errors += errors;
+}
+
+/* Nodes whose own link has errors; else the one node that takes part in most of what was sent again
+ * or missed: each lost packet is counted at its sender, at its receiver, or at both. */
+static json_t *counters_blame(const struct counters *c)
+{
+    json_t *names = json_array();
+    double most = 0, second = 0;
+    size_t best = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        double all = c->nodes[i].resent + c->nodes[i].missed;
+        if (c->nodes[i].link > 0)
+            json_array_append_new(names, json_string(c->nodes[i].name));
+        second = all > most ? most : all > second ? all : second;
+        best = all > most ? i : best;
+        most = all > most ? all : most;
+    }
+    if (!json_array_size(names) && c->count > 2 && second > 0 && most >= 1.5 * second)
+        json_array_append_new(names, json_string(c->nodes[best].name));
+    for (size_t i = 0, none = !json_array_size(names); none && i < c->count; i++)
+        if (c->nodes[i].resent + c->nodes[i].missed > 0)
+            json_array_append_new(names, json_string(c->nodes[i].name));
+    return names;
+}
+
+static void counters_bad(struct counters *c, struct shk_row *row)
+{
+    bool repeated = c->with_errors > 1;
+    if (c->more)
+        shk_strbuf_printf(&c->moved, "; and %zu more", c->more);
+    shk_row_verdict(row, repeated ? SHK_WARN : SHK_NOTE, SHK_TESTED);
+    shk_row_text(&row->observed, "%s", shk_strbuf_text(&c->moved));
+    shk_row_text(&row->expected, "no error counted while the collective runs");
+    if (repeated)
+        shk_row_text(&row->why,
+                     "errors in %u of %u measurements: what is lost on the way is sent "
+                     "again, often only when a timer runs out, and everybody waits; the "
+                     "sender counts that, whoever lost it",
+                     c->with_errors, c->measurements);
+    else
+        shk_row_text(&row->why, "in one of %u measurements", c->measurements);
+    shk_row_text(&row->fix, "on these nodes: rdma statistic show; ethtool -S IFACE | grep -iE "
+                            "'err|drop|discard'; then cable, transceiver and switch port");
+    row->diagnosis = repeated ? "network-errors" : NULL;
+}
+
+static void counters_row(struct shk_row *row, struct shk_findings *findings, const char *key)
+{
+    struct counters c = {.moved = SHK_STRBUF_INIT};
+    json_t *runs = NULL, *run, *names = NULL;
+    size_t i;
+    if (shk_read_array(row, key, &runs) == SHK_LOOK_PRESENT)
+        json_array_foreach(runs, i, run) counters_run(&c, row, key, run);
+    if (runs && !c.measurements)
+        shk_row_lacks(row, key, "no node told what its devices counted");
+    if (c.with_errors) {
+        counters_bad(&c, row);
+        names = counters_blame(&c);
+    } else if (c.devices) {
+        shk_row_verdict(row, SHK_PASS, SHK_TESTED);
+        shk_row_text(&row->observed, "none moved in %u measurement%s", c.measurements,
+                     c.measurements == 1 ? "" : "s");
+    } else if (runs) {
+        shk_row_lacks(row, key, "no network device with counters was found");
+    }
+    shk_row_end(findings, row);
+    if (json_array_size(names))
+        shk_row_nodes(findings, names, NULL);
+    json_decref(names);
+    shk_strbuf_free(&c.moved);
+    free(c.nodes);
+}
+
+static void eval_counters(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    static const struct shk_across across = {.check = &shk_check_counters,
+                                             .member = "counters",
+                                             .setting = "network error counters",
+                                             .nodes = 2,
+                                             .judge = counters_row};
+    shk_across_eval(&across, ctx, findings);
+}
+
+const struct shk_check shk_check_counters = {
+    .id = "collective.counters",
+    .family = "collectives",
+    .of_job = true,
+    .title = "No network device counts errors while the collective runs",
+    .eval = eval_counters,
+    .doc =
+        "Fact: collective.<transport>.counters, member counters: error and retry counters of "
+        "interfaces, RDMA ports and Slingshot devices, before and after each measurement; only "
+        "what moved counts.\nErrors of a link, and what was sent again or missed, are a note "
+        "when they show in one measurement and WARN in two or more. Counters of load (no room at "
+        "the receiver, discards) are not judged. Named are nodes whose own link has errors, "
+        "else the one that takes part in most of the losses. A counter that was not read is "
+        "UNKNOWN.",
+};

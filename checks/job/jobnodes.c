@@ -1,0 +1,290 @@
+/* The job over its nodes: are all tasks there, and where. */
+#include "checks/base/coded.h"
+#include "checks/base/read.h"
+
+#include <string.h>
+
+/* Was the rank lost that the all-reduce blames? Then that has the cause. */
+static const char *missing_cause(const struct shk_check_context *ctx, const json_t *missing)
+{
+    const char *cause = NULL;
+    json_t *nodes = NULL, *item;
+    (void)shk_look_text(ctx->facts, "collective.fabric.cause", &cause);
+    (void)shk_look_array(ctx->facts, "collective.fabric.nodes", &nodes);
+    size_t i;
+    json_array_foreach((json_t *)missing, i, item)
+    {
+        const char *host = shk_member_words(item, "host");
+        if (!host || !shk_array_has(nodes, host, false))
+            return "rank-missing";
+    }
+    const char *key = shk_collective_cause_key(cause);
+    return key ? key : "rank-missing";
+}
+
+static void missing_text(struct shk_strbuf *sb, const json_t *missing)
+{
+    json_t *item;
+    size_t i, n = json_array_size(missing);
+    json_array_foreach((json_t *)missing, i, item)
+    {
+        const char *host = shk_member_words(item, "host"), *why = shk_member_words(item, "why");
+        long long rank = -1; /* a node that could not be probed has none */
+        (void)shk_look_member_int(item, "rank", &rank);
+        if (i == 8) {
+            shk_strbuf_printf(sb, "; and %zu more", n - i);
+            break;
+        }
+        shk_strbuf_puts(sb, i ? "; " : "");
+        if (rank >= 0)
+            shk_strbuf_printf(sb, "rank %lld", rank);
+        shk_strbuf_printf(sb, "%s%s: %s", rank >= 0 && host && *host ? " on " : "",
+                          host ? host : "", why ? why : "missing");
+    }
+}
+
+/* `launch`: those that rank 0 did not take, which says nothing against their nodes. */
+static void missing_row(const struct shk_check_context *ctx, struct shk_findings *findings,
+                        const json_t *missing, bool launch)
+{
+    struct shk_row row =
+        shk_row_begin(ctx, &shk_check_job_missing, launch ? "ranks that were not taken" : "ranks");
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    missing_text(&sb, missing);
+    row.fact = "job.missing";
+    row.scope = launch ? SHK_SCOPE_LAUNCH : SHK_SCOPE_UNSET;
+    row.diagnosis = launch ? "ranks-not-taken" : missing_cause(ctx, missing);
+    shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
+    shk_row_text(&row.observed, "%s", shk_strbuf_text(&sb));
+    shk_row_text(&row.expected, "every rank of the job");
+    shk_row_text(&row.why, "%zu of the job's ranks or nodes did not take part to the end",
+                 json_array_size(missing));
+    shk_strbuf_free(&sb);
+    shk_row_end(findings, &row);
+    shk_row_nodes(findings, missing, "host");
+}
+
+static bool missing_of_launch(const json_t *item)
+{
+    bool launch = false;
+    return shk_look_member_bool(item, "launch", &launch) == SHK_LOOK_PRESENT && launch;
+}
+
+/* Facts of a job of one rank do not have it. */
+static bool not_of_job(const struct shk_check_context *ctx, const char *key)
+{
+    enum shk_look look = shk_look(ctx->facts, key, NULL);
+    return look == SHK_LOOK_MISSING || look == SHK_LOOK_ABSENT;
+}
+
+static void eval_missing(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_job_missing, "ranks");
+    json_t *missing = NULL, *item, *own = json_array(), *launch = json_array();
+    size_t i;
+    enum shk_look look = shk_read_array(&row, "job.missing", &missing);
+    json_array_foreach(missing, i, item)
+        json_array_append(missing_of_launch(item) ? launch : own, item);
+    if (json_array_size(own))
+        missing_row(ctx, findings, own, false);
+    if (json_array_size(launch))
+        missing_row(ctx, findings, launch, true);
+    bool judged = json_array_size(missing) || not_of_job(ctx, "job.missing");
+    if (look == SHK_LOOK_PRESENT && !judged) {
+        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+        shk_row_text(&row.observed, "all there");
+    }
+    row.fact = "job.missing";
+    if (judged)
+        shk_row_drop(&row);
+    else
+        shk_row_end(findings, &row);
+    json_decref(own);
+    json_decref(launch);
+}
+
+const struct shk_check shk_check_job_missing = {
+    .id = "job.missing",
+    .family = "launcher",
+    .title = "Every rank of the job came and stayed",
+    .eval = eval_missing,
+    .of_job = true,
+    .doc = "Fact: job.missing.\nA rank that never came to rank 0, went away, or whose node could "
+           "not be probed is FAIL and named with its node; one that rank 0 did not take (another "
+           "version, no more open files) says nothing against its node.",
+};
+
+/* A variable of Slurm's; 0 when it is known not to be set. */
+static long long env_number(struct shk_row *row, const char *name)
+{
+    const char *text = NULL;
+    return shk_read_env(row, name, &text) == SHK_LOOK_PRESENT ? strtoll(text, NULL, 10) : 0;
+}
+
+/* srun keeps to the number of nodes; and every rank came. */
+static bool placed_by_srun(struct shk_row *row)
+{
+    json_t *missing = NULL;
+    const char *launcher = NULL;
+    bool all = shk_read_array(row, "job.missing", &missing) == SHK_LOOK_PRESENT &&
+               !json_array_size(missing);
+    return shk_read_text(row, "job.launcher", &launcher) == SHK_LOOK_PRESENT && all &&
+           strcmp(launcher, "slurm") == 0;
+}
+
+static void eval_spread(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_job_spread, "nodes in use");
+    json_t *layout = NULL;
+    if (not_of_job(ctx, "job.layout"))
+        return; /* not a job of several ranks */
+    (void)shk_read_array(&row, "job.layout", &layout);
+    long long used = (long long)json_array_size(layout);
+    long long nodes = env_number(&row, "SLURM_JOB_NUM_NODES");
+    long long step = env_number(&row, "SLURM_STEP_NUM_NODES");
+    row.fact = "job.layout";
+    if (!nodes)
+        nodes = env_number(&row, "SLURM_NNODES");
+    if (shk_row_lacking(&row)) {
+        shk_row_end(findings, &row);
+        return;
+    }
+    shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+    shk_row_text(&row.observed, "%lld", used);
+    if (step > used && placed_by_srun(&row)) {
+        row.verdict = SHK_FAIL;
+        shk_row_text(&row.expected, "%lld, as srun placed them", step);
+        shk_row_text(&row.why,
+                     "srun started tasks on %lld nodes, and all came, but they report %lld "
+                     "different host name%s: nodes have the same name, and are told apart by "
+                     "nothing",
+                     step, used, used == 1 ? "" : "s");
+        shk_row_text(&row.fix, "srun -N%lld hostname; give each node a name of its own", step);
+    } else if (nodes > used) {
+        row.verdict = SHK_WARN;
+        shk_row_text(&row.expected, "%lld, as many as the job has", nodes);
+        shk_row_text(&row.why,
+                     "the ranks run on %lld of the %lld nodes of the allocation: the "
+                     "others are not tested",
+                     used, nodes);
+        shk_row_text(&row.fix, "srun -N%lld --ntasks-per-node=N, mpirun --map-by node", nodes);
+    }
+    shk_row_end(findings, &row);
+}
+
+const struct shk_check shk_check_job_spread = {
+    .id = "job.spread",
+    .scope = SHK_SCOPE_LAUNCH,
+    .family = "launcher",
+    .title = "Ranks run on every node of the allocation",
+    .eval = eval_spread,
+    .of_job = true,
+    .doc = "Facts: job.layout, job.missing, env.SLURM_JOB_NUM_NODES (or SLURM_NNODES), "
+           "env.SLURM_STEP_NUM_NODES.\nFewer nodes with ranks than the job has is WARN. Fewer host "
+           "names than the step has nodes, with no rank missing, is FAIL.",
+};
+
+/* Processors in "0-3,8". */
+static long long cpu_count(const char *list)
+{
+    long long count = 0;
+    while (list && *list) {
+        char *end;
+        long first = strtol(list, &end, 10), last = first;
+        if (end == list)
+            break;
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        count += last >= first ? last - first + 1 : 0;
+        list = *end == ',' ? end + 1 : NULL;
+    }
+    return count;
+}
+
+/* The largest count in "8(x2),4": what Slurm gave of a node; 0 when it says nothing. */
+static long long cpu_given(const char *list)
+{
+    long long most = 0;
+    while (list && *list) {
+        char *end;
+        long long count = strtoll(list, &end, 10);
+        most = count > most ? count : most;
+        list = strchr(end, ',');
+        list += list != NULL;
+    }
+    return most;
+}
+
+/* Processors that Slurm gave the job on a node (*of_job_p), else those of rank 0's node. */
+static long long slots_cpus(struct shk_row *row, bool *of_job_p)
+{
+    const char *list = NULL;
+    json_t *numa = NULL, *item;
+    size_t i;
+    long long cpus = 0;
+    if (shk_read_env(row, "SLURM_JOB_CPUS_PER_NODE", &list) == SHK_LOOK_PRESENT)
+        cpus = cpu_given(list);
+    *of_job_p = cpus > 0;
+    if (cpus)
+        return cpus;
+    (void)shk_read_array(row, "host.numa", &numa);
+    json_array_foreach(numa, i, item)
+    {
+        if (shk_read_member_text(row, "host.numa", item, "cpus", &list) == SHK_LOOK_PRESENT)
+            cpus += cpu_count(list);
+    }
+    return cpus;
+}
+
+static void eval_slots(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_job_slots, "ranks per node");
+    json_t *layout = NULL, *item, *ranks = NULL;
+    size_t i, most = 0;
+    const char *where = NULL;
+    bool of_job = false;
+    if (not_of_job(ctx, "job.layout"))
+        return; /* not a job of several ranks */
+    row.fact = "job.layout, host.numa";
+    (void)shk_read_array(&row, "job.layout", &layout);
+    json_array_foreach(layout, i, item)
+    {
+        if (shk_read_member_array(&row, "job.layout", item, "ranks", &ranks) != SHK_LOOK_PRESENT ||
+            json_array_size(ranks) <= most)
+            continue;
+        where = shk_member_words(item, "node");
+        most = json_array_size(ranks);
+    }
+    long long cpus = slots_cpus(&row, &of_job);
+    if (!cpus || shk_row_lacking(&row)) {
+        shk_row_end(findings, &row);
+        return;
+    }
+    shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
+    shk_row_text(&row.observed, "%zu on %lld processors%s", most, cpus,
+                 of_job ? " of the allocation" : "");
+    if ((long long)most > cpus) {
+        row.verdict = SHK_WARN;
+        shk_row_text(&row.expected, "at most one rank for each processor");
+        shk_row_text(&row.why,
+                     "%s has more ranks than %s: they take turns, and every "
+                     "collective waits for the one that does not run",
+                     where ? where : "a node",
+                     of_job ? "slots, the processors that Slurm gave the job there" : "processors");
+        shk_row_text(&row.fix, "srun without --overcommit, mpirun without --oversubscribe, "
+                               "or fewer --ntasks-per-node");
+    }
+    shk_row_end(findings, &row);
+}
+
+const struct shk_check shk_check_job_slots = {
+    .id = "job.slots",
+    .scope = SHK_SCOPE_LAUNCH,
+    .family = "launcher",
+    .title = "No node has more ranks than processors",
+    .eval = eval_slots,
+    .of_job = true,
+    .doc =
+        "Facts: job.layout, host.numa of rank 0's node, env.SLURM_JOB_CPUS_PER_NODE.\nMore ranks "
+        "than processors, of the node or of the allocation, is WARN.",
+};

@@ -1,0 +1,34 @@
+#include "cli/commands/commands.h"
+#include "cli/exit_code.h"
+#include "cli/session/output.h"
+#include "cli/session/session.h"
+
+int shk_cmd_diagnose(const struct shk_options *options, int argc, char **argv)
+{
+    struct shk_session session;
+    int rc = shk_session_begin(&session, options, argc, argv);
+    if (rc == SHK_EXIT_OK)
+        rc = shk_session_outputs(&session);
+    if (rc == SHK_EXIT_OK && !options->log_files.count && !options->env_files.count &&
+        !options->facts_files.count) {
+        shk_say("diagnose: nothing to look at; give a log (- for stdin), --env or --facts");
+        rc = SHK_EXIT_USAGE;
+    }
+    for (size_t i = 0; rc == SHK_EXIT_OK && i < options->facts_files.count; i++)
+        rc = shk_session_load(&session, options->facts_files.items[i]);
+    if (rc == SHK_EXIT_OK)
+        shk_session_one_per_host(&session);
+    if (rc == SHK_EXIT_OK && !session.nodes)
+        rc = shk_session_blank(&session);
+    for (size_t i = 0; rc == SHK_EXIT_OK && i < options->env_files.count; i++)
+        rc = shk_session_load_env(&session, options->env_files.items[i]);
+    if (rc == SHK_EXIT_OK)
+        rc = shk_session_load_logs(&session);
+    session.known_only = !options->verbose;
+    if (rc == SHK_EXIT_OK)
+        rc = shk_session_judge(&session);
+    if (rc == SHK_EXIT_OK)
+        rc = shk_session_report(&session);
+    shk_session_end(&session);
+    return rc;
+}

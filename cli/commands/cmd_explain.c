@@ -1,0 +1,358 @@
+#include "checks/base/check.h"
+#include "cli/commands/commands.h"
+#include "cli/exit_code.h"
+#include "cli/session/output.h"
+#include "config/config.h"
+#include "core/text/strbuf.h"
+#include "probes/base/probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "Label      text", further lines of the text aligned below; nothing when there is no text. */
+static void explain_line(FILE *out, const char *label, const char *text)
+{
+    if (!text || !*text)
+        return;
+    fprintf(out, "%-12s ", label);
+    for (const char *p = text; *p; p++) {
+        fputc(*p, out);
+        if (*p == '\n' && p[1])
+            fprintf(out, "%-12s ", "");
+    }
+    if (text[strlen(text) - 1] != '\n')
+        fputc('\n', out);
+}
+
+static char *explain_words(const char *const *words)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    for (size_t i = 0; words && words[i]; i++)
+        shk_strbuf_printf(&sb, "%s%s", i ? ", " : "", words[i]);
+    return shk_strbuf_take(&sb);
+}
+
+static void explain_readers(FILE *out, const struct shk_setting *s)
+{
+    for (size_t i = 0; i < s->readers_count; i++) {
+        const struct shk_reader *r = &s->readers[i];
+        char *text =
+            shk_strf("%s%s%s%s%s%s%s%s", r->library, r->since ? " from " : "",
+                     r->since ? r->since : "", r->until ? " until " : "", r->until ? r->until : "",
+                     r->file ? " (" : "", r->file ? r->file : "", r->file ? ")" : "");
+        explain_line(out, i ? "" : "Read by", text);
+        free(text);
+    }
+    if (!s->readers_count)
+        explain_line(out, "Read by", "no library");
+}
+
+static void explain_values(FILE *out, const struct shk_grammar *g)
+{
+    char *words = explain_words(g->values), *wrong = explain_words(g->wrong);
+    char range[96] = "";
+    if (g->has_min && g->has_max)
+        snprintf(range, sizeof range, " from %lld to %lld", g->min, g->max);
+    else if (g->has_min)
+        snprintf(range, sizeof range, " of at least %lld", g->min);
+    else if (g->has_max)
+        snprintf(range, sizeof range, " of at most %lld", g->max);
+    char *text = shk_strf("%s%s%s%s", shk_value_type_name(g->type), range,
+                          words && *words ? ": " : "", words ? words : "");
+    explain_line(out, "Values", text);
+    explain_line(out, "Not", wrong);
+    free(text);
+    free(words);
+    free(wrong);
+}
+
+static void explain_in_profiles(FILE *out, const struct shk_config *config, const char *name)
+{
+    size_t n, printed = 0;
+    const struct shk_profile *all = shk_config_profiles(config, &n);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; !all[i].abstract && k < all[i].settings_count; k++) {
+            const struct shk_profile_setting *line = &all[i].settings[k];
+            if (strcmp(line->name, name) != 0)
+                continue;
+            char *values = explain_words(line->accepted);
+            const char *value = line->must_be_unset ? "unset" : values && *values ? values : "set";
+            char *text =
+                shk_strf("%s: %s (%s)%s%s", all[i].name, value, shk_line_strength(line),
+                         line->condition ? ", if " : "", line->condition ? line->condition : "");
+            explain_line(out, printed++ ? "" : "Profiles", text);
+            free(text);
+            free(values);
+        }
+    }
+}
+
+static bool explain_setting(const struct shk_config *config, const char *name, FILE *out)
+{
+    const struct shk_setting *s = shk_config_setting(config, name);
+    if (!s)
+        return false;
+    char *title = shk_strf("%s (%s, %s)", s->name, s->family, shk_setting_kind_name(s->kind));
+    explain_line(out, "Setting", title);
+    free(title);
+    explain_line(out, "Effect", s->effect);
+    explain_readers(out, s);
+    explain_values(out, &s->grammar);
+    explain_line(out, "Default", s->default_value);
+    explain_line(out, "Costs", s->cost);
+    char *wrong = shk_strf("%s (severity %s)", s->if_wrong ? s->if_wrong : "no known harm",
+                           shk_severity_name(s->severity));
+    explain_line(out, "If wrong", wrong);
+    free(wrong);
+    explain_line(out, "Instead", s->replaced_by);
+    explain_line(out, "Verified", shk_verify_name(s->verify));
+    explain_line(out, "Proof", s->proof);
+    explain_line(out, "Fix", s->fix);
+    explain_in_profiles(out, config, name);
+    explain_line(out, "Source", s->source);
+    explain_line(out, "Row", s->place);
+    return true;
+}
+
+static bool explain_check(const struct shk_config *config, const char *name, FILE *out)
+{
+    size_t n;
+    const struct shk_check *const *all = shk_checks(&n);
+    (void)config;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(all[i]->id, name) != 0)
+            continue;
+        explain_line(out, "Check", all[i]->id);
+        explain_line(out, "Judges", all[i]->title);
+        explain_line(out, "How", all[i]->doc);
+        return true;
+    }
+    return false;
+}
+
+static bool explain_diagnosis(const struct shk_config *config, const char *name, FILE *out)
+{
+    const struct shk_diagnosis *d = shk_config_diagnosis(config, name);
+    if (!d)
+        return false;
+    char *explains = explain_words(d->explains);
+    explain_line(out, "Diagnosis", d->key);
+    explain_line(out, "Title", d->title);
+    explain_line(out, "Meaning", d->explanation);
+    explain_line(out, "Shows as", d->shows);
+    explain_line(out, "Confirm", d->confirm);
+    explain_line(out, "Fix", d->fix);
+    explain_line(out, "Who acts", d->who);
+    explain_line(out, "Explains", explains);
+    explain_line(out, "Source", d->source);
+    free(explains);
+    return true;
+}
+
+static bool explain_profile(const struct shk_config *config, const char *name, FILE *out)
+{
+    const struct shk_profile *p = shk_config_profile(config, name);
+    if (!p)
+        return false;
+    char *providers = explain_words(p->providers);
+    explain_line(out, "Profile", p->name);
+    explain_line(out, "Title", p->title);
+    explain_line(out, "Extends", p->extends);
+    explain_line(out, "GPU", p->gpu);
+    explain_line(out, "Providers", providers);
+    explain_line(out, "Net plugin", p->plugin);
+    free(providers);
+    for (size_t i = 0; i < p->settings_count; i++) {
+        const struct shk_profile_setting *line = &p->settings[i];
+        char *values = explain_words(line->accepted);
+        char *text = shk_strf("%s = %s (%s%s%s)", line->name,
+                              line->must_be_unset ? "unset"
+                              : values && *values ? values
+                                                  : "any value",
+                              shk_line_strength(line), line->condition ? "; if " : "",
+                              line->condition ? line->condition : "");
+        explain_line(out, i ? "" : "Settings", text);
+        explain_line(out, "", line->why);
+        free(text);
+        free(values);
+    }
+    explain_line(out, "Source", p->source);
+    return true;
+}
+
+static bool explain_conflict(const struct shk_config *config, const char *name, FILE *out)
+{
+    size_t n;
+    const struct shk_conflict *all = shk_config_conflicts(config, &n), *c = NULL;
+    for (size_t i = 0; i < n && !c; i++)
+        if (strcmp(all[i].name, name) == 0)
+            c = &all[i];
+    if (!c)
+        return false;
+    explain_line(out, "Conflict", c->name);
+    for (size_t i = 0; i < c->when_count; i++) {
+        const struct shk_conflict_term *t = &c->when[i];
+        char *words = explain_words(t->is ? t->is : t->is_not);
+        char *text = shk_strf("%s %s%s", t->setting,
+                              t->is        ? "is "
+                              : t->is_not  ? "is none of "
+                              : t->matches ? "matches "
+                              : t->lacks   ? "does not match "
+                              : t->set     ? "is set"
+                                           : "is not set",
+                              t->matches ? t->matches
+                              : t->lacks ? t->lacks
+                              : words    ? words
+                                         : "");
+        explain_line(out, i ? "" : "When", text);
+        free(text);
+        free(words);
+    }
+    explain_line(out, "Where", c->condition);
+    explain_line(out, "Verdict", c->verdict);
+    explain_line(out, "Because", c->why);
+    explain_line(out, "Fix", c->fix);
+    explain_line(out, "Root cause", c->diagnosis);
+    explain_line(out, "Source", c->source);
+    return true;
+}
+
+static bool explain_probe(const struct shk_config *config, const char *name, FILE *out)
+{
+    size_t n;
+    const struct shk_probe *const *all = shk_probes(&n);
+    (void)config;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(all[i]->name, name) != 0)
+            continue;
+        explain_line(out, "Probe", all[i]->name);
+        explain_line(out, "Reads", all[i]->doc);
+        char *provides = explain_words(all[i]->provides);
+        explain_line(out, "Facts", provides);
+        free(provides);
+        return true;
+    }
+    return false;
+}
+
+static bool (*const explainers[])(const struct shk_config *, const char *,
+                                  FILE *) = {explain_setting, explain_check,    explain_diagnosis,
+                                             explain_profile, explain_conflict, explain_probe};
+enum { EXPLAINERS = sizeof explainers / sizeof *explainers };
+
+enum { EXPLAIN_PARTS = 8 }; /* names in one message */
+
+struct explain_names {
+    const char **items;
+    size_t count, cap;
+};
+
+static void explain_name(struct explain_names *names, const char *name)
+{
+    if (names->count < names->cap)
+        names->items[names->count++] = name;
+}
+
+/* Every name there is. NULL items when out of memory. */
+static struct explain_names explain_all(const struct shk_config *config)
+{
+    size_t settings, checks, diagnoses, profiles, conflicts, probes;
+    const struct shk_setting *s = shk_config_settings(config, &settings);
+    const struct shk_check *const *c = shk_checks(&checks);
+    const struct shk_diagnosis *d = shk_config_diagnoses(config, &diagnoses);
+    const struct shk_profile *p = shk_config_profiles(config, &profiles);
+    const struct shk_conflict *x = shk_config_conflicts(config, &conflicts);
+    const struct shk_probe *const *b = shk_probes(&probes);
+    struct explain_names names = {.cap = settings + checks + diagnoses + profiles + conflicts +
+                                         probes};
+    names.items = calloc(names.cap + 1, sizeof *names.items);
+    if (!names.items)
+        names.cap = 0;
+    for (size_t i = 0; i < settings; i++)
+        explain_name(&names, s[i].name);
+    for (size_t i = 0; i < checks; i++)
+        explain_name(&names, c[i]->id);
+    for (size_t i = 0; i < diagnoses; i++)
+        explain_name(&names, d[i].key);
+    for (size_t i = 0; i < profiles; i++)
+        explain_name(&names, p[i].name);
+    for (size_t i = 0; i < conflicts; i++)
+        explain_name(&names, x[i].name);
+    for (size_t i = 0; i < probes; i++)
+        explain_name(&names, b[i]->name);
+    return names;
+}
+
+/* Names that hold the word, in any case of letters: "NCCL_SOCKET_IFNAME, …". */
+static size_t explain_parts(struct shk_strbuf *out, const struct explain_names *names,
+                            const char *word)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < names->count; i++)
+        if (strcasestr(names->items[i], word) && found++ < EXPLAIN_PARTS)
+            shk_strbuf_printf(out, "%s%s", found > 1 ? ", " : "", names->items[i]);
+    if (found > EXPLAIN_PARTS)
+        shk_strbuf_printf(out, " and %zu more", found - EXPLAIN_PARTS);
+    return found;
+}
+
+static int explain_unknown(const struct shk_config *config, const char *name)
+{
+    struct explain_names names = explain_all(config);
+    struct shk_strbuf parts = SHK_STRBUF_INIT;
+    const char *near = shk_nearest(name, names.items, names.count);
+    if (!near && strlen(name) > 2 && explain_parts(&parts, &names, name))
+        shk_say("explain: nothing is called '%s'; there is %s", name, shk_strbuf_text(&parts));
+    else
+        shk_say("explain: nothing is called '%s'%s%s%s", name,
+                near ? "; did you mean " : " (see: shakedown list)", near ? near : "",
+                near ? "?" : "");
+    shk_strbuf_free(&parts);
+    free(names.items);
+    return SHK_EXIT_USAGE;
+}
+
+/* Several names: a blank line between them. False at the first that nothing is called, *unknown_p.
+ */
+static bool explain_names_given(const struct shk_config *config, const struct shk_texts *names,
+                                FILE *out, const char **unknown_p)
+{
+    for (size_t n = 0; n < names->count; n++) {
+        bool found = false;
+        if (n)
+            fputc('\n', out);
+        for (size_t i = 0; !found && i < EXPLAINERS; i++)
+            found = explainers[i](config, names->items[n], out);
+        if (!found) {
+            *unknown_p = names->items[n];
+            return false;
+        }
+    }
+    return true;
+}
+
+int shk_cmd_explain(const struct shk_options *options, int argc, char **argv)
+{
+    const char *unknown = NULL;
+    struct shk_error err = {""};
+    struct shk_config *config = NULL;
+    struct shk_output out;
+    (void)argc;
+    (void)argv;
+    if (shk_config_load(&config, "/etc/shakedown", options->config_dir, &err)) {
+        shk_say("%s", err.text);
+        return SHK_EXIT_USAGE;
+    }
+    int code = SHK_EXIT_INTERNAL, rc = shk_output_begin(&out, &err);
+    if (!rc && !explain_names_given(config, &options->arguments, out.stream, &unknown)) {
+        shk_output_discard(&out);
+        code = explain_unknown(config, unknown);
+    } else if (!rc && !(rc = shk_output_finish(&out, NULL, &err))) {
+        code = SHK_EXIT_OK;
+    }
+    if (rc)
+        shk_say("%s", err.text);
+    shk_config_free(config);
+    return code;
+}

@@ -1,0 +1,86 @@
+#include "cli/commands/commands.h"
+
+static const struct shk_command commands[] = {
+    {.name = "run",
+     .arguments = "",
+     .options = "profile format output fail-on sysroot config timeout ranks transport provider "
+                "rails "
+                "healthy-nodes "
+                "bad-nodes "
+                "sizes quick trust-libraries log anonymize verbose",
+     .doc = "probe this node, run a real all-reduce, judge, report",
+     .run = shk_cmd_run},
+    {.name = "probe",
+     .arguments = "",
+     .options = "output sysroot capture verbatim timeout quick trust-libraries verbose",
+     .doc = "gather facts only, as JSON",
+     .run = shk_cmd_probe},
+    {.name = "check",
+     .arguments = "FACTS...",
+     .options =
+         "profile format output fail-on config env log anonymize healthy-nodes bad-nodes verbose",
+     .min_args = 1,
+     .max_args = SHK_LIST_MAX,
+     .doc = "judge saved facts of one or many nodes, offline",
+     .run = shk_cmd_check},
+    {.name = "diagnose",
+     .arguments = "[LOGFILE...]",
+     .max_args = SHK_LIST_MAX,
+     .argument_of = "log",
+     .options = "log env facts profile format output fail-on config anonymize "
+                "verbose",
+     .doc = "ranked root causes from logs, an environment, saved facts",
+     .run = shk_cmd_diagnose},
+    {.name = "bench",
+     .arguments = "",
+     .options = "profile format output fail-on config timeout ranks transport provider rails sizes "
+                "trust-libraries anonymize verbose",
+     .doc = "collectives only",
+     .run = shk_cmd_bench},
+    {.name = "explain",
+     .arguments = "NAME...",
+     .list = "settings conflicts checks probes diagnoses profiles",
+     .options = "config",
+     .min_args = 1,
+     .max_args = SHK_LIST_MAX,
+     .doc = "settings, conflicts, checks, probes, diagnoses or profiles",
+     .run = shk_cmd_explain},
+    {.name = "env",
+     .arguments = "",
+     .options = "profile shell sysroot config timeout quick trust-libraries verbose",
+     .doc = "what to export, change or unset for a profile, with reasons as comments",
+     .run = shk_cmd_env},
+    {.name = "selftest",
+     .arguments = "",
+     .options = "quick verbose",
+     .doc = "plant faults and prove that each is found",
+     .run = shk_cmd_selftest},
+    {.name = "diff",
+     .arguments = "A B",
+     .options = "format output config anonymize all",
+     .min_args = 2,
+     .max_args = 2,
+     .doc = "what differs between two nodes, or before and after: files or folders of facts",
+     .run = shk_cmd_diff},
+    {.name = "list",
+     .arguments = "[WHAT]",
+     .options = "config",
+     .max_args = 1,
+     .doc = "probes, checks, settings, conflicts, profiles, diagnoses, signatures, rules, "
+            "transports or formats",
+     .list = "lists",
+     .run = shk_cmd_list},
+    {.name = "completion",
+     .arguments = "bash|zsh|fish",
+     .options = "",
+     .min_args = 1,
+     .max_args = 1,
+     .doc = "completion of this command line for a shell",
+     .run = shk_cmd_completion},
+};
+
+const struct shk_command *shk_commands(size_t *count_p)
+{
+    *count_p = sizeof commands / sizeof *commands;
+    return commands;
+}

@@ -1,0 +1,51 @@
+#include "cli/session/progress.h"
+
+#include "cli/session/output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool shown;
+
+/* Columns of the terminal on stderr; 0: there is none that can erase a line. */
+static int progress_columns(void)
+{
+    const char *term = getenv("TERM");
+    struct winsize size;
+    if (!isatty(STDERR_FILENO) || !term || strcmp(term, "dumb") == 0)
+        return 0;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20 ? size.ws_col : 80;
+}
+
+void shk_progress(const char *text, bool verbose)
+{
+    static struct timespec first;
+    struct timespec now;
+    int columns = progress_columns();
+    if (verbose) {
+        shk_say("%s", text);
+        return;
+    }
+    if (!columns)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!first.tv_sec)
+        first = now;
+    double s = (double)(now.tv_sec - first.tv_sec) + (double)(now.tv_nsec - first.tv_nsec) / 1e9;
+    fprintf(stderr, "\r\x1b[K%5.1f s  %.*s", s, columns - 10, text);
+    fflush(stderr);
+    shown = true;
+}
+
+void shk_progress_clear(void)
+{
+    if (!shown)
+        return;
+    fputs("\r\x1b[K", stderr);
+    fflush(stderr);
+    shown = false;
+}

@@ -1,0 +1,197 @@
+#include "collectives/algorithm/tune.h"
+#include "collectives/algorithm/allreduce_private.h"
+#include "collectives/ranks/job_private.h"
+
+/* Sizes below this are tried in steps of four only: nothing changes between. */
+#define TUNE_FINE_LOG 10U
+
+#define TUNE_ROUNDS 6U
+/* Rounds of one size end when they took this share of the budget. */
+#define TUNE_SHARE 8U
+
+/* What won for the size before wins again unless another is better by more than noise. */
+#define TUNE_STICKY 0.97
+
+#define TUNE_CANDIDATES 16U
+
+/* Longer than any chunk: not cut at all. */
+#define TUNE_WHOLE ((size_t)1 << 40)
+
+/* Beside the usual piece: a page, which providers copy rather than map, as long as that makes no
+ * more than a few; a large one, where a put costs more; and the whole chunk, where nothing is
+ * gained by adding up while more arrives, since the same processor moves the data. */
+static const struct tune_piece {
+    size_t bytes;
+    size_t chunk_above;
+    size_t chunk_most;
+} tune_pieces[] = {
+    {4096, 4096, 16384},
+    {524288, SHK_PIECE_BYTES, SIZE_MAX},
+    {TUNE_WHOLE, 524288, SIZE_MAX},
+};
+
+struct tune_candidate {
+    uint32_t algorithm;
+    size_t piece_bytes;
+    uint64_t best_ns; /* of this rank, then of the slowest rank */
+};
+
+struct tune_trial {
+    struct shk_wire *wire;
+    size_t count;
+    unsigned candidates;
+    struct tune_candidate candidate[TUNE_CANDIDATES];
+};
+
+static void tune_add(struct tune_trial *trial, uint32_t algorithm, size_t piece_bytes)
+{
+    if (trial->candidates < TUNE_CANDIDATES) {
+        trial->candidate[trial->candidates++] = (struct tune_candidate){
+            .algorithm = algorithm, .piece_bytes = piece_bytes, .best_ns = UINT64_MAX};
+    }
+}
+
+static void tune_candidates(struct tune_trial *trial)
+{
+    unsigned ranks = trial->wire->size;
+    size_t chunk = shk_cut_chunk(ranks, trial->count) * SHK_TYPE_BYTES;
+    uint32_t a = 0;
+    size_t i = 0;
+
+    for (a = 0; shk_algorithms[a] != NULL; a++) {
+        const struct shk_algorithm *algorithm = shk_algorithms[a];
+
+        if (!algorithm->fits(ranks, trial->count) ||
+            (algorithm->gets && trial->wire->ops->get == NULL)) {
+            continue;
+        }
+        tune_add(trial, a, 0);
+        for (i = 0; algorithm->pipelined && i < sizeof(tune_pieces) / sizeof(*tune_pieces); i++) {
+            if (chunk > tune_pieces[i].chunk_above && chunk <= tune_pieces[i].chunk_most) {
+                tune_add(trial, a, tune_pieces[i].bytes);
+            }
+        }
+    }
+}
+
+/* One round: every candidate once, in turns, so that a busy moment does not hit one alone. */
+static int tune_round(struct tune_trial *trial)
+{
+    struct shk_wire *wire = trial->wire;
+    unsigned i = 0;
+
+    for (i = 0; i < trial->candidates; i++) {
+        struct tune_candidate *candidate = &trial->candidate[i];
+        struct shk_allreduce_args args = {
+            .type = SHK_FLOAT32, .count = trial->count, .piece_bytes = candidate->piece_bytes};
+        uint64_t start = 0;
+        uint64_t took = 0;
+        int rc = 0;
+
+        /* Fresh data, as in the sweep: what a rank has just written costs its peers more. */
+        shk_data_fill(SHK_FLOAT32, shk_wire_stage(wire, SHK_AREA_SEND), trial->count, wire->rank,
+                      wire->size, i);
+        rc = shk_wire_store(wire, SHK_AREA_SEND, trial->count * SHK_TYPE_BYTES);
+        rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, trial->count * SHK_TYPE_BYTES) : rc;
+        rc = rc == 0 ? shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire) : rc;
+        start = shk_job_now_ns();
+        rc = rc == 0 ? shk_allreduce(wire, shk_algorithms[candidate->algorithm], &args) : rc;
+        took = shk_job_now_ns() - start;
+        if (rc < 0) {
+            return rc;
+        }
+        candidate->best_ns = took < candidate->best_ns ? took : candidate->best_ns;
+    }
+    return 0;
+}
+
+/* Several rounds; *spent_p grows by the time of the slowest rank. */
+static int tune_rounds(struct tune_trial *trial, uint64_t budget_ns, uint64_t *spent_p)
+{
+    uint64_t start = shk_job_now_ns();
+    uint64_t spent = 0;
+    unsigned i = 0;
+    int rc = 0;
+
+    for (i = 0; i < TUNE_ROUNDS && rc == 0 && spent <= budget_ns / TUNE_SHARE; i++) {
+        rc = tune_round(trial);
+        if (rc == 0) {
+            rc = shk_job_barrier(trial->wire->job, shk_job_now_ns() - start, &spent, shk_wire_poll,
+                                 trial->wire);
+        }
+    }
+    for (i = 0; i < trial->candidates && rc == 0; i++) {
+        rc = shk_job_barrier(trial->wire->job, trial->candidate[i].best_ns,
+                             &trial->candidate[i].best_ns, shk_wire_poll, trial->wire);
+    }
+    *spent_p += spent;
+    return rc;
+}
+
+static struct shk_tune_choice tune_winner(const struct tune_trial *trial,
+                                          const struct shk_tune_choice *before)
+{
+    const struct tune_candidate *winner = &trial->candidate[0];
+    double least = 0;
+    unsigned i = 0;
+
+    for (i = 0; i < trial->candidates; i++) {
+        const struct tune_candidate *candidate = &trial->candidate[i];
+        bool same = before->measured && candidate->algorithm == before->algorithm &&
+                    candidate->piece_bytes == before->piece_bytes;
+        double ns = (double)candidate->best_ns * (same ? TUNE_STICKY : 1.0);
+
+        if (i == 0 || ns < least) {
+            least = ns;
+            winner = candidate;
+        }
+    }
+    return (struct shk_tune_choice){
+        .measured = true, .algorithm = winner->algorithm, .piece_bytes = winner->piece_bytes};
+}
+
+static unsigned tune_log(size_t bytes)
+{
+    return 63U - (unsigned)__builtin_clzll(bytes);
+}
+
+int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint64_t budget_ns,
+                 struct shk_tune *tune)
+{
+    size_t most = max_bytes < SHK_TUNE_MAX_BYTES ? max_bytes : SHK_TUNE_MAX_BYTES;
+    unsigned first = tune_log(min_bytes < most ? min_bytes : most);
+    struct shk_tune_choice before = {0};
+    uint64_t spent = 0;
+    unsigned k = 0;
+    int rc = 0;
+
+    for (k = first; k <= tune_log(most) && rc == 0 && spent < budget_ns && wire->size > 1; k++) {
+        struct tune_trial trial = {.wire = wire, .count = ((size_t)1 << k) / SHK_TYPE_BYTES};
+
+        if (k < TUNE_FINE_LOG && (k - first) % 2 != 0) {
+            continue;
+        }
+        tune_candidates(&trial);
+        rc = tune_rounds(&trial, budget_ns, &spent);
+        if (rc == 0) {
+            before = tune_winner(&trial, &before);
+            tune->choice[k] = before;
+        }
+    }
+    rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, wire->heap->length[SHK_AREA_RECV]) : rc;
+    return rc < 0 ? rc : shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire);
+}
+
+struct shk_tune_choice shk_tune_choose(const struct shk_tune *tune, unsigned ranks, size_t count)
+{
+    unsigned k = tune_log(count * SHK_TYPE_BYTES);
+
+    while (k > 0 && tune != NULL && !tune->choice[k].measured) {
+        k--;
+    }
+    if (tune != NULL && tune->choice[k].measured &&
+        shk_algorithms[tune->choice[k].algorithm]->fits(ranks, count)) {
+        return tune->choice[k];
+    }
+    return (struct shk_tune_choice){.algorithm = shk_algorithm_default(ranks, count)};
+}

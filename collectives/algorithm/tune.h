@@ -1,0 +1,34 @@
+/* Tuning: which all-reduce algorithm is fastest for which size between these ranks, measured at
+ * start-up. Every rank comes to the same choice. */
+#ifndef SHK_COLLECTIVES_TUNE_H
+#define SHK_COLLECTIVES_TUNE_H
+
+#include "collectives/algorithm/allreduce.h"
+
+/* Longest that tuning takes, apart from what one operation of each algorithm takes. */
+#define SHK_TUNE_BUDGET_NS UINT64_C(300000000)
+
+/* Larger messages use what was best here: all that matters is bandwidth by then. */
+#define SHK_TUNE_MAX_BYTES ((size_t)4 << 20)
+
+struct shk_tune_choice {
+    bool measured;
+    uint32_t algorithm; /* index in shk_algorithms */
+    size_t piece_bytes;
+};
+
+/* By the logarithm of the message size in bytes, rounded down. Zeroed: nothing measured. */
+struct shk_tune {
+    struct shk_tune_choice choice[64];
+};
+
+/* Tries the algorithms with messages of min_bytes to max_bytes. Stops early when budget_ns are
+ * spent. An error only when the wire fails. */
+int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint64_t budget_ns,
+                 struct shk_tune *tune) SHK_MUST_CHECK;
+
+/* What to use: the choice of the nearest measured size at or below, where it fits; otherwise the
+ * default. */
+struct shk_tune_choice shk_tune_choose(const struct shk_tune *tune, unsigned ranks, size_t count);
+
+#endif

@@ -1,0 +1,90 @@
+/* Wire: one-sided puts between the symmetric heaps of a job's ranks, with notification at the
+ * target. What the all-reduce algorithms are written on; a transport supplies it.
+ *
+ * A put carries an index below shk_wire_indices(). The target sees the index arrive only after the
+ * put's data is readable there. Arrivals are counted per operation: shk_wire_begin() opens the next
+ * one, on every rank in the same order, and a rank may run at most one operation ahead of another.
+ * That holds for every all-reduce by itself, since its result needs a contribution from all.
+ *
+ * After an error every call fails with it; shk_wire_error() has the text. */
+#ifndef SHK_COLLECTIVES_WIRE_H
+#define SHK_COLLECTIVES_WIRE_H
+
+#include "collectives/ranks/heap.h"
+#include "collectives/ranks/job.h"
+#include "core/text/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct shk_wire;
+
+struct shk_wire_ops {
+    int (*put)(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+               uint32_t index);
+    /* Optional. Reads `bytes` at the peer's offset `from` to this rank's offset `to`; `index` then
+     * arrives at this rank. */
+    int (*get)(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+               uint32_t index);
+    /* Moves data along and collects arrivals (shk_wire_arrived()); negative on error. Returns how
+     * many events it handled. */
+    int (*progress)(struct shk_wire *wire);
+};
+
+/* Base of a transport's own structure (first member). */
+struct shk_wire {
+    const struct shk_wire_ops *ops;
+    struct shk_job *job;
+    struct shk_heap *heap;
+    unsigned rank;
+    unsigned size;
+    size_t max_put;     /* longest single put in bytes */
+    unsigned pending;   /* puts whose source may not be changed yet */
+    unsigned last_peer; /* of the last put */
+    unsigned lanes;     /* ways side by side that large puts take turns on */
+    uint64_t op;        /* operations begun */
+    uint32_t indices;
+    uint8_t *arrived[2]; /* by parity of the operation: arrivals not yet consumed */
+    int status;
+    bool by_peer; /* the error may be the echo of a peer's end */
+    struct shk_error error;
+};
+
+/* Prepares the base part. -ENOMEM. Undone by shk_wire_fini(). */
+int shk_wire_init(struct shk_wire *wire, const struct shk_wire_ops *ops, struct shk_job *job,
+                  struct shk_heap *heap, uint32_t indices, struct shk_error *err) SHK_MUST_CHECK;
+void shk_wire_fini(struct shk_wire *wire);
+
+/* For transports: notes the first error, returns its status. */
+int shk_wire_fail(struct shk_wire *wire, int errnum, bool by_peer, const char *fmt, ...)
+    SHK_PRINTF(4, 5);
+
+/* For transports: a notification of operation `op` (its low 8 bits) with `index` is here. */
+int shk_wire_arrived(struct shk_wire *wire, uint8_t op, uint32_t index);
+
+void shk_wire_begin(struct shk_wire *wire);
+static inline unsigned shk_wire_parity(const struct shk_wire *wire)
+{
+    return (unsigned)(wire->op & 1);
+}
+
+/* Puts `bytes` at heap offset `from` to offset `to` of peer; the source must stay as it is until
+ * shk_wire_flush(). */
+int shk_wire_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+                 uint32_t index) SHK_MUST_CHECK;
+
+/* Gets `bytes` at heap offset `from` of peer to offset `to` here: `index` then arrives here, as if
+ * peer had put it. Only where wire->ops->get is set. */
+int shk_wire_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
+                 uint32_t index) SHK_MUST_CHECK;
+
+/* Waits for `index` of the current operation, which comes from `peer`, and consumes it. */
+int shk_wire_wait(struct shk_wire *wire, unsigned peer, uint32_t index) SHK_MUST_CHECK;
+
+/* Waits until every source may be changed again. */
+int shk_wire_flush(struct shk_wire *wire) SHK_MUST_CHECK;
+
+/* One round of progress, for waiting elsewhere: pass it to shk_job_barrier(). */
+int shk_wire_poll(void *wire);
+
+#endif

@@ -1,0 +1,378 @@
+#include "collectives/algorithm/sweep.h"
+#include "collectives/fabric/fabric_private.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FACTS_SOURCE "libfabric all-reduce"
+
+/* Writing many facts with one test at the end. */
+struct facts_out {
+    struct shk_facts *facts;
+    const char *transport;
+    int rc; /* first error */
+    char key[64];
+};
+
+static const char *facts_key(struct facts_out *out, const char *member)
+{
+    snprintf(out->key, sizeof(out->key), "collective.%s.%s", out->transport, member);
+    return out->key;
+}
+
+static void facts_note(struct facts_out *out, int rc)
+{
+    out->rc = out->rc != 0 ? out->rc : rc;
+}
+
+/* text NULL or "": absent. */
+static void facts_text(struct facts_out *out, const char *member, const char *text)
+{
+    facts_note(out, shk_facts_text(out->facts, facts_key(out, member),
+                                   text != NULL && *text != '\0' ? text : NULL, FACTS_SOURCE));
+}
+
+static void facts_json(struct facts_out *out, const char *member, json_t *value)
+{
+    facts_note(out,
+               shk_facts_present(out->facts, facts_key(out, member), value, NULL, FACTS_SOURCE));
+}
+
+static const char *const facts_members[] = {
+    "provider", "fabric", "domain", "endpoint", "protocol", "library", "version",
+};
+
+/* What rank `first` (-1: none in particular), or else some rank, got to publish under key, as a new
+ * NUL-terminated string; NULL when none did. */
+static char *facts_published_by(const struct shk_job *job, int first, const char *key)
+{
+    char *buf = malloc(SHK_JOB_SPACE + 1);
+    unsigned size = shk_job_size(job);
+    unsigned start = first > 0 && (unsigned)first < size ? (unsigned)first : 0;
+    unsigned i = 0;
+    size_t len = 0;
+
+    for (i = 0; i < size && buf != NULL; i++) {
+        if (shk_job_get(job, (start + i) % size, key, buf, SHK_JOB_SPACE, &len, NULL) == 0) {
+            buf[len] = '\0';
+            return buf;
+        }
+    }
+    free(buf);
+    return NULL;
+}
+
+static char *facts_published(const struct shk_job *job, const char *key)
+{
+    return facts_published_by(job, 0, key);
+}
+
+static json_t *facts_identity(const struct shk_job *job)
+{
+    char *text = facts_published(job, FABRIC_IDENTITY);
+    json_t *identity = text != NULL ? json_loads(text, 0, NULL) : NULL;
+
+    free(text);
+    return identity;
+}
+
+static void facts_chosen(struct facts_out *out, const json_t *identity)
+{
+    size_t i = 0;
+
+    for (i = 0; i < sizeof(facts_members) / sizeof(facts_members[0]); i++) {
+        const char *member = facts_members[i];
+        const char *text = json_string_value(json_object_get(identity, member));
+
+        if (text != NULL) {
+            facts_text(out, member, text);
+        } else {
+            facts_note(out, shk_facts_failed(out->facts, facts_key(out, member), FACTS_SOURCE,
+                                             "no rank got as far as opening a provider"));
+        }
+    }
+}
+
+static void facts_add_line(json_t *lines, const char *text)
+{
+    (void)json_array_append_new(lines, shk_json_text(text, strlen(text)));
+}
+
+static void facts_add_identity(json_t *lines, const json_t *identity)
+{
+    const char *provider = NULL;
+    const char *protocol = NULL;
+    const char *domain = NULL;
+    const char *fabric = NULL;
+    const char *mr_mode = NULL;
+    const char *progress = NULL;
+    char line[512];
+
+    if (json_unpack((json_t *)identity, "{s:s, s:s, s:s, s:s, s:s, s:s}", "provider", &provider,
+                    "protocol", &protocol, "domain", &domain, "fabric", &fabric, "mr_mode",
+                    &mr_mode, "progress", &progress) != 0) {
+        return;
+    }
+    snprintf(line, sizeof(line),
+             "libfabric's first choice: %s (%s) on domain %s, fabric %s; %s%s%s", provider,
+             protocol, domain, fabric, progress, *mr_mode != '\0' ? "; " : "", mr_mode);
+    facts_add_line(lines, line);
+}
+
+static bool facts_is_hmem(const struct facts_out *out)
+{
+    return strcmp(out->transport, "fabric-hmem") == 0;
+}
+
+/* GPU memory: does the provider offer it, or what it was asked for and does. */
+static json_t *facts_hmem(struct facts_out *out, const struct shk_job *job)
+{
+    char *text = facts_published(job, FABRIC_HMEM);
+    json_t *hmem = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    const char *why = "no rank got as far as opening a provider";
+
+    free(text);
+    if (hmem != NULL) {
+        facts_json(out, "hmem", json_incref(hmem));
+    } else if (facts_is_hmem(out)) {
+        facts_note(out,
+                   shk_facts_absent(out->facts, facts_key(out, "hmem"), FACTS_SOURCE, "%s", why));
+    } else {
+        facts_json(out, "hmem", json_pack("{s:s, s:s}", "status", "na", "reason", why));
+    }
+    if (facts_is_hmem(out)) {
+        facts_json(out, "devices", shk_gpu_memory_devices(job));
+    }
+    return hmem;
+}
+
+static void facts_add_hmem(json_t *lines, const json_t *hmem)
+{
+    const char *iface = NULL;
+    const char *usual = NULL;
+    const char *sums = NULL;
+    const char *p2p = NULL;
+    const char *answer = NULL;
+    const char *calls = NULL;
+    char line[512];
+
+    if (json_unpack((json_t *)hmem, "{s:s, s:s, s:s, s:{s:s, s:s, s:s}}", "iface", &iface,
+                    "host_provider", &usual, "sums", &sums, "effective", "p2p", &p2p, "answer",
+                    &answer, "cuda_calls", &calls) != 0) {
+        return;
+    }
+    snprintf(line, sizeof(line),
+             "%s; peer to peer requested: required (%s), effective: %s; calls of CUDA by the "
+             "provider: %s; sums %s",
+             iface, answer, p2p, calls, sums);
+    facts_add_line(lines, line);
+    snprintf(line, sizeof(line), "provider of host memory: %s", *usual != '\0' ? usual : "none");
+    facts_add_line(lines, line);
+}
+
+/* The highest of the roofline, as what the efficiency of the sizes is measured by. */
+static void facts_add_roofline(json_t *lines, const struct shk_job *job)
+{
+    json_t *roofline = shk_sweep_roofline_json(job);
+    json_t *row = NULL;
+    double best = 0;
+    char line[256];
+    size_t i = 0;
+
+    json_array_foreach(json_object_get(roofline, "sizes"), i, row)
+    {
+        double bandwidth = json_number_value(json_object_get(row, "bandwidth"));
+
+        best = bandwidth > best ? bandwidth : best;
+    }
+    if (best > 0) {
+        snprintf(line, sizeof(line),
+                 "plain puts between the same ranks: %.2f us one way, up to %.2f GB/s from every "
+                 "rank to the next at once",
+                 json_number_value(json_object_get(roofline, "latency_us")), best);
+        facts_add_line(lines, line);
+    }
+    json_decref(roofline);
+}
+
+static void facts_evidence(struct facts_out *out, const struct shk_job *job,
+                           const struct shk_crew_result *result, const json_t *identity,
+                           const json_t *hmem, const json_t *rails)
+{
+    json_t *lines = json_array();
+    char *notify = facts_published(job, FABRIC_NOTIFY);
+    uint64_t verified = shk_sweep_verified(job);
+    char line[SHK_CREW_OUTPUT + 64];
+    unsigned rank = 0;
+
+    facts_add_identity(lines, identity);
+    facts_add_hmem(lines, hmem);
+    if (notify != NULL) {
+        snprintf(line, sizeof(line), "arrival known at the target by: %.100s", notify);
+        facts_add_line(lines, line);
+    }
+    if (verified > 0) {
+        snprintf(line, sizeof(line), "%llu elements verified on %u ranks",
+                 (unsigned long long)verified, shk_job_size(job));
+        facts_add_line(lines, line);
+    }
+    facts_add_roofline(lines, job);
+    fabric_rails_evidence(rails, facts_add_line, lines);
+    for (rank = 0; rank < shk_job_size(job); rank++) {
+        if (result->ranks[rank].output[0] != '\0') {
+            snprintf(line, sizeof(line), "output of rank %u: %s", rank, result->ranks[rank].output);
+            facts_add_line(lines, line);
+        }
+    }
+    free(notify);
+    facts_json(out, "evidence", lines);
+}
+
+/* Where each rank ran: of ranks that got that far. */
+static void facts_placement(struct facts_out *out, const struct shk_job *job)
+{
+    json_t *rows = json_array();
+    char buf[256];
+    unsigned rank = 0;
+    size_t len = 0;
+
+    for (rank = 0; rank < shk_job_size(job) && rows != NULL; rank++) {
+        json_t *row = NULL;
+
+        if (shk_job_get(job, rank, FABRIC_PLACE, buf, sizeof(buf), &len, NULL) != 0) {
+            continue;
+        }
+        row = json_loadb(buf, len, 0, NULL);
+        if (json_is_object(row) && (json_object_set_new(row, "rank", json_integer(rank)) != 0 ||
+                                    json_array_append(rows, row) != 0)) {
+            facts_note(out, -ENOMEM);
+        }
+        json_decref(row);
+    }
+    facts_json(out, "placement", rows);
+}
+
+static void facts_roofline(struct facts_out *out, const struct shk_job *job)
+{
+    json_t *roofline = shk_sweep_roofline_json(job);
+
+    if (json_is_null(roofline)) {
+        facts_note(out, shk_facts_absent(out->facts, facts_key(out, "roofline"), FACTS_SOURCE,
+                                         "plain puts were not measured"));
+    } else {
+        facts_json(out, "roofline", roofline);
+    }
+}
+
+static void facts_status(struct facts_out *out, const char *status, const char *reason, int rank,
+                         const char *phase)
+{
+    facts_text(out, "status", status);
+    facts_text(out, "reason", reason);
+    facts_text(out, "phase", phase);
+    if (rank >= 0) {
+        facts_note(out,
+                   shk_facts_int(out->facts, facts_key(out, "rank"), rank, NULL, FACTS_SOURCE));
+    } else {
+        facts_note(out, shk_facts_absent(out->facts, facts_key(out, "rank"), FACTS_SOURCE,
+                                         "no single rank is to blame"));
+    }
+}
+
+/* A cause that has nothing to do with the memory. */
+static bool facts_elsewhere(const struct shk_crew_result *result)
+{
+    const char *cause = result->cause != NULL ? result->cause : "";
+
+    return strcmp(cause, "rank-stopped") == 0 || strcmp(cause, "node-unreachable") == 0;
+}
+
+/* GPU memory, unless all went well: why, and was there nothing to test? */
+static bool facts_not_here(struct facts_out *out, const struct shk_job *job,
+                           const struct shk_crew_result *result)
+{
+    char *cause = facts_published_by(job, result->rank, FABRIC_CAUSE);
+    bool na = cause != NULL && strcmp(cause, "na") == 0 && result->outcome == SHK_CREW_FAILED;
+
+    if (na) {
+        facts_status(out, "na", result->reason.text, -1, NULL);
+    } else if (cause != NULL && strcmp(cause, "na") != 0) {
+        facts_text(out, "cause", cause);
+    } else {
+        facts_text(out, "cause", facts_elsewhere(result) ? result->cause : "hmem-failed");
+    }
+    free(cause);
+    return na;
+}
+
+static void facts_outcome(struct facts_out *out, const struct shk_job *job,
+                          const struct shk_crew_result *result)
+{
+    static const char *const names[] = {
+        [SHK_CREW_OK] = "ok",
+        [SHK_CREW_FAILED] = "failed",
+        [SHK_CREW_CRASHED] = "crashed",
+        [SHK_CREW_TIMEOUT] = "timeout",
+    };
+    struct shk_error wrong = {{0}};
+    int rank = -1;
+
+    if (facts_is_hmem(out) && result->outcome != SHK_CREW_OK && facts_not_here(out, job, result)) {
+        return;
+    }
+    if (result->outcome == SHK_CREW_OK && shk_sweep_wrong(job, &rank, &wrong)) {
+        facts_status(out, "wrong", wrong.text, rank, "verify");
+        if (facts_is_hmem(out)) {
+            facts_text(out, "cause", "hmem-wrong");
+        }
+    } else {
+        rank = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;
+        facts_status(out, names[result->outcome], result->reason.text, rank, result->phase);
+        if (result->cause != NULL && !facts_is_hmem(out)) {
+            facts_text(out, "cause", result->cause);
+        }
+    }
+}
+
+static int facts_end(const struct facts_out *out, struct shk_error *err)
+{
+    return out->rc == 0 ? 0 : shk_error_sys(err, -out->rc, "facts of the fabric all-reduce");
+}
+
+int fabric_facts(const char *transport, struct shk_facts *facts, const struct shk_job *job,
+                 const struct shk_crew_result *result, struct shk_error *err)
+{
+    struct facts_out out = {.facts = facts, .transport = transport};
+    json_t *identity = facts_identity(job);
+    json_t *hmem = NULL;
+    json_t *rails = fabric_rails_json(job, result);
+
+    facts_outcome(&out, job, result);
+    facts_note(&out, shk_facts_int(facts, facts_key(&out, "ranks"), shk_job_size(job), NULL,
+                                   FACTS_SOURCE));
+    facts_chosen(&out, identity);
+    facts_json(&out, "sizes", shk_sweep_json(job));
+    facts_roofline(&out, job);
+    hmem = facts_hmem(&out, job);
+    facts_placement(&out, job);
+    facts_evidence(&out, job, result, identity, hmem, rails);
+    facts_json(&out, "rails", rails);
+    facts_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
+    if (json_array_size(result->disagree) > 0) {
+        facts_json(&out, "disagree", json_incref(result->disagree));
+    }
+    json_decref(hmem);
+    json_decref(identity);
+    return facts_end(&out, err);
+}
+
+int fabric_facts_not_run(const char *transport, struct shk_facts *facts, unsigned ranks,
+                         const char *status, const char *why, struct shk_error *err)
+{
+    struct facts_out out = {.facts = facts, .transport = transport};
+
+    facts_status(&out, status, why, -1, "start");
+    facts_note(&out, shk_facts_int(facts, facts_key(&out, "ranks"), ranks, NULL, FACTS_SOURCE));
+    return facts_end(&out, err);
+}

@@ -1,0 +1,178 @@
+#include "collectives/gpu/layers.h"
+#include "collectives/fabric/fabric.h"
+#include "collectives/gpu/gpu.h"
+#include "collectives/other/neuron.h"
+#include "core/run/stop.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct shk_transport *const above_peer[] = {
+    &shk_transport_lsa,
+    &shk_transport_nccl,
+    &shk_transport_nccl_window,
+    &shk_transport_multimem,
+};
+
+/* With two GPUs a switch saves nothing, and NCCL's symmetric kernels leave it out there, too. */
+#define LAYERS_MULTIMEM_RANKS 3U
+
+static const char *layer_text(const struct shk_facts *facts, const char *layer, const char *member)
+{
+    char key[64];
+    const char *text = NULL;
+
+    snprintf(key, sizeof(key), "collective.%s.%s", layer, member);
+    text = shk_facts_get_text(facts, key);
+    return text != NULL ? text : "";
+}
+
+/* Did any rank get as far as a GPU of its own? */
+static bool layer_has_gpus(const struct shk_facts *facts, const char *layer)
+{
+    char key[64];
+
+    snprintf(key, sizeof(key), "collective.%s.devices", layer);
+    return json_array_size(shk_facts_get_array(facts, key)) > 0;
+}
+
+static bool layer_broke(const struct shk_facts *facts, const char *layer)
+{
+    const char *status = layer_text(facts, layer, "status");
+
+    return strcmp(status, "timeout") == 0 || strcmp(status, "crashed") == 0;
+}
+
+static int layer_na(struct shk_facts *facts, const char *layer, const char *why,
+                    struct shk_error *err)
+{
+    char key[64];
+    int rc = 0;
+
+    snprintf(key, sizeof(key), "collective.%s.status", layer);
+    rc = shk_facts_text(facts, key, "na", "layers");
+    if (rc == 0) {
+        snprintf(key, sizeof(key), "collective.%s.reason", layer);
+        rc = shk_facts_text(facts, key, why, "layers");
+    }
+    return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
+}
+
+static int layer_skip(struct shk_facts *facts, const char *layer, const char *broken,
+                      struct shk_error *err)
+{
+    char why[160];
+
+    snprintf(why, sizeof(why), "not run: %s below it ended with %s", broken,
+             layer_text(facts, broken, "status"));
+    return layer_na(facts, layer, why, err);
+}
+
+/* Whoever asked this process to end asked the ranks, too: how they ended says nothing. A result
+ * that was there before stays. */
+static int layer_interrupted(struct shk_facts *facts, const char *layer, struct shk_error *err)
+{
+    static const char *const results[] = {"ok", "na", "wrong"};
+    const char *status = layer_text(facts, layer, "status");
+    char key[64];
+    size_t i = 0;
+    int rc = 0;
+
+    for (i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+        if (strcmp(status, results[i]) == 0) {
+            return 0;
+        }
+    }
+    snprintf(key, sizeof(key), "collective.%s.status", layer);
+    rc = shk_facts_failed(facts, key, "shakedown", "interrupted by %s", shk_stop_name());
+    return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
+}
+
+int shk_layer_run(const struct shk_transport *transport,
+                  const struct shk_collective_options *options, const struct shk_measure *measure,
+                  struct shk_facts *facts, struct shk_error *err)
+{
+    int rc = 0;
+
+    if (shk_stop_signal() != 0) {
+        return layer_interrupted(facts, transport->name, err);
+    }
+    if (measure == NULL) {
+        rc = transport->run(options, facts, err);
+    } else {
+        rc = measure->run(transport, options, facts, measure->arg, err);
+        rc = rc == 0 ? shk_gpu_prove(transport, options, measure, facts, err) : rc;
+    }
+    return rc == 0 && shk_stop_signal() != 0 ? layer_interrupted(facts, transport->name, err) : rc;
+}
+
+static int layers_cuda(const struct shk_collective_options *options,
+                       const struct shk_measure *measure, struct shk_facts *facts,
+                       struct shk_error *err)
+{
+    const char *broken = layer_broke(facts, "peer") ? "peer" : NULL;
+    size_t i = 0;
+    int rc = 0;
+
+    for (i = 0; i < sizeof(above_peer) / sizeof(above_peer[0]) && rc == 0; i++) {
+        const char *name = above_peer[i]->name;
+
+        if (broken != NULL) {
+            rc = layer_skip(facts, name, broken, err);
+            continue;
+        }
+        if (above_peer[i] == &shk_transport_multimem && options->ranks < LAYERS_MULTIMEM_RANKS) {
+            rc = layer_na(facts, name,
+                          "not run with fewer than 3 ranks unless asked for: --transport multimem",
+                          err);
+            continue;
+        }
+        rc = shk_layer_run(above_peer[i], options, measure, facts, err);
+        broken = layer_broke(facts, name) ? name : NULL;
+    }
+    return rc;
+}
+
+/* The fabric's all-reduce again, on the memory of the GPUs. */
+static int layers_hmem(const struct shk_collective_options *options,
+                       const struct shk_measure *measure, struct shk_facts *facts,
+                       struct shk_error *err)
+{
+    static const char *const gpus[] = {"peer", "lsa", "nccl", "nccl-window", "multimem", "rccl"};
+    char why[160];
+    size_t i = 0;
+
+    if (!layer_has_gpus(facts, "peer") && !layer_has_gpus(facts, "rccl")) {
+        return 0;
+    }
+    for (i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++) {
+        if (layer_broke(facts, gpus[i])) {
+            snprintf(why, sizeof(why), "not run: %s on the same GPUs ended with %s", gpus[i],
+                     layer_text(facts, gpus[i], "status"));
+            return layer_na(facts, "fabric-hmem", why, err);
+        }
+    }
+    return shk_layer_run(&shk_transport_fabric_hmem, options, measure, facts, err);
+}
+
+int shk_layers_run(const struct shk_collective_options *options, const struct shk_measure *measure,
+                   struct shk_facts *facts, struct shk_error *err)
+{
+    int rc = shk_layer_run(&shk_transport_peer, options, measure, facts, err);
+
+    if (rc == 0 && layer_has_gpus(facts, "peer")) {
+        rc = layers_cuda(options, measure, facts, err);
+    }
+    if (rc == 0 && access("/dev/kfd", F_OK) == 0) {
+        rc = shk_layer_run(&shk_transport_rccl, options, measure, facts, err);
+    }
+    if (rc == 0 && access("/dev/neuron0", F_OK) == 0) {
+        rc = shk_stop_signal() == 0 ? shk_neuron_run(options, NULL, facts, err) : 0;
+        if (rc == 0 && shk_stop_signal() != 0) {
+            rc = layer_interrupted(facts, "neuron", err);
+        }
+    }
+    return rc == 0 ? layers_hmem(options, measure, facts, err) : rc;
+}

@@ -1,0 +1,56 @@
+/* What the network did for a rank's worker and its node while it ran: told to rank 0 at its end. */
+#include "collectives/launch/counters.h"
+#include "collectives/launch/world_private.h"
+
+/* Between two looks at the worker's sockets. A look goes through all sockets of the host: a few
+ * milliseconds. */
+#define NET_LOOK_NS 2000000000ULL
+
+void agent_net_begin(struct agent_net *net, const struct shk_job *job, bool leader)
+{
+    *net = (struct agent_net){.looked_ns = shk_job_now_ns()};
+    if (job->flows != NULL && leader && shk_host_open(&net->host, NULL, NULL) == 0) {
+        net->before = shk_counters_read(net->host);
+    }
+}
+
+void agent_net_turn(struct agent_net *net, const struct shk_job *job, pid_t worker)
+{
+    struct shk_flows now;
+
+    if (job->flows == NULL || worker == 0 || shk_job_now_ns() - net->looked_ns < NET_LOOK_NS) {
+        return;
+    }
+    shk_flows_read(&now, worker);
+    shk_flows_keep(&net->flows, &now);
+    net->looked_ns = shk_job_now_ns();
+}
+
+static json_t *net_counters(const struct agent_net *net)
+{
+    json_t *after = net->before != NULL ? shk_counters_read(net->host) : NULL;
+    json_t *moved = after != NULL ? shk_counters_moved(net->before, after) : NULL;
+
+    json_decref(after);
+    return moved;
+}
+
+json_t *agent_net_json(struct agent_net *net, const struct shk_job *job, pid_t worker)
+{
+    json_t *counters = net_counters(net);
+
+    if (job->flows == NULL) {
+        return json_null();
+    }
+    net->looked_ns = 0;
+    agent_net_turn(net, job, worker);
+    shk_flows_keep(&net->flows, job->flows);
+    return json_pack("{s:o, s:o?}", "flows", shk_flows_json(&net->flows), "counters", counters);
+}
+
+void agent_net_end(struct agent_net *net)
+{
+    json_decref(net->before);
+    shk_host_close(net->host);
+    *net = (struct agent_net){0};
+}

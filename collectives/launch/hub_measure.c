@@ -1,0 +1,166 @@
+/* An all-reduce over every rank, and what its outcome says: which node is at fault, and when that
+ * is open, what a search over parts of the nodes finds out. */
+#include "collectives/launch/world_private.h"
+#include "core/run/stop.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the ranks of the run do not agree about although they must; NULL. */
+static const json_t *measure_disagreement(const struct hub_group *group)
+{
+    const json_t *row = json_array_get(group->result.disagree, 0);
+
+    return json_is_true(json_object_get(row, "must")) ? row : NULL;
+}
+
+/* collective.<t>.nodes: host of the rank to blame, or nodes that do not agree. */
+static int measure_name_nodes(const struct hub_group *group, const struct shk_transport *transport,
+                              struct shk_facts *facts, struct shk_error *err)
+{
+    json_t *odd = json_object_get(measure_disagreement(group), "odd");
+    char *key = NULL;
+    json_t *nodes = NULL;
+    int rc = 0;
+
+    if (group->undecided != NULL) {
+        odd = group->undecided;
+    } else if (group->result.rank < 0 && odd == NULL) {
+        return 0;
+    }
+    key = shk_strf("collective.%s.nodes", transport->name);
+    nodes = odd != NULL ? json_incref(odd)
+                        : json_pack("[s]", group->result.ranks[group->result.rank].host);
+    rc = key != NULL ? shk_facts_present(facts, key, nodes, NULL, "ranks") : -ENOMEM;
+    free(key);
+    if (rc == 0 && group->undecided != NULL) {
+        key = shk_strf("collective.%s.undecided", transport->name);
+        rc = key != NULL ? shk_facts_bool(facts, key, true, "ranks") : -ENOMEM;
+        free(key);
+    }
+    return rc < 0 ? shk_error_sys(err, -rc, "facts of the all-reduce") : 0;
+}
+
+/* Largest message that a rank was at. */
+static uint64_t measure_bytes(const struct hub_group *group)
+{
+    uint64_t most = 0;
+    unsigned i = 0;
+
+    for (i = 0; i < group->size; i++) {
+        uint64_t bytes = atomic_load(&group->job->slots[i].bytes);
+
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* One of several nodes is at fault: the runs over pairs and parts may have shown which. */
+static int measure_decide(struct shk_world *world, const struct hub_group *group,
+                          const struct shk_transport *transport, struct shk_facts *facts)
+{
+    static const char source[] = "all-reduces over some of the nodes";
+    char *nodes = shk_strf("collective.%s.nodes", transport->name);
+    char *undecided = shk_strf("collective.%s.undecided", transport->name);
+    char *reason = shk_strf("collective.%s.reason", transport->name);
+    bool memory = nodes != NULL && undecided != NULL && reason != NULL;
+    const char *was = memory ? shk_facts_get_text(facts, reason) : NULL;
+    json_t *names = NULL;
+    const char *only = hub_path_common(world, &names);
+    char *text = NULL;
+    int rc = memory ? 0 : -ENOMEM;
+
+    if (rc == 0 && only != NULL) {
+        text = shk_strf("%s; all pairs of nodes whose data is stuck have %s in common",
+                        was != NULL ? was : "", only);
+        rc = text != NULL ? shk_facts_text(facts, reason, text, source) : -ENOMEM;
+        rc = rc != 0 ? rc : shk_facts_present(facts, nodes, json_incref(names), NULL, source);
+    }
+    if (rc == 0 &&
+        json_array_size(shk_facts_get_array(facts, nodes)) < json_array_size(group->undecided)) {
+        rc = shk_facts_bool(facts, undecided, false, source);
+    }
+    json_decref(names);
+    free(text);
+    free(nodes);
+    free(undecided);
+    free(reason);
+    return rc;
+}
+
+/* May a search over parts of the nodes find out who is at fault? */
+static bool measure_is_open(const struct shk_world *world, const struct hub_group *group)
+{
+    return group->result.rank < 0 && measure_disagreement(group) == NULL &&
+           (group->undecided == NULL || world->nodes_count > 2);
+}
+
+/* What more there is to find out: who is at fault, or who is slow. */
+static int measure_look_closer(struct shk_world *world, const struct hub_group *group,
+                               const struct shk_transport *transport,
+                               const struct shk_collective_options *options,
+                               struct shk_facts *facts)
+{
+    char *key = shk_strf("collective.%s.status", transport->name);
+    const char *status = key != NULL ? shk_facts_get_text(facts, key) : NULL;
+    int rc = key != NULL ? 0 : -ENOMEM;
+
+    if (status != NULL && world->nodes_count > 1 && strcmp(status, "na") != 0 && !options->proof) {
+        if (strcmp(status, "ok") == 0) {
+            rc = !transport->pairs ? 0 : hub_speed_facts(world, transport, options, facts);
+        } else if (shk_stop_signal() == 0 && measure_is_open(world, group)) {
+            rc = hub_search(world, transport, options, &group->result, measure_bytes(group), facts);
+            if (rc == 0 && group->undecided != NULL) {
+                rc = measure_decide(world, group, transport, facts);
+            }
+        }
+    }
+    free(key);
+    return rc;
+}
+
+int shk_world_measure(struct shk_world *world, const struct shk_transport *transport,
+                      const struct shk_collective_options *options, struct shk_facts *facts,
+                      struct shk_error *err)
+{
+    struct hub_member **members = calloc(world->size, sizeof(*members));
+    struct hub_group *group = NULL;
+    unsigned count = 0;
+    unsigned i = 0;
+    int rc = 0;
+
+    if (transport->within_node) {
+        free(members);
+        return hub_nodes_measure(world, transport, options, facts, err);
+    }
+    for (i = 0; members != NULL && i < world->size; i++) {
+        if (world->members[i].state == MEMBER_IDLE) {
+            members[count++] = &world->members[i];
+        }
+    }
+    if (members == NULL || count == 0) {
+        free(members);
+        return shk_error_set(err, members == NULL ? ENOMEM : ESRCH, "no rank is there");
+    }
+    group = hub_group_start(world, members, count, transport, options, err);
+    free(members);
+    if (group == NULL) {
+        return -ENOMEM;
+    }
+    json_decref(world->stuck);
+    world->stuck = NULL;
+    hub_groups_finish(world, &group, 1);
+    hub_net_add(world, group, "all-reduce");
+    rc = transport->facts(group->job, &group->result, options, facts, err);
+    if (rc == 0) {
+        rc = measure_name_nodes(group, transport, facts, err);
+    }
+    if (rc == 0 && measure_look_closer(world, group, transport, options, facts) < 0) {
+        rc = shk_error_set(err, ENOMEM, "out of memory");
+    }
+    if (hub_net_facts(world, transport, facts) < 0 && rc == 0) {
+        rc = shk_error_set(err, ENOMEM, "out of memory");
+    }
+    hub_group_free(group);
+    return rc;
+}

@@ -1,0 +1,165 @@
+/* An all-reduce that came to a standstill although every rank lives: data that TCP sends again and
+ * again without an answer tells between which nodes, and whether small packets pass there. */
+#include "collectives/launch/world_private.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct path {
+    const struct hub_group *group;
+    json_t *owners;
+    json_t *stuck;   /* "a b" with a < b -> [a, b]: pairs of nodes */
+    unsigned large;  /* rows where a small packet was answered, */
+    unsigned silent; /* and where none was */
+    json_int_t mss;  /* largest segment that is stuck */
+};
+
+static void path_pair(struct path *path, const char *a, const char *b)
+{
+    bool swap = strcmp(a, b) > 0;
+    char *key = shk_strf("%s %s", swap ? b : a, swap ? a : b);
+
+    if (key != NULL) {
+        (void)json_object_set_new(path->stuck, key,
+                                  json_pack("[s, s]", swap ? b : a, swap ? a : b));
+    }
+    free(key);
+}
+
+static void path_row(struct path *path, const char *host, const json_t *row)
+{
+    const char *to = json_string_value(json_object_get(row, "to"));
+    const char *peer = to != NULL ? json_string_value(json_object_get(path->owners, to)) : NULL;
+    const json_t *answers = json_object_get(row, "answers");
+    json_int_t mss = json_integer_value(json_object_get(row, "mss"));
+
+    if (peer == NULL || strcmp(peer, host) == 0 || !json_is_boolean(answers)) {
+        return;
+    }
+    path_pair(path, host, peer);
+    path->large += json_is_true(answers);
+    path->silent += json_is_false(answers);
+    path->mss = mss > path->mss ? mss : path->mss;
+}
+
+/* Nodes in more of these pairs than any other: one, or all that are alike. */
+static json_t *path_common(const json_t *pairs)
+{
+    json_t *names = json_array();
+    json_t *counts = json_object();
+    json_int_t most = 0;
+    const char *key = NULL;
+    json_t *pair = NULL;
+    json_t *name = NULL;
+    size_t i = 0;
+
+    json_object_foreach((json_t *)pairs, key, pair)
+    {
+        json_array_foreach(pair, i, name)
+        {
+            const char *host = json_string_value(name);
+            json_int_t count = json_integer_value(json_object_get(counts, host)) + 1;
+
+            (void)json_object_set_new(counts, host, json_integer(count));
+            most = count > most ? count : most;
+        }
+    }
+    json_object_foreach(counts, key, pair)
+    {
+        if (json_integer_value(pair) == most) {
+            (void)json_array_append_new(names, json_string(key));
+        }
+    }
+    json_decref(counts);
+    return names;
+}
+
+static void path_names(const json_t *names, char *buf, size_t size)
+{
+    size_t i = 0;
+
+    *buf = '\0';
+    for (i = 0; i < json_array_size(names) && i < 4; i++) {
+        size_t len = strlen(buf);
+
+        snprintf(buf + len, size - len, "%s%s", i > 0 ? " and " : "",
+                 json_string_value(json_array_get(names, i)));
+    }
+}
+
+/* Where the run was when it stood still, from what was said before. */
+static void path_say(struct path *path, struct hub_group *group, const json_t *names)
+{
+    struct shk_crew_result *result = &group->result;
+    bool hole = path->large > path->silent;
+    bool one = json_array_size(names) == 1;
+    const char *who = one ? "to and from" : "between";
+    char text[320];
+    unsigned i = 0;
+
+    path_names(names, text, sizeof(text));
+    for (i = 0; i < group->size && one; i++) {
+        if (strcmp(result->ranks[i].host, text) == 0) {
+            result->rank = (int)i;
+            break;
+        }
+    }
+    result->rank = one ? result->rank : -1;
+    result->cause = hole ? "path-mtu" : "node-unreachable";
+    if (hole) {
+        (void)shk_error_set(&result->reason, ETIMEDOUT,
+                            "phase %s: packets of %lld B %s %s are sent again and again and never "
+                            "acknowledged, small ones are answered: something on the way has a "
+                            "smaller MTU and drops the large ones",
+                            result->phase, (long long)path->mss + 40, who, text);
+    } else {
+        (void)shk_error_set(&result->reason, ETIMEDOUT,
+                            "phase %s: data %s %s is sent again and again and never acknowledged, "
+                            "and no small packet is answered there either: the link or the way is "
+                            "cut",
+                            result->phase, who, text);
+    }
+}
+
+json_t *hub_path(struct shk_world *world, struct hub_group *group)
+{
+    struct path path = {.group = group, .owners = hub_net_owners(group), .stuck = json_object()};
+    json_t *names = NULL;
+    unsigned i = 0;
+
+    for (i = 0; i < group->size; i++) {
+        json_t *rows = json_object_get(json_object_get(group->net[i], "flows"), "rows");
+        json_t *row = NULL;
+        size_t k = 0;
+
+        json_array_foreach(rows, k, row)
+        {
+            path_row(&path, group->members[i]->host, row);
+        }
+    }
+    names = path_common(path.stuck);
+    if (world->stuck == NULL) {
+        world->stuck = json_object();
+    }
+    (void)json_object_update(world->stuck, path.stuck);
+    if (json_array_size(names) > 0) {
+        path_say(&path, group, names);
+    }
+    json_decref(path.owners);
+    json_decref(path.stuck);
+    if (json_array_size(names) < 2) {
+        json_decref(names);
+        names = NULL;
+    }
+    return names;
+}
+
+const char *hub_path_common(const struct shk_world *world, json_t **names_p)
+{
+    json_t *names = path_common(world->stuck);
+    const char *only = json_string_value(json_array_get(names, 0));
+
+    *names_p = names;
+    return json_array_size(names) == 1 ? only : NULL;
+}

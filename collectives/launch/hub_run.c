@@ -1,0 +1,438 @@
+#include "collectives/launch/world_private.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* After trouble: how long to collect what else went wrong. Deaths and errors of other nodes come
+ * within a round trip; when all that came is errors that another rank's end would explain, that
+ * rank is waited for until its silence counts. */
+#define RUN_GRACE_NS      300000000ULL
+#define RUN_ECHO_GRACE_NS (WORLD_SILENT_NS + 1000000000ULL)
+
+/* Time to answer an order to stop. A rank that is not there any more is lost by its silence before
+ * that; one that still speaks only waits for its worker to die. */
+#define RUN_STOP_NS (WORLD_SILENT_NS + 3000000000ULL)
+
+static struct shk_job_slot *run_slot(const struct hub_member *member)
+{
+    return &member->group->job->slots[member->index];
+}
+
+/* What the ranks published since the last time goes to all of them. */
+static void run_spread(struct hub_group *group)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    unsigned i = 0;
+
+    shk_strbuf_add(&sb, &group->run, sizeof(group->run));
+    for (i = 0; i < group->size; i++) {
+        const struct shk_job_slot *slot = &group->job->slots[i];
+        uint32_t head[2] = {i, atomic_load(&slot->used) - group->spread[i]};
+
+        if (head[1] > 0) {
+            shk_strbuf_add(&sb, head, sizeof(head));
+            shk_strbuf_add(&sb, slot->space + group->spread[i], head[1]);
+            group->spread[i] += head[1];
+        }
+    }
+    for (i = 0; i < group->size && !sb.failed && sb.len > sizeof(group->run); i++) {
+        (void)shk_link_send(&group->members[i]->link, SHK_FRAME_PUTS, sb.data, sb.len);
+    }
+    shk_strbuf_free(&sb);
+}
+
+static void run_release(struct hub_group *group)
+{
+    struct world_release_frame release = {.run = group->run, .epoch = group->released + 1};
+    unsigned i = 0;
+
+    for (i = 0; i < group->size; i++) {
+        uint64_t value = group->job->slots[i].value[release.epoch & 1];
+
+        release.max = value > release.max ? value : release.max;
+    }
+    run_spread(group);
+    group->released = release.epoch;
+    group->arrived = 0;
+    for (i = 0; i < group->size; i++) {
+        (void)shk_link_send(&group->members[i]->link, SHK_FRAME_RELEASE, &release, sizeof(release));
+    }
+}
+
+static void run_state(struct hub_member *member, const struct shk_frame *frame)
+{
+    struct hub_group *group = member->group;
+    struct shk_job_slot *slot = run_slot(member);
+    struct crew_watch *watch = &group->crew.watch[member->index];
+    struct world_state_frame state;
+    uint64_t before = atomic_load(&slot->epoch);
+
+    if (frame->len != sizeof(state)) {
+        return;
+    }
+    memcpy(&state, frame->data, sizeof(state));
+    if (state.run != group->run) {
+        return;
+    }
+    slot->value[state.epoch & 1] = state.value;
+    atomic_store(&slot->epoch, state.epoch);
+    atomic_store(&slot->bytes, state.bytes);
+    atomic_store(&slot->phase, state.phase);
+    atomic_store(&slot->op, state.op);
+    atomic_store(&slot->waiting, state.waiting);
+    group->result.ranks[member->index].pid = state.pid;
+    watch->stopsig = state.stopsig;
+    watch->stopped_ns =
+        state.stopped_ms < 0 ? 0 : shk_job_now_ns() - (uint64_t)state.stopped_ms * 1000000U;
+    if (before <= group->released && state.epoch > group->released) {
+        group->arrived++;
+    }
+    if (group->arrived == group->size) {
+        run_release(group);
+    }
+}
+
+static void run_put(struct hub_member *member, const struct shk_frame *frame)
+{
+    struct shk_job_slot *slot = run_slot(member);
+    uint32_t used = atomic_load(&slot->used);
+    uint32_t run = 0;
+
+    memcpy(&run, frame->data, frame->len >= 4 ? 4 : 0);
+    if (run == member->group->run && frame->len >= 4 && frame->len - 4 <= SHK_JOB_SPACE - used) {
+        memcpy(slot->space + used, frame->data + 4, frame->len - 4);
+        atomic_store(&slot->used, used + frame->len - 4);
+    }
+}
+
+static void run_result(struct hub_member *member, const struct shk_frame *frame)
+{
+    uint32_t run = 0;
+
+    memcpy(&run, frame->data, frame->len >= 4 ? 4 : 0);
+    if (run == member->group->run && frame->len >= 4 &&
+        frame->len - 4 <= member->group->job->result_bytes) {
+        memcpy(shk_job_result(member->group->job, member->index), frame->data + 4, frame->len - 4);
+    }
+}
+
+static void run_text(const json_t *doc, const char *name, char *buf, size_t size)
+{
+    const char *text = json_string_value(json_object_get(doc, name));
+
+    snprintf(buf, size, "%s", text != NULL ? text : "");
+}
+
+static uint64_t run_ago(const json_t *doc, const char *name)
+{
+    json_int_t ms = json_integer_value(json_object_get(doc, name));
+
+    return shk_job_now_ns() - (ms > 0 ? (uint64_t)ms * 1000000U : 0);
+}
+
+static void run_ended(struct hub_member *member, const struct shk_frame *frame)
+{
+    struct hub_group *group = member->group;
+    struct shk_job_slot *slot = run_slot(member);
+    struct crew_watch *watch = &group->crew.watch[member->index];
+    json_t *doc = json_loadb((const char *)frame->data, frame->len, 0, NULL);
+    json_t *errnum = json_object_get(doc, "errnum");
+
+    if (json_integer_value(json_object_get(doc, "run")) != (json_int_t)group->run) {
+        json_decref(doc);
+        return;
+    }
+    run_text(doc, "library", slot->library, sizeof(slot->library));
+    run_text(doc, "call", slot->call, sizeof(slot->call));
+    run_text(doc, "output", group->result.ranks[member->index].output, SHK_CREW_OUTPUT);
+    if (errnum != NULL) {
+        slot->fail_errnum = (int)json_integer_value(errnum);
+        slot->fail_by_peer = json_is_true(json_object_get(doc, "by_peer"));
+        slot->fail_disagrees = json_is_true(json_object_get(doc, "disagrees"));
+        slot->fail_ns = run_ago(doc, "fail_ago_ms");
+        run_text(doc, "fail", slot->fail.text, sizeof(slot->fail.text));
+        atomic_store(&slot->failed, 1);
+    }
+    watch->alive = json_is_true(json_object_get(doc, "alive"));
+    watch->code = (int)json_integer_value(json_object_get(doc, "code"));
+    watch->status = (int)json_integer_value(json_object_get(doc, "status"));
+    watch->ended_ns = run_ago(doc, "ago_ms");
+    json_decref(group->net[member->index]);
+    group->net[member->index] = json_incref(json_object_get(doc, "net"));
+
+    watch->seen_ns = json_object_get(doc, "seen_ms") != NULL ? run_ago(doc, "seen_ms") : 0;
+    member->state = MEMBER_IDLE;
+    member->group = NULL;
+    json_decref(doc);
+}
+
+void hub_run_frame(struct shk_world *world, struct hub_member *member,
+                   const struct shk_frame *frame)
+{
+    (void)world;
+    if (member->state != MEMBER_RUNNING) {
+        return;
+    }
+    switch (frame->type) {
+    case SHK_FRAME_STATE: run_state(member, frame); break;
+    case SHK_FRAME_PUT: run_put(member, frame); break;
+    case SHK_FRAME_RESULT: run_result(member, frame); break;
+    case SHK_FRAME_ENDED: run_ended(member, frame); break;
+    default: break;
+    }
+}
+
+void hub_run_lost(struct hub_member *member, enum crew_loss loss)
+{
+    struct crew_watch *watch = &member->group->crew.watch[member->index];
+
+    watch->lost = true;
+    watch->loss = loss;
+    watch->alive = false;
+    watch->ended_ns = member->link.heard_ns;
+    member->group = NULL;
+}
+
+static unsigned run_local(struct hub_member *const *members, unsigned count, const char *host)
+{
+    unsigned local = 0;
+    unsigned i = 0;
+
+    for (i = 0; i < count; i++) {
+        local += strcmp(members[i]->host, host) == 0;
+    }
+    return local;
+}
+
+static void run_order(const struct hub_group *group, const struct shk_transport *transport,
+                      const struct shk_collective_options *options, unsigned i)
+{
+    struct hub_member *member = group->members[i];
+    json_t *doc =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:i, s:s, s:s, s:I, s:I}", "run",
+                  (int)group->run, "index", (int)i, "size", (int)group->size, "local",
+                  (int)run_local(group->members, group->size, member->host), "deadline_ms",
+                  (int)options->deadline_ms, "pairs", options->pairs, "brief", options->brief,
+                  "proof", options->proof, "rails", (int)options->rails, "transport",
+                  transport->name, "provider", options->provider != NULL ? options->provider : "",
+                  "min", (json_int_t)options->min_bytes, "max", (json_int_t)options->max_bytes);
+    char *text = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
+
+    if (text != NULL) {
+        (void)shk_link_send(&member->link, SHK_FRAME_RUN, text, strlen(text));
+    }
+    free(text);
+    json_decref(doc);
+}
+
+static int run_prepare(struct hub_group *group, const struct shk_transport *transport,
+                       struct shk_error *err)
+{
+    int rc = shk_job_create(&group->job, group->size, transport->result_bytes, err);
+
+    if (rc == 0) {
+        group->crew.job = group->job;
+        rc = shk_crew_begin(&group->crew, err);
+    }
+    group->spread = calloc(group->size, sizeof(*group->spread));
+    group->net = calloc(group->size, sizeof(json_t *));
+    if (rc == 0 && (group->spread == NULL || group->net == NULL)) {
+        rc = shk_error_set(err, ENOMEM, "out of memory");
+    }
+    return rc;
+}
+
+struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **members,
+                                  unsigned count, const struct shk_transport *transport,
+                                  const struct shk_collective_options *options,
+                                  struct shk_error *err)
+{
+    struct hub_group *group = calloc(1, sizeof(*group));
+    unsigned i = 0;
+
+    if (group == NULL) {
+        (void)shk_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    group->run = ++world->runs;
+    group->size = count;
+    group->members = calloc(count, sizeof(*group->members));
+    group->how = (struct shk_crew){
+        .name = transport->name,
+        .deadline_ms = options->deadline_ms,
+        .progress = options->progress,
+        .progress_arg = options->progress_arg,
+    };
+    group->result.rank = -1;
+    group->crew =
+        (struct crew_run){.crew = &group->how, .result = &group->result, .janitor = {.fd = -1}};
+    if (group->members == NULL || run_prepare(group, transport, err) < 0) {
+        hub_group_free(group);
+        return NULL;
+    }
+    memcpy(group->members, members, count * sizeof(*members));
+    for (i = 0; i < count; i++) {
+        struct shk_crew_rank *rank = &group->result.ranks[i];
+
+        members[i]->state = MEMBER_RUNNING;
+        members[i]->group = group;
+        members[i]->index = i;
+        members[i]->link.heard_ns = shk_job_now_ns();
+        rank->id = members[i]->rank;
+        rank->status = SHK_RANK_RUNNING;
+        snprintf(rank->host, sizeof(rank->host), "%s", members[i]->host);
+        group->crew.watch[i].alive = true;
+        run_order(group, transport, options, i);
+    }
+    return group;
+}
+
+/* A rank that has entered the barrier waits for the first that has not. */
+static void run_barrier_waits(struct hub_group *group)
+{
+    unsigned missing = 0;
+    unsigned i = 0;
+
+    while (missing < group->size &&
+           atomic_load(&group->job->slots[missing].epoch) > group->released) {
+        missing++;
+    }
+    for (i = 0; i < group->size && missing < group->size; i++) {
+        if (atomic_load(&group->job->slots[i].epoch) > group->released) {
+            atomic_store(&group->job->slots[i].waiting, (int)missing);
+        }
+    }
+}
+
+static void run_stop(struct hub_group *group)
+{
+    unsigned i = 0;
+
+    group->over = true;
+    group->over_ns = shk_job_now_ns();
+    for (i = 0; i < group->size; i++) {
+        if (group->members[i]->group == group) {
+            (void)shk_link_send(&group->members[i]->link, SHK_FRAME_STOP, &group->run,
+                                sizeof(group->run));
+        }
+    }
+}
+
+static bool run_anyone_left(const struct hub_group *group)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < group->size; i++) {
+        if (group->members[i]->group == group) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Nothing came on, and no rank ended or was stopped. */
+static bool run_stands_still(const struct hub_group *group)
+{
+    const struct shk_crew_result *result = &group->result;
+    const char *cause = result->cause != NULL ? result->cause : "";
+    bool hangs = strcmp(cause, "rank-hung") == 0 || strcmp(cause, "all-hang") == 0;
+
+    return result->outcome != SHK_CREW_OK && !result->moving &&
+           (hangs ||
+            (result->rank < 0 && *cause == '\0' && json_array_size(result->disagree) == 0));
+}
+
+/* True when the group has its result. */
+static bool run_group_turn(struct shk_world *world, struct hub_group *group)
+{
+    struct crew_grace grace = {.cause_ns = RUN_GRACE_NS,
+                               .echo_ns = group->hasty ? RUN_GRACE_NS : RUN_ECHO_GRACE_NS};
+    unsigned i = 0;
+
+    if (group->done) {
+        return true;
+    }
+    shk_crew_follow(&group->crew);
+    if (!group->over && shk_crew_over(&group->crew, &grace, &group->expired)) {
+        run_stop(group);
+    }
+    if (!group->over ||
+        (run_anyone_left(group) && shk_job_now_ns() - group->over_ns < RUN_STOP_NS)) {
+        return false;
+    }
+    for (i = 0; i < group->size; i++) {
+        if (group->members[i]->group == group) {
+            hub_lose(world, group->members[i], CREW_LOSS_MUTE, "it does not answer");
+        }
+    }
+    run_barrier_waits(group);
+    shk_crew_blame(&group->crew, group->expired);
+    if (run_stands_still(group)) {
+        group->undecided = hub_path(world, group);
+    }
+    group->done = true;
+    return true;
+}
+
+void hub_groups_finish(struct shk_world *world, struct hub_group **groups, size_t count)
+{
+    bool done = false;
+    size_t i = 0;
+
+    while (!done) {
+        hub_turn(world, 20);
+        done = true;
+        for (i = 0; i < count; i++) {
+            if (groups[i] != NULL && !run_group_turn(world, groups[i])) {
+                done = false;
+            }
+        }
+    }
+}
+
+void hub_group_free(struct hub_group *group)
+{
+    unsigned i = 0;
+
+    if (group == NULL) {
+        return;
+    }
+    shk_crew_end(&group->crew);
+    shk_crew_result_clear(&group->result);
+    shk_job_destroy(group->job);
+    for (i = 0; group->net != NULL && i < group->size; i++) {
+        json_decref(group->net[i]);
+    }
+    free(group->net);
+    json_decref(group->undecided);
+    free(group->members);
+    free(group->spread);
+    free(group);
+}
+
+bool hub_group_failed(struct hub_group *group, const struct shk_transport *transport,
+                      const struct shk_collective_options *options)
+{
+    struct shk_facts *facts = NULL;
+    char *key = NULL;
+    const char *reason = NULL;
+
+    if (group->result.outcome != SHK_CREW_OK) {
+        return !group->result.moving;
+    }
+    facts = shk_facts_create();
+    key = shk_strf("collective.%s.reason", transport->name);
+    if (facts != NULL && key != NULL &&
+        transport->facts(group->job, &group->result, options, facts, NULL) == 0) {
+        reason = shk_facts_get_text(facts, key);
+    }
+    if (reason != NULL && *reason != '\0') {
+        (void)shk_error_set(&group->result.reason, EILSEQ, "%.400s", reason);
+    }
+    free(key);
+    shk_facts_destroy(facts);
+    return group->result.reason.text[0] != '\0';
+}

@@ -1,0 +1,195 @@
+#include "config/config.h"
+
+#include "config/load/builtin.h"
+#include "config/load/load.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The built-in rows, as the first layer. */
+static int config_start(struct shk_config **config_p, struct shk_error *err)
+{
+    struct shk_config *config = shk_config_create();
+    int rc = config ? 0 : -ENOMEM;
+    for (enum shk_section s = 0; !rc && s < SHK_SECTION_COUNT; s++)
+        rc = shk_config_add_rows(config, s, shk_builtin[s].rows, shk_builtin[s].count);
+    if (rc < 0) {
+        shk_config_free(config);
+        return shk_error_set(err, ENOMEM, "out of memory");
+    }
+    *config_p = config;
+    return 0;
+}
+
+/* /etc/shakedown need not exist; the folder of --config must, and hold something. */
+static int config_add_layer(struct shk_config *config, const char *dir, bool required,
+                            struct shk_error *err)
+{
+    if (!dir || (!required && access(dir, F_OK) < 0 && errno == ENOENT))
+        return 0;
+    config->layer++;
+    return shk_config_add_dir(config, dir, required, err);
+}
+
+int shk_config_load(struct shk_config **config_p, const char *etc_dir, const char *config_dir,
+                    struct shk_error *err)
+{
+    struct shk_config *config = NULL;
+    int rc = config_start(&config, err);
+    if (!rc)
+        rc = config_add_layer(config, etc_dir, false, err);
+    if (!rc)
+        rc = config_add_layer(config, config_dir, true, err);
+    if (!rc)
+        rc = shk_config_finish(config, err);
+    if (rc < 0) {
+        shk_config_free(config);
+        return rc;
+    }
+    *config_p = config;
+    return 0;
+}
+
+int shk_config_load_buffer(struct shk_config **config_p, const char *folder, const char *name,
+                           const void *data, size_t size, struct shk_error *err)
+{
+    struct shk_config *config = NULL;
+    enum shk_section section;
+    if (shk_section_find(folder, &section) < 0)
+        return shk_error_set(err, EINVAL, "%s: no such part of the configuration", folder);
+    int rc = config_start(&config, err);
+    if (!rc) {
+        config->layer++;
+        rc = shk_config_add_buffer(config, section, name, data, size, err);
+    }
+    if (!rc)
+        rc = shk_config_finish(config, err);
+    if (rc < 0) {
+        shk_config_free(config);
+        return rc;
+    }
+    *config_p = config;
+    return 0;
+}
+
+/* Adds the file as a layer of its own and finds its row. */
+static int config_add_profile(struct shk_config *config, const char *path, size_t *row_p,
+                              struct shk_error *err)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_PROFILES];
+    config->layer++;
+    int rc = shk_config_add_file(config, SHK_SECTION_PROFILES, path, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < table->count; i++)
+        if (table->layers[i] == config->layer) {
+            *row_p = i;
+            return shk_config_finish(config, err);
+        }
+    return shk_error_set(err, EINVAL, "%s: there is no profile in it", path);
+}
+
+int shk_config_load_profile(struct shk_config *config, const char *path,
+                            const struct shk_profile **profile_p, struct shk_error *err)
+{
+    struct shk_table *table = &config->tables[SHK_SECTION_PROFILES];
+    struct shk_table before;
+    size_t row = 0;
+    if (shk_table_copy(table, &shk_record_profile, &before) < 0)
+        return shk_error_set(err, ENOMEM, "out of memory");
+    int rc = config_add_profile(config, path, &row, err);
+    if (rc < 0) {
+        shk_table_free(table);
+        *table = before;
+        config->refs = (struct shk_refs){0};
+        return rc;
+    }
+    shk_table_free(&before);
+    *profile_p = &config->profiles[row];
+    return 0;
+}
+
+const struct shk_setting *shk_config_settings(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_SETTINGS];
+    *count_p = table->count;
+    return (const struct shk_setting *)(const void *)table->rows;
+}
+
+const struct shk_profile *shk_config_profiles(const struct shk_config *config, size_t *count_p)
+{
+    *count_p = config->tables[SHK_SECTION_PROFILES].count;
+    return config->profiles;
+}
+
+const struct shk_diagnosis *shk_config_diagnoses(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_DIAGNOSES];
+    *count_p = table->count;
+    return (const struct shk_diagnosis *)(const void *)table->rows;
+}
+
+const struct shk_conflict *shk_config_conflicts(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_CONFLICTS];
+    *count_p = table->count;
+    return (const struct shk_conflict *)(const void *)table->rows;
+}
+
+const struct shk_diff_rule *shk_config_diff(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_DIFF];
+    *count_p = table->count;
+    return (const struct shk_diff_rule *)(const void *)table->rows;
+}
+
+const struct shk_signature *shk_config_signatures(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_SIGNATURES];
+    *count_p = table->count;
+    return (const struct shk_signature *)(const void *)table->rows;
+}
+
+const struct shk_rule *shk_config_rules(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_RULES];
+    *count_p = table->count;
+    return (const struct shk_rule *)(const void *)table->rows;
+}
+
+static bool config_find(const struct shk_config *config, enum shk_section section, const char *name,
+                        size_t *row_p)
+{
+    return name && shk_index_find(&config->tables[section].index, name, row_p);
+}
+
+const struct shk_setting *shk_config_setting(const struct shk_config *config, const char *name)
+{
+    size_t row, count;
+    return config_find(config, SHK_SECTION_SETTINGS, name, &row)
+               ? &shk_config_settings(config, &count)[row]
+               : NULL;
+}
+
+const struct shk_profile *shk_config_profile(const struct shk_config *config, const char *name)
+{
+    size_t row;
+    return config_find(config, SHK_SECTION_PROFILES, name, &row) ? &config->profiles[row] : NULL;
+}
+
+const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config, const char *key)
+{
+    size_t row, count;
+    return config_find(config, SHK_SECTION_DIAGNOSES, key, &row)
+               ? &shk_config_diagnoses(config, &count)[row]
+               : NULL;
+}
+
+const struct shk_signature *shk_config_signature(const struct shk_config *config, const char *id)
+{
+    size_t row, count;
+    return config_find(config, SHK_SECTION_SIGNATURES, id, &row)
+               ? &shk_config_signatures(config, &count)[row]
+               : NULL;
+}

@@ -1,0 +1,316 @@
+#include "config/load/names.h"
+#include "config/schema/schema.h"
+#include "config/schema/valid.h"
+#include "core/text/strbuf.h"
+
+#include <string.h>
+
+#define SETTING_TYPE(type) (1u << SHK_VALUE_##type)
+
+static const char *const setting_families[] = {
+    "nccl", "rccl",    "hsa",    "hip",    "miopen", "ofi-plugin", "libfabric", "efa",
+    "cxi",  "nvshmem", "neuron", "kernel", "limits", "launcher",   "container", "framework",
+};
+
+static const char *const setting_libraries[] = {
+    "nccl",   "rccl",   "hsa",       "hip",     "miopen",    "ofi-plugin", "libfabric", "efa",
+    "cxi",    "libcxi", "rdma-core", "nvshmem", "neuron",    "kernel",     "cuda",      "torch",
+    "openmp", "mpi",    "ucx",       "slurm",   "container", "shell",
+};
+
+static const struct shk_field reader_fields[] = {
+    {.key = "library",
+     SHK_AT(struct shk_reader, library),
+     .kind = SHK_FIELD_WORD,
+     .required = true,
+     SHK_NAMES(setting_libraries),
+     .doc = "what reads the setting"},
+    {.key = "since",
+     SHK_AT(struct shk_reader, since),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_version,
+     .doc = "first version that reads it; absent: as far back as known"},
+    {.key = "until",
+     SHK_AT(struct shk_reader, until),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_version,
+     .doc = "last version that reads it; absent: still read"},
+    {.key = "file",
+     SHK_AT(struct shk_reader, file),
+     .kind = SHK_FIELD_TEXT,
+     .doc = "where in the library's source"},
+};
+
+static int reader_check(const struct shk_fill *fill, const struct shk_yaml_node *node,
+                        const void *row)
+{
+    const struct shk_reader *reader = row;
+    if (reader->since && reader->until && shk_version_cmp(reader->since, reader->until) > 0)
+        return shk_fill_error(fill, node, "until", "%s is before since %s", reader->until,
+                              reader->since);
+    return 0;
+}
+
+static const struct shk_record record_reader = {
+    .what = "reader",
+    .type = "struct shk_reader",
+    .size = sizeof(struct shk_reader),
+    SHK_FIELDS(reader_fields),
+    .check = reader_check,
+};
+
+static const struct shk_field grammar_fields[] = {
+    {.key = "type",
+     SHK_AT(struct shk_grammar, type),
+     .kind = SHK_FIELD_ENUM,
+     .required = true,
+     SHK_NAMES(shk_value_type_names),
+     .doc = "kind of value, see below"},
+    {.key = "ignore-case",
+     SHK_AT(struct shk_grammar, ignore_case),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "upper and lower case are the same"},
+    {.key = "negation",
+     SHK_AT(struct shk_grammar, negation),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "a leading `^` is allowed"},
+    {.key = "must-exist",
+     SHK_AT(struct shk_grammar, must_exist),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "`path`, `paths`: it is wrong when it does not exist on the node"},
+    {.key = "directory",
+     SHK_AT(struct shk_grammar, directory),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "`path`: must be a directory"},
+    {.key = "min",
+     SHK_AT(struct shk_grammar, min),
+     .kind = SHK_FIELD_INT64,
+     SHK_EXTRA(struct shk_grammar, has_min),
+     .doc = "`int`, `size`: least value"},
+    {.key = "max",
+     SHK_AT(struct shk_grammar, max),
+     .kind = SHK_FIELD_INT64,
+     SHK_EXTRA(struct shk_grammar, has_max),
+     .doc = "`int`, `size`: greatest value"},
+    {.key = "parser",
+     SHK_AT(struct shk_grammar, int_parser),
+     .kind = SHK_FIELD_ENUM,
+     SHK_NAMES(shk_int_parser_names),
+     .doc = "`int`: `strtol0` (libfabric) and `nccl` know 0x and octal and read `16k` as 16, "
+            "`nccl` takes the default for a number that is out of range, `decimal` knows no 0x"},
+    {.key = "separator",
+     SHK_AT(struct shk_grammar, separator),
+     .kind = SHK_FIELD_CHAR,
+     .doc = "`list`: between items, default `,`"},
+    {.key = "values",
+     SHK_AT(struct shk_grammar, values),
+     .kind = SHK_FIELD_TEXTS,
+     .doc = "`enum`, `list`: what is allowed; `int`: words allowed besides numbers"},
+    {.key = "wrong",
+     SHK_AT(struct shk_grammar, wrong),
+     .kind = SHK_FIELD_TEXTS,
+     .doc = "values that look right and are not"},
+};
+
+/* Keys that only some types of value understand. */
+static const struct {
+    const char *key;
+    unsigned types;
+} grammar_rules[] = {
+    {"ignore-case", ~(SETTING_TYPE(FLAG) | SETTING_TYPE(PATH) | SETTING_TYPE(PATHS))},
+    {"negation", SETTING_TYPE(LIST) | SETTING_TYPE(INTERFACES) | SETTING_TYPE(HCAS) |
+                     SETTING_TYPE(STRING) | SETTING_TYPE(ENUM) | SETTING_TYPE(DEVICES)},
+    {"must-exist", SETTING_TYPE(PATH) | SETTING_TYPE(PATHS)},
+    {"directory", SETTING_TYPE(PATH) | SETTING_TYPE(PATHS)},
+    {"min", SETTING_TYPE(INT) | SETTING_TYPE(SIZE)},
+    {"max", SETTING_TYPE(INT) | SETTING_TYPE(SIZE)},
+    {"parser", SETTING_TYPE(INT)},
+    {"separator", SETTING_TYPE(LIST)},
+    {"values", SETTING_TYPE(ENUM) | SETTING_TYPE(LIST) | SETTING_TYPE(INT) | SETTING_TYPE(SIZE)},
+    {"wrong", ~SETTING_TYPE(FLAG)},
+};
+
+static int grammar_check(const struct shk_fill *fill, const struct shk_yaml_node *node,
+                         const void *row)
+{
+    const struct shk_grammar *grammar = row;
+    const char *type = shk_value_type_names[grammar->type];
+    for (size_t i = 0; i < SHK_COUNT(grammar_rules); i++)
+        if (shk_yaml_get(node, grammar_rules[i].key) &&
+            !(grammar_rules[i].types & 1u << grammar->type))
+            return shk_fill_error(fill, node, grammar_rules[i].key,
+                                  "has no meaning for a value of type %s", type);
+    if (grammar->type == SHK_VALUE_ENUM && !grammar->values)
+        return shk_fill_error(fill, node, "values", "missing for a value of type enum");
+    if (grammar->has_min && grammar->has_max && grammar->min > grammar->max)
+        return shk_fill_error(fill, node, "max", "%lld is below min %lld", grammar->max,
+                              grammar->min);
+    for (const char *const *w = grammar->wrong; w && *w; w++)
+        for (const char *const *v = grammar->values; v && *v; v++)
+            if (strcmp(*w, *v) == 0)
+                return shk_fill_error(fill, node, "wrong", "\"%.64s\" is in values too", *w);
+    return 0;
+}
+
+static const struct shk_record record_grammar = {
+    .what = "grammar",
+    .type = "struct shk_grammar",
+    .size = sizeof(struct shk_grammar),
+    SHK_FIELDS(grammar_fields),
+    .check = grammar_check,
+};
+
+static const struct shk_field setting_fields[] = {
+    {.key = "name",
+     SHK_AT(struct shk_setting, name),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .check = shk_valid_setting,
+     .doc = "environment variable, kernel parameter or limit"},
+    {.key = "family",
+     SHK_AT(struct shk_setting, family),
+     .kind = SHK_FIELD_WORD,
+     .required = true,
+     SHK_NAMES(setting_families),
+     .doc = "group in the report"},
+    {.key = "kind",
+     SHK_AT(struct shk_setting, kind),
+     .kind = SHK_FIELD_ENUM,
+     SHK_NAMES(shk_setting_kind_names),
+     .doc = "`deprecated`: still read, but there is a new name; `retired`: only old versions read "
+            "it; `folklore`: nothing ever read it; default `current`"},
+    {.key = "variable",
+     SHK_AT(struct shk_setting, variable),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "an environment variable; `false` for kernel parameters and limits; default `true`"},
+    {.key = "readers",
+     SHK_AT(struct shk_setting, readers),
+     .kind = SHK_FIELD_RECORDS,
+     .required = true,
+     .record = &record_reader,
+     SHK_EXTRA(struct shk_setting, readers_count),
+     .doc = "libraries that read it; `[]` only for folklore"},
+    {.key = "grammar",
+     SHK_AT(struct shk_setting, grammar),
+     .kind = SHK_FIELD_RECORD,
+     .required = true,
+     .record = &record_grammar,
+     .doc = "what a value may look like"},
+    {.key = "default",
+     SHK_AT(struct shk_setting, default_value),
+     .kind = SHK_FIELD_TEXT,
+     .doc = "what holds when it is not set"},
+    {.key = "misread",
+     SHK_AT(struct shk_setting, misread),
+     .kind = SHK_FIELD_ENUM,
+     SHK_NAMES(shk_misread_names),
+     .doc = "what becomes of a value that the library cannot use: `default` stays in force, the "
+            "process `ends`, or (`literal`, the usual case) it takes what its parser makes of it; "
+            "a `bool` stays at its default unless this says `ends`"},
+    {.key = "moot",
+     SHK_AT(struct shk_setting, moot),
+     .kind = SHK_FIELD_TEXTS,
+     .doc = "values that ask for what is so anyway where nothing reads the name, which is then "
+            "worth no more than a note; `*` is any"},
+    {.key = "effect",
+     SHK_AT(struct shk_setting, effect),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .doc = "what it does, one sentence"},
+    {.key = "cost",
+     SHK_AT(struct shk_setting, cost),
+     .kind = SHK_FIELD_TEXT,
+     .doc = "what it costs when set in production"},
+    {.key = "production-warning",
+     SHK_AT(struct shk_setting, production_warning),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "for a validation run: a warning when set otherwise, a note where it only costs lines "
+            "(severity `noise`)"},
+    {.key = "costly",
+     SHK_AT(struct shk_setting, costly),
+     .kind = SHK_FIELD_TEXTS,
+     .doc = "with `production-warning`: the values that cost performance; the others are a note"},
+    {.key = "severity",
+     SHK_AT(struct shk_setting, severity),
+     .kind = SHK_FIELD_ENUM,
+     .required = true,
+     SHK_NAMES(shk_severity_names),
+     .doc = "of a wrong value"},
+    {.key = "if-wrong",
+     SHK_AT(struct shk_setting, if_wrong),
+     .kind = SHK_FIELD_TEXT,
+     .doc = "what a wrong value leads to"},
+    {.key = "verify",
+     SHK_AT(struct shk_setting, verify),
+     .kind = SHK_FIELD_ENUM,
+     .required = true,
+     SHK_NAMES(shk_verify_names),
+     .doc = "how the effect can be seen: on the node, in a log, only in behaviour, not at all"},
+    {.key = "proof",
+     SHK_AT(struct shk_setting, proof),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_regex,
+     .doc = "regular expression of the log line that proves the effect"},
+    {.key = "replaced-by",
+     SHK_AT(struct shk_setting, replaced_by),
+     .kind = SHK_FIELD_TEXT,
+     .doc = "the control to use instead"},
+    {.key = "diagnosis",
+     SHK_AT(struct shk_setting, diagnosis),
+     .kind = SHK_FIELD_TEXT,
+     .refers = true,
+     .section = SHK_SECTION_DIAGNOSES,
+     .doc = "key of the diagnosis that a wrong value points to"},
+    {.key = "fix",
+     SHK_AT(struct shk_setting, fix),
+     .kind = SHK_FIELD_LINES,
+     .doc = "what to change; needed when severity is `perf-major` or worse"},
+    {.key = "source",
+     SHK_AT(struct shk_setting, source),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .doc = "where this is documented: project:file or a manual page"},
+};
+
+static int setting_check_readers(const struct shk_fill *fill, const struct shk_yaml_node *node,
+                                 const struct shk_setting *setting)
+{
+    if (!setting->readers_count && setting->kind != SHK_SETTING_FOLKLORE)
+        return shk_fill_error(fill, node, "readers",
+                              "names no library, which only a setting of kind folklore may do");
+    for (size_t i = 0; i < setting->readers_count; i++)
+        if (setting->kind == SHK_SETTING_RETIRED && !setting->readers[i].until)
+            return shk_fill_error(fill, node, "readers",
+                                  "a retired setting needs the last version (until) of %s",
+                                  setting->readers[i].library);
+    return 0;
+}
+
+static int setting_check(const struct shk_fill *fill, const struct shk_yaml_node *node,
+                         const void *row)
+{
+    const struct shk_setting *setting = row;
+    struct shk_why why;
+    if (setting->variable && !shk_valid_variable(setting->name, &why))
+        return shk_fill_error(fill, node, "name", "\"%.64s\": %s (variable: false?)", setting->name,
+                              why.text);
+    if (setting->severity >= SHK_SEV_PERF_MAJOR && !setting->fix)
+        return shk_fill_error(fill, node, "fix", "missing, severity is %s",
+                              shk_severity_name(setting->severity));
+    if (setting->replaced_by && strcmp(setting->replaced_by, setting->name) == 0)
+        return shk_fill_error(fill, node, "replaced-by", "is the setting itself");
+    return setting_check_readers(fill, node, setting);
+}
+
+static const struct shk_setting setting_defaults = {.variable = true};
+
+const struct shk_record shk_record_setting = {
+    .what = "setting",
+    .type = "struct shk_setting",
+    .size = sizeof(struct shk_setting),
+    SHK_FIELDS(setting_fields),
+    .defaults = &setting_defaults,
+    .check = setting_check,
+    .name_offset = offsetof(struct shk_setting, name),
+    .place_offset = offsetof(struct shk_setting, place),
+};

@@ -1,0 +1,145 @@
+#include "config/config.h"
+#include "config/schema/schema.h"
+#include "config/schema/valid.h"
+
+#include <string.h>
+
+const char *const shk_log_role_names[] = {
+    [SHK_LOG_CAUSE] = "cause", [SHK_LOG_SYMPTOM] = "symptom", [SHK_LOG_CONTEXT] = "context",
+    [SHK_LOG_PROOF] = "proof", [SHK_LOG_BENIGN] = "benign",
+};
+
+static const char *const signature_libraries[] = {
+    "nccl",       "rccl",          "ofi-plugin", "libfabric",      "efa",
+    "cxi",        "verbs",         "tcp",        "nvshmem",        "deepep",
+    "neuron",     "cuda",          "hip",        "miopen",         "torch",
+    "gloo",       "ucx",           "openmpi",    "mpich",          "slurm",
+    "pmix",       "munge",         "kernel",     "container",      "linker",
+    "loader",     "gdrcopy",       "gasnet",     "fabric-manager", "system",
+    "nccl-tests", "vendor-plugin",
+};
+
+static const struct shk_field signature_fields[] = {
+    {.key = "id",
+     SHK_AT(struct shk_signature, id),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .check = shk_valid_key,
+     .doc = "name of the signature"},
+    {.key = "library",
+     SHK_AT(struct shk_signature, library),
+     .kind = SHK_FIELD_WORD,
+     .required = true,
+     SHK_NAMES(signature_libraries),
+     .doc = "what prints the line"},
+    {.key = "pattern",
+     SHK_AT(struct shk_signature, pattern),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .check = shk_valid_log_pattern,
+     .doc = "regular expression for part of one line, in the subset that Vectorscan has (no back "
+            "references, no look-around); `\\s`, `\\W`, `\\D` and an open end (`+`, `*`) are not "
+            "allowed, they could leave the line"},
+    {.key = "meaning",
+     SHK_AT(struct shk_signature, meaning),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .doc = "what the line says, for a user"},
+    {.key = "role",
+     SHK_AT(struct shk_signature, role),
+     .kind = SHK_FIELD_ENUM,
+     .required = true,
+     SHK_NAMES(shk_log_role_names),
+     .doc = "`cause`: speaks for a diagnosis; `symptom`: a general consequence, which never "
+            "outranks a cause; `context`: for rules only; `proof`: shows what a setting did; "
+            "`benign`: looks like an error and is none"},
+    {.key = "diagnosis",
+     SHK_AT(struct shk_signature, diagnosis),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_key,
+     .refers = true,
+     .section = SHK_SECTION_DIAGNOSES,
+     .doc = "the root cause that it speaks for"},
+    {.key = "also",
+     SHK_AT(struct shk_signature, also),
+     .kind = SHK_FIELD_TEXTS,
+     .check = shk_valid_key,
+     .refers = true,
+     .section = SHK_SECTION_DIAGNOSES,
+     .doc = "other causes of the same line, likelier ones first; each weighs half, then less"},
+    {.key = "weight",
+     SHK_AT(struct shk_signature, weight),
+     .kind = SHK_FIELD_INT,
+     .min = 1,
+     .max = 100,
+     .doc = "how surely the line means the diagnosis; 100: nothing else prints it; default 60"},
+    {.key = "proves",
+     SHK_AT(struct shk_signature, proves),
+     .kind = SHK_FIELD_TEXTS,
+     .check = shk_valid_setting,
+     .refers = true,
+     .section = SHK_SECTION_SETTINGS,
+     .doc = "settings that the line shows in effect"},
+    {.key = "refutes",
+     SHK_AT(struct shk_signature, refutes),
+     .kind = SHK_FIELD_TEXTS,
+     .check = shk_valid_setting,
+     .refers = true,
+     .section = SHK_SECTION_SETTINGS,
+     .doc = "settings that the line shows without the effect they should have"},
+    {.key = "excludes",
+     SHK_AT(struct shk_signature, excludes),
+     .kind = SHK_FIELD_TEXTS,
+     .check = shk_valid_key,
+     .refers = true,
+     .section = SHK_SECTION_DIAGNOSES,
+     .doc = "causes that the line speaks against"},
+    {.key = "capture",
+     SHK_AT(struct shk_signature, capture),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_capture,
+     .doc = "regular expression (PCRE) on the line; its named groups are kept as facts: `value`, "
+            "`name`, `iface`, `address`, `version`"},
+    {.key = "differs",
+     SHK_AT(struct shk_signature, differs),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_key,
+     .refers = true,
+     .section = SHK_SECTION_DIAGNOSES,
+     .doc = "the root cause when the captured values are not the same in all processes"},
+    {.key = "source",
+     SHK_AT(struct shk_signature, source),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .doc = "project:file that prints the line, or the manual that quotes it"},
+};
+
+static int signature_check(const struct shk_fill *fill, const struct shk_yaml_node *node,
+                           const void *row)
+{
+    const struct shk_signature *s = row;
+    if (s->role == SHK_LOG_CAUSE && !s->diagnosis)
+        return shk_fill_error(fill, node, "diagnosis", "missing, the role is cause");
+    if ((s->role == SHK_LOG_BENIGN || s->role == SHK_LOG_PROOF || s->role == SHK_LOG_CONTEXT) &&
+        (s->diagnosis || s->also))
+        return shk_fill_error(fill, node, s->diagnosis ? "diagnosis" : "also",
+                              "a line of role %s speaks for no cause", shk_log_role_names[s->role]);
+    if (s->differs && !s->capture)
+        return shk_fill_error(fill, node, "differs", "needs a capture");
+    if (s->role == SHK_LOG_PROOF && !s->proves && !s->refutes && !s->capture)
+        return shk_fill_error(fill, node, "proves", "missing, the role is proof");
+    return 0;
+}
+
+static const struct shk_signature signature_defaults = {.weight = 60};
+
+const struct shk_record shk_record_signature = {
+    .what = "signature",
+    .type = "struct shk_signature",
+    .size = sizeof(struct shk_signature),
+    SHK_FIELDS(signature_fields),
+    .defaults = &signature_defaults,
+    .check = signature_check,
+    .name_offset = offsetof(struct shk_signature, id),
+    .place_offset = offsetof(struct shk_signature, place),
+};

@@ -1,0 +1,203 @@
+#include "config/schema/valid.h"
+
+#include "core/text/strbuf.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALID_LOWER  "abcdefghijklmnopqrstuvwxyz"
+#define VALID_UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define VALID_DIGITS "0123456789"
+#define VALID_ALNUM  VALID_LOWER VALID_UPPER VALID_DIGITS
+
+static bool valid_no(struct shk_why *why, const char *fmt, ...) SHK_PRINTF(2, 3);
+static bool valid_no(struct shk_why *why, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(why->text, sizeof why->text, fmt, args);
+    va_end(args);
+    return false;
+}
+
+/* First character from `first`, all from `any`, at most `max` bytes. */
+static bool valid_chars(const char *text, const char *first, const char *any, size_t max)
+{
+    size_t len = strnlen(text, max + 1);
+    return len && len <= max && strchr(first, *text) && strspn(text, any) == len;
+}
+
+bool shk_valid_variable(const char *text, struct shk_why *why)
+{
+    return valid_chars(text, VALID_LOWER VALID_UPPER "_", VALID_ALNUM "_", 128) ||
+           valid_no(why, "not the name of an environment variable");
+}
+
+bool shk_valid_setting(const char *text, struct shk_why *why)
+{
+    return valid_chars(text, VALID_ALNUM "_/", VALID_ALNUM "_./:+-", 128) ||
+           valid_no(why, "not a name: letters, digits and _ . / : + - only");
+}
+
+bool shk_valid_key(const char *text, struct shk_why *why)
+{
+    return valid_chars(text, VALID_LOWER VALID_DIGITS, VALID_LOWER VALID_DIGITS "-.", 64) ||
+           valid_no(why, "not a key: lower-case letters, digits, - and . only");
+}
+
+bool shk_valid_version(const char *text, struct shk_why *why)
+{
+    return valid_chars(text, VALID_DIGITS, VALID_ALNUM ".-_+", 32) ||
+           valid_no(why, "not a version such as 2.18.3");
+}
+
+bool shk_valid_fact(const char *text, struct shk_why *why)
+{
+    return valid_chars(text, VALID_ALNUM, VALID_ALNUM "_./:+-", 255) ||
+           valid_no(why, "not a fact key such as pci.count.cxi");
+}
+
+/* Product of all upper bounds of {m,n} in the pattern: regcomp() copies the repeated part, and
+ * takes time and memory that grow with the square of the result: 2 GB for (.*.*.*.*.*){1,10000}. */
+static double valid_repetition(const char *pattern)
+{
+    double product = 1;
+    for (const char *p = strchr(pattern, '{'); p; p = strchr(p + 1, '{')) {
+        unsigned long low = strtoul(p + 1, NULL, 10);
+        const char *comma = p + 1 + strspn(p + 1, VALID_DIGITS);
+        unsigned long high = *comma == ',' ? strtoul(comma + 1, NULL, 10) : 0;
+        double most = (double)(low > high ? low : high);
+        product *= most > 1 ? most : 1;
+    }
+    return product;
+}
+
+bool shk_valid_regex(const char *text, struct shk_why *why)
+{
+    enum { PATTERN_MAX = 512, COPIES_MAX = 2048 };
+    size_t len = strnlen(text, PATTERN_MAX + 1);
+    if (len > PATTERN_MAX)
+        return valid_no(why, "regular expression longer than %d bytes", PATTERN_MAX);
+    if (strstr(text, "(?"))
+        return valid_no(why, "(?...) is not POSIX extended regular expression syntax");
+    for (const char *p = strchr(text, '\\'); p; p = p[1] ? strchr(p + 2, '\\') : NULL)
+        if (p[1] && strchr("dDnt", p[1]))
+            return valid_no(why, "\\%c is not POSIX extended regular expression syntax, use %s",
+                            p[1], tolower((unsigned char)p[1]) == 'd' ? "[0-9]" : "[[:space:]]");
+    if (valid_repetition(text) * (double)len > COPIES_MAX)
+        return valid_no(why, "the counts in {} are too large");
+    regex_t regex;
+    int rc = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+    if (rc) {
+        char reason[128];
+        regerror(rc, &regex, reason, sizeof reason);
+        return valid_no(why, "not a regular expression: %s", reason);
+    }
+    regfree(&regex);
+    return true;
+}
+
+bool shk_valid_log_pattern(const char *text, struct shk_why *why)
+{
+    enum { PATTERN_MAX = 512, REPEAT_MAX = 1000 };
+    size_t len = strnlen(text, PATTERN_MAX + 1);
+    if (len > PATTERN_MAX || len < 4)
+        return valid_no(why, "a log pattern has 4 to %d bytes", PATTERN_MAX);
+    for (const char *p = strstr(text, "(?"); p; p = strstr(p + 2, "(?"))
+        if (!(p > text && p[-1] == '\\') && !(p == text && p[2] == 'i' && p[3] == ')'))
+            return valid_no(why, "of (?...) only a leading (?i) is allowed");
+    for (const char *p = strchr(text, '\\'); p; p = p[1] ? strchr(p + 2, '\\') : NULL)
+        if (!p[1] || strchr("sWDHVNnrRXCGAzZ123456789", p[1]))
+            return valid_no(why, "\\%c could leave the line or is not supported",
+                            p[1] ? p[1] : ' ');
+    if (strchr("+*", text[len - 1]) && text[len - 2] != '\\')
+        return valid_no(why, "ends in %c: the last character would match again and again",
+                        text[len - 1]);
+    if (valid_repetition(text) > REPEAT_MAX)
+        return valid_no(why, "the counts in {} are too large");
+    return true;
+}
+
+bool shk_valid_capture(const char *text, struct shk_why *why)
+{
+    static const char *const groups[] = {"(?<name>",    "(?<value>", "(?<iface>", "(?<address>",
+                                         "(?<version>", "(?<count>", "(?<rank>"};
+    if (strnlen(text, 513) > 512)
+        return valid_no(why, "regular expression longer than 512 bytes");
+    for (size_t i = 0; i < SHK_COUNT(groups); i++)
+        if (strstr(text, groups[i]))
+            return true;
+    return valid_no(why, "has no group (?<name>, (?<value>, (?<iface>, (?<address>, (?<version>, "
+                         "(?<count> or (?<rank>");
+}
+
+/* Names that checks/base/condition.c can look up, besides fact keys. */
+static const char *const valid_subjects[] = {
+    "nodes",    "ranks",     "container", "inside_container", "gpus",           "virt",
+    "launcher", "arch",      "gpu",       "kernel",           "nccl",           "rccl",
+    "rocm",     "libfabric", "fabric",    "plugin",           "plugin_version", "cxi",
+    "efa",      "mlx5",
+};
+
+static bool valid_subject(const char *name, struct shk_why *why)
+{
+    size_t count = SHK_COUNT(valid_subjects);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(valid_subjects[i], name) == 0)
+            return true;
+    if (strchr(name, '.'))
+        return shk_valid_fact(name, why);
+    char hint[SHK_HINT], shown[SHK_EXCERPT + 4];
+    return valid_no(why, "unknown name \"%s\" in a condition%s", shk_excerpt(shown, name),
+                    shk_hint(hint, name, valid_subjects, count));
+}
+
+/* "[!]NAME" or "NAME OP VALUE"; changes text. */
+static bool valid_term(char *text, struct shk_why *why)
+{
+    text = shk_trim(text);
+    bool negated = *text == '!';
+    if (negated)
+        text = shk_trim(text + 1);
+    size_t name_len = strcspn(text, "=!<>");
+    char *op = text + name_len;
+    if (*op) {
+        size_t op_len = op[1] == '=' ? 2 : 1;
+        if (op[0] == '!' && op_len == 1)
+            return valid_no(why, "'!' must stand before a name or in !=");
+        const char *value = op + op_len + strspn(op + op_len, " ");
+        if (!*value || strpbrk(value, "=!<>"))
+            return valid_no(why, "needs one value behind the comparison");
+        if (negated)
+            return valid_no(why, "'!' before a comparison");
+        *op = '\0';
+    }
+    text = shk_trim(text);
+    if (!*text)
+        return valid_no(why, "a condition without a name");
+    return valid_subject(text, why);
+}
+
+bool shk_valid_condition(const char *text, struct shk_why *why)
+{
+    char copy[256];
+    if (strnlen(text, sizeof copy) == sizeof copy)
+        return valid_no(why, "condition longer than %zu bytes", sizeof copy - 1);
+    strcpy(copy, text);
+    for (char *p = copy, *next; p; p = next) {
+        next = strpbrk(p, ",&");
+        if (next && *next == '&' && next[1] != '&')
+            return valid_no(why, "terms are joined by ',' or '&&'");
+        if (next) {
+            char *behind = next + (*next == '&' ? 2 : 1);
+            *next = '\0';
+            next = behind;
+        }
+        if (!valid_term(p, why))
+            return false;
+    }
+    return true;
+}

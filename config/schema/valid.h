@@ -1,0 +1,37 @@
+/* Checks of single texts in the catalogue. */
+#ifndef SHK_CONFIG_VALID_H
+#define SHK_CONFIG_VALID_H
+
+#include "config/schema/schema.h"
+
+/* Environment variable: [A-Za-z_][A-Za-z0-9_]*. */
+shk_text_check_f shk_valid_variable;
+
+/* Variable, kernel parameter (with dots or dashes) or limit. */
+shk_text_check_f shk_valid_setting;
+
+/* Diagnosis key or profile name: lower case, digits, '-' and '.'. */
+shk_text_check_f shk_valid_key;
+
+/* Version: starts with a digit; digits, letters, ".-_+". */
+shk_text_check_f shk_valid_version;
+
+/* Fact key, or prefix of keys that ends in '.'. */
+shk_text_check_f shk_valid_fact;
+
+/* POSIX extended regular expression of at most 512 bytes without what POSIX lacks (\d, (?…)) and
+ * without repetition counts that blow up in regcomp(). */
+shk_text_check_f shk_valid_regex;
+
+/* Log pattern of at most 512 bytes that stays within one line and ends at a fixed place: see the
+ * schema of signatures. Whether Vectorscan takes it is found out when the patterns are compiled. */
+shk_text_check_f shk_valid_log_pattern;
+
+/* PCRE with at least one named group of a known name. */
+shk_text_check_f shk_valid_capture;
+
+/* Condition of a profile line: terms joined by ',' or '&&', each "[!]NAME" or "NAME OP VALUE", OP
+ * one of = == != < <= > >=; NAME is a known word or a fact key. */
+shk_text_check_f shk_valid_condition;
+
+#endif

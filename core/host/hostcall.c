@@ -1,0 +1,276 @@
+#include "core/host/hostcall.h"
+
+#include "core/facts/facts.h"
+#include "core/host/host_private.h"
+#include "core/host/hostcall_private.h"
+#include "core/text/strbuf.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static int call_uname(json_t **value_p)
+{
+    struct utsname u;
+    if (uname(&u) != 0)
+        return -errno;
+    *value_p = json_pack("{s:s,s:s,s:s,s:s,s:s}", "sysname", u.sysname, "nodename", u.nodename,
+                         "release", u.release, "version", u.version, "machine", u.machine);
+    return 0;
+}
+
+static int call_ids(json_t **value_p)
+{
+    gid_t groups[256];
+    int n = getgroups(256, groups);
+    if (n < 0)
+        return -errno;
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_integer(groups[i]));
+    *value_p = json_pack("{s:I,s:I,s:I,s:o}", "uid", (json_int_t)getuid(), "euid",
+                         (json_int_t)geteuid(), "gid", (json_int_t)getegid(), "groups", list);
+    return 0;
+}
+
+static json_int_t call_limit(rlim_t value)
+{
+    return value == RLIM_INFINITY ? -1 : (json_int_t)value;
+}
+
+static int call_rlimits(json_t **value_p)
+{
+    static const struct {
+        const char *name;
+        int resource;
+    } rows[] = {
+        {"memlock", RLIMIT_MEMLOCK}, {"nofile", RLIMIT_NOFILE}, {"stack", RLIMIT_STACK},
+        {"as", RLIMIT_AS},           {"core", RLIMIT_CORE},     {"nproc", RLIMIT_NPROC},
+    };
+    json_t *all = json_object();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rlimit r;
+        if (getrlimit((__rlimit_resource_t)rows[i].resource, &r) != 0) {
+            json_decref(all);
+            return -errno;
+        }
+        json_object_set_new(
+            all, rows[i].name,
+            json_pack("{s:I,s:I}", "soft", call_limit(r.rlim_cur), "hard", call_limit(r.rlim_max)));
+    }
+    *value_p = all;
+    return 0;
+}
+
+static int call_pagesize(json_t **value_p)
+{
+    *value_p = json_integer(sysconf(_SC_PAGESIZE));
+    return 0;
+}
+
+static int call_shmfs(json_t **value_p)
+{
+    struct statfs f;
+    if (statfs("/dev/shm", &f) != 0)
+        return -errno;
+    char type[32];
+    snprintf(type, sizeof type, "0x%lx", (unsigned long)f.f_type);
+    *value_p = json_pack("{s:I,s:I,s:s}", "size", (json_int_t)f.f_blocks * (json_int_t)f.f_bsize,
+                         "free", (json_int_t)f.f_bavail * (json_int_t)f.f_bsize, "type", type);
+    return 0;
+}
+
+static int call_affinity(json_t **value_p)
+{
+    /* The kernel refuses a mask smaller than its own: grow until it fits. */
+    for (int cpus = 1024; cpus <= 1 << 17; cpus *= 2) {
+        cpu_set_t *set = CPU_ALLOC((size_t)cpus);
+        if (!set)
+            return -ENOMEM;
+        size_t size = CPU_ALLOC_SIZE((size_t)cpus);
+        if (sched_getaffinity(0, size, set) == 0) {
+            json_t *list = json_array();
+            for (int i = 0; i < cpus; i++)
+                if (CPU_ISSET_S((size_t)i, size, set))
+                    json_array_append_new(list, json_integer(i));
+            CPU_FREE(set);
+            *value_p = list;
+            return 0;
+        }
+        CPU_FREE(set);
+        if (errno != EINVAL)
+            return -errno;
+    }
+    return -EINVAL;
+}
+
+static int call_clock(json_t **value_p)
+{
+    struct timex tx = {.modes = 0};
+    int state = adjtimex(&tx);
+    if (state < 0)
+        return -errno;
+    bool sync = state != TIME_ERROR && !(tx.status & STA_UNSYNC);
+    long long offset = tx.status & STA_NANO ? tx.offset / 1000 : tx.offset;
+    *value_p = json_pack("{s:b,s:I,s:I}", "synchronised", sync, "offset_us", (json_int_t)offset,
+                         "maxerror_us", (json_int_t)tx.maxerror);
+    return 0;
+}
+
+static int call_environ(json_t **value_p)
+{
+    json_t *all = json_object();
+    for (char **e = environ; e && *e; e++) {
+        const char *eq = strchr(*e, '=');
+        if (!eq || eq == *e)
+            continue;
+        json_t *name = shk_json_text(*e, (size_t)(eq - *e));
+        json_object_set_new(all, json_string_value(name), shk_json_text(eq + 1, strlen(eq + 1)));
+        json_decref(name);
+    }
+    *value_p = all;
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*live)(json_t **value_p);
+} hostcalls[SHK_CALL_COUNT] = {
+    [SHK_CALL_UNAME] = {"uname", call_uname},
+    [SHK_CALL_IDS] = {"ids", call_ids},
+    [SHK_CALL_RLIMITS] = {"rlimits", call_rlimits},
+    [SHK_CALL_PAGESIZE] = {"pagesize", call_pagesize},
+    [SHK_CALL_SHMFS] = {"shmfs", call_shmfs},
+    [SHK_CALL_IFADDRS] = {"ifaddrs", shk_hostcall_ifaddrs},
+    [SHK_CALL_AFFINITY] = {"affinity", call_affinity},
+    [SHK_CALL_RESOLVE] = {"resolve", shk_hostcall_resolve},
+    [SHK_CALL_CLOCK] = {"clock", call_clock},
+    [SHK_CALL_ENVIRON] = {"environ", call_environ},
+};
+
+const char *shk_hostcall_name(enum shk_hostcall call)
+{
+    return hostcalls[call].name;
+}
+
+/* Variables that tell where this process runs, not how a job would be set up: on a capture the
+ * captured ones stand. An entry ending in '_' is a prefix. */
+static const char *const hostcall_own[] = {
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "HOSTNAME",
+    "PWD",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "LIBRARY_PATH",
+    "CPATH",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "ROCM_PATH",
+    "ROCM_HOME",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "PYTHONPATH",
+    "SLURM_",
+    "PMIX_",
+    "PMI_",
+    "PRTE_",
+    "OMPI_COMM_",
+    "LMOD_",
+};
+
+static bool hostcall_is_own(const char *name)
+{
+    for (size_t i = 0; i < sizeof hostcall_own / sizeof *hostcall_own; i++) {
+        size_t len = strlen(hostcall_own[i]);
+        bool prefix = hostcall_own[i][len - 1] == '_';
+        if (prefix ? strncmp(name, hostcall_own[i], len) == 0 : strcmp(name, hostcall_own[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What a capture knows, with this process's environment on top: "what if it were set so?" */
+static json_t *hostcall_capture_environ(const struct shk_host *host)
+{
+    json_t *mine = NULL, *value;
+    const char *name;
+    if (call_environ(&mine) != 0)
+        return NULL;
+    json_t *all = json_deep_copy(json_object_get(host->calls, "environ"));
+    if (!json_is_object(all)) {
+        json_decref(all);
+        all = json_object();
+    }
+    json_object_foreach(mine, name, value)
+    {
+        if (!hostcall_is_own(name))
+            json_object_set(all, name, value);
+    }
+    json_decref(mine);
+    return all;
+}
+
+int shk_hostcall(const struct shk_host *host, enum shk_hostcall call, json_t **value_p,
+                 struct shk_error *err)
+{
+    json_t *value = NULL;
+    if (host->live) {
+        int rc = hostcalls[call].live(&value);
+        if (rc)
+            return shk_error_sys(err, -rc, "%s", hostcalls[call].name);
+    } else if (call == SHK_CALL_ENVIRON) {
+        value = hostcall_capture_environ(host);
+    } else {
+        value = json_incref(json_object_get(host->calls, hostcalls[call].name));
+        if (!value)
+            return shk_error_set(err, ENODATA, "%s: not in the capture", hostcalls[call].name);
+    }
+    if (!value)
+        return shk_error_sys(err, ENOMEM, "%s", hostcalls[call].name);
+    *value_p = value;
+    return 0;
+}
+
+int shk_host_load_calls(struct shk_host *host, struct shk_error *err)
+{
+    static const char path[] = "/.shakedown/hostcalls.json";
+    char *text = NULL;
+    size_t len = 0;
+    int rc = shk_host_read(host, path, &text, &len, err);
+    if (rc == -ENOENT || rc == -ENOTDIR)
+        return 0;
+    if (rc)
+        return rc;
+    json_error_t at;
+    json_t *calls = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
+    free(text);
+    if (!calls)
+        return shk_error_set(err, EINVAL, "%s%s:%d: %s", host->root, path, at.line, at.text);
+    if (!json_is_object(calls)) {
+        json_decref(calls);
+        return shk_error_set(err, EINVAL, "%s%s: not a JSON object", host->root, path);
+    }
+    host->calls = calls;
+    return 0;
+}
+
+const char *shk_host_getenv(const struct shk_host *host, const char *name)
+{
+    const char *value = host->live || !hostcall_is_own(name) ? getenv(name) : NULL;
+    shk_record_asked(host, name);
+    if (!value && !host->live)
+        value = json_string_value(json_object_get(json_object_get(host->calls, "environ"), name));
+    return value;
+}

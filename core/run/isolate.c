@@ -1,0 +1,291 @@
+#include "core/run/isolate.h"
+
+#include "core/run/isolate_private.h"
+#include "core/run/stop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Poll period: also how often resident memory is sampled. At the 10 GB/s or so at which one core
+ * can touch fresh memory, a runaway child overshoots its limit by at most a few hundred MiB. */
+enum { ISOLATE_TICK_MS = 20, ISOLATE_GRACE_MS = 1000 };
+
+/* Children of a child end this much before it is killed itself, so that it can tell of them. */
+enum { ISOLATE_MARGIN_MS = 300 };
+
+/* When this process, being a child, will be killed (ms, monotonic); 0: never. */
+static double isolate_until;
+
+static const char *const outcome_names[] = {
+    [SHK_CHILD_OK] = "ok",           [SHK_CHILD_FAILED] = "failed",
+    [SHK_CHILD_EXITED] = "exited",   [SHK_CHILD_SIGNALED] = "crashed",
+    [SHK_CHILD_TIMEOUT] = "timeout", [SHK_CHILD_MEMORY] = "memory",
+    [SHK_CHILD_NOT_RUN] = "not run",
+};
+
+const char *shk_isolate_outcome_name(enum shk_isolate_outcome outcome)
+{
+    return outcome_names[outcome];
+}
+
+static double isolate_now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static unsigned isolate_deadline(const struct shk_isolate_job *job, double now)
+{
+    double left = isolate_until - now - ISOLATE_MARGIN_MS;
+    if (isolate_until <= 0 || (job->deadline_ms && job->deadline_ms <= left))
+        return job->deadline_ms;
+    return left > 1 ? (unsigned)left : 1;
+}
+
+double shk_isolate_left_ms(void)
+{
+    if (isolate_until <= 0)
+        return -1;
+    double left = isolate_until - isolate_now_ms() - ISOLATE_MARGIN_MS;
+    return left > 0 ? left : 0;
+}
+
+static void isolate_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static int isolate_pipe(int fds[2])
+{
+    return pipe2(fds, O_CLOEXEC);
+}
+
+static int isolate_start(struct isolate_child *c, const struct shk_isolate_job *job,
+                         struct isolate_crumb *crumb, struct shk_error *err)
+{
+    int result[2] = {-1, -1}, output[2] = {-1, -1};
+    if (isolate_pipe(result) != 0 || isolate_pipe(output) != 0)
+        goto fail;
+    fflush(stdout);
+    fflush(stderr);
+    double now = isolate_now_ms();
+    unsigned deadline_ms = isolate_deadline(job, now);
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0)
+        goto fail;
+    if (pid == 0) {
+        close(result[0]);
+        close(output[0]);
+        isolate_until = deadline_ms ? now + deadline_ms : 0;
+        shk_isolate_child_main(job, crumb, parent, result[1], output[1]);
+    }
+    setpgid(pid, pid);
+    close(result[1]);
+    close(output[1]);
+    fcntl(result[0], F_SETFL, O_NONBLOCK);
+    fcntl(output[0], F_SETFL, O_NONBLOCK);
+    *c = (struct isolate_child){
+        .job = job,
+        .crumb = crumb,
+        .pid = pid,
+        .result_fd = result[0],
+        .output_fd = output[0],
+        .started = now,
+        .deadline_ms = deadline_ms,
+        .running = true,
+    };
+    return 0;
+fail:;
+    int rc = shk_error_sys(err, errno, "%s: cannot start a child process", job->name);
+    for (int i = 0; i < 2; i++) {
+        isolate_close(&result[i]);
+        isolate_close(&output[i]);
+    }
+    return rc;
+}
+
+/* Reads what is there; closes the descriptor at its end. */
+static void isolate_drain(int *fd, struct shk_strbuf *sb, size_t limit, bool keep_ends)
+{
+    char chunk[16384];
+    while (*fd >= 0) {
+        ssize_t n = read(*fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0) {
+            isolate_close(fd);
+            return;
+        }
+        if (sb->len + (size_t)n <= limit) {
+            shk_strbuf_add(sb, chunk, (size_t)n);
+        } else if (keep_ends && sb->len >= limit / 2) {
+            /* the head explains the start, the tail the end: drop the middle */
+            size_t half = limit / 2, keep = half > (size_t)n ? half - (size_t)n : 0;
+            size_t tail = sb->len - half < keep ? sb->len - half : keep;
+            memmove(sb->data + half, sb->data + sb->len - tail, tail);
+            sb->len = half + tail;
+            shk_strbuf_add(sb, chunk, (size_t)n);
+        }
+    }
+}
+
+static void isolate_pump(struct isolate_child *c)
+{
+    isolate_drain(&c->result_fd, &c->result, ISOLATE_MAX_RESULT, false);
+    isolate_drain(&c->output_fd, &c->output, ISOLATE_MAX_OUTPUT, true);
+}
+
+static void isolate_kill(struct isolate_child *c)
+{
+    kill(-c->pid, SIGKILL);
+    kill(c->pid, SIGKILL);
+}
+
+static void isolate_stop(struct isolate_child *c, enum shk_isolate_outcome why, double now)
+{
+    if (c->killed)
+        return;
+    c->killed = true;
+    c->why = why;
+    c->killed_at = now;
+    isolate_kill(c);
+}
+
+static size_t isolate_resident(pid_t pid)
+{
+    char path[64], text[128] = "";
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    unsigned long total, resident;
+    if (n <= 0 || sscanf(text, "%lu %lu", &total, &resident) != 2)
+        return 0;
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void isolate_finish(struct isolate_child *c, int status, struct shk_isolate_result *result)
+{
+    isolate_pump(c);
+    /* whatever the child started and left behind */
+    kill(-c->pid, SIGKILL);
+    isolate_close(&c->result_fd);
+    isolate_close(&c->output_fd);
+    c->running = false;
+    shk_isolate_conclude(c, status, isolate_now_ms() - c->started, result);
+    shk_strbuf_free(&c->result);
+    shk_strbuf_free(&c->output);
+}
+
+static void isolate_attend(struct isolate_child *c, struct shk_isolate_result *result)
+{
+    double now = isolate_now_ms();
+    size_t limit = c->job->memory_limit ? c->job->memory_limit : SHK_ISOLATE_MEMORY;
+    int status = 0;
+    isolate_pump(c);
+    pid_t got = waitpid(c->pid, &status, WNOHANG);
+    if (got == c->pid || (got < 0 && errno == ECHILD)) {
+        isolate_finish(c, got == c->pid ? status : 0, result);
+        return;
+    }
+    if (c->deadline_ms && now - c->started >= c->deadline_ms)
+        isolate_stop(c, SHK_CHILD_TIMEOUT, now);
+    else if (shk_stop_signal())
+        isolate_stop(c, SHK_CHILD_NOT_RUN, now);
+    else if (isolate_resident(c->pid) > limit)
+        isolate_stop(c, SHK_CHILD_MEMORY, now);
+    /* uninterruptible sleep: leave it to init rather than wait for ever */
+    if (c->killed && now - c->killed_at > ISOLATE_GRACE_MS)
+        isolate_finish(c, 0, result);
+}
+
+static void isolate_wait(struct isolate_child *children, size_t n)
+{
+    struct pollfd *fds = calloc(2 * n + 1, sizeof *fds);
+    nfds_t count = 0;
+    bool closed = false;
+    for (size_t i = 0; fds && i < n; i++) {
+        if (!children[i].running)
+            continue;
+        closed |= children[i].result_fd < 0 || children[i].killed;
+        if (children[i].result_fd >= 0)
+            fds[count++] = (struct pollfd){.fd = children[i].result_fd, .events = POLLIN};
+        if (children[i].output_fd >= 0)
+            fds[count++] = (struct pollfd){.fd = children[i].output_fd, .events = POLLIN};
+    }
+    /* a child whose result pipe has ended is about to be reaped */
+    poll(fds, count, closed ? 1 : ISOLATE_TICK_MS);
+    free(fds);
+}
+
+static unsigned isolate_width(unsigned parallel)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    if (parallel)
+        return parallel;
+    return cpus > 2 ? (unsigned)cpus : 2;
+}
+
+int shk_isolate_run(const struct shk_isolate_job *jobs, struct shk_isolate_result *results,
+                    size_t n, unsigned parallel, struct shk_error *err)
+{
+    memset(results, 0, n * sizeof *results);
+    if (!n)
+        return 0;
+    struct isolate_child *children = calloc(n, sizeof *children);
+    struct isolate_crumb *crumbs =
+        mmap(NULL, n * sizeof *crumbs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (!children || crumbs == MAP_FAILED) {
+        free(children);
+        if (crumbs != MAP_FAILED)
+            munmap(crumbs, n * sizeof *crumbs);
+        return shk_error_sys(err, ENOMEM, "isolated run");
+    }
+    unsigned width = isolate_width(parallel), running = 0;
+    size_t next = 0;
+    while (next < n || running) {
+        for (; next < n && running < width; next++) {
+            if (shk_stop_signal())
+                shk_error_set(&results[next].error, EINTR, "%s: interrupted by %s", jobs[next].name,
+                              shk_stop_name());
+            if (*results[next].error.text ||
+                isolate_start(&children[next], &jobs[next], &crumbs[next], &results[next].error))
+                results[next].outcome = SHK_CHILD_NOT_RUN;
+            else
+                running++;
+        }
+        if (running)
+            isolate_wait(children, n);
+        for (size_t i = 0; i < next; i++) {
+            if (!children[i].running)
+                continue;
+            isolate_attend(&children[i], &results[i]);
+            running -= !children[i].running;
+        }
+    }
+    munmap(crumbs, n * sizeof *crumbs);
+    free(children);
+    return 0;
+}
+
+void shk_isolate_result_clear(struct shk_isolate_result *result)
+{
+    json_decref(result->result);
+    free(result->output);
+    *result = (struct shk_isolate_result){0};
+}

@@ -1,0 +1,216 @@
+/* libibverbs: which of the kernel's RDMA devices it has a driver for, whether fork() is safe, and
+ * what EFA devices can do. In containers the kernel's device is there and the driver that belongs
+ * to it in user space often is not. */
+#include "probes/base/registry.h"
+
+#include "core/run/dynlib.h"
+#include "core/run/isolate.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Opaque to us; the library's own header is not needed for them. */
+struct ibv_device;
+struct ibv_context;
+
+struct verbs_ops {
+    struct ibv_device **(*get_device_list)(int *count);
+    void (*free_device_list)(struct ibv_device **list);
+    const char *(*get_device_name)(struct ibv_device *device);
+    struct ibv_context *(*open_device)(struct ibv_device *device);
+    int (*close_device)(struct ibv_context *context);
+    int (*is_fork_initialized)(void);
+};
+
+static const struct shk_symbol verbs_symbols[] = {
+    {.name = "ibv_get_device_list", .offset = offsetof(struct verbs_ops, get_device_list)},
+    {.name = "ibv_free_device_list", .offset = offsetof(struct verbs_ops, free_device_list)},
+    {.name = "ibv_get_device_name", .offset = offsetof(struct verbs_ops, get_device_name)},
+    {.name = "ibv_open_device", .offset = offsetof(struct verbs_ops, open_device)},
+    {.name = "ibv_close_device", .offset = offsetof(struct verbs_ops, close_device)},
+    {.name = "ibv_is_fork_initialized",
+     .offset = offsetof(struct verbs_ops, is_fork_initialized),
+     .optional = true},
+    {.name = NULL},
+};
+static const char *const verbs_names[] = {"libibverbs.so.1", NULL};
+static const struct shk_library verbs_library = {.names = verbs_names, .symbols = verbs_symbols};
+
+/* Layout and bits of rdma-core's providers/efa/efadv.h; the caller's size is part of the call, so
+ * older and newer libraries agree on it. */
+struct efa_attr {
+    uint64_t comp_mask;
+    uint32_t max_sq_wr, max_rq_wr;
+    uint16_t max_sq_sge, max_rq_sge, inline_buf_size;
+    uint8_t reserved[2];
+    uint32_t device_caps, max_rdma_size;
+};
+enum { EFA_RDMA_READ = 1 << 0, EFA_RDMA_WRITE = 1 << 3 };
+
+struct efa_ops {
+    int (*query_device)(struct ibv_context *context, struct efa_attr *attr, uint32_t size);
+};
+
+static const struct shk_symbol efa_symbols[] = {
+    {.name = "efadv_query_device", .offset = offsetof(struct efa_ops, query_device)},
+    {.name = NULL},
+};
+static const char *const efa_names[] = {"libefa.so.1", NULL};
+static const struct shk_library efa_library = {.names = efa_names, .symbols = efa_symbols};
+
+struct verbs {
+    struct shk_probe_context *ctx;
+    struct verbs_ops ops;
+    struct efa_ops efa;
+    struct shk_dynlib lib, efa_lib;
+    struct shk_error efa_error; /* why libefa is not at hand */
+    bool efa_tried;
+};
+
+/* The kernel's driver of a device, "" when not known. */
+static const char *verbs_driver(const struct verbs *v, const char *name)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(shk_facts_get_array(v->ctx->known, "rdma.devices"), i, row)
+    {
+        const char *have = json_string_value(json_object_get(row, "name"));
+        const char *driver = json_string_value(json_object_get(row, "driver"));
+        if (have && driver && strcmp(have, name) == 0)
+            return driver;
+    }
+    return "";
+}
+
+static void verbs_problem(json_t *row, const char *text)
+{
+    json_object_set_new(row, "problem", shk_json_text(text, strlen(text)));
+}
+
+static void verbs_efa(struct verbs *v, struct ibv_device *device, json_t *row)
+{
+    struct efa_attr attr = {.comp_mask = 0};
+    if (!v->efa_tried) {
+        v->efa_tried = true;
+        if (shk_dynlib_open(&v->efa_lib, &efa_library, &v->efa, &v->efa_error) == 0)
+            v->efa_error.text[0] = '\0';
+    }
+    if (!v->efa.query_device) {
+        verbs_problem(row, v->efa_error.text);
+        return;
+    }
+    shk_crumb_call("ibv_open_device");
+    errno = 0;
+    struct ibv_context *context = v->ops.open_device(device);
+    if (!context) {
+        struct shk_error err;
+        shk_error_sys(&err, errno ? errno : ENODEV, "ibv_open_device");
+        verbs_problem(row, err.text);
+        return;
+    }
+    shk_crumb_call("efadv_query_device");
+    int rc = v->efa.query_device(context, &attr, sizeof attr);
+    if (rc) {
+        struct shk_error err;
+        shk_error_sys(&err, rc < 0 ? -rc : rc, "efadv_query_device");
+        verbs_problem(row, err.text);
+    } else {
+        json_object_set_new(row, "rdma_read", json_boolean(attr.device_caps & EFA_RDMA_READ));
+        json_object_set_new(row, "rdma_write", json_boolean(attr.device_caps & EFA_RDMA_WRITE));
+        json_object_set_new(row, "max_rdma_size", json_integer(attr.max_rdma_size));
+    }
+    shk_crumb_call("ibv_close_device");
+    v->ops.close_device(context);
+}
+
+static int verbs_devices(struct verbs *v)
+{
+    int count = 0;
+    json_t *rows = json_array();
+    shk_crumb_call("ibv_get_device_list");
+    errno = 0;
+    struct ibv_device **list = v->ops.get_device_list(&count);
+    if (!list) {
+        json_decref(rows);
+        return shk_facts_failed(v->ctx->facts, "verbs.devices", v->lib.path,
+                                "ibv_get_device_list: %s", strerror(errno ? errno : EIO));
+    }
+    for (int i = 0; i < count; i++) {
+        const char *name = v->ops.get_device_name(list[i]);
+        if (!name)
+            continue;
+        json_t *row = json_pack("{s:o}", "name", shk_json_text(name, strlen(name)));
+        if (strcmp(verbs_driver(v, name), "efa") == 0)
+            verbs_efa(v, list[i], row);
+        json_array_append_new(rows, row);
+    }
+    v->ops.free_device_list(list);
+    return shk_facts_present(v->ctx->facts, "verbs.devices", rows, NULL, v->lib.path);
+}
+
+/* ibv_is_fork_initialized() asks the kernel whether it copies pinned pages at fork(). */
+static int verbs_fork(struct verbs *v)
+{
+    static const char *const states[] = {"disabled", "enabled", "unneeded"};
+    if (!v->ops.is_fork_initialized)
+        return shk_facts_absent(v->ctx->facts, "verbs.fork", v->lib.path,
+                                "libibverbs is older than ibv_is_fork_initialized (1.12)");
+    shk_crumb_call("ibv_is_fork_initialized");
+    int state = v->ops.is_fork_initialized();
+    if (state < 0 || state > 2)
+        return shk_facts_failed(v->ctx->facts, "verbs.fork", v->lib.path, "unknown answer %d",
+                                state);
+    return shk_facts_text(v->ctx->facts, "verbs.fork", states[state], v->lib.path);
+}
+
+static int verbs_unavailable(struct shk_facts *facts, int rc, const struct shk_error *why)
+{
+    const char *name = verbs_names[0];
+    int written = rc == -ENOENT ? shk_facts_absent(facts, "verbs.path", name, "%s", why->text)
+                                : shk_facts_failed(facts, "verbs.path", name, "%s", why->text);
+    if (!written)
+        written = shk_facts_failed(facts, "verbs.devices", name, "%s", why->text);
+    return written ? written : shk_facts_failed(facts, "verbs.fork", name, "%s", why->text);
+}
+
+static int verbs_run(struct shk_probe_context *ctx, struct shk_error *err)
+{
+    static const char none[] = "the kernel has no RDMA device";
+    struct verbs v = {.ctx = ctx};
+    struct shk_error why = {""};
+    struct shk_fact fact;
+    int rc = 0;
+    if (ctx->known && shk_facts_get(ctx->known, "rdma.devices", &fact) &&
+        fact.state == SHK_FACT_ABSENT) {
+        static const char *const keys[] = {"verbs.path", "verbs.devices", "verbs.fork"};
+        for (size_t i = 0; i < 3 && !rc; i++)
+            rc = shk_facts_absent(ctx->facts, keys[i], "rdma.devices", none);
+        return rc ? shk_error_sys(err, -rc, "facts of libibverbs") : 0;
+    }
+    if (ctx->executes)
+        rc = shk_dynlib_open(&v.lib, &verbs_library, &v.ops, &why);
+    else
+        rc = shk_error_set(&why, ENODATA, "a captured library is not executed");
+    if (rc) {
+        rc = verbs_unavailable(ctx->facts, rc, &why);
+    } else {
+        rc = shk_facts_text(ctx->facts, "verbs.path", v.lib.path, "link map");
+        if (!rc)
+            rc = verbs_devices(&v);
+        if (!rc)
+            rc = verbs_fork(&v);
+    }
+    return rc ? shk_error_sys(err, -rc, "facts of libibverbs") : 0;
+}
+
+static const char *const verbs_provides[] = {"verbs.path", "verbs.devices", "verbs.fork", NULL};
+
+const struct shk_probe shk_probe_verbs = {
+    .name = "verbs",
+    .phase = SHK_PHASE_LIBRARY,
+    .doc = "what libibverbs lists and whether it needs fork support; EFA capabilities",
+    .provides = verbs_provides,
+    .deadline_ms = 5000,
+    .run = verbs_run,
+};

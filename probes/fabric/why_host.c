@@ -1,0 +1,312 @@
+#include "probes/fabric/why_private.h"
+
+#include "core/text/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Its rows of the device list; NULL when the list is not known. Absent is an empty list. */
+static json_t *host_devices(const struct shk_why *why)
+{
+    const char *key = why->kind->verbs_class ? "rdma.devices" : "cxi.devices";
+    struct shk_fact fact;
+    size_t i;
+    json_t *row, *mine = json_array();
+    if (!shk_facts_get(why->known, key, &fact) || fact.state == SHK_FACT_FAILED) {
+        json_decref(mine);
+        return NULL;
+    }
+    json_array_foreach(fact.value, i, row)
+    {
+        const char *driver = shk_why_member(row, "driver");
+        bool is_efa = strcmp(driver, "efa") == 0;
+        bool fits = !why->kind->verbs_class ||
+                    (why->kind->driver ? strcmp(driver, why->kind->driver) == 0 : !is_efa);
+        if (fits)
+            json_array_append(mine, row);
+    }
+    return mine;
+}
+
+/* "device 0xefa2" of the PCI rows of the kind: the generation of the adapter. */
+static char *host_model(const struct shk_why *why)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    size_t i;
+    json_t *row;
+    json_array_foreach(shk_facts_get_array(why->known, "pci.devices"), i, row)
+    {
+        const char *device = shk_why_member(row, "device");
+        if (strcmp(shk_why_member(row, "kind"), why->kind->pci_kind) == 0 &&
+            !strstr(shk_strbuf_text(&sb), device))
+            shk_strbuf_printf(&sb, "%s%s", sb.len ? ", " : "device ", device);
+    }
+    return shk_strbuf_take(&sb);
+}
+
+static void host_pci(struct shk_why *why)
+{
+    struct shk_fact fact;
+    const struct shk_why_kind *kind = why->kind;
+    bool asked = shk_facts_get(why->known, kind->count_key, &fact);
+    long long count = asked && json_is_integer(fact.value) ? json_integer_value(fact.value) : 0;
+    char *model = host_model(why);
+    if (count > 0) {
+        shk_step_add(why->steps, "pci", SHK_STEP_OK, model, "%lld on the PCI bus", count);
+    } else if (json_array_size(why->devices)) {
+        shk_step_add(why->steps, "pci", SHK_STEP_OK, NULL, "%zu devices of the kernel's RDMA class",
+                     json_array_size(why->devices));
+    } else if (asked && fact.state == SHK_FACT_ABSENT) {
+        why->no_adapter = true;
+        shk_step_add(why->steps, "pci", SHK_STEP_BROKEN,
+                     shk_facts_get_text(why->known, "host.product"), "no %s", kind->adapter);
+    } else {
+        shk_step_add(why->steps, "pci", SHK_STEP_UNKNOWN, NULL, "%s",
+                     shk_why_reason(why->known, kind->count_key));
+    }
+    shk_step_where(why->steps, "/sys/bus/pci/devices");
+    free(model);
+}
+
+/* Node of one device below /dev; "" when the device has none. */
+static void host_node_name(const struct shk_why *why, const json_t *device, char *buf, size_t size)
+{
+    const char *verbs = shk_why_member(device, "uverbs");
+    buf[0] = '\0';
+    if (why->kind->verbs_class && *verbs)
+        snprintf(buf, size, "infiniband/%s", verbs);
+    else if (!why->kind->verbs_class)
+        snprintf(buf, size, "%s", shk_why_member(device, "name"));
+}
+
+/* A device with its node was made by a driver, whatever its module is called. */
+static bool host_driver_works(const struct shk_why *why)
+{
+    char node[128], key[160];
+    struct shk_fact fact;
+    host_node_name(why, json_array_get(why->devices, 0), node, sizeof node);
+    snprintf(key, sizeof key, "dev.%s", node);
+    return *node && shk_facts_get(why->known, key, &fact) && fact.state == SHK_FACT_PRESENT;
+}
+
+static void host_module(struct shk_why *why)
+{
+    struct shk_strbuf loaded = SHK_STRBUF_INIT;
+    const char *unknown = NULL, *missing = NULL, *reason = NULL;
+    struct shk_fact fact;
+    for (const char *const *name = why->kind->modules; *name; name++) {
+        char key[80];
+        snprintf(key, sizeof key, "kernel.module.%s", *name);
+        bool asked = shk_facts_get(why->known, key, &fact);
+        if (asked && fact.state == SHK_FACT_PRESENT) {
+            const char *version = shk_why_member(fact.value, "version");
+            shk_strbuf_printf(&loaded, "%s%s%s%s", loaded.len ? ", " : "", *name,
+                              *version ? " " : "", version);
+        } else if (asked && fact.state == SHK_FACT_ABSENT && !missing) {
+            missing = *name;
+            reason = fact.reason ? fact.reason : "not loaded";
+        } else {
+            unknown = shk_why_reason(why->known, key);
+        }
+    }
+    if (missing && host_driver_works(why))
+        shk_step_add(why->steps, "module", SHK_STEP_OK, shk_strbuf_text(&loaded),
+                     "the driver made its devices, though there is no module %s", missing);
+    else if (missing)
+        shk_step_add(why->steps, "module", SHK_STEP_BROKEN, shk_strbuf_text(&loaded),
+                     "kernel module %s: %s", missing, reason);
+    else if (unknown)
+        shk_step_add(why->steps, "module", SHK_STEP_UNKNOWN, NULL, "%s", unknown);
+    else
+        shk_step_add(why->steps, "module", SHK_STEP_OK, NULL, "%s", shk_strbuf_text(&loaded));
+    shk_step_where(why->steps, "/proc/modules");
+    shk_strbuf_free(&loaded);
+}
+
+static void host_device(struct shk_why *why)
+{
+    const char *key = why->kind->verbs_class ? "rdma.devices" : "cxi.devices";
+    long long functions = shk_facts_get_int(why->known, why->kind->count_key, -1);
+    size_t count = json_array_size(why->devices);
+    char detail[96] = "";
+    if (functions > 0 && (long long)count < functions)
+        snprintf(detail, sizeof detail, "%lld functions on the PCI bus", functions);
+    if (!why->devices)
+        shk_step_add(why->steps, "device", SHK_STEP_UNKNOWN, NULL, "%s",
+                     shk_why_reason(why->known, key));
+    else if (!count)
+        shk_step_add(why->steps, "device", SHK_STEP_BROKEN, detail, "the driver made no %s device",
+                     why->kind->name);
+    else
+        shk_step_add(why->steps, "device", SHK_STEP_OK, detail, "%zu", count);
+    shk_step_where(why->steps, why->kind->verbs_class ? "/sys/class/infiniband" : "/sys/class/cxi");
+}
+
+enum host_access { HOST_OPEN, HOST_REFUSED, HOST_GONE, HOST_NO_NODE, HOST_NOT_SEEN };
+
+/* How a device's node looks; *fact_p is the node's when there is one. */
+static enum host_access host_node_look(const struct shk_why *why, const char *node,
+                                       struct shk_fact *fact_p)
+{
+    const char *first = why->kind->verbs_class ? "dev.infiniband/uverbs0" : "dev.cxi0";
+    struct shk_fact sibling;
+    char key[160];
+    snprintf(key, sizeof key, "dev.%s", node);
+    if (!*node)
+        return HOST_NO_NODE;
+    if (shk_facts_get(why->known, key, fact_p)) {
+        if (fact_p->state == SHK_FACT_FAILED)
+            return HOST_NOT_SEEN;
+        if (fact_p->state == SHK_FACT_ABSENT)
+            return HOST_GONE;
+        return json_is_true(json_object_get(fact_p->value, "rw")) ? HOST_OPEN : HOST_REFUSED;
+    }
+    /* a family is listed by what is there: a member that is not listed is not there */
+    return shk_facts_get(why->known, first, &sibling) && sibling.state != SHK_FACT_FAILED
+               ? HOST_GONE
+               : HOST_NOT_SEEN;
+}
+
+static void host_node_problem(struct shk_why *why, const json_t *device, enum host_access look,
+                              const struct shk_fact *fact, size_t usable)
+{
+    const char *container = shk_facts_get_text(why->known, "host.container");
+    bool inside = container && strcmp(container, "none") != 0;
+    char node[128], detail[160];
+    host_node_name(why, device, node, sizeof node);
+    snprintf(detail, sizeof detail, "%zu of %zu can be opened%s%.40s%s", usable,
+             json_array_size(why->devices), inside ? ", inside a container (" : "",
+             inside ? container : "", inside ? ")" : "");
+    if (look == HOST_NO_NODE)
+        shk_step_add(why->steps, "node", SHK_STEP_BROKEN, detail, "%s has no uverbs device",
+                     shk_why_member(device, "name"));
+    else if (look == HOST_GONE)
+        shk_step_add(why->steps, "node", SHK_STEP_BROKEN, detail, "/dev/%s does not exist", node);
+    else
+        shk_step_add(why->steps, "node", SHK_STEP_BROKEN, detail,
+                     "/dev/%s may not be opened (mode %s, owner %lld, group %lld)", node,
+                     shk_why_member(fact->value, "mode"),
+                     (long long)json_integer_value(json_object_get(fact->value, "uid")),
+                     (long long)json_integer_value(json_object_get(fact->value, "gid")));
+    json_object_set_new(json_array_get(why->steps, json_array_size(why->steps) - 1), "usable",
+                        json_integer((json_int_t)usable));
+}
+
+static void host_node(struct shk_why *why)
+{
+    size_t i, usable = 0, unseen = 0;
+    json_t *device, *bad = NULL;
+    enum host_access bad_look = HOST_OPEN;
+    struct shk_fact bad_fact = {.key = NULL};
+    json_array_foreach(why->devices, i, device)
+    {
+        char node[128];
+        struct shk_fact fact = {.key = NULL};
+        host_node_name(why, device, node, sizeof node);
+        enum host_access look = host_node_look(why, node, &fact);
+        usable += look == HOST_OPEN;
+        unseen += look == HOST_NOT_SEEN;
+        if (!bad && look != HOST_OPEN && look != HOST_NOT_SEEN) {
+            bad = device;
+            bad_look = look;
+            bad_fact = fact;
+        }
+    }
+    if (bad)
+        host_node_problem(why, bad, bad_look, &bad_fact, usable);
+    else if (!i || unseen)
+        shk_step_add(why->steps, "node", i ? SHK_STEP_UNKNOWN : SHK_STEP_NA, NULL, "%s",
+                     i ? "device nodes were not looked at" : "no device");
+    else
+        shk_step_add(why->steps, "node", SHK_STEP_OK, NULL, "%zu, open for this process", usable);
+    shk_step_where(why->steps, why->kind->verbs_class ? "/dev/infiniband" : "/dev/cxi*");
+}
+
+/* The library that libfabric's cxi provider is linked with. */
+static void host_libcxi(struct shk_why *why)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(shk_facts_get_array(why->known, "fabric.needed"), i, row)
+    {
+        const char *name = shk_why_member(row, "name"), *path = shk_why_member(row, "path");
+        if (strncmp(name, "libcxi.so", 9) != 0)
+            continue;
+        shk_step_add(why->steps, "userlib", *path ? SHK_STEP_OK : SHK_STEP_BROKEN, NULL, "%s%s",
+                     name, *path ? "" : " is nowhere on the search path");
+        shk_step_where(why->steps, path);
+        return;
+    }
+    bool known = shk_facts_get_array(why->known, "fabric.needed") != NULL;
+    shk_step_add(why->steps, "userlib", known ? SHK_STEP_NA : SHK_STEP_UNKNOWN, NULL, "%s",
+                 known ? "this libfabric needs no libcxi"
+                       : shk_why_reason(why->known, "fabric.needed"));
+}
+
+static bool host_listed(const json_t *rows, const char *name)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach((json_t *)rows, i, row)
+    {
+        if (strcmp(shk_why_member(row, "name"), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A device of the kernel that libibverbs does not list has no driver in user space. */
+static void host_userlib(struct shk_why *why)
+{
+    json_t *rows = shk_facts_get_array(why->known, "verbs.devices"), *device;
+    const char *path = shk_facts_get_text(why->known, "verbs.path");
+    struct shk_fact fact;
+    size_t i;
+    bool gone = shk_facts_get(why->known, "verbs.path", &fact) && fact.state == SHK_FACT_ABSENT;
+    if (!rows && gone && json_array_size(why->devices)) {
+        shk_step_add(why->steps, "userlib", SHK_STEP_BROKEN, NULL, "%s",
+                     fact.reason ? fact.reason : "no libibverbs.so.1");
+        return;
+    }
+    if (!rows || !json_array_size(why->devices)) {
+        shk_step_add(why->steps, "userlib", rows ? SHK_STEP_NA : SHK_STEP_UNKNOWN, NULL, "%s",
+                     rows ? "no device" : shk_why_reason(why->known, "verbs.devices"));
+        return;
+    }
+    json_array_foreach(why->devices, i, device)
+    {
+        const char *name = shk_why_member(device, "name");
+        if (host_listed(rows, name))
+            continue;
+        shk_step_add(why->steps, "userlib", SHK_STEP_BROKEN,
+                     "its user-space driver is missing or of another rdma-core release",
+                     "libibverbs does not list %s (driver %s)", name,
+                     shk_why_member(device, "driver"));
+        shk_step_where(why->steps, path);
+        return;
+    }
+    shk_step_add(why->steps, "userlib", SHK_STEP_OK, NULL, "libibverbs lists all %zu", i);
+    shk_step_where(why->steps, path);
+}
+
+void shk_why_host_steps(struct shk_why *why)
+{
+    static const char *const needs_adapter[] = {"module",  "device", "node",
+                                                "userlib", "limits", "fork"};
+    why->devices = host_devices(why);
+    host_pci(why);
+    if (why->no_adapter) {
+        for (size_t i = 0; i < sizeof needs_adapter / sizeof needs_adapter[0]; i++)
+            shk_step_add(why->steps, needs_adapter[i], SHK_STEP_NA, NULL, "no adapter");
+        return;
+    }
+    host_module(why);
+    host_device(why);
+    host_node(why);
+    if (why->kind->verbs_class)
+        host_userlib(why);
+    else
+        host_libcxi(why);
+    shk_why_job_steps(why);
+}

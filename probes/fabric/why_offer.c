@@ -1,0 +1,264 @@
+#include "probes/fabric/why_private.h"
+
+#include "core/text/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* What libfabric offers with FI_PROVIDER as it is, or, when that is in the way, without it: the
+ * steps after the filter are about the node, not about the variable. */
+static json_t *offer_list(const struct shk_why *why, const char *member)
+{
+    char key[64];
+    snprintf(key, sizeof key, "fabric.%s", member);
+    json_t *plain = shk_facts_get_object(why->known, "fabric.unfiltered");
+    if (shk_why_filtered(why) && plain) {
+        json_t *list = json_object_get(plain, member);
+        return json_is_array(list) ? list : NULL;
+    }
+    return shk_facts_get_array(why->known, key);
+}
+
+/* The provider's own words: its first line in libfabric's log ("efa:fabric:…"). */
+static const char *offer_log(const struct shk_why *why)
+{
+    size_t i, n = strlen(why->provider);
+    json_t *line;
+    json_array_foreach(shk_facts_get_array(why->known, "fabric.log"), i, line)
+    {
+        const char *text = json_string_value(line);
+        if (text && strncasecmp(text, why->provider, n) == 0 && text[n] == ':')
+            return text;
+    }
+    return NULL;
+}
+
+static bool offer_getinfo(struct shk_why *why)
+{
+    json_t *providers = offer_list(why, "providers");
+    json_t *getinfo = shk_facts_get_object(why->known, "fabric.getinfo");
+    const char *text = json_string_value(json_object_get(getinfo, "text"));
+    bool plain = shk_why_filtered(why) && shk_facts_get_object(why->known, "fabric.unfiltered");
+    const char *how = plain ? "FI_PROVIDER taken out" : NULL, *log = offer_log(why);
+    bool offered = providers && shk_why_list_names(providers, why->provider);
+    if (!providers)
+        shk_step_add(why->steps, "getinfo", SHK_STEP_UNKNOWN, NULL, "%s",
+                     shk_why_reason(why->known, "fabric.providers"));
+    else if (offered)
+        shk_step_add(why->steps, "getinfo", SHK_STEP_OK, how, "fi_getinfo offers it");
+    else
+        shk_step_add(why->steps, "getinfo", SHK_STEP_BROKEN, log ? log : how,
+                     "fi_getinfo offers nothing: %s",
+                     text && strcmp(text, "success") != 0 ? text : "other providers only");
+    shk_step_where(why->steps, "fi_getinfo");
+    return offered;
+}
+
+static bool offer_has_gpu(const struct shk_why *why)
+{
+    static const char *const keys[] = {"pci.count.gpu-nvidia", "pci.count.gpu-amd",
+                                       "pci.count.gpu-intel", "pci.count.neuron"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (shk_facts_get_int(why->known, keys[i], 0) > 0)
+            return true;
+    }
+    return false;
+}
+
+static json_t *offer_hint_steps(const struct shk_why *why)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(offer_list(why, "hints"), i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "provider"));
+        if (name && strcmp(name, why->provider) == 0)
+            return json_object_get(row, "steps");
+    }
+    return NULL;
+}
+
+static void offer_hints(struct shk_why *why, bool offered)
+{
+    size_t i;
+    json_t *step, *steps = offer_hint_steps(why);
+    if (!json_array_size(steps) || !offered) {
+        shk_step_add(why->steps, "hints", offered ? SHK_STEP_UNKNOWN : SHK_STEP_NA, NULL, "%s",
+                     offered ? "not asked" : "nothing to narrow down");
+        return;
+    }
+    json_array_foreach(steps, i, step)
+    {
+        const char *hint = json_string_value(json_object_get(step, "hint"));
+        if (json_integer_value(json_object_get(step, "count")) > 0)
+            continue;
+        if (hint && strcmp(hint, "FI_HMEM") == 0 && !offer_has_gpu(why))
+            break; /* no accelerator, no accelerator memory */
+        shk_step_add(why->steps, "hints", SHK_STEP_BROKEN,
+                     json_string_value(json_object_get(step, "text")),
+                     "nothing is left when asked for %s", hint ? hint : "more");
+        return;
+    }
+    shk_step_add(why->steps, "hints", SHK_STEP_OK, NULL,
+                 "it has what collective libraries ask for");
+}
+
+/* Distinct domains of the provider, and the frame sizes they name. */
+struct offer_domains {
+    char names[64][64];
+    size_t count;
+    long long mtu_low, mtu_high; /* 0: none named */
+};
+
+static void offer_mtu_take(struct offer_domains *d, long long mtu)
+{
+    if (mtu > 0 && (!d->mtu_low || mtu < d->mtu_low))
+        d->mtu_low = mtu;
+    if (mtu > d->mtu_high)
+        d->mtu_high = mtu;
+}
+
+static void offer_count(const struct shk_why *why, struct offer_domains *d)
+{
+    size_t i, k;
+    json_t *row;
+    json_array_foreach(offer_list(why, "domains"), i, row)
+    {
+        const char *provider = json_string_value(json_object_get(row, "provider"));
+        const char *name = json_string_value(json_object_get(row, "domain"));
+        long long mtu = json_integer_value(json_object_get(row, "mtu"));
+        if (!provider || !name || !shk_why_names(provider, why->provider))
+            continue;
+        offer_mtu_take(d, mtu);
+        /* endpoint types of one device have names of their own: "rdmap16s27-rdm" */
+        size_t len = strcspn(name, "-");
+        for (k = 0; k < d->count && (strncmp(d->names[k], name, len) || d->names[k][len]); k++)
+            ;
+        if (k == d->count && d->count < 64 && len < sizeof d->names[0])
+            snprintf(d->names[d->count++], sizeof d->names[0], "%.*s", (int)len, name);
+    }
+}
+
+/* The job may have been given, or have asked for, some of the devices only. */
+static bool offer_selected(const struct shk_why *why)
+{
+    static const char *const variables[] = {"FI_EFA_IFACE", "FI_CXI_DEVICE_NAME",
+                                            "SLINGSHOT_DEVICES", "FI_VERBS_IFACE"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        if (shk_why_env(why, variables[i]))
+            return true;
+    }
+    return false;
+}
+
+static void offer_domain_step(struct shk_why *why, const struct offer_domains *d)
+{
+    size_t nics = json_array_size(why->devices);
+    char detail[64] = "";
+    if (why->kind && nics && d->count != nics)
+        snprintf(detail, sizeof detail, "%zu devices on this node", nics);
+    bool too_few = why->kind && why->kind->every_link && d->count < nics && !offer_selected(why);
+    if (!offer_list(why, "domains"))
+        shk_step_add(why->steps, "domains", SHK_STEP_UNKNOWN, NULL, "%s",
+                     shk_why_reason(why->known, "fabric.domains"));
+    else if (!d->count)
+        shk_step_add(why->steps, "domains", SHK_STEP_BROKEN, detail, "none");
+    else
+        shk_step_add(why->steps, "domains", too_few ? SHK_STEP_BROKEN : SHK_STEP_OK, detail, "%zu",
+                     d->count);
+    shk_step_where(why->steps, "fi_getinfo");
+}
+
+static bool offer_port_up(const json_t *port)
+{
+    const char *state = json_string_value(json_object_get(port, "state"));
+    return state && strcmp(state, "ACTIVE") == 0;
+}
+
+/* 1 up, 0 down, -1 not known. */
+static int offer_link_up(const struct shk_why *why, const json_t *device)
+{
+    size_t i;
+    json_t *port, *ports = json_object_get(device, "ports");
+    const char *state = json_string_value(json_object_get(device, "link_state"));
+    if (!why->kind->verbs_class)
+        return state ? strcmp(state, "up") == 0 : -1;
+    json_array_foreach(ports, i, port)
+    {
+        if (offer_port_up(port))
+            return 1;
+    }
+    return json_array_size(ports) ? 0 : -1;
+}
+
+static void offer_link(struct shk_why *why)
+{
+    struct shk_strbuf down = SHK_STRBUF_INIT;
+    size_t i, up = 0, unknown = 0, total = json_array_size(why->devices);
+    json_t *device;
+    json_array_foreach(why->devices, i, device)
+    {
+        int state = offer_link_up(why, device);
+        const char *name = json_string_value(json_object_get(device, "name"));
+        up += state == 1;
+        unknown += state < 0;
+        if (state == 0)
+            shk_strbuf_printf(&down, "%s%s", down.len ? ", " : "", name ? name : "?");
+    }
+    bool broken = down.len && (why->kind->every_link || !up);
+    if (!total)
+        shk_step_add(why->steps, "link", SHK_STEP_NA, NULL, "no device");
+    else if (broken)
+        shk_step_add(why->steps, "link", SHK_STEP_BROKEN, NULL, "down: %s", shk_strbuf_text(&down));
+    else if (unknown)
+        shk_step_add(why->steps, "link", SHK_STEP_UNKNOWN, NULL,
+                     "the state of %zu links is not known", unknown);
+    else
+        shk_step_add(why->steps, "link", SHK_STEP_OK, down.len ? shk_strbuf_text(&down) : NULL,
+                     "%zu of %zu up", up, total);
+    shk_step_where(why->steps, why->kind->verbs_class ? "/sys/class/infiniband" : "/sys/class/cxi");
+    shk_strbuf_free(&down);
+}
+
+/* The devices' own attribute counts the frame differently from what libfabric names: one or the
+ * other, never both. */
+static void offer_mtu(struct shk_why *why, struct offer_domains *d)
+{
+    size_t i;
+    json_t *device;
+    bool named = d->mtu_high > 0;
+    json_array_foreach(why->devices, i, device)
+    {
+        const char *text = json_string_value(json_object_get(device, "mtu"));
+        if (text && !named)
+            offer_mtu_take(d, strtoll(text, NULL, 10));
+    }
+    if (!d->mtu_high)
+        shk_step_add(why->steps, "mtu", d->count ? SHK_STEP_UNKNOWN : SHK_STEP_NA, NULL, "%s",
+                     d->count ? "no domain names its frame size" : "no domain");
+    else if (d->mtu_low != d->mtu_high && why->kind->every_link)
+        shk_step_add(why->steps, "mtu", SHK_STEP_BROKEN, NULL, "differs: %lld to %lld bytes",
+                     d->mtu_low, d->mtu_high);
+    else
+        shk_step_add(why->steps, "mtu", SHK_STEP_OK, NULL, "%lld bytes", d->mtu_high);
+}
+
+void shk_why_offer_steps(struct shk_why *why)
+{
+    struct offer_domains *d = calloc(1, sizeof *d);
+    bool offered = offer_getinfo(why);
+    offer_hints(why, offered);
+    shk_step_where(why->steps, "fi_getinfo");
+    if (!d)
+        return;
+    offer_count(why, d);
+    offer_domain_step(why, d);
+    if (why->kind) {
+        offer_link(why);
+        offer_mtu(why, d);
+        shk_step_where(why->steps, d->mtu_high ? "fi_getinfo" : NULL);
+    }
+    free(d);
+}

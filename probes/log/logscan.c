@@ -1,0 +1,433 @@
+#include "probes/log/logscan.h"
+
+#include "core/host/logfile.h"
+#include "core/text/strbuf.h"
+#include "probes/log/logcapture.h"
+#include "probes/log/logline.h"
+
+#include <errno.h>
+#include <hs.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TEXT_MAX = 400, /* of a line that is kept */
+    PLACES_MAX = 8, /* origins and nodes named per pattern */
+    SEEN_MAX =
+        1 << 17 /* (pattern, origin) pairs that are told apart: beyond, counts are lower bounds */
+};
+
+struct log_places {
+    char *names[PLACES_MAX];
+    size_t named;
+    unsigned long long distinct;
+};
+
+struct log_sig {
+    unsigned long long lines; /* that match */
+    size_t line_end;          /* in this piece: matches before it are on a line already counted */
+    char *file, *text;        /* first occurrence */
+    unsigned long long line;
+    struct log_places origins, nodes;
+    struct shk_log_captures captures;
+};
+
+struct log_file {
+    char *name;
+    struct shk_logfile_totals totals;
+};
+
+struct shk_logscan {
+    const struct shk_log_pattern *patterns;
+    size_t count;
+    hs_database_t *database;
+    hs_scratch_t *scratch;
+    struct shk_log_matcher **matchers; /* of captures; NULL where there is none */
+    struct log_sig *sigs;
+    struct log_file *files;
+    size_t file_count;
+    struct shk_log_seen *seen;  /* origins and nodes */
+    struct shk_log_seen *ranks; /* process -> rank */
+    /* The piece that is being scanned. */
+    struct shk_logpiece piece;
+    size_t line_start, line_end; /* the line looked up last */
+    bool failed;
+};
+
+/* What Vectorscan shall do with a pattern: classes must not leave the line, '\r' may end one. */
+static char *scan_pattern(const char *pattern)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    bool in_class = false;
+    for (const char *p = pattern; *p; p++) {
+        if (*p == '\\' && p[1]) {
+            shk_strbuf_add(&sb, p++, 2);
+        } else if (!in_class && *p == '[') {
+            in_class = true;
+            shk_strbuf_puts(&sb, p[1] == '^' ? "[^\\r\\n" : "[");
+            p += p[1] == '^';
+            if (p[1] == ']')
+                shk_strbuf_putc(&sb, *++p);
+        } else if (!in_class && *p == '$' && !p[1]) {
+            shk_strbuf_puts(&sb, "\\r?$");
+        } else {
+            in_class = in_class && *p != ']';
+            shk_strbuf_putc(&sb, *p);
+        }
+    }
+    return shk_strbuf_take(&sb);
+}
+
+static int scan_bad_pattern(const struct shk_log_pattern *pattern, const char *why,
+                            struct shk_error *err)
+{
+    return shk_error_set(err, EINVAL, "%s%ssignature \"%s\": %s",
+                         pattern->place ? pattern->place : "", pattern->place ? ": " : "",
+                         pattern->id, why);
+}
+
+static int scan_compile(const struct shk_log_pattern *patterns, size_t n,
+                        const hs_platform_info_t *platform, hs_database_t **database_p,
+                        struct shk_error *err)
+{
+    char **texts = calloc(n + 1, sizeof *texts);
+    unsigned *ids = calloc(n + 1, sizeof *ids), *flags = calloc(n + 1, sizeof *flags);
+    hs_compile_error_t *bad = NULL;
+    int rc = texts && ids && flags ? 0 : shk_error_sys(err, ENOMEM, "log patterns");
+    for (size_t i = 0; !rc && i < n; i++) {
+        ids[i] = (unsigned)i;
+        flags[i] = HS_FLAG_MULTILINE;
+        texts[i] = scan_pattern(patterns[i].pattern);
+        if (!texts[i])
+            rc = shk_error_sys(err, ENOMEM, "log patterns");
+    }
+    if (!rc && hs_compile_multi((const char *const *)texts, flags, ids, (unsigned)n, HS_MODE_BLOCK,
+                                platform, database_p, &bad) != HS_SUCCESS)
+        rc = bad && bad->expression >= 0
+                 ? scan_bad_pattern(&patterns[bad->expression], bad->message, err)
+                 : shk_error_set(err, EINVAL, "log patterns: %s", bad ? bad->message : "refused");
+    hs_free_compile_error(bad);
+    for (size_t i = 0; texts && i < n; i++)
+        free(texts[i]);
+    free(texts);
+    free(ids);
+    free(flags);
+    return rc;
+}
+
+uint64_t shk_logscan_digest(const struct shk_log_pattern *patterns, size_t count)
+{
+    uint64_t digest = count;
+    for (size_t i = 0; i < count; i++)
+        digest = digest * 0x100000001b3u ^ shk_log_hash(patterns[i].pattern);
+    return digest;
+}
+
+int shk_logscan_compile(const struct shk_log_pattern *patterns, size_t count, char **data_p,
+                        size_t *size_p, struct shk_error *err)
+{
+    static const hs_platform_info_t any = {.tune = HS_TUNE_FAMILY_GENERIC};
+    hs_database_t *database = NULL;
+    int rc = scan_compile(patterns, count, &any, &database, err);
+    if (!rc && hs_serialize_database(database, data_p, size_p) != HS_SUCCESS)
+        rc = shk_error_sys(err, ENOMEM, "log patterns");
+    hs_free_database(database);
+    return rc;
+}
+
+static int scan_database(struct shk_logscan *scan, const struct shk_log_database *ready,
+                         struct shk_error *err)
+{
+    bool fits = ready && ready->patterns == shk_logscan_digest(scan->patterns, scan->count) &&
+                hs_deserialize_database(ready->data, ready->size, &scan->database) == HS_SUCCESS;
+    if (fits && hs_alloc_scratch(scan->database, &scan->scratch) == HS_SUCCESS)
+        return 0;
+    hs_free_database(scan->database);
+    scan->database = NULL;
+    int rc = scan_compile(scan->patterns, scan->count, NULL, &scan->database, err);
+    if (!rc && hs_alloc_scratch(scan->database, &scan->scratch) != HS_SUCCESS)
+        rc = shk_error_sys(err, ENOMEM, "log patterns");
+    return rc;
+}
+
+static int scan_captures(struct shk_logscan *scan, struct shk_error *err)
+{
+    for (size_t i = 0; i < scan->count; i++) {
+        struct shk_error why = {""};
+        if (!scan->patterns[i].capture)
+            continue;
+        int rc = shk_log_matcher_create(&scan->matchers[i], scan->patterns[i].capture, &why);
+        if (rc)
+            return scan_bad_pattern(&scan->patterns[i], why.text, err);
+    }
+    return 0;
+}
+
+int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern *patterns,
+                       size_t count, const struct shk_log_database *database, struct shk_error *err)
+{
+    struct shk_logscan *scan = calloc(1, sizeof *scan);
+    if (!scan)
+        return shk_error_sys(err, ENOMEM, "log patterns");
+    scan->patterns = patterns;
+    scan->count = count;
+    scan->sigs = calloc(count + 1, sizeof *scan->sigs);
+    scan->matchers = calloc(count + 1, sizeof *scan->matchers);
+    scan->seen = shk_log_seen_create(SEEN_MAX);
+    scan->ranks = shk_log_seen_create(SEEN_MAX);
+    int rc = scan->sigs && scan->matchers && scan->seen && scan->ranks
+                 ? 0
+                 : shk_error_sys(err, ENOMEM, "log patterns");
+    if (!rc && count)
+        rc = scan_database(scan, database, err);
+    if (!rc)
+        rc = scan_captures(scan, err);
+    if (rc) {
+        shk_logscan_destroy(scan);
+        return rc;
+    }
+    *scan_p = scan;
+    return 0;
+}
+
+/* The line around offset `at` of the piece, without its line break. */
+static void scan_line(struct shk_logscan *scan, size_t at)
+{
+    const char *data = scan->piece.data;
+    if (at >= scan->line_start && at < scan->line_end)
+        return;
+    const char *before = at ? memrchr(data, '\n', at) : NULL;
+    const char *after = memchr(data + at, '\n', scan->piece.len - at);
+    scan->line_start = before ? (size_t)(before + 1 - data) : 0;
+    scan->line_end = after ? (size_t)(after - data) : scan->piece.len;
+}
+
+static unsigned long long scan_line_number(const struct shk_logscan *scan)
+{
+    unsigned long long line = scan->piece.first_line;
+    for (size_t i = 0; i < scan->line_start; i++)
+        line += scan->piece.data[i] == '\n';
+    return line;
+}
+
+static void scan_place(struct shk_logscan *scan, struct log_places *places, size_t id, char kind,
+                       const char *name)
+{
+    if (!*name ||
+        !shk_log_seen_add(scan->seen, shk_log_hash(name) ^ (id * 2654435761u + (size_t)kind)))
+        return;
+    places->distinct++;
+    if (places->named < PLACES_MAX)
+        scan->failed |= !(places->names[places->named++] = strdup(name));
+}
+
+static void scan_first(struct shk_logscan *scan, struct log_sig *sig, const char *line, size_t len)
+{
+    sig->file = strdup(scan->files[scan->file_count - 1].name);
+    sig->text = strndup(line, len < TEXT_MAX ? len : TEXT_MAX);
+    sig->line = scan_line_number(scan);
+    scan->failed |= !sig->file || !sig->text;
+}
+
+/* One more line that matches. */
+static void scan_hit(struct shk_logscan *scan, size_t id)
+{
+    struct log_sig *sig = &scan->sigs[id];
+    const struct shk_log_pattern *pattern = &scan->patterns[id];
+    const char *line = scan->piece.data + scan->line_start;
+    size_t len = scan->line_end - scan->line_start;
+    struct shk_logline who;
+    if (len && line[len - 1] == '\r')
+        len--;
+    if (!sig->lines++)
+        scan_first(scan, sig, line, len);
+    if (!pattern->origins && !scan->matchers[id])
+        return;
+    shk_logline_parse(&who, line, len);
+    if (pattern->origins) {
+        scan_place(scan, &sig->origins, id, 'o', who.origin);
+        scan_place(scan, &sig->nodes, id, 'n', who.node);
+    }
+    if (scan->matchers[id]) {
+        long rank = shk_log_capture(&sig->captures, scan->matchers[id], line, len, &who);
+        if (rank >= 0 && *who.origin)
+            shk_log_seen_set(scan->ranks, shk_log_hash(who.origin), (uint32_t)rank);
+    }
+}
+
+static int scan_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
+                      void *arg)
+{
+    struct shk_logscan *scan = arg;
+    struct log_sig *sig = &scan->sigs[id];
+    (void)from;
+    (void)flags;
+    if (to <= sig->line_end)
+        return 0;
+    scan_line(scan, to ? (size_t)to - 1 : 0);
+    sig->line_end = scan->line_end + 1;
+    scan_hit(scan, id);
+    return 0;
+}
+
+static int scan_piece(struct shk_logscan *scan, const struct shk_logpiece *piece,
+                      struct shk_error *err)
+{
+    scan->piece = *piece;
+    scan->line_start = scan->line_end = 0;
+    for (size_t i = 0; i < scan->count; i++)
+        scan->sigs[i].line_end = 0;
+    if (scan->database && piece->len &&
+        hs_scan(scan->database, piece->data, (unsigned)piece->len, 0, scan->scratch, scan_match,
+                scan) != HS_SUCCESS)
+        return shk_error_set(err, EIO, "%s: cannot be searched",
+                             scan->files[scan->file_count - 1].name);
+    return scan->failed ? shk_error_sys(err, ENOMEM, "%s", scan->files[scan->file_count - 1].name)
+                        : 0;
+}
+
+/* A file goes on when the last one has the same name. */
+static int scan_begin(struct shk_logscan *scan, const char *name, struct shk_error *err)
+{
+    if (scan->file_count && strcmp(scan->files[scan->file_count - 1].name, name) == 0)
+        return 0;
+    struct log_file *more = reallocarray(scan->files, scan->file_count + 1, sizeof *more);
+    if (!more)
+        return shk_error_sys(err, ENOMEM, "%s", name);
+    scan->files = more;
+    more[scan->file_count] = (struct log_file){.name = strdup(name)};
+    if (!more[scan->file_count].name)
+        return shk_error_sys(err, ENOMEM, "%s", name);
+    scan->file_count++;
+    return 0;
+}
+
+int shk_logscan_file(struct shk_logscan *scan, const char *path, struct shk_error *err)
+{
+    struct shk_logfile *log = NULL;
+    struct shk_logpiece piece;
+    int rc = shk_logfile_open(&log, path, err);
+    if (!rc)
+        rc = scan_begin(scan, strcmp(path, "-") == 0 ? "standard input" : path, err);
+    while (!rc && (rc = shk_logfile_read(log, &piece, err)) > 0)
+        rc = scan_piece(scan, &piece, err);
+    if (log && scan->file_count)
+        scan->files[scan->file_count - 1].totals = shk_logfile_totals(log);
+    shk_logfile_close(log);
+    return rc;
+}
+
+int shk_logscan_text(struct shk_logscan *scan, const char *name, const char *text, size_t len,
+                     struct shk_error *err)
+{
+    int rc = scan_begin(scan, name, err);
+    if (rc)
+        return rc;
+    struct shk_logfile_totals *totals = &scan->files[scan->file_count - 1].totals;
+    struct shk_logpiece piece = {.data = text, .len = len, .first_line = totals->lines + 1};
+    rc = scan_piece(scan, &piece, err);
+    totals->bytes += len;
+    for (size_t i = 0; i < len; i++)
+        totals->lines += text[i] == '\n';
+    totals->lines += len && text[len - 1] != '\n';
+    return rc;
+}
+
+static json_t *text_json(const char *text)
+{
+    return shk_json_text(text, strlen(text));
+}
+
+/* Names; an origin whose rank is known from another line gets it. */
+static json_t *places_json(const struct shk_logscan *scan, const struct log_places *places)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < places->named; i++) {
+        uint32_t rank;
+        char *named = NULL;
+        if (shk_log_seen_get(scan->ranks, shk_log_hash(places->names[i]), &rank))
+            named = shk_strf("rank %u (%s)", rank, places->names[i]);
+        json_array_append_new(array, text_json(named ? named : places->names[i]));
+        free(named);
+    }
+    return array;
+}
+
+static json_t *sig_json(const struct shk_logscan *scan, const struct log_sig *sig)
+{
+    json_t *entry = json_object();
+    json_object_set_new(entry, "lines", json_integer((json_int_t)sig->lines));
+    json_object_set_new(entry, "file", text_json(sig->file));
+    json_object_set_new(entry, "line", json_integer((json_int_t)sig->line));
+    json_object_set_new(entry, "text", text_json(sig->text));
+    if (sig->origins.distinct) {
+        json_object_set_new(entry, "origins", places_json(scan, &sig->origins));
+        json_object_set_new(entry, "origin_count", json_integer((json_int_t)sig->origins.distinct));
+    }
+    if (sig->nodes.distinct) {
+        json_object_set_new(entry, "nodes", places_json(scan, &sig->nodes));
+        json_object_set_new(entry, "node_count", json_integer((json_int_t)sig->nodes.distinct));
+    }
+    if (sig->captures.count)
+        json_object_set_new(entry, "captures", shk_log_captures_json(&sig->captures));
+    return entry;
+}
+
+int shk_logscan_facts(const struct shk_logscan *scan, struct shk_facts *facts)
+{
+    json_t *files = json_array();
+    json_int_t lines = 0;
+    int rc = 0;
+    for (size_t i = 0; i < scan->file_count; i++) {
+        const struct log_file *file = &scan->files[i];
+        json_array_append_new(
+            files, json_pack("{s:o, s:I, s:I, s:I}", "path", text_json(file->name), "bytes",
+                             (json_int_t)file->totals.bytes, "lines",
+                             (json_int_t)file->totals.lines, "cut", (json_int_t)file->totals.cut));
+        lines += (json_int_t)file->totals.lines;
+    }
+    rc = shk_facts_present(facts, "log.files", files, NULL, "--log");
+    if (!rc)
+        rc = shk_facts_int(facts, "log.lines", lines, NULL, "--log");
+    for (size_t i = 0; !rc && i < scan->count; i++) {
+        char *key = scan->sigs[i].lines ? shk_strf("log.sig.%s", scan->patterns[i].id) : NULL;
+        if (scan->sigs[i].lines)
+            rc = key ? shk_facts_present(facts, key, sig_json(scan, &scan->sigs[i]), NULL,
+                                         scan->sigs[i].file)
+                     : -ENOMEM;
+        free(key);
+    }
+    return rc;
+}
+
+static void places_free(struct log_places *places)
+{
+    for (size_t i = 0; i < places->named; i++)
+        free(places->names[i]);
+}
+
+void shk_logscan_destroy(struct shk_logscan *scan)
+{
+    if (!scan)
+        return;
+    for (size_t i = 0; scan->sigs && scan->matchers && i < scan->count; i++) {
+        struct log_sig *sig = &scan->sigs[i];
+        free(sig->file);
+        free(sig->text);
+        places_free(&sig->origins);
+        places_free(&sig->nodes);
+        shk_log_captures_free(&sig->captures);
+        shk_log_matcher_destroy(scan->matchers[i]);
+    }
+    for (size_t i = 0; i < scan->file_count; i++)
+        free(scan->files[i].name);
+    hs_free_scratch(scan->scratch);
+    hs_free_database(scan->database);
+    shk_log_seen_destroy(scan->seen);
+    shk_log_seen_destroy(scan->ranks);
+    free(scan->sigs);
+    free(scan->matchers);
+    free(scan->files);
+    free(scan);
+}

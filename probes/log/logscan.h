@@ -1,0 +1,57 @@
+/* Looks for many patterns at once in logs, and says what was found as facts: log.files, log.lines,
+ * log.sig.<id> (docs/facts.md). Lines of many ranks and nodes that match the same pattern are
+ * folded into one entry with a count, the first occurrence and the first few places. Memory does
+ * not depend on the size of the logs. */
+#ifndef SHK_PROBES_LOGSCAN_H
+#define SHK_PROBES_LOGSCAN_H
+
+#include "core/facts/facts.h"
+#include "core/text/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct shk_log_pattern {
+    const char *id;
+    const char *pattern; /* Vectorscan syntax, within one line */
+    const char *capture; /* PCRE with named groups, on the line that matched; NULL */
+    const char *place;   /* for messages about the pattern; may be NULL */
+    bool origins;        /* remember who printed it */
+};
+
+/* A database that was compiled from the same patterns before. */
+struct shk_log_database {
+    uint64_t patterns; /* shk_logscan_digest() of them */
+    const char *data;
+    size_t size;
+};
+
+struct shk_logscan;
+
+uint64_t shk_logscan_digest(const struct shk_log_pattern *patterns, size_t count);
+
+/* Compiles for any processor of this architecture: *data_p is new memory (free()). */
+int shk_logscan_compile(const struct shk_log_pattern *patterns, size_t count, char **data_p,
+                        size_t *size_p, struct shk_error *err) SHK_MUST_CHECK;
+
+/* Takes the database when it fits these patterns and this processor, else (or when it is NULL)
+ * compiles, which takes about a second for 600 patterns. The texts are borrowed until destroy.
+ * -EINVAL names the pattern that is wrong. */
+int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern *patterns,
+                       size_t count, const struct shk_log_database *database,
+                       struct shk_error *err) SHK_MUST_CHECK;
+
+/* Scans a file ("-" is stdin). What was found before an error is kept. */
+int shk_logscan_file(struct shk_logscan *scan, const char *path,
+                     struct shk_error *err) SHK_MUST_CHECK;
+
+/* Scans text in memory as a file of that name; may be called again to go on with it. */
+int shk_logscan_text(struct shk_logscan *scan, const char *name, const char *text, size_t len,
+                     struct shk_error *err) SHK_MUST_CHECK;
+
+/* Writes what was found so far. */
+int shk_logscan_facts(const struct shk_logscan *scan, struct shk_facts *facts);
+
+void shk_logscan_destroy(struct shk_logscan *scan);
+
+#endif

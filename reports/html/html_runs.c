@@ -1,0 +1,173 @@
+#include "reports/html/html_runs.h"
+#include "reports/html/plot.h"
+#include "reports/text/escape.h"
+#include "reports/text/utf8.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Lines of one plot, and runs whose tables are shown: more cannot be told apart. */
+enum { RUNS_LINES = 6, RUNS_TABLES = 32, RUNS_CLIP = 2000 };
+
+static void runs_text(struct shk_strbuf *out, const char *text)
+{
+    struct shk_strbuf cut = SHK_STRBUF_INIT;
+    shk_text_clip(&cut, text ? text : "", RUNS_CLIP, 0);
+    shk_escape_html(out, shk_strbuf_text(&cut));
+    out->failed |= cut.failed;
+    shk_strbuf_free(&cut);
+}
+
+static const char *runs_bytes(double bytes, char *buf, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t u = 0;
+    for (; bytes >= 1024 && u + 1 < sizeof units / sizeof *units; u++)
+        bytes /= 1024;
+    snprintf(buf, size, "%g %s", bytes, units[u]);
+    return buf;
+}
+
+static double runs_number(const json_t *row, const char *member)
+{
+    const json_t *value = json_object_get(row, member);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* Points (bytes, member) of rows; those of a second data type, which start again at small sizes,
+ * are left to the table. */
+static struct shk_plot_point *runs_points(json_t *sizes, const char *member, size_t *count_p)
+{
+    json_t *row;
+    struct shk_plot_point *points = calloc(json_array_size(sizes) + 1, sizeof *points);
+    size_t i, n = 0;
+    json_array_foreach(sizes, i, row)
+    {
+        double bytes = runs_number(row, "bytes");
+        if (!points || (n && bytes <= points[n - 1].x))
+            break;
+        points[n++] = (struct shk_plot_point){bytes, runs_number(row, member)};
+    }
+    *count_p = n;
+    return points;
+}
+
+struct runs_lines {
+    struct shk_plot_line line[RUNS_LINES];
+    char *labels[RUNS_LINES];
+    size_t count;
+};
+
+static void runs_line(struct runs_lines *lines, struct shk_strbuf *out, json_t *sizes,
+                      const char *member, char *label)
+{
+    size_t n = 0;
+    struct shk_plot_point *points = runs_points(sizes, member, &n);
+    out->failed |= !points || !label;
+    if (!points || !label || !n || lines->count == RUNS_LINES) {
+        free(points);
+        free(label);
+        return;
+    }
+    lines->labels[lines->count] = label;
+    lines->line[lines->count++] = (struct shk_plot_line){
+        .label = label, .points = points, .count = n, .expected = strcmp(member, "bandwidth") == 0};
+}
+
+static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, const char *title,
+                      const char *member, const char *unit)
+{
+    struct runs_lines lines = {.count = 0};
+    for (size_t i = 0; i < model->runs_count && lines.count < RUNS_LINES; i++) {
+        const struct shk_run *run = &model->runs[i];
+        json_t *roof = json_object_get(shk_run_object(run, "roofline"), "sizes");
+        runs_line(&lines, out, shk_run_array(run, "sizes"), member,
+                  shk_strf("%s on %s", run->transport, run->node));
+        if (roof && strcmp(member, "busbw") == 0)
+            runs_line(&lines, out, roof, "bandwidth",
+                      shk_strf("expected: plain puts, %s on %s", run->transport, run->node));
+    }
+    struct shk_plot plot = {.title = title,
+                            .x_label = "message size",
+                            .y_label = unit,
+                            .x_text = runs_bytes,
+                            .lines = lines.line,
+                            .count = lines.count};
+    shk_plot_svg(out, &plot);
+    for (size_t i = 0; i < lines.count; i++) {
+        free((void *)lines.line[i].points);
+        free(lines.labels[i]);
+    }
+}
+
+static void runs_one(struct shk_strbuf *out, const struct shk_run *run)
+{
+    struct shk_strbuf title = SHK_STRBUF_INIT, summary = SHK_STRBUF_INIT;
+    const char *library = shk_run_text(run, "library"), *version = shk_run_text(run, "version");
+    const char *reason = shk_run_text(run, "reason");
+    size_t i;
+    json_t *line;
+    shk_run_title(&title, run);
+    shk_strbuf_printf(&title, ", on %s", run->node);
+    shk_run_summary(&summary, run);
+    shk_strbuf_puts(out, "<h3>");
+    runs_text(out, shk_strbuf_text(&title));
+    shk_strbuf_puts(out, "</h3>\n");
+    if (!shk_run_ok(run)) {
+        shk_strbuf_printf(out, "<p class=\"%s\">", strcmp(run->status, "na") == 0 ? "na" : "fail");
+        bool said = reason && strcmp(run->status, "na") == 0;
+        runs_text(out, said ? reason : run->status);
+        shk_strbuf_puts(out, reason && !said ? ": " : "");
+        runs_text(out, said ? "" : reason);
+        shk_strbuf_puts(out, "</p>\n");
+    }
+    if (library) {
+        shk_strbuf_puts(out, "<p class=\"dim\">library <code>");
+        runs_text(out, library);
+        shk_strbuf_puts(out, version ? "</code>, version " : "</code>");
+        runs_text(out, version);
+        shk_strbuf_puts(out, "</p>\n");
+    }
+    json_array_foreach(shk_run_array(run, "evidence"), i, line)
+    {
+        shk_strbuf_puts(out, "<p class=\"dim\">proof: ");
+        runs_text(out, json_string_value(line));
+        shk_strbuf_puts(out, "</p>\n");
+    }
+    if (summary.len) {
+        shk_strbuf_puts(out, "<p>");
+        runs_text(out, shk_strbuf_text(&summary));
+        shk_strbuf_puts(out, "</p>\n");
+    }
+    struct shk_table *table = shk_run_table(run, 0);
+    if (!table)
+        out->failed = true;
+    else if (shk_table_rows(table)) {
+        shk_strbuf_puts(out, "<div class=\"scroll\">");
+        shk_table_html(table, "sizes", RUNS_CLIP, out);
+        shk_strbuf_puts(out, "</div>\n");
+    }
+    shk_table_destroy(table);
+    out->failed |= title.failed || summary.failed;
+    shk_strbuf_free(&title);
+    shk_strbuf_free(&summary);
+}
+
+void shk_html_runs(struct shk_strbuf *out, const struct shk_model *model)
+{
+    shk_strbuf_puts(out, "<section><h2>Collectives</h2>\n");
+    if (!model->runs_count)
+        shk_strbuf_puts(out, "<p class=\"dim\">None was run.</p>\n");
+    shk_strbuf_puts(out, "<div class=\"plots\">\n");
+    runs_plot(out, model, "Bus bandwidth", "busbw", "GB/s");
+    runs_plot(out, model, "Time of one all-reduce", "time_us", "us");
+    shk_strbuf_puts(out, "</div>\n");
+    for (size_t i = 0; i < model->runs_count && i < RUNS_TABLES; i++)
+        runs_one(out, &model->runs[i]);
+    if (model->runs_count > RUNS_TABLES)
+        shk_strbuf_printf(out, "<p class=\"dim\">%zu more runs are in the JSON report.</p>\n",
+                          model->runs_count - RUNS_TABLES);
+    shk_strbuf_puts(out, "</section>\n");
+}

@@ -1,0 +1,134 @@
+#include "reports/html/plot.h"
+#include "reports/text/escape.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    PLOT_WIDTH = 460,
+    PLOT_HEIGHT = 260,
+    PLOT_LEFT = 58,
+    PLOT_RIGHT = 12,
+    PLOT_TOP = 28,
+    PLOT_BOTTOM = 44,
+    PLOT_COLORS = 6,
+    PLOT_TICKS = 8
+};
+
+struct plot_frame {
+    double x0, x1, y0, y1; /* decades (base 2 in x, 10 in y) */
+};
+
+static bool plot_is_drawable(const struct shk_plot_point *p)
+{
+    return isfinite(p->x) && isfinite(p->y) && p->x > 0 && p->y > 0;
+}
+
+static bool plot_measure(const struct shk_plot *plot, struct plot_frame *f)
+{
+    bool any = false;
+    for (size_t l = 0; l < plot->count; l++) {
+        for (size_t i = 0; i < plot->lines[l].count; i++) {
+            const struct shk_plot_point *p = &plot->lines[l].points[i];
+            if (!plot_is_drawable(p))
+                continue;
+            double x = log2(p->x), y = log10(p->y);
+            f->x0 = any ? fmin(f->x0, x) : x;
+            f->x1 = any ? fmax(f->x1, x) : x;
+            f->y0 = any ? fmin(f->y0, y) : y;
+            f->y1 = any ? fmax(f->y1, y) : y;
+            any = true;
+        }
+    }
+    f->x0 = floor(f->x0);
+    f->x1 = fmax(ceil(f->x1), f->x0 + 1);
+    f->y0 = floor(f->y0);
+    f->y1 = fmax(ceil(f->y1), f->y0 + 1);
+    return any;
+}
+
+static double plot_x(const struct plot_frame *f, double x)
+{
+    return PLOT_LEFT + (log2(x) - f->x0) / (f->x1 - f->x0) * (PLOT_WIDTH - PLOT_LEFT - PLOT_RIGHT);
+}
+
+static double plot_y(const struct plot_frame *f, double y)
+{
+    return PLOT_HEIGHT - PLOT_BOTTOM -
+           (log10(y) - f->y0) / (f->y1 - f->y0) * (PLOT_HEIGHT - PLOT_TOP - PLOT_BOTTOM);
+}
+
+static void plot_text(struct shk_strbuf *out, double x, double y, const char *attributes,
+                      const char *text)
+{
+    shk_strbuf_printf(out, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, attributes);
+    shk_escape_html(out, text);
+    shk_strbuf_puts(out, "</text>");
+}
+
+static void plot_axes(struct shk_strbuf *out, const struct shk_plot *plot,
+                      const struct plot_frame *f)
+{
+    double step = fmax(1, ceil((f->x1 - f->x0) / PLOT_TICKS));
+    char text[32];
+    for (double d = f->x0; d <= f->x1; d += step) {
+        double x = plot_x(f, exp2(d));
+        shk_strbuf_printf(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>",
+                          x, PLOT_TOP, x, PLOT_HEIGHT - PLOT_BOTTOM);
+        plot_text(out, x, PLOT_HEIGHT - PLOT_BOTTOM + 14, " text-anchor=\"middle\"",
+                  plot->x_text(exp2(d), text, sizeof text));
+    }
+    step = fmax(1, ceil((f->y1 - f->y0) / PLOT_TICKS));
+    for (double d = f->y0; d <= f->y1; d += step) {
+        double y = plot_y(f, pow(10, d));
+        shk_strbuf_printf(out, "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>",
+                          PLOT_LEFT, y, PLOT_WIDTH - PLOT_RIGHT, y);
+        snprintf(text, sizeof text, "%g", pow(10, d));
+        plot_text(out, PLOT_LEFT - 6, y + 4, " text-anchor=\"end\"", text);
+    }
+    plot_text(out, PLOT_LEFT, 16, " class=\"title\"", plot->title);
+    plot_text(out, PLOT_WIDTH - PLOT_RIGHT, 16, " text-anchor=\"end\"", plot->y_label);
+    plot_text(out, PLOT_WIDTH - PLOT_RIGHT, PLOT_HEIGHT - 12, " text-anchor=\"end\"",
+              plot->x_label);
+}
+
+static void plot_line(struct shk_strbuf *out, const struct shk_plot_line *line,
+                      const struct plot_frame *f, unsigned color)
+{
+    shk_strbuf_printf(out, "<g class=\"line%u%s\"><title>", color,
+                      line->expected ? " expected" : "");
+    shk_escape_html(out, line->label);
+    shk_strbuf_puts(out, "</title><polyline points=\"");
+    for (size_t i = 0; i < line->count; i++)
+        if (plot_is_drawable(&line->points[i]))
+            shk_strbuf_printf(out, "%.1f,%.1f ", plot_x(f, line->points[i].x),
+                              plot_y(f, line->points[i].y));
+    shk_strbuf_puts(out, "\"/>");
+    for (size_t i = 0; i < line->count && !line->expected; i++)
+        if (plot_is_drawable(&line->points[i]))
+            shk_strbuf_printf(
+                out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"><title>%g</title></circle>",
+                plot_x(f, line->points[i].x), plot_y(f, line->points[i].y), line->points[i].y);
+    shk_strbuf_puts(out, "</g>");
+}
+
+void shk_plot_svg(struct shk_strbuf *out, const struct shk_plot *plot)
+{
+    struct plot_frame frame = {0};
+    if (!plot_measure(plot, &frame))
+        return;
+    shk_strbuf_printf(out, "<svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
+                      PLOT_WIDTH, PLOT_HEIGHT);
+    shk_escape_html(out, plot->title);
+    shk_strbuf_puts(out, "\">");
+    plot_axes(out, plot, &frame);
+    for (size_t l = 0; l < plot->count; l++)
+        plot_line(out, &plot->lines[l], &frame, (unsigned)(l % PLOT_COLORS));
+    for (size_t l = 0; l < plot->count && plot->count > 1; l++) {
+        double y = PLOT_TOP + 14 + 14 * (double)l;
+        shk_strbuf_printf(out, "<g class=\"line%zu\"><circle cx=\"%d\" cy=\"%.1f\" r=\"3\"/></g>",
+                          l % PLOT_COLORS, PLOT_LEFT + 10, y - 4);
+        plot_text(out, PLOT_LEFT + 18, y, "", plot->lines[l].label);
+    }
+    shk_strbuf_puts(out, "</svg>\n");
+}

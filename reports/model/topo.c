@@ -1,0 +1,160 @@
+#include "reports/model/topo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *topo_text(const json_t *object, const char *member)
+{
+    return json_string_value(json_object_get(object, member));
+}
+
+static long long topo_numa(const json_t *object)
+{
+    const json_t *numa = json_object_get(object, "numa");
+    return json_is_integer(numa) && json_integer_value(numa) >= 0 ? json_integer_value(numa) : -1;
+}
+
+static int topo_index(const struct topo_end *ends, size_t count, const char *pci)
+{
+    for (size_t i = 0; pci && i < count; i++)
+        if (strcmp(ends[i].pci, pci) == 0)
+            return (int)i;
+    return -1;
+}
+
+static void topo_note_numa(struct topo *topo, long long numa)
+{
+    size_t at = 0;
+    while (at < topo->numa_count && topo->numa[at] != numa)
+        at++;
+    if (at < topo->numa_count || topo->numa_count == TOPO_NODES)
+        return;
+    /* in order; unknown (-1) last */
+    for (at = topo->numa_count++;
+         at > 0 && numa >= 0 && (topo->numa[at - 1] < 0 || topo->numa[at - 1] > numa); at--)
+        topo->numa[at] = topo->numa[at - 1];
+    topo->numa[at] = numa;
+}
+
+static void topo_read_nics(struct topo *topo)
+{
+    json_t *nics = shk_facts_get_array(topo->facts, "topology.nics"), *nic;
+    bool fabric = false;
+    size_t i;
+    json_array_foreach(nics, i, nic) fabric |= json_is_true(json_object_get(nic, "fabric"));
+    json_array_foreach(nics, i, nic)
+    {
+        const char *name = topo_text(nic, "name"), *pci = topo_text(nic, "pci");
+        if (!name || !pci || topo->nic_count == TOPO_NICS ||
+            (fabric && !json_is_true(json_object_get(nic, "fabric"))))
+            continue;
+        topo->nics[topo->nic_count++] =
+            (struct topo_end){.name = name, .pci = pci, .numa = topo_numa(nic), .nic = -1};
+        topo_note_numa(topo, topo_numa(nic));
+    }
+}
+
+static void topo_read_gpus(struct topo *topo)
+{
+    json_t *gpu;
+    size_t i;
+    json_array_foreach(shk_facts_get_array(topo->facts, "topology.gpus"), i, gpu)
+    {
+        const char *name = topo_text(gpu, "name"), *pci = topo_text(gpu, "pci");
+        if (!name || !pci || topo->gpu_count == TOPO_GPUS)
+            continue;
+        struct topo_end *end = &topo->gpus[topo->gpu_count++];
+        *end = (struct topo_end){
+            .name = name,
+            .pci = pci,
+            .numa = topo_numa(gpu),
+            .class = topo_text(gpu, "class"),
+            .nic = topo_index(topo->nics, topo->nic_count, topo_text(gpu, "nic"))};
+        if (end->nic >= 0)
+            topo->nics[end->nic].gpus++;
+        topo_note_numa(topo, end->numa);
+    }
+}
+
+static void topo_read_links(struct topo *topo)
+{
+    bool first = true;
+    json_t *pair;
+    size_t i;
+    json_array_foreach(shk_facts_get_array(topo->facts, "topology.peers"), i, pair)
+    {
+        int a = topo_index(topo->gpus, topo->gpu_count, topo_text(pair, "gpu"));
+        int b = topo_index(topo->gpus, topo->gpu_count, topo_text(pair, "peer"));
+        const char *class = topo_text(pair, "class");
+        if (a < 0 || b < 0 || !class)
+            continue;
+        topo->links[a][b] = topo->links[b][a] = class;
+        if (first)
+            topo->common = class;
+        else if (topo->common && strcmp(topo->common, class) != 0)
+            topo->common = NULL;
+        first = false;
+    }
+}
+
+bool shk_topo_read(struct topo *topo, const struct shk_facts *facts)
+{
+    *topo = (struct topo){.facts = facts};
+    topo_read_nics(topo);
+    topo_read_gpus(topo);
+    topo_read_links(topo);
+    return topo->gpu_count > 0;
+}
+
+const char *shk_topo_distance(const struct topo *topo, size_t gpu, size_t nic)
+{
+    json_t *row;
+    size_t i;
+    json_array_foreach(shk_facts_get_array(topo->facts, "topology.gpu_nic"), i, row)
+    {
+        const char *a = topo_text(row, "gpu"), *b = topo_text(row, "nic");
+        if (a && b && strcmp(a, topo->gpus[gpu].pci) == 0 && strcmp(b, topo->nics[nic].pci) == 0)
+            return topo_text(row, "class");
+    }
+    return NULL;
+}
+
+bool shk_topo_is_link(const char *class)
+{
+    return class && (strncmp(class, "NV", 2) == 0 || strcmp(class, "XGMI") == 0);
+}
+
+static bool topo_same(const struct shk_facts *a, const struct shk_facts *b)
+{
+    static const char *const keys[] = {"topology.gpus", "topology.nics", "topology.peers"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        json_t *x = shk_facts_get_array(a, keys[i]), *y = shk_facts_get_array(b, keys[i]);
+        if ((x || y) && !(x && y && json_equal(x, y)))
+            return false;
+    }
+    return true;
+}
+
+void shk_topo_each(const struct shk_model *model, size_t max,
+                   void (*fn)(const struct topo *topo, const char *node, size_t nodes, void *arg),
+                   void *arg)
+{
+    const struct shk_report *report = model->report;
+    struct topo *topo = malloc(sizeof *topo);
+    bool *drawn = calloc(report->nodes + 1, sizeof *drawn);
+    for (size_t i = 0; topo && drawn && i < report->nodes && max > 0; i++) {
+        size_t nodes = 1;
+        if (drawn[i] || !shk_topo_read(topo, report->facts[i]))
+            continue;
+        for (size_t k = i + 1; k < report->nodes; k++) {
+            if (drawn[k] || !topo_same(report->facts[i], report->facts[k]))
+                continue;
+            drawn[k] = true;
+            nodes++;
+        }
+        fn(topo, model->nodes[i], nodes, arg);
+        max--;
+    }
+    free(drawn);
+    free(topo);
+}
