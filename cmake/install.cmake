@@ -75,7 +75,8 @@ set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfabric1, libfabric-bin")
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_GROUP "System/Monitoring")
-set(CPACK_RPM_PACKAGE_LICENSE "see README")
+set(SHK_LICENSE "none granted yet" CACHE STRING "Licence that packages name")
+set(CPACK_RPM_PACKAGE_LICENSE "${SHK_LICENSE}")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/man /usr/share/man/man1
     /usr/share/bash-completion /usr/share/bash-completion/completions /usr/share/zsh
     /usr/share/zsh/vendor-completions /usr/share/fish /usr/share/fish/vendor_completions.d
