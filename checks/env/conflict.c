@@ -1,6 +1,7 @@
 /* Settings that do not go together: the conflicts of the catalogue. */
 #include "checks/env/env.h"
 #include "checks/env/grammar.h"
+#include "checks/env/readers_together.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -80,6 +81,40 @@ static int terms_hold(const struct shk_check_context *ctx, const struct shk_conf
     return holds;
 }
 
+enum { SETTINGS_MOST = 8 };
+
+struct readership {
+    const struct shk_setting *settings[SETTINGS_MOST];
+    size_t count;
+};
+
+/* A variable that is not set needs no reader. */
+static void add_setting(const struct shk_check_context *ctx, const char *name,
+                        struct readership *set)
+{
+    const char *value = NULL;
+    const struct shk_setting *setting = name ? shk_config_setting(ctx->config, name) : NULL;
+    if (setting && set->count < SETTINGS_MOST &&
+        shk_look_env(ctx->facts, name, &value) != SHK_LOOK_ABSENT)
+        set->settings[set->count++] = setting;
+}
+
+/* Does somebody read what is set, all of it? *unread_p as of shk_readers_together(). */
+static int is_read(const struct shk_check_context *ctx, const struct shk_conflict *conflict,
+                   struct shk_readers *readers, const char **unread_p)
+{
+    struct readership set = {.count = 0};
+    for (size_t i = 0; i < conflict->when_count; i++) {
+        add_setting(ctx, conflict->when[i].setting, &set);
+        add_setting(ctx, conflict->when[i].differs_from, &set);
+    }
+    switch (shk_readers_together(readers, set.settings, set.count, unread_p)) {
+    case SHK_READS_YES: return 1;
+    case SHK_READS_UNKNOWN: return -1;
+    default: return 0;
+    }
+}
+
 static void say_term(const struct shk_check_context *ctx, const char *name, bool first,
                      struct shk_strbuf *names, struct shk_strbuf *values)
 {
@@ -111,10 +146,14 @@ static enum shk_verdict verdict_of(const struct shk_conflict *conflict)
                                                     : SHK_NOTE;
 }
 
-/* The terms hold (1) or could not all be read (-1); the condition is known to hold, or is not
- * known. */
+/* What makes a conflict: each holds (1) or is not known (-1). */
+struct judged {
+    int terms, condition, read;
+    const char *unread; /* why it is not known who reads them */
+};
+
 static void conflict_row(const struct shk_check_context *ctx, struct shk_findings *findings,
-                         const struct shk_conflict *conflict, int terms, int condition)
+                         const struct shk_conflict *conflict, const struct judged *judged)
 {
     struct shk_strbuf names = SHK_STRBUF_INIT, values = SHK_STRBUF_INIT;
     say_terms(ctx, conflict, &names, &values);
@@ -124,12 +163,17 @@ static void conflict_row(const struct shk_check_context *ctx, struct shk_finding
     row.source = conflict->source;
     row.fact = "env.*";
     shk_row_text(&row.observed, "%s", shk_strbuf_text(&values));
-    if (terms < 0) {
+    if (judged->terms < 0) {
         shk_row_lacks(&row, "env.*", "not all of the values are known, which may conflict: %s",
                       conflict->why);
-    } else if (condition < 0) {
+    } else if (judged->condition < 0) {
         shk_row_lacks(&row, "env.*", "a conflict when %s, which is not known here: %s",
                       conflict->condition, conflict->why);
+    } else if (judged->read < 0) {
+        shk_row_lacks(&row, judged->unread,
+                      "a conflict only for a library that reads what is set here; %s was not read: "
+                      "%s",
+                      judged->unread, conflict->why);
     } else {
         shk_row_was_read(&row);
         shk_row_verdict(&row, verdict_of(conflict),
@@ -143,6 +187,18 @@ static void conflict_row(const struct shk_check_context *ctx, struct shk_finding
     shk_strbuf_free(&values);
 }
 
+/* 1 a conflict, 0 none, -1 not known. */
+static int judge(const struct shk_check_context *ctx, const struct shk_conflict *conflict,
+                 struct shk_readers *readers, struct judged *judged)
+{
+    *judged = (struct judged){.terms = terms_hold(ctx, conflict)};
+    if (judged->terms)
+        judged->condition = shk_condition_holds(conflict->condition, ctx->facts);
+    if (both(judged->terms, judged->condition))
+        judged->read = is_read(ctx, conflict, readers, &judged->unread);
+    return both(both(judged->terms, judged->condition), judged->read);
+}
+
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     size_t count, found = 0;
@@ -154,18 +210,19 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
         shk_row_was_read(&row);
     else
         shk_row_lacks(&row, "probe.env.status", "the environment was not read");
+    struct shk_readers readers = {.facts = ctx->facts, .config = ctx->config};
     for (size_t i = 0; i < count; i++) {
         const struct shk_conflict *conflict = &conflicts[i];
-        int terms = terms_hold(ctx, conflict);
-        int condition = terms ? shk_condition_holds(conflict->condition, ctx->facts) : 0;
-        if (both(terms, condition) == 0 || (terms < 0 && !known))
+        struct judged judged;
+        int sure = judge(ctx, conflict, &readers, &judged);
+        if (sure == 0 || (judged.terms < 0 && !known))
             continue; /* one row says that nothing was read */
-        bool certain = both(terms, condition) > 0;
-        found += certain;
-        if (!certain)
+        found += sure > 0;
+        if (sure < 0)
             shk_row_lacks(&row, "env.*", "whether %s is one could not be decided", conflict->name);
-        conflict_row(ctx, findings, conflict, terms, condition);
+        conflict_row(ctx, findings, conflict, &judged);
     }
+    shk_readers_clear(&readers);
     if (!found && count) {
         shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
         if (!shk_row_lacking(&row))
@@ -182,7 +239,9 @@ const struct shk_check shk_check_env_conflict = {
     .family = "environment",
     .title = "No two settings work against each other",
     .eval = eval,
-    .doc = "Facts: env.*, env.file.*, and what the conditions of the conflicts ask.\n"
-           "The known conflicts are data (config/conflicts); verdict and reason are theirs. When a "
-           "value or the condition of one is not known the row is UNKNOWN, and so is the sum.",
+    .doc = "Facts: env.*, env.file.*, what the libraries read, and what the conditions of the "
+           "conflicts ask.\n"
+           "The known conflicts are data (config/conflicts); verdict and reason are theirs. One "
+           "counts only when a library on this node reads all that is set of it. When a value, the "
+           "condition or the reader of one is not known the row is UNKNOWN, and so is the sum.",
 };

@@ -221,8 +221,8 @@ static void opinion_readers(struct shk_env_case *c, const struct shk_read_answer
         return;
     struct shk_row row = shk_env_row(c);
     if (answer->reads != SHK_READS_YES && answer->unread)
-        shk_row_lacks(&row, answer->unread,
-                      "whether it is read here is not known: %s could not be read", answer->unread);
+        shk_row_lacks(&row, answer->unread, "whether it is read here is not known: %s was not read",
+                      answer->unread);
     switch (answer->reads) {
     case SHK_READS_YES:
         shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
@@ -332,12 +332,14 @@ void shk_env_judge_known(struct shk_env_case *c)
     struct shk_read_answer answer = c->setting->readers_count || !family
                                         ? shk_readers_ask(c->readers, c->setting)
                                         : shk_readers_ask_name(c->readers, family, c->name);
+    /* A value that nobody reads breaks nothing, whatever it is. */
+    bool moot = answer.reads == SHK_READS_NO && !answer.unread;
     opinion_kind(c, &answer);
-    bool sound = c->setting->kind != SHK_SETTING_FOLKLORE && opinion_grammar(c);
-    if (sound)
+    bool sound = c->setting->kind != SHK_SETTING_FOLKLORE && (moot || opinion_grammar(c));
+    if (sound && !moot)
         opinion_node(c);
     opinion_readers(c, &answer);
-    if (sound) {
+    if (sound && !moot) {
         opinion_profile(c);
         opinion_cost(c);
     }

@@ -393,13 +393,30 @@ static bool unread_plugin(const struct shk_facts *facts, const char *key)
     return false;
 }
 
-/* A fact that would tell what the library reads and that could not be read. */
+/* Where no library was looked for at all, the environment is judged alone. */
+static bool looked_for_any(const struct shk_facts *facts)
+{
+    const char *version;
+    for (size_t i = 0; i < SHK_READERS_LIBRARIES; i++)
+        if (libraries[i].version &&
+            shk_look_text(facts, libraries[i].version, &version) != SHK_LOOK_MISSING)
+            return true;
+    return false;
+}
+
+/* A fact that would tell what the library reads and that was not read. */
 static const char *unread_fact(const struct shk_facts *facts, const struct library *lib)
 {
     const char *version = NULL;
-    if (!lib || lib->partial)
-        return NULL; /* its list would not decide */
-    if (lib->version && shk_look_text(facts, lib->version, &version) == SHK_LOOK_FAILED)
+    if (!lib)
+        return NULL;
+    enum shk_look look =
+        lib->version ? shk_look_text(facts, lib->version, &version) : SHK_LOOK_ABSENT;
+    if (look == SHK_LOOK_MISSING && looked_for_any(facts))
+        return lib->version;
+    if (lib->partial)
+        return NULL; /* neither its version nor its list would decide */
+    if (look == SHK_LOOK_FAILED)
         return lib->version;
     if (unread_list(facts, lib->params))
         return lib->params;

@@ -1,5 +1,6 @@
 /* Services and modules that NVIDIA GPUs need to reach each other. */
 #include "checks/base/tally.h"
+#include "checks/env/readers_together.h"
 #include "checks/hardware/pci.h"
 
 #include <string.h>
@@ -165,7 +166,7 @@ static bool wants_imex(struct shk_row *row)
     long long nodes = 0;
     read_fabric(row, &fabric);
     (void)shk_read_int(row, "nvidia.imex.nodes", &nodes);
-    (void)shk_read_env(row, "NCCL_MNNVL_ENABLE", &asked);
+    (void)shk_read_env_used(row, "NCCL_MNNVL_ENABLE", &asked);
     shk_tally_free(&fabric.tally);
     return fabric.domain || nodes > 1 || (asked && strcmp(asked, "1") == 0);
 }
@@ -239,7 +240,7 @@ static const char *asks_gdrcopy(struct shk_row *row)
     static const char *const names[] = {"NCCL_GDRCOPY_ENABLE", "FI_HMEM_CUDA_USE_GDRCOPY", NULL};
     for (const char *const *n = names; *n; n++) {
         const char *value = NULL;
-        if (shk_read_env(row, *n, &value) == SHK_LOOK_PRESENT &&
+        if (shk_read_env_used(row, *n, &value) == SHK_LOOK_PRESENT &&
             (strcmp(value, "1") == 0 || strcmp(value, "true") == 0))
             return *n;
     }

@@ -1,6 +1,7 @@
 /* Policies of the kernel that slow collectives down without a word. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/env/readers_together.h"
 
 #include <string.h>
 
@@ -145,7 +146,7 @@ static void eval_hugepages(const struct shk_check_context *ctx, struct shk_findi
     long long total = -1, unused = -1;
     row.fact = key;
     row.source = "ofiwg/libfabric:man/fi_efa.7.md";
-    enum shk_look env = shk_read_env(&row, "FI_EFA_USE_HUGE_PAGE", &asked);
+    enum shk_look env = shk_read_env_used(&row, "FI_EFA_USE_HUGE_PAGE", &asked);
     if (env != SHK_LOOK_PRESENT || strcmp(asked, "0") == 0) {
         shk_row_na(findings, &row, "nothing here insists on huge pages");
         return;

@@ -1,6 +1,7 @@
 /* Levels of distance that a user asks NCCL for: do they ever apply on this machine? */
 #include "checks/base/coded.h"
 #include "checks/base/tally.h"
+#include "checks/env/readers_together.h"
 
 #include <string.h>
 
@@ -102,7 +103,7 @@ static void level_row(const struct shk_check_context *ctx, struct shk_findings *
     json_t *list = NULL;
     row.fact = level->list;
     row.source = "NVIDIA/nccl:src/graph/paths.cc";
-    (void)shk_read_env(&row, level->name, &value);
+    (void)shk_read_env_used(&row, level->name, &value);
     (void)shk_read_gpu_count(&row);
     int rank = value ? level_of(value) : -1;
     if (value && rank < 0) {
