@@ -13,6 +13,7 @@
 
 static const struct shk_option table[] = {
     {.name = "profile",
+     .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,
      .offset = AT(profile),
      .arg = "NAME|FILE|auto",
@@ -20,44 +21,52 @@ static const struct shk_option table[] = {
      .initial = "auto",
      .doc = "what this system should look like (see: list profiles)"},
     {.name = "format",
+     .group = SHK_GROUP_REPORT,
      .type = SHK_OPT_TEXT,
      .offset = AT(format),
      .arg = "FORMAT",
      .list = "formats",
      .doc = "format of the report (see: list formats)"},
     {.name = "output",
+     .group = SHK_GROUP_REPORT,
      .letter = 'o',
      .type = SHK_OPT_LIST,
      .offset = AT(outputs),
      .arg = "FILE",
      .doc = "write to FILE, format by its extension; may be repeated"},
     {.name = "fail-on",
+     .group = SHK_GROUP_REPORT,
      .type = SHK_OPT_TEXT,
      .offset = AT(fail_on_text),
      .arg = "fail|warn|unknown",
      .initial = "fail",
      .doc = "what makes the exit code non-zero"},
     {.name = "sysroot",
+     .group = SHK_GROUP_INPUT,
      .type = SHK_OPT_TEXT,
      .offset = AT(sysroot),
      .arg = "DIR",
      .doc = "read a captured tree instead of this host"},
     {.name = "capture",
+     .group = SHK_GROUP_REPORT,
      .type = SHK_OPT_TEXT,
      .offset = AT(capture_dir),
      .arg = "DIR",
      .doc = "also write what is read into DIR, for --sysroot; names and addresses are made up"},
     {.name = "verbatim",
+     .group = SHK_GROUP_REPORT,
      .type = SHK_OPT_FLAG,
      .offset = AT(verbatim),
      .doc = "with --capture: keep names, addresses and serial numbers as they are (secrets always "
             "go)"},
     {.name = "config",
+     .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,
      .offset = AT(config_dir),
      .arg = "DIR",
      .doc = "site settings, profiles and diagnoses on top of the built-in ones"},
     {.name = "timeout",
+     .group = SHK_GROUP_TEST,
      .type = SHK_OPT_NUMBER,
      .offset = AT(timeout_s),
      .arg = "SEC",
@@ -66,6 +75,7 @@ static const struct shk_option table[] = {
      .max = 86400,
      .doc = "deadline of the collective; also the longest that one probe may take"},
     {.name = "ranks",
+     .group = SHK_GROUP_TEST,
      .type = SHK_OPT_NUMBER,
      .offset = AT(ranks),
      .arg = "N",
@@ -73,6 +83,7 @@ static const struct shk_option table[] = {
      .max = 1024,
      .doc = "local ranks of the all-reduce; without it one for each GPU, and two without GPUs"},
     {.name = "transport",
+     .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,
      .offset = AT(transport),
      .arg = "NAME",
@@ -80,11 +91,13 @@ static const struct shk_option table[] = {
      .initial = "auto",
      .doc = "collective to run (see: list transports), auto or none"},
     {.name = "provider",
+     .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,
      .offset = AT(provider),
      .arg = "NAME",
      .doc = "libfabric provider for the fabric transport, instead of libfabric's own choice"},
     {.name = "rails",
+     .group = SHK_GROUP_TEST,
      .type = SHK_OPT_NUMBER,
      .offset = AT(rails),
      .arg = "N",
@@ -93,67 +106,85 @@ static const struct shk_option table[] = {
      .max = SHK_RAILS_MAX,
      .doc = "network devices that the fabric all-reduce uses side by side; 1: the first only"},
     {.name = "sizes",
+     .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,
      .offset = AT(sizes),
      .arg = "MIN:MAX",
      .initial = "4:16M",
      .doc = "message sizes in bytes, K, M or G"},
     {.name = "shell",
+     .group = SHK_GROUP_REPORT,
      .type = SHK_OPT_TEXT,
      .offset = AT(shell),
      .arg = "sh|csh|lua",
      .initial = "sh",
      .doc = "syntax of the lines (lua: for Lmod module files)"},
     {.name = "quick",
+     .group = SHK_GROUP_TEST,
      .type = SHK_OPT_FLAG,
      .offset = AT(quick),
      .doc = "safe for a prolog: no collective, no GPU context"},
     {.name = "trust-libraries",
+     .group = SHK_GROUP_TEST,
      .type = SHK_OPT_FLAG,
      .offset = AT(trust_libraries),
      .doc = "as root: load libraries from places that other users can change, too"},
     {.name = "env",
+     .group = SHK_GROUP_INPUT,
      .type = SHK_OPT_LIST,
      .offset = AT(env_files),
      .arg = "FILE",
      .doc = "environment to judge, NAME=VALUE lines; may be repeated"},
     {.name = "log",
+     .group = SHK_GROUP_INPUT,
      .type = SHK_OPT_LIST,
      .offset = AT(log_files),
      .arg = "FILE",
      .doc = "log of a job, also .gz or .zst, - for stdin; may be repeated"},
     {.name = "facts",
+     .group = SHK_GROUP_INPUT,
      .type = SHK_OPT_LIST,
      .offset = AT(facts_files),
      .arg = "FILE",
      .doc = "saved facts (see: probe); may be repeated"},
     {.name = "healthy-nodes",
+     .group = SHK_GROUP_REPORT,
      .type = SHK_OPT_TEXT,
      .offset = AT(healthy_nodes),
      .arg = "FILE",
      .doc =
          "write the nodes where something passed, nothing failed and nothing required is unknown"},
     {.name = "bad-nodes",
+     .group = SHK_GROUP_REPORT,
      .type = SHK_OPT_TEXT,
      .offset = AT(bad_nodes),
      .arg = "FILE",
      .doc = "write the nodes that have a fault of their own, for srun --exclude"},
     {.name = "anonymize",
+     .group = SHK_GROUP_REPORT,
      .type = SHK_OPT_FLAG,
      .offset = AT(anonymize),
      .doc = "replace hosts, users, addresses and hardware identifiers (secrets always go)"},
     {.name = "all",
+     .group = SHK_GROUP_REPORT,
      .letter = 'a',
      .type = SHK_OPT_FLAG,
      .offset = AT(all),
      .doc = "set nothing aside: times, names and job numbers too"},
     {.name = "verbose",
+     .group = SHK_GROUP_REPORT,
      .letter = 'v',
      .type = SHK_OPT_COUNT,
      .offset = AT(verbose),
      .doc = "show what passed too, and progress on stderr"},
-    {.name = "help", .letter = 'h', .type = SHK_OPT_FLAG, .offset = AT(help), .doc = "this text"},
+    {.name = "help",
+     .group = SHK_GROUP_GENERAL,
+     .letter = 'h',
+     .type = SHK_OPT_FLAG,
+     .offset = AT(help),
+     .doc = "this text"},
     {.name = "version",
+     .group = SHK_GROUP_GENERAL,
      .letter = 'V',
      .type = SHK_OPT_FLAG,
      .offset = AT(version),
@@ -313,6 +344,13 @@ static int command_unknown(const char *word, struct shk_error *err)
     for (size_t i = 0; i < n && i < 64; i++)
         names[i] = commands[i].name;
     const char *near = shk_nearest(word, names, n < 64 ? n : 64);
+    size_t len = strlen(word);
+    if (len > 5 && strcmp(word + len - 5, ".json") == 0)
+        return shk_error_set(err, EINVAL, "'%s' is no command; did you mean: shakedown check %s",
+                             word, word);
+    if (strchr(word, '/') || strchr(word, '.'))
+        return shk_error_set(err, EINVAL, "'%s' is no command; did you mean: shakedown diagnose %s",
+                             word, word);
     if (near)
         return shk_error_set(err, EINVAL, "unknown command '%s'; did you mean %s?", word, near);
     return shk_error_set(err, EINVAL, "unknown command '%s' (see: shakedown --help)", word);
@@ -374,6 +412,20 @@ static int options_finish(struct shk_options *options, const struct shk_command 
     return 0;
 }
 
+/* "help", "help COMMAND" and "version", as many tools have them: the same as the options. */
+static int options_words(int argc, char **argv, struct shk_options *options,
+                         const struct shk_command **command_p, struct shk_error *err)
+{
+    options->version = strcmp(argv[1], "version") == 0;
+    options->help = !options->version;
+    *command_p = NULL;
+    if (argc > 3 || (argc == 3 && options->version))
+        return shk_error_set(err, EINVAL, "%s: unexpected argument '%s'", argv[1], argv[argc - 1]);
+    if (argc == 3 && !(*command_p = command_find(argv[2])))
+        return command_unknown(argv[2], err);
+    return 0;
+}
+
 int shk_options_parse(int argc, char **argv, struct shk_options *options_p,
                       const struct shk_command **command_p, struct shk_error *err)
 {
@@ -384,6 +436,8 @@ int shk_options_parse(int argc, char **argv, struct shk_options *options_p,
         if (table[k].initial)
             (void)!option_store(options_p, &table[k], table[k].initial, NULL);
     const struct shk_command *command = command_find("run");
+    if (argc > 1 && (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "version") == 0))
+        return options_words(argc, argv, options_p, command_p, err);
     if (argc > 1 && argv[1][0] != '-') {
         command = command_find(argv[1]);
         if (!command)
@@ -424,27 +478,58 @@ static void help_option(const struct shk_option *option, FILE *out)
             option->initial ? option->initial : "", option->initial ? "]" : "");
 }
 
-void shk_options_help(const struct shk_command *command, FILE *out)
+static void help_options(const struct shk_command *command, FILE *out)
+{
+    static const char *const headings[SHK_GROUP_COUNT] = {
+        [SHK_GROUP_TEST] = "What is tested",
+        [SHK_GROUP_INPUT] = "What is read",
+        [SHK_GROUP_REPORT] = "What is written",
+        [SHK_GROUP_GENERAL] = "General",
+    };
+    for (int group = 0; group < SHK_GROUP_COUNT; group++) {
+        bool first = true;
+        for (size_t i = 0; i < TABLE_COUNT; i++) {
+            if ((int)table[i].group != group || !shk_option_applies(&table[i], command))
+                continue;
+            if (first)
+                fprintf(out, "%s\n", headings[group]);
+            help_option(&table[i], out);
+            first = false;
+        }
+    }
+}
+
+static void help_program(FILE *out)
 {
     size_t n;
     const struct shk_command *commands = shk_commands(&n);
+    fputs("Usage: shakedown [COMMAND] [OPTION]... [ARGUMENT]...\n"
+          "Tells whether a node is fit for GPU collectives, and names the line to change.\n\n"
+          "Commands (run is the default; `shakedown COMMAND --help` lists its options):\n",
+          out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "  %-10s %-22s %s\n", commands[i].name, commands[i].arguments,
+                commands[i].doc);
+    fputs("\nExamples:\n"
+          "  srun --mpi=pmix -N4 --ntasks-per-node=8 shakedown -o report.md   before a job\n"
+          "  shakedown --quick                    this node, in a second or two, no GPU context\n"
+          "  shakedown diagnose slurm-1234.out    why did that job fail?\n"
+          "  shakedown check nodes/*.json         saved facts of many nodes, on any machine\n"
+          "  shakedown explain NCCL_IB_HCA        what one setting does\n",
+          out);
+}
+
+void shk_options_help(const struct shk_command *command, FILE *out)
+{
     if (!command) {
-        fputs("Usage: shakedown [COMMAND] [OPTION]... [ARGUMENT]...\n"
-              "Tells whether a node is fit for GPU collectives, and names the line to change.\n\n"
-              "Commands (run is the default; `shakedown COMMAND --help` lists its options):\n",
-              out);
-        for (size_t i = 0; i < n; i++)
-            fprintf(out, "  %-10s %-22s %s\n", commands[i].name, commands[i].arguments,
-                    commands[i].doc);
+        help_program(out);
         command = command_find("run");
         fputs("\nOptions of run:\n", out);
     } else {
         fprintf(out, "Usage: shakedown %s [OPTION]... %s\n%s\n\nOptions:\n", command->name,
                 command->arguments, command->doc);
     }
-    for (size_t i = 0; i < TABLE_COUNT; i++)
-        if (shk_option_applies(&table[i], command))
-            help_option(&table[i], out);
+    help_options(command, out);
     fputs("\nExit: 0 nothing failed, 1 something failed, 2 usage or configuration error,\n"
           "3 what the command line names could not be tested (--fail-on unknown: nor a required\n"
           "check), 4 internal or output error.\n",

@@ -52,9 +52,19 @@ enum shk_option_type {
     SHK_OPT_NUMBER /* long, min..max */
 };
 
+/* Headings of the help, in its order. */
+enum shk_option_group {
+    SHK_GROUP_TEST,   /* what is looked at and measured */
+    SHK_GROUP_INPUT,  /* logs, environments, facts and captures */
+    SHK_GROUP_REPORT, /* what is written, and the exit code */
+    SHK_GROUP_GENERAL,
+    SHK_GROUP_COUNT
+};
+
 struct shk_option {
     const char *name; /* without "--" */
-    char letter;      /* 0: none */
+    enum shk_option_group group;
+    char letter; /* 0: none */
     enum shk_option_type type;
     size_t offset;
     const char *arg;     /* "DIR"; NULL for flags */
@@ -79,8 +89,9 @@ const struct shk_command *shk_commands(size_t *count_p);
 const struct shk_option *shk_option_table(size_t *count_p);
 
 /* Parses argv into *options_p and finds the command ("run" when the first word is an option or
- * missing). On misuse returns -EINVAL with one line that names the word and, where one is near, the
- * right spelling. shk_options_free() releases the lists, also after an error. */
+ * missing; NULL for `help` and `version` alone, which are the same as the options). On misuse
+ * returns -EINVAL with one line that names the word and, where one is near, the right spelling.
+ * shk_options_free() releases the lists, also after an error. */
 int shk_options_parse(int argc, char **argv, struct shk_options *options_p,
                       const struct shk_command **command_p, struct shk_error *err) SHK_MUST_CHECK;
 void shk_options_free(struct shk_options *options);

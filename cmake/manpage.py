@@ -27,8 +27,8 @@ def options(text):
 
 
 def commands(tool):
-    text = help_of(tool).split("Options of run")[0]
-    return re.findall(r"(?m)^  ([a-z]+) +(\S[^ ]*(?: [A-Z])?)?  +(\S.*)$", text)
+    text = help_of(tool).split("Examples:")[0]
+    return re.findall(r"(?m)^  ([a-z]+) +(\S(?:[^ \n]| (?! ))*)?  +(\S.*)$", text)
 
 
 def part_commands(tool):

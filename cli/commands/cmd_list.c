@@ -12,9 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What rows must have in them, in any case of letters; NULL: every row. */
+static const char *list_pattern;
+
 /* Name, a second column, one line of text; tab-free and greppable, one row per line. */
 static void list_row(FILE *out, const char *name, const char *second, const char *text)
 {
+    if (list_pattern && !strcasestr(name, list_pattern) && !strcasestr(second, list_pattern) &&
+        !(text && strcasestr(text, list_pattern)))
+        return;
     fprintf(out, "%-36s %-12s %s\n", name, second, text ? text : "");
 }
 
@@ -158,6 +164,7 @@ int shk_cmd_list(const struct shk_options *options, int argc, char **argv)
     size_t i = 0;
     (void)argc;
     (void)argv;
+    list_pattern = options->arguments.count > 1 ? options->arguments.items[1] : NULL;
     bool overview = strcmp(what, "lists") == 0;
     while (!overview && i < LISTS && strcmp(lists[i].name, what) != 0)
         i++;

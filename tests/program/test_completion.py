@@ -7,7 +7,7 @@ from support import BASE_ENV, BINARY, Case, SOURCE, main, run
 
 
 def commands():
-    text = run("--help").stdout.split("Options of run")[0]
+    text = run("--help").stdout.split("Examples:")[0]
     return re.findall(r"(?m)^  ([a-z]+) ", text)
 
 

@@ -106,5 +106,22 @@ class Usage(Case):
         self.assertIn("--sysroot DIR", run("--help").stdout)
         self.assertNotIn("--sysroot", run("check", "--help").stdout)
 
+    def test_words_for_help_and_version(self):
+        self.assertEqual(run("help").stdout, run("--help").stdout)
+        self.assertEqual(run("help", "check").stdout, run("check", "--help").stdout)
+        self.assertEqual(run("version").stdout, run("--version").stdout)
+        self.one_line(run("help", "nope"), 2, "unknown command 'nope'")
+        self.one_line(run("version", "check"), 2, "unexpected argument 'check'")
+
+    def test_a_file_instead_of_a_command(self):
+        self.one_line(run("node1.json"), 2, "shakedown check node1.json")
+        self.one_line(run("slurm-1234.out"), 2, "shakedown diagnose slurm-1234.out")
+
+    def test_lists_by_a_pattern(self):
+        lines = run("list", "settings", "socket_ifname").stdout.splitlines()
+        self.assertIn("NCCL_SOCKET_IFNAME", [line.split()[0] for line in lines])
+        self.assertTrue(all("socket_ifname" in line.lower() for line in lines))
+        self.assertEqual(run("list", "checks", "no such thing").stdout, "")
+
 
 main()
