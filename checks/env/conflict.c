@@ -170,10 +170,11 @@ static void conflict_row(const struct shk_check_context *ctx, struct shk_finding
         shk_row_lacks(&row, "env.*", "a conflict when %s, which is not known here: %s",
                       conflict->condition, conflict->why);
     } else if (judged->read < 0) {
-        shk_row_lacks(&row, judged->unread,
-                      "a conflict only for a library that reads what is set here; %s was not read: "
-                      "%s",
-                      judged->unread, conflict->why);
+        shk_row_lacks(
+            &row, judged->unread,
+            "a conflict only for a library that reads what is set here; %s does not tell: "
+            "%s",
+            judged->unread, conflict->why);
     } else {
         shk_row_was_read(&row);
         shk_row_verdict(&row, verdict_of(conflict),

@@ -223,6 +223,10 @@ static void opinion_readers(struct shk_env_case *c, const struct shk_read_answer
     if (answer->reads != SHK_READS_YES && answer->unread)
         shk_row_lacks(&row, answer->unread, "whether it is read here is not known: %s was not read",
                       answer->unread);
+    else if (answer->disputed)
+        shk_row_lacks(&row, answer->disputed,
+                      "the library here does not hold this name, though releases like it are said "
+                      "to read it");
     switch (answer->reads) {
     case SHK_READS_YES:
         shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
@@ -326,6 +330,20 @@ static void opinion_cost(struct shk_env_case *c)
     shk_env_offer(c, &row);
 }
 
+/* What would break a library breaks nothing on a node that does not have it; a job may bring its
+ * own. */
+static void spare_without_reader(struct shk_row *row)
+{
+    if (row->verdict != SHK_FAIL)
+        return;
+    row->verdict = SHK_WARN;
+    char *why = row->why;
+    row->why = shk_strf("%s%sno library that reads it was found on this node: this holds for a job "
+                        "that brings its own",
+                        why ? why : "", why ? "; " : "");
+    free(why);
+}
+
 void shk_env_judge_known(struct shk_env_case *c)
 {
     const struct shk_name_family *family = shk_name_family(c->name);
@@ -350,6 +368,8 @@ void shk_env_judge_known(struct shk_env_case *c)
                      answer.text ? answer.text : "a library here");
         shk_env_offer(c, &row);
     }
+    if (answer.reads == SHK_READS_NONE_HERE && !answer.unread)
+        spare_without_reader(&c->best);
     free(answer.text);
 }
 

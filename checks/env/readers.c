@@ -235,6 +235,7 @@ static bool in_range(const char *version, const struct shk_reader *reader)
 struct one_answer {
     enum shk_reads reads;
     bool asked;            /* its own list decided, not the version range */
+    bool disputed;         /* its list and the version range contradict each other */
     const json_t *copy;    /* the copy that reads it, when it is not the loader's; NULL */
     const json_t *lacking; /* a copy that does not read it, though the loader's does; NULL */
     const char *provider;  /* that the library does not have; "": none is missing */
@@ -319,6 +320,7 @@ static void library_reads(struct shk_readers *readers, const struct library *lib
         bool claimed = reader && (reader->since || reader->until) &&
                        version_reads(readers->facts, lib, reader) == SHK_READS_YES;
         one->asked = !claimed;
+        one->disputed = claimed;
         one->reads = claimed ? SHK_READS_UNKNOWN : SHK_READS_NO;
     } else {
         one->reads = version_reads(readers->facts, lib, reader);
@@ -440,7 +442,11 @@ struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
         fold(&all, &sb, &one, lib, readers->facts);
         if (!all.unread)
             all.unread = unread_fact(readers->facts, lib);
+        if (one.disputed && !all.disputed)
+            all.disputed = lib->names;
     }
+    if (all.reads != SHK_READS_UNKNOWN)
+        all.disputed = NULL;
     all.text = shk_strbuf_take(&sb);
     return all;
 }

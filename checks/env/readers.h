@@ -20,8 +20,10 @@ struct shk_read_answer {
     bool asked; /* by the library's own list, not by version range */
     char *
         text; /* "libfabric 1.17.0 (/usr/lib/libfabric.so.1)", the libraries that decided; free() */
-    const char *unread; /* a fact about one of the libraries that could not be read, so that the
-                           answer (unless YES) may be another; NULL, borrowed */
+    const char *unread;   /* a fact about one of the libraries that could not be read, so that the
+                             answer (unless YES) may be another; NULL, borrowed */
+    const char *disputed; /* UNKNOWN because this list of what a library reads does not hold the
+                             name, though the catalogue's versions say so; NULL, borrowed */
 };
 
 /* Who is asked: set facts and config, the rest to zero; what their libraries say is looked up when

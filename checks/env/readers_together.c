@@ -38,6 +38,8 @@ static enum shk_reads ask(struct shk_readers *readers, const struct shk_setting 
     }
     struct shk_read_answer answer = shk_readers_ask(readers, &one);
     free(answer.text);
+    if (!answer.unread)
+        answer.unread = answer.disputed;
     if (answer.reads == SHK_READS_YES || (answer.reads == SHK_READS_UNKNOWN && !answer.unread))
         return SHK_READS_YES;
     if (answer.unread && !*unread_p)
@@ -97,7 +99,7 @@ enum shk_look shk_read_env_used(struct shk_row *row, const char *name, const cha
     if (reads == SHK_READS_NO || reads == SHK_READS_NONE_HERE)
         return SHK_LOOK_ABSENT;
     if (reads == SHK_READS_UNKNOWN) {
-        shk_row_lacks(row, unread, "whether %s is read here is not known: %s was not read", name,
+        shk_row_lacks(row, unread, "whether %s is read here is not known: %s does not tell", name,
                       unread);
         return SHK_LOOK_FAILED;
     }

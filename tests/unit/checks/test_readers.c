@@ -38,7 +38,7 @@ static const struct support_case cases[] = {
      WIN NO_NCCL NO_RCCL NO_NET "'host.arch': 'x86_64'", SHK_VERDICT_COUNT, SHK_NOT_COVERED, NULL},
     {"the library could not be read", "single-node", "env.conflict", BOTH,
      WIN "'nccl.version': {'state': 'failed', 'reason': 'x'}, " NO_RCCL "'host.arch': 'x86_64'",
-     SHK_UNKNOWN, SHK_NOT_COVERED, "nccl.version was not read"},
+     SHK_UNKNOWN, SHK_NOT_COVERED, "nccl.version does not tell"},
     {"the sum is not known then", "single-node", "env.conflict", "conflicts",
      WIN "'nccl.version': {'state': 'failed', 'reason': 'x'}, " NO_RCCL "'host.arch': 'x86_64'",
      SHK_UNKNOWN, SHK_NOT_COVERED, "windows-without-cumem"},
@@ -59,6 +59,13 @@ static const struct support_case cases[] = {
     {"a version that is missing among others", "single-node", "env.value", "NVSHMEM_DISABLE_NVLS",
      ENV NCCL_OLD "'env.NVSHMEM_DISABLE_NVLS': '1'", SHK_UNKNOWN, SHK_NOT_COVERED,
      "nvshmem.version was not read"},
+
+    {"one that ends the process, and no library that reads it", "single-node", "env.value",
+     "NCCL_PROTO", ENV NO_NCCL NO_RCCL NO_NET "'env.NCCL_PROTO': 'nonsense'", SHK_WARN,
+     SHK_DECLARED, "brings its own"},
+    {"its list and the catalogue contradict each other", "single-node", "env.value",
+     "RCCL_ENABLE_CLIQUE", ENV NO_NCCL RCCL_OLD NO_NET "'env.RCCL_ENABLE_CLIQUE': '1'", SHK_UNKNOWN,
+     SHK_NOT_COVERED, "does not hold this name"},
 
     {"multi-node NVLink asked of one that reads it", "single-node", "gpu.imex", "nvidia-imex",
      MNNVL NO_RCCL "'nccl.version': '2.28.9', 'nccl.env_names': ['NCCL_MNNVL_ENABLE']", SHK_FAIL,
