@@ -8,7 +8,9 @@ counts = [int(n) for n in sys.argv[3:]] or [1000, 10000]
 print(f"{'nodes':>7} {'MB':>7} {'seconds':>8} {'RSS MB':>7}  odd nodes")
 with tempfile.TemporaryDirectory(prefix="shk-bench-") as scratch:
     one, many, report = (os.path.join(scratch, f) for f in ("one.json", "many.jsonl", "report.md"))
-    subprocess.run([shakedown, "probe", "--sysroot", source / "tests/captures/slingshot-amd", "-o", one], check=True)
+    captured = os.path.join(scratch, "slingshot-amd")
+    subprocess.run([source / "tests/tools/capture", "unpack", source / "tests/captures/slingshot-amd.json", captured], check=True)
+    subprocess.run([shakedown, "probe", "--sysroot", captured, "-o", one], check=True)
     for count in counts:
         with open(many, "w") as out:
             odd = subprocess.run([source / "tests/tools/nodes", one, str(count)], stdout=out, check=True,

@@ -71,7 +71,7 @@ static void host_probe(const char *dir)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const char *dir = shk_fuzz_dir(SHK_TESTS_DIR "/captures/slingshot-amd");
+    const char *dir = shk_fuzz_dir(SHK_BUILD_DIR "/captures/slingshot-amd");
     if (!host_count)
         host_index(dir);
     if (size < 2)

@@ -3,7 +3,7 @@
 
 A case is a folder with case.toml:
     why     = "what this case is for"
-    args    = ["--sysroot", "captures/slingshot-amd"]   # run in tests/, so paths are the same anywhere
+    args    = ["--sysroot", "captures/slingshot-amd"]   # run where captures/ and golden/ are, so paths are the same anywhere
     env     = {NAME = "value"}                          # on top of an almost empty environment
     exit    = 1
     formats = ["term", "md", "json"]                    # default
@@ -18,6 +18,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -54,13 +55,13 @@ def normal(text, form):
     return text
 
 
-def run(tool, case, form):
+def run(tool, case, form, here):
     env = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **case.get("env", {})}
     for name, value in os.environ.items():
         if name.startswith(("ASAN_", "LSAN_", "UBSAN_")):
             env[name] = value
     done = subprocess.run(["shakedown"] + case["args"] + ["--format", form], executable=tool,
-                          cwd=TESTS, env=env, capture_output=True, timeout=120,
+                          cwd=here, env=env, capture_output=True, timeout=120,
                           stdin=subprocess.DEVNULL, check=False)
     wrong = []
     if done.returncode != case.get("exit", 0):
@@ -87,9 +88,16 @@ def compare(case_dir, form, text):
 def main():
     tool, case_dir = sys.argv[1], pathlib.Path(sys.argv[2])
     case = tomllib.loads((case_dir / "case.toml").read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory(prefix="shk-golden-") as here:
+        os.symlink(pathlib.Path(tool).resolve().parent / "captures", pathlib.Path(here, "captures"))
+        os.symlink(TESTS / "golden", pathlib.Path(here, "golden"))
+        return formats(tool, case_dir, case, here)
+
+
+def formats(tool, case_dir, case, here):
     failed = False
     for form in case.get("formats", ["term", "md", "json"]):
-        text, wrong = run(tool, case, form)
+        text, wrong = run(tool, case, form, here)
         if not wrong:
             wrong = compare(case_dir, form, normal(text, form))
         for line in wrong:

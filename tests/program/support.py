@@ -3,7 +3,7 @@ import atexit, collections, contextlib, json, os, pathlib, shutil, subprocess, s
 
 BINARY = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
-CAPTURES = SOURCE / "tests" / "captures"
+CAPTURES = BINARY.parent / "captures"
 FAKES = BINARY.parent / "tests" / "fakes"
 
 

@@ -1,6 +1,6 @@
 """probe --capture: a replay finds the facts of the live run, and a scrubbed one no name."""
 import json, pathlib, re, socket
-from support import Case, main, run
+from support import CAPTURES, Case, main, run
 
 # Facts that differ between two looks at the same host: times, free memory, how a probe fared.
 MOVING = re.compile(r"^(probe\.|clock\.|shm\.free|host\.memory_available|hugepages\.|topology\.(xml|source)"
@@ -72,8 +72,7 @@ class Capture(Case):
         (tree / "file").write_text("x")
         self.one_line(run("probe", "--capture", tree), 2, str(tree), "not empty")
         again = self.scratch() / "a"
-        captures = pathlib.Path(__file__).parent.parent / "captures"
-        self.one_line(run("probe", "--sysroot", captures / "slingshot-amd", "--capture", again), 2,
+        self.one_line(run("probe", "--sysroot", CAPTURES / "slingshot-amd", "--capture", again), 2,
                       "only a live host")
 
 

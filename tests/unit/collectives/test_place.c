@@ -20,7 +20,7 @@ static struct shk_host *open_tree(const char *path)
 /* Four NUMA nodes of 16 cores with two hardware threads, and a network device on each. */
 static struct shk_host *open_capture(void)
 {
-    return open_tree(SHK_TESTS_DIR "/captures/slingshot-amd");
+    return open_tree(SHK_BUILD_DIR "/captures/slingshot-amd");
 }
 
 Test(place, node_of_a_device)

@@ -120,7 +120,7 @@ void tree_hostcalls(const char *json)
 
 void tree_copy_capture(const char *name)
 {
-    tree_shell("cp -a " SHK_TESTS_DIR "/captures/%s/. %s", name, tree_root);
+    tree_shell("cp -a " SHK_BUILD_DIR "/captures/%s/. %s", name, tree_root);
 }
 
 static void tree_keep(struct shk_facts *facts)
