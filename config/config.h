@@ -12,6 +12,7 @@
 
 #include "core/facts/factdiff.h"
 #include "core/text/error.h"
+#include "core/text/nameset.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -264,6 +265,27 @@ struct shk_rule {
     const char *place;
 };
 
+/* What is made of a variable that begins so and is not in the catalogue. */
+enum shk_name_unknown {
+    SHK_NAME_IGNORED, /* nothing, unless it is all but equal to a known name */
+    SHK_NAME_FOREIGN, /* it belongs to programs that are not judged */
+    SHK_NAME_LOOSE,   /* its libraries are asked; other programs use the prefix, too */
+    SHK_NAME_STRICT   /* its libraries are asked: every variable of the prefix is meant for them */
+};
+
+/* A variable, or the beginning of variables' names. */
+struct shk_name {
+    const char *name;
+    bool prefix;
+    bool wraps;    /* a prefix whose rest is a variable's name, and counts as that */
+    bool captured; /* written down from the environment */
+    const char *family;
+    const char *const *near;      /* as in core/text/nameset.h; NULL-terminated, NULL = none */
+    const char *const *libraries; /* asked about an unknown name; NULL-terminated, NULL = none */
+    enum shk_name_unknown unknown;
+    const char *place;
+};
+
 struct shk_config;
 
 /* config_dir may be NULL. etc_dir is "/etc/shakedown" for the live tool, NULL to skip; it need not
@@ -283,6 +305,18 @@ const struct shk_diff_rule *shk_config_diff(const struct shk_config *config, siz
 const struct shk_signature *shk_config_signatures(const struct shk_config *config, size_t *count_p);
 const struct shk_rule *shk_config_rules(const struct shk_config *config, size_t *count_p);
 
+const struct shk_name *shk_config_names(const struct shk_config *config, size_t *count_p);
+
+/* What a probe of the environment writes down: the names above, every variable of the settings,
+ * and those that signals of profiles and rules ask for as facts. New in *set_p
+ * (shk_name_set_destroy()), borrows from config. 0 or -ENOMEM. */
+int shk_config_name_set(const struct shk_config *config,
+                        struct shk_name_set **set_p) SHK_MUST_CHECK;
+
+/* Was the variable looked for by who wrote facts that do not say what was looked for? True for what
+ * the built-in catalogue names, false for what only files of this site do. */
+bool shk_config_name_is_builtin(const struct shk_config *config, const char *name);
+
 /* NULL when there is none. Exact names. */
 const struct shk_setting *shk_config_setting(const struct shk_config *config, const char *name);
 const struct shk_profile *shk_config_profile(const struct shk_config *config, const char *name);
@@ -290,8 +324,8 @@ const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config
 const struct shk_signature *shk_config_signature(const struct shk_config *config, const char *id);
 
 /* As shk_config_load(), with the YAML text in memory as the only overlay. `folder` says what is in
- * it ("settings", "profiles", "diagnoses", "conflicts", "diff", "signatures" or "rules"), `name`
- * stands for the file in messages.
+ * it ("settings", "profiles", "diagnoses", "conflicts", "diff", "signatures", "rules" or "names"),
+ * `name` stands for the file in messages.
  */
 int shk_config_load_buffer(struct shk_config **config_p, const char *folder, const char *name,
                            const void *data, size_t size, struct shk_error *err) SHK_MUST_CHECK;

@@ -177,7 +177,7 @@ enum shk_look shk_read_env(struct shk_row *row, const char *name, const char **v
 {
     char *key = shk_strf("env.%s", name);
     const char *value = NULL;
-    enum shk_look look = key ? shk_look_env(row->ctx->facts, name, &value) : SHK_LOOK_FAILED;
+    enum shk_look look = key ? shk_look_setting(row->ctx, name, &value) : SHK_LOOK_FAILED;
     if (look == SHK_LOOK_PRESENT)
         *value_p = value;
     if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT)

@@ -75,6 +75,11 @@ const char *shk_env_get(const struct shk_facts *facts, const char *name);
  * when it was withheld or could not be read, MISSING when nothing looked at the environment. */
 enum shk_look shk_look_env(const struct shk_facts *facts, const char *name, const char **value_p);
 
+/* The same of a setting that may be a site's own: MISSING, too, when the facts were gathered where
+ * the name was not looked for. */
+enum shk_look shk_look_setting(const struct shk_check_context *ctx, const char *name,
+                               const char **value_p);
+
 /* Is this what stands in place of a value that was taken out of the facts? */
 bool shk_env_withheld(const char *value);
 

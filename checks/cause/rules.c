@@ -31,7 +31,7 @@ static bool setting_holds(const struct shk_facts *facts, const struct shk_rule_t
 {
     const char *value = shk_log_env(facts, term->setting);
     if (!value)
-        return term->unset && shk_env_known(facts);
+        return term->unset && shk_look_env(facts, term->setting, &value) == SHK_LOOK_ABSENT;
     return !term->unset && value_fits(term, value);
 }
 

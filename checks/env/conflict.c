@@ -44,7 +44,7 @@ static int differs(const struct shk_check_context *ctx, const struct shk_conflic
                    const char *value)
 {
     const char *other = NULL;
-    switch (shk_look_env(ctx->facts, term->differs_from, &other)) {
+    switch (shk_look_setting(ctx, term->differs_from, &other)) {
     case SHK_LOOK_PRESENT: return !same_value(ctx, term->setting, other, value);
     case SHK_LOOK_ABSENT: return 0;
     default: return -1;
@@ -54,7 +54,7 @@ static int differs(const struct shk_check_context *ctx, const struct shk_conflic
 static int term_holds(const struct shk_check_context *ctx, const struct shk_conflict_term *term)
 {
     const char *value = NULL;
-    enum shk_look look = shk_look_env(ctx->facts, term->setting, &value);
+    enum shk_look look = shk_look_setting(ctx, term->setting, &value);
     if (look != SHK_LOOK_PRESENT && look != SHK_LOOK_ABSENT)
         return -1;
     if (term->unset)
@@ -119,7 +119,7 @@ static void say_term(const struct shk_check_context *ctx, const char *name, bool
                      struct shk_strbuf *names, struct shk_strbuf *values)
 {
     const char *value = NULL;
-    enum shk_look look = shk_look_env(ctx->facts, name, &value);
+    enum shk_look look = shk_look_setting(ctx, name, &value);
     shk_strbuf_printf(names, "%s%s", first ? "" : " + ", name);
     shk_strbuf_printf(values, "%s%s%s%s", first ? "" : ", ", name,
                       look == SHK_LOOK_PRESENT ? "=" : " ",

@@ -179,7 +179,7 @@ static void judge_case(struct shk_env_case *c, struct shk_findings *findings)
 static void judge_unread(struct shk_env_case *c, struct shk_findings *findings)
 {
     const char *value = NULL;
-    const struct shk_name_family *family = shk_name_family(c->name);
+    const struct shk_name *family = shk_name_family(c->ctx->config, c->name);
     if (!c->setting && !c->line && !family)
         return;
     struct shk_row row = shk_env_row(c);

@@ -346,7 +346,7 @@ static void spare_without_reader(struct shk_row *row)
 
 void shk_env_judge_known(struct shk_env_case *c)
 {
-    const struct shk_name_family *family = shk_name_family(c->name);
+    const struct shk_name *family = shk_name_family(c->ctx->config, c->name);
     struct shk_read_answer answer = c->setting->readers_count || !family
                                         ? shk_readers_ask(c->readers, c->setting)
                                         : shk_readers_ask_name(c->readers, family, c->name);
@@ -405,7 +405,7 @@ static void say_misspelt(struct shk_row *row, const struct shk_env_case *c, cons
 
 void shk_env_judge_unknown(struct shk_env_case *c)
 {
-    const struct shk_name_family *family = shk_name_family(c->name);
+    const struct shk_name *family = shk_name_family(c->ctx->config, c->name);
     struct shk_read_answer answer = {.reads = SHK_READS_UNKNOWN};
     if (family)
         answer = shk_readers_ask_name(c->readers, family, c->name);
@@ -422,7 +422,7 @@ void shk_env_judge_unknown(struct shk_env_case *c)
         shk_row_text(&row.why, "names an installation; no library reads it at run time");
     } else if (near) {
         say_misspelt(&row, c, near, answer.asked);
-    } else if (answer.reads == SHK_READS_NO && family->strict) {
+    } else if (answer.reads == SHK_READS_NO && family->unknown == SHK_NAME_STRICT) {
         bool off = !strstr(c->name, "DISABLE") && one_of(words_off, c->value);
         shk_row_verdict(&row, off ? SHK_NOTE : SHK_WARN, SHK_EFFECT);
         shk_row_text(&row.why, "set, but nothing here reads it: %s does not know the name%s",
@@ -432,7 +432,7 @@ void shk_env_judge_unknown(struct shk_env_case *c)
             shk_row_text(&row.fix, "unset %s", c->name);
             row.diagnosis = "env-variable-unknown-to-version";
         }
-    } else if (family && family->strict) {
+    } else if (family && family->unknown == SHK_NAME_STRICT) {
         shk_row_text(&row.why, "not in the catalogue, and no library here could be asked");
     } else {
         ours = false;

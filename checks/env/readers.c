@@ -83,30 +83,6 @@ static const struct library libraries[SHK_READERS_LIBRARIES] = {
      .partial = true},
 };
 
-static const struct shk_name_family families[SHK_READERS_FAMILIES] = {
-    {"NCCL_", "nccl", {"nccl", "rccl", "ofi-plugin"}, true},
-    {"RCCL_", "rccl", {"rccl"}, true},
-    {"OFI_NCCL_", "ofi-plugin", {"ofi-plugin"}, true},
-    {"FI_", "libfabric", {"libfabric"}, true},
-    {"CXI_", "cxi", {"libcxi"}, true},
-    {"NVSHMEM_", "nvshmem", {"nvshmem"}, true},
-    {"NEURON_RT_", "neuron", {"neuron"}, true},
-    {"HSA_", "hsa", {"hsa", "rccl"}, true},
-    {"MIOPEN_", "miopen", {"miopen"}, true},
-    {"TORCH_NCCL_", "framework", {NULL}, true},
-    {"ROCR_", "hsa", {"hsa"}, false},
-    {"HIP_", "hip", {"hip"}, false},
-    {"RDMAV_", "efa", {NULL}, false},
-    {"IBV_", "efa", {NULL}, false},
-};
-
-/* Variables of these name families belong to programs that this tool does not judge. */
-static const char *const foreign[] = {
-    "SLURM",   "PMI",      "PALS_", "PBS",  "LSB_",  "OMPI_",     "PRTE_",  "UCX_",    "UCC_",
-    "MPI",     "CUDA_",    "CRAY",  "PE_",  "EB",    "LMOD_",     "MODULE", "XDG_",    "CONDA",
-    "TORCH",   "PYTORCH_", "OMP_",  "KMP_", "GOMP_", "APPTAINER", "SINGUL", "NVIDIA_", "SLINGSHOT_",
-    "NEURON_", "I_MPI_",   "GPU_",  "AMD_", "LD_",   "TP_",       "GLOO_",  NULL};
-
 /* Ends of names that say where something is installed; build systems and modules set them. */
 static const char *const install_words[] = {
     "ROOT",    "HOME",     "DIR",          "PATH",    "PREFIX",    "LIB",
@@ -120,9 +96,10 @@ void shk_readers_clear(struct shk_readers *readers)
 {
     for (size_t i = 0; i < SHK_READERS_LIBRARIES; i++)
         shk_known_destroy(readers->libraries[i]);
-    for (size_t i = 0; i <= SHK_READERS_FAMILIES; i++)
+    for (size_t i = 0; i < readers->families_count; i++)
         for (size_t j = 0; j < 2; j++)
             shk_known_destroy(readers->families[i][j]);
+    free(readers->families);
     *readers = (struct shk_readers){.facts = readers->facts, .config = readers->config};
 }
 
@@ -134,12 +111,25 @@ static const struct library *library_of(const char *name)
     return NULL;
 }
 
-const struct shk_name_family *shk_name_family(const char *name)
+/* The longest prefix that begins the name; NULL when there is none. */
+static const struct shk_name *prefix_of(const struct shk_config *config, const char *name)
 {
-    for (size_t i = 0; i < SHK_READERS_FAMILIES; i++)
-        if (strncmp(name, families[i].prefix, strlen(families[i].prefix)) == 0)
-            return &families[i];
-    return NULL;
+    size_t count, longest = 0;
+    const struct shk_name *names = shk_config_names(config, &count), *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strlen(names[i].name);
+        if (names[i].prefix && len > longest && strncmp(name, names[i].name, len) == 0) {
+            best = &names[i];
+            longest = len;
+        }
+    }
+    return best;
+}
+
+const struct shk_name *shk_name_family(const struct shk_config *config, const char *name)
+{
+    const struct shk_name *prefix = prefix_of(config, name);
+    return prefix && prefix->unknown >= SHK_NAME_LOOSE ? prefix : NULL;
 }
 
 static void name_copy(struct shk_strbuf *sb, const char *title, const char *version,
@@ -452,13 +442,13 @@ struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
 }
 
 struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
-                                            const struct shk_name_family *family, const char *name)
+                                            const struct shk_name *family, const char *name)
 {
     struct shk_read_answer all = {.reads = SHK_READS_NONE_HERE};
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     char provider[32];
-    for (size_t i = 0; i < 4 && family->libraries[i]; i++) {
-        const struct library *lib = library_of(family->libraries[i]);
+    for (const char *const *l = family->libraries; l && *l; l++) {
+        const struct library *lib = library_of(*l);
         struct one_answer one = {.reads = SHK_READS_UNKNOWN, .provider = ""};
         if (lib)
             library_reads(readers, lib, name, NULL, NULL, provider, &one);
@@ -471,7 +461,7 @@ struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
             continue;
         fold(&all, &sb, &one, lib, readers->facts);
     }
-    if (!family->libraries[0])
+    if (!family->libraries)
         all.reads = SHK_READS_UNKNOWN;
     all.text = shk_strbuf_take(&sb);
     return all;
@@ -479,12 +469,10 @@ struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
 
 /* ---- nearest name ---- */
 
-static bool is_foreign(const char *name)
+static bool is_foreign(const struct shk_config *config, const char *name)
 {
-    for (const char *const *f = foreign; *f; f++)
-        if (strncmp(name, *f, strlen(*f)) == 0)
-            return true;
-    return false;
+    const struct shk_name *prefix = prefix_of(config, name);
+    return prefix && prefix->unknown == SHK_NAME_FOREIGN;
 }
 
 static void add_catalogue(struct shk_known *known, const struct shk_config *config)
@@ -497,16 +485,33 @@ static void add_catalogue(struct shk_known *known, const struct shk_config *conf
             shk_known_add(known, settings[i].name);
 }
 
-/* What the libraries of a family know (NULL: none), or that and the catalogue. */
-static struct shk_known *family_names(struct shk_readers *readers,
-                                      const struct shk_name_family *family, bool catalogue)
+/* The row of a family (NULL: none), of the lists that were made; false when out of memory. */
+static bool family_row(struct shk_readers *readers, const struct shk_name *family, size_t *row_p)
 {
-    size_t row = family ? (size_t)(family - families) : SHK_READERS_FAMILIES;
+    size_t count;
+    const struct shk_name *names = shk_config_names(readers->config, &count);
+    if (!readers->families)
+        readers->families = calloc(count + 1, sizeof(*readers->families));
+    readers->families_count = readers->families ? count + 1 : 0;
+    *row_p = family ? (size_t)(family - names) : count;
+    return readers->families != NULL;
+}
+
+/* What the libraries of a family know (NULL: none), or that and the catalogue. */
+static struct shk_known *family_names(struct shk_readers *readers, const struct shk_name *family,
+                                      bool catalogue)
+{
+    size_t row;
+    if (!family_row(readers, family, &row))
+        return NULL;
     struct shk_known **known = &readers->families[row][catalogue];
     if (*known || !(*known = shk_known_create()))
         return *known;
-    for (size_t i = 0; family && i < 4 && family->libraries[i]; i++)
-        shk_known_add_all(*known, library_names(readers, library_of(family->libraries[i])));
+    for (const char *const *l = family ? family->libraries : NULL; l && *l; l++) {
+        const struct library *lib = library_of(*l);
+        if (lib)
+            shk_known_add_all(*known, library_names(readers, lib));
+    }
     if (catalogue)
         add_catalogue(*known, readers->config);
     return *known;
@@ -523,15 +528,15 @@ static const char *nearest_of(struct shk_readers *readers, const struct shk_know
     return shk_known_nearest(known, name);
 }
 
-const char *shk_readers_nearest(struct shk_readers *readers, const struct shk_name_family *family,
+const char *shk_readers_nearest(struct shk_readers *readers, const struct shk_name *family,
                                 const char *name)
 {
     const char *near = nearest_of(readers, family_names(readers, family, false), name);
-    if (near || (!family && is_foreign(name)))
+    if (near || (!family && is_foreign(readers->config, name)))
         return near;
     near = nearest_of(readers, family_names(readers, family, true), name);
     /* A name of no family is reported only when it is all but equal. */
-    if (near && (!family || !family->strict) &&
+    if (near && (!family || family->unknown != SHK_NAME_STRICT) &&
         (strlen(name) < 8 || shk_edit_distance_within(name, near, 1) > 1))
         near = NULL;
     return near;

@@ -6,7 +6,7 @@
 #include "checks/base/check.h"
 #include "checks/env/known.h"
 
-enum { SHK_READERS_LIBRARIES = 12, SHK_READERS_FAMILIES = 14 };
+enum { SHK_READERS_LIBRARIES = 12 };
 
 enum shk_reads {
     SHK_READS_YES,
@@ -32,7 +32,8 @@ struct shk_readers {
     const struct shk_facts *facts;
     const struct shk_config *config;
     struct shk_known *libraries[SHK_READERS_LIBRARIES];
-    struct shk_known *families[SHK_READERS_FAMILIES + 1][2];
+    struct shk_known *(*families)[2]; /* of each name of the catalogue, and of none */
+    size_t families_count;
     enum shk_reads plugins; /* of a name that none of them has */
     size_t compared;        /* by shk_readers_nearest() */
 };
@@ -44,27 +45,20 @@ void shk_readers_clear(struct shk_readers *readers);
 struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
                                        const struct shk_setting *setting);
 
-/* The libraries that own a name by its prefix ("FI_" is libfabric's). */
-struct shk_name_family {
-    const char *prefix;
-    const char *family;       /* of the matrix */
-    const char *libraries[4]; /* whom to ask; NULL-terminated */
-    bool strict;              /* every variable with this prefix is meant for these libraries */
-};
-
-const struct shk_name_family *shk_name_family(const char *name);
+/* The prefix whose libraries own a name ("FI_" is libfabric's); NULL when there is none. */
+const struct shk_name *shk_name_family(const struct shk_config *config, const char *name);
 
 /* As shk_readers_ask() for a name that the catalogue does not know. */
 struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
-                                            const struct shk_name_family *family, const char *name);
+                                            const struct shk_name *family, const char *name);
 
 /* The known name that was probably meant by `name`: borrowed, NULL when none is near, or when more
  * names were asked for than any node has. Libraries' own lists come first, then the catalogue's
  * current names. */
-const char *shk_readers_nearest(struct shk_readers *readers, const struct shk_name_family *family,
+const char *shk_readers_nearest(struct shk_readers *readers, const struct shk_name *family,
                                 const char *name);
 
-/* NCCL_HOME, NVSHMEM_DIR …: says where something is installed, for build systems. */
+/* …_HOME, …_DIR: says where something is installed, for build systems. */
 bool shk_name_is_install(const char *name);
 
 #endif

@@ -127,19 +127,41 @@ static bool is_local(const struct shk_setting *setting)
     return false;
 }
 
+/* A path that should not be so: what is wrong with it. */
+static void bad_path(const struct shk_setting *setting, const char *value, const char *wrong,
+                     struct shk_row *row)
+{
+    shk_row_verdict(row, setting->severity >= SHK_SEV_PERF_MAJOR ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
+    shk_row_text(&row->why, "%s %s", value, wrong);
+}
+
+/* Something is there, and no directory, where a directory must be. */
+static bool is_no_directory(const struct shk_setting *setting, const json_t *path)
+{
+    bool exists = false;
+    const char *kind = NULL;
+    return setting->grammar.directory &&
+           shk_look_member_bool(path, "exists", &exists) == SHK_LOOK_PRESENT && exists &&
+           shk_look_member_text(path, "kind", &kind) == SHK_LOOK_PRESENT &&
+           strcmp(kind, "dir") != 0;
+}
+
 static bool resolve_path(const struct shk_setting *setting, const char *value, struct shk_row *row)
 {
     char *key = shk_strf("path.%s", setting->name);
     json_t *path = NULL;
     bool exists = true, decided = false;
-    bool asks = setting->grammar.must_exist || is_local(setting);
+    bool asks = setting->grammar.must_exist || is_local(setting) ||
+                (setting->grammar.directory && key &&
+                 shk_look_object(row->ctx->facts, key, &path) == SHK_LOOK_PRESENT);
     if (key && asks && shk_read_object(row, key, &path) == SHK_LOOK_PRESENT) {
         bool looked = setting->grammar.must_exist &&
                       shk_read_member_bool(row, key, path, "exists", &exists) == SHK_LOOK_PRESENT;
         if (!exists) {
-            shk_row_verdict(row, setting->severity >= SHK_SEV_PERF_MAJOR ? SHK_FAIL : SHK_WARN,
-                            SHK_EFFECT);
-            shk_row_text(&row->why, "%s does not exist on this node", value);
+            bad_path(setting, value, "does not exist on this node", row);
+            decided = true;
+        } else if (is_no_directory(setting, path)) {
+            bad_path(setting, value, "is no directory", row);
             decided = true;
         } else if (resolve_local(setting, key, path, value, row)) {
             decided = true;

@@ -1,5 +1,6 @@
 /* What several checks ask about the node, the job and the active profile. */
 #include "checks/base/coded.h"
+#include "core/text/nameset.h"
 #include "core/text/redact.h"
 
 #include <stdlib.h>
@@ -51,11 +52,23 @@ static enum shk_look look_place(const struct shk_facts *facts, const char *place
     return look;
 }
 
-enum shk_look shk_look_env(const struct shk_facts *facts, const char *name, const char **value_p)
+/* Was this variable among those that were looked for? Facts of versions that did not say so had
+ * every name of the built-in catalogue (config NULL: taken for granted). */
+static bool looked_for(const struct shk_facts *facts, const struct shk_config *config,
+                       const char *name)
+{
+    json_t *record = NULL;
+    if (shk_look_object(facts, "environment.looked_for", &record) == SHK_LOOK_PRESENT)
+        return shk_name_json_covers(record, name);
+    return !config || shk_config_name_is_builtin(config, name);
+}
+
+static enum shk_look look_variable(const struct shk_facts *facts, const struct shk_config *config,
+                                   const char *name, const char **value_p)
 {
     static const char *const places[] = {"env.", "env.file."};
     bool file_first = shk_env_file_wins(facts, name);
-    bool absent = shk_env_known(facts);
+    bool absent = shk_env_known(facts) && looked_for(facts, config, name);
     for (size_t i = 0; i < 2; i++) {
         enum shk_look look = look_place(facts, places[file_first ? 1 - i : i], name, value_p);
         if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_FAILED)
@@ -63,6 +76,17 @@ enum shk_look shk_look_env(const struct shk_facts *facts, const char *name, cons
         absent |= look == SHK_LOOK_ABSENT;
     }
     return absent ? SHK_LOOK_ABSENT : SHK_LOOK_MISSING;
+}
+
+enum shk_look shk_look_env(const struct shk_facts *facts, const char *name, const char **value_p)
+{
+    return look_variable(facts, NULL, name, value_p);
+}
+
+enum shk_look shk_look_setting(const struct shk_check_context *ctx, const char *name,
+                               const char **value_p)
+{
+    return look_variable(ctx->facts, ctx->config, name, value_p);
 }
 
 const char *shk_env_get(const struct shk_facts *facts, const char *name)

@@ -160,10 +160,14 @@ static void say_missing(const struct shk_check_context *ctx, struct shk_row *row
 static enum shk_look read_setting(struct shk_row *row, const char *name)
 {
     const char *value = NULL;
-    enum shk_look look = shk_look_env(row->ctx->facts, name, &value);
+    enum shk_look look = shk_look_setting(row->ctx, name, &value);
     if (look != SHK_LOOK_MISSING)
         return shk_read_env(row, name, &value);
-    shk_row_lacks(row, "probe.env.status", "the environment was not read");
+    if (shk_env_known(row->ctx->facts))
+        shk_row_lacks(row, "environment.looked_for",
+                      "the facts were gathered where nothing looked for %s", name);
+    else
+        shk_row_lacks(row, "probe.env.status", "the environment was not read");
     return look;
 }
 

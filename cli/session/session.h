@@ -19,7 +19,8 @@ struct shk_session {
     char *command_line; /* as typed */
     double started_s;
     struct shk_config *config;
-    struct shk_facts **facts; /* one store per node, or per group of a fleet */
+    struct shk_name_set *names; /* that probes write down; NULL: not needed so far */
+    struct shk_facts **facts;   /* one store per node, or per group of a fleet */
     size_t nodes;
     struct shk_fleet *fleet;           /* large sets of saved facts; NULL: none */
     size_t *weights;                   /* how many nodes each store stands for; NULL: one each */

@@ -158,6 +158,13 @@ const struct shk_rule *shk_config_rules(const struct shk_config *config, size_t 
     return (const struct shk_rule *)(const void *)table->rows;
 }
 
+const struct shk_name *shk_config_names(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_NAMES];
+    *count_p = table->count;
+    return (const struct shk_name *)(const void *)table->rows;
+}
+
 static bool config_find(const struct shk_config *config, enum shk_section section, const char *name,
                         size_t *row_p)
 {

@@ -151,7 +151,7 @@ static int files_add_folder(struct shk_config *config, enum shk_section section,
 
 /* Folders that belong to the configuration: the sections and what other parts read. */
 static const char *const files_folders[] = {"settings", "profiles",   "diagnoses", "conflicts",
-                                            "diff",     "signatures", "rules"};
+                                            "diff",     "signatures", "rules",     "names"};
 
 static bool files_is_folder(const char *name)
 {

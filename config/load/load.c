@@ -15,6 +15,7 @@ const struct shk_section_desc shk_sections[SHK_SECTION_COUNT] = {
     [SHK_SECTION_DIFF] = {.folder = "diff", .record = &shk_record_diff},
     [SHK_SECTION_SIGNATURES] = {.folder = "signatures", .record = &shk_record_signature},
     [SHK_SECTION_RULES] = {.folder = "rules", .record = &shk_record_rule},
+    [SHK_SECTION_NAMES] = {.folder = "names", .record = &shk_record_name},
 };
 
 int shk_section_find(const char *folder, enum shk_section *section_p)

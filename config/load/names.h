@@ -12,4 +12,8 @@ extern const char *const shk_severity_names[SHK_SEV_FATAL + 1];
 extern const char *const shk_verify_names[SHK_VERIFY_NOT + 1];
 extern const char *const shk_strength_names[SHK_REQUIRED + 1];
 
+/* What may read a setting; in settings.c. */
+extern const char *const shk_library_names[];
+extern const size_t shk_library_names_count;
+
 #endif

@@ -12,18 +12,19 @@ static const char *const setting_families[] = {
     "cxi",  "nvshmem", "neuron", "kernel", "limits", "launcher",   "container", "framework",
 };
 
-static const char *const setting_libraries[] = {
+const char *const shk_library_names[] = {
     "nccl",   "rccl",   "hsa",       "hip",     "miopen",    "ofi-plugin", "libfabric", "efa",
     "cxi",    "libcxi", "rdma-core", "nvshmem", "neuron",    "kernel",     "cuda",      "torch",
     "openmp", "mpi",    "ucx",       "slurm",   "container", "shell",
 };
+const size_t shk_library_names_count = SHK_COUNT(shk_library_names);
 
 static const struct shk_field reader_fields[] = {
     {.key = "library",
      SHK_AT(struct shk_reader, library),
      .kind = SHK_FIELD_WORD,
      .required = true,
-     SHK_NAMES(setting_libraries),
+     SHK_NAMES(shk_library_names),
      .doc = "what reads the setting"},
     {.key = "since",
      SHK_AT(struct shk_reader, since),

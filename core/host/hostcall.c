@@ -243,6 +243,12 @@ int shk_hostcall(const struct shk_host *host, enum shk_hostcall call, json_t **v
     return 0;
 }
 
+json_t *shk_host_names_looked_for(const struct shk_host *host)
+{
+    json_t *names = host->live ? NULL : json_object_get(host->calls, "looked_for");
+    return json_is_object(names) ? json_incref(names) : NULL;
+}
+
 int shk_host_load_calls(struct shk_host *host, struct shk_error *err)
 {
     static const char path[] = "/.shakedown/hostcalls.json";

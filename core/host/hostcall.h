@@ -40,6 +40,10 @@ int shk_hostcall(const struct shk_host *host, enum shk_hostcall call, json_t **v
 int shk_hostcall_fs(const struct shk_host *host, const char *path, json_t **value_p,
                     struct shk_error *err) SHK_MUST_CHECK;
 
+/* What the environment in a capture was searched for, as core/text/nameset.h records it: a new
+ * reference, NULL on a live host and when the capture does not say. */
+json_t *shk_host_names_looked_for(const struct shk_host *host);
+
 /* Name of the member in hostcalls.json ("uname", "ids", …). */
 const char *shk_hostcall_name(enum shk_hostcall call);
 

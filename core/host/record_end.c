@@ -78,6 +78,9 @@ static json_t *record_calls(const struct shk_host *host, const struct shk_facts 
     }
     json_object_set_new(calls, shk_hostcall_name(SHK_CALL_ENVIRON),
                         record_environ(host, facts, log->asked));
+    struct shk_fact names;
+    if (shk_facts_get(facts, "environment.looked_for", &names) && names.state == SHK_FACT_PRESENT)
+        json_object_set(calls, "looked_for", names.value);
     json_object_set(calls, "nodes", log->nodes);
     json_object_set(calls, "errors", log->errors);
     return calls;

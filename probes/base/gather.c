@@ -9,7 +9,7 @@
 
 struct shk_gather shk_gather_begin(const struct shk_probe_context *ctx)
 {
-    return (struct shk_gather){.host = ctx->host, .facts = ctx->facts};
+    return (struct shk_gather){.host = ctx->host, .facts = ctx->facts, .names = ctx->names};
 }
 
 int shk_gather_end(const struct shk_gather *g, struct shk_error *err)

@@ -14,6 +14,7 @@
 struct shk_gather {
     const struct shk_host *host;
     struct shk_facts *facts;
+    const struct shk_name_set *names;
     int rc; /* first failure of a fact writer; sticky */
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/facts/facts.h"
 #include "core/host/host.h"
+#include "core/text/nameset.h"
 
 enum shk_phase {
     SHK_PHASE_HOST,    /* files and system calls; nothing foreign is loaded */
@@ -18,10 +19,12 @@ enum shk_phase {
 
 struct shk_probe_context {
     const struct shk_host *host;
-    const struct shk_facts *known; /* facts of earlier phases; read-only */
-    struct shk_facts *facts;       /* write here */
-    bool quick;                    /* prolog-safe: no GPU context, nothing slow */
-    bool executes;                 /* false on a capture: do not dlopen() or ask live libraries */
+    const struct shk_name_set *names; /* which variables of the environment may be written down;
+                                         NULL: none */
+    const struct shk_facts *known;    /* facts of earlier phases; read-only */
+    struct shk_facts *facts;          /* write here */
+    bool quick;                       /* prolog-safe: no GPU context, nothing slow */
+    bool executes; /* false on a capture: do not dlopen() or ask live libraries */
 };
 
 struct shk_probe {
@@ -44,6 +47,7 @@ bool shk_probes_is_library_fact(const char *key);
 
 struct shk_probe_options {
     bool quick;
+    const struct shk_name_set *names;               /* as in the context; borrowed */
     unsigned deadline_ms;                           /* caps each probe's own; 0: none */
     void (*progress)(const char *probe, void *arg); /* called before each phase; may be NULL */
     void *progress_arg;
@@ -59,10 +63,15 @@ struct shk_probe_options {
 int shk_probes_run(const struct shk_host *host, const struct shk_probe_options *options,
                    struct shk_facts *facts, struct shk_error *err) SHK_MUST_CHECK;
 
-/* One variable from a file, written as the probe of the environment does it: a name that no library
- * of its list reads is left out, a secret becomes a failed fact without its value. -EINVAL: not a
- * name of a variable; else as the writers of core/facts/facts.h. */
-int shk_probe_env_fact(struct shk_facts *facts, const char *name, const char *value,
-                       const char *source);
+/* One variable from a file, written as the probe of the environment does it: a name that is not in
+ * the set is left out, a secret becomes a failed fact without its value. -EINVAL: not a name of a
+ * variable; else as the writers of core/facts/facts.h. */
+int shk_probe_env_fact(struct shk_facts *facts, const struct shk_name_set *names, const char *name,
+                       const char *value, const char *source);
+
+/* The fact that says which names were looked for, unless there is one. As the writers of
+ * core/facts/facts.h. */
+int shk_probe_env_looked_for(struct shk_facts *facts, const struct shk_name_set *names,
+                             const char *source);
 
 #endif

@@ -12,6 +12,7 @@ struct run_unit {
     const struct shk_probe *probe;
     const struct shk_host *host;
     const struct shk_facts *known;
+    const struct shk_name_set *names;
     bool quick;
 };
 
@@ -23,6 +24,7 @@ static int run_child(void *arg, json_t **result_p, struct shk_error *err)
         return shk_error_sys(err, ENOMEM, "%s", unit->probe->name);
     struct shk_probe_context ctx = {
         .host = unit->host,
+        .names = unit->names,
         .known = unit->known,
         .facts = facts,
         .quick = unit->quick,
@@ -182,7 +184,7 @@ static int run_phase(enum shk_phase phase, const struct shk_host *host,
         }
         if (options->progress)
             options->progress(probe->name, options->progress_arg);
-        units[n] = (struct run_unit){probe, host, facts, options->quick};
+        units[n] = (struct run_unit){probe, host, facts, options->names, options->quick};
         jobs[n] =
             (struct shk_isolate_job){.name = probe->name,
                                      .fn = run_child,

@@ -11,7 +11,6 @@
 #include "core/text/strbuf.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
-#include "probes/host/envnames.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -93,15 +92,15 @@ static bool conffile_define(struct conffile *c, enum conffile_reader reader, con
 static void conffile_entry(struct conffile *c, enum conffile_reader reader, json_t *entries,
                            const char *path, int line, const char *name, const char *value)
 {
-    struct shk_env_match match;
+    struct shk_name_match match;
     const char *odd = conffile_odd_value(value), *why = NULL;
     size_t limit = conffile_readers[reader].limit;
-    if (!shk_env_name_ok(name)) {
+    if (!shk_name_ok(name)) {
         conffile_problem(c, path, line,
                          "'%.60s' is taken as the name, blanks included: nothing reads it", name);
         return;
     }
-    if (!shk_env_classify(name, &match)) {
+    if (!shk_name_classify(c->g->names, name, &match)) {
         conffile_problem(c, path, line, "%.60s is no setting of a known library", name);
         return;
     }

@@ -4,7 +4,6 @@
 #include "core/text/strbuf.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
-#include "probes/host/envnames.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,7 +4,6 @@
 #include "core/text/strbuf.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
-#include "probes/host/envnames.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -73,10 +72,10 @@ static void paths_variable(struct shk_gather *g, const char *name, const char *v
 {
     char key[256];
     const char *why;
-    struct shk_env_match match;
+    struct shk_name_match match;
     bool list = value && paths_is_list(name, value);
-    if (!value || (*value != '/' && !list) || !*value || !shk_env_name_ok(name) ||
-        !shk_env_classify(name, &match) || shk_redact_value(name, value, &why) ||
+    if (!value || (*value != '/' && !list) || !*value || !shk_name_ok(name) ||
+        !shk_name_classify(g->names, name, &match) || shk_redact_value(name, value, &why) ||
         !shk_gather_key(key, sizeof key, "path.", name))
         return;
     json_t *object = json_object();

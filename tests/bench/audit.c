@@ -10,6 +10,7 @@
  * once for everything that wants to know about the fabric: shown, and not counted. */
 #include "checks/base/check.h"
 #include "probes/base/probe.h"
+#include "tests/names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,8 +65,12 @@ static void run_probe(const char *name, const struct shk_host *host, struct shk_
     for (size_t i = 0; i < count; i++) {
         if (strcmp(probes[i]->name, name) != 0)
             continue;
-        struct shk_probe_context ctx = {
-            .host = host, .known = facts, .facts = facts, .quick = true, .executes = true};
+        struct shk_probe_context ctx = {.host = host,
+                                        .names = catalogue_names(),
+                                        .known = facts,
+                                        .facts = facts,
+                                        .quick = true,
+                                        .executes = true};
         if (probes[i]->run(&ctx, &err) < 0)
             fail(name, err.text);
         return;
@@ -80,7 +85,7 @@ static json_t *machine(const char *capture)
     struct shk_host *host = NULL;
     struct shk_error err = {""};
     struct shk_facts *facts = shk_facts_create();
-    const struct shk_probe_options options = {.quick = true};
+    const struct shk_probe_options options = {.quick = true, .names = catalogue_names()};
     if (shk_host_open(&host, capture, &err) < 0 || shk_probes_run(host, &options, facts, &err) < 0)
         fail(capture, err.text);
     json_t *doc = shk_facts_to_json(facts), *all = json_object_get(doc, "facts"), *fact;

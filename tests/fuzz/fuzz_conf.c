@@ -1,6 +1,7 @@
 /* nccl.conf and its like: the first byte chooses the file. */
 #include "fuzz.h"
 #include "probes/base/registry.h"
+#include "tests/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (shk_host_open(&host, dir, &err) != 0)
         abort();
     struct shk_facts *known = shk_facts_create(), *facts = shk_facts_create();
-    struct shk_probe_context ctx = {.host = host, .known = known, .facts = facts};
+    struct shk_probe_context ctx = {
+        .host = host, .names = catalogue_names(), .known = known, .facts = facts};
     struct shk_fact files;
     if (shk_probe_conffile.run(&ctx, &err) != 0 || !shk_facts_get(facts, "env.files", &files) ||
         files.state != SHK_FACT_PRESENT)

@@ -2,6 +2,7 @@
  * says (the first two bytes choose it), read by every probe that works on captures. */
 #include "fuzz.h"
 #include "probes/base/probe.h"
+#include "tests/names.h"
 
 #include <fts.h>
 #include <stdio.h>
@@ -58,7 +59,8 @@ static void host_probe(const char *dir)
         return; /* hostcalls.json is broken, and it says so */
     struct shk_facts *known = shk_facts_create(), *facts = shk_facts_create();
     for (size_t i = 0; i < count; i++) {
-        struct shk_probe_context ctx = {.host = host, .known = known, .facts = facts};
+        struct shk_probe_context ctx = {
+            .host = host, .names = catalogue_names(), .known = known, .facts = facts};
         if (probes[i]->needs_live || strcmp(probes[i]->name, "topology") == 0)
             continue; /* hwloc runs in a child for a reason: fuzz_topology.c */
         if (probes[i]->run(&ctx, &err) == 0 && shk_facts_merge(known, facts) != 0)

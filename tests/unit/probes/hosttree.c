@@ -1,4 +1,5 @@
 #include "hosttree.h"
+#include "tests/names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,7 +137,8 @@ static struct shk_facts *tree_gather(const struct shk_probe *probe, const struct
     struct shk_host *host;
     struct shk_facts *facts = shk_facts_create();
     cr_assert_eq(shk_host_open(&host, tree_root, &err), 0, "%s", err.text);
-    struct shk_probe_context ctx = {.host = host, .known = known, .facts = facts};
+    struct shk_probe_context ctx = {
+        .host = host, .names = catalogue_names(), .known = known, .facts = facts};
     int rc = probe->run(&ctx, &err);
     cr_assert_eq(rc, 0, "%s: %s", probe->name, err.text);
     shk_host_close(host);

@@ -1,4 +1,5 @@
 #include "libs_support.h"
+#include "tests/names.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -72,6 +73,7 @@ struct shk_facts *probe_facts(const struct shk_probe *probe, const char *sysroot
     cr_assert_not_null(facts);
     cr_assert_eq(shk_host_open(&host, sysroot, &err), 0, "%s", err.text);
     struct shk_probe_context ctx = {.host = host,
+                                    .names = catalogue_names(),
                                     .known = known,
                                     .facts = facts,
                                     .quick = quick,

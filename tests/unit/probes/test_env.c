@@ -1,6 +1,6 @@
 #include "core/text/redact.h"
 #include "hosttree.h"
-#include "probes/host/envnames.h"
+#include "tests/names.h"
 
 #include <stdlib.h>
 
@@ -11,48 +11,57 @@ Test(env, names_that_may_be_captured)
 {
     static const struct {
         const char *name, *family, *of;
-        enum shk_env_how how;
+        enum shk_name_how how;
     } rows[] = {
-        {"NCCL_DEBUG", "nccl", "NCCL_", SHK_ENV_PREFIX},
-        {"NCCL_SOMETHING_NEW", "nccl", "NCCL_", SHK_ENV_PREFIX},
-        {"OFI_NCCL_PROTOCOL", "ofi-plugin", "OFI_NCCL_", SHK_ENV_PREFIX},
-        {"FI_PROVIDER", "libfabric", "FI_PROVIDER", SHK_ENV_NAME},
-        {"FI_PROVIDERS", "libfabric", "FI_", SHK_ENV_PREFIX},
-        {"CXI_FORK_SAFE_HP", "libcxi", "CXI_FORK_SAFE_HP", SHK_ENV_NAME},
-        {"TORCHELASTIC_RUN_ID", "torch", "TORCHELASTIC_", SHK_ENV_PREFIX},
-        {"LD_LIBRARY_PATH", "loader", "LD_LIBRARY_PATH", SHK_ENV_NAME},
-        {"CCL_NET_GDR_LEVEL", "ccl", "CCL_", SHK_ENV_PREFIX},
-        {"VLLM_USE_NCCL_SYMM_MEM", "framework", "VLLM_USE_NCCL_", SHK_ENV_PREFIX},
-        {"SINGULARITYENV_LD_LIBRARY_PATH", "loader", "LD_LIBRARY_PATH", SHK_ENV_NAME},
-        {"APPTAINERENV_NCCL_DEBUG", "nccl", "NCCL_", SHK_ENV_PREFIX},
+        {"NCCL_DEBUG", "nccl", "NCCL_", SHK_NAME_PREFIX},
+        {"NCCL_SOMETHING_NEW", "nccl", "NCCL_", SHK_NAME_PREFIX},
+        {"OFI_NCCL_PROTOCOL", "ofi-plugin", "OFI_NCCL_", SHK_NAME_PREFIX},
+        {"FI_PROVIDER", "libfabric", "FI_PROVIDER", SHK_NAME_EXACT},
+        {"FI_PROVIDERS", "libfabric", "FI_", SHK_NAME_PREFIX},
+        {"CXI_FORK_SAFE_HP", "cxi", "CXI_FORK_SAFE_HP", SHK_NAME_EXACT},
+        {"TORCHELASTIC_RUN_ID", "torch", "TORCHELASTIC_", SHK_NAME_PREFIX},
+        {"LD_LIBRARY_PATH", "loader", "LD_LIBRARY_PATH", SHK_NAME_EXACT},
+        {"CCL_NET_GDR_LEVEL", "ccl", "CCL_", SHK_NAME_PREFIX},
+        {"VLLM_USE_NCCL_SYMM_MEM", "framework", "VLLM_USE_NCCL_", SHK_NAME_PREFIX},
+        {"SINGULARITYENV_LD_LIBRARY_PATH", "loader", "LD_LIBRARY_PATH", SHK_NAME_EXACT},
+        {"APPTAINERENV_NCCL_DEBUG", "nccl", "NCCL_", SHK_NAME_PREFIX},
         /* typing errors */
-        {"NCLL_DEBUG", "nccl", "NCCL_", SHK_ENV_NEAR},
-        {"NCL_SOCKET_IFNAME", "nccl", "NCCL_", SHK_ENV_NEAR},
-        {"NCCCL_P2P_DISABLE", "nccl", "NCCL_", SHK_ENV_NEAR},
-        {"NNCL_NET_GDR_LEVEL", "nccl", "NCCL_", SHK_ENV_NEAR},
-        {"NCCLDEBUG", "nccl", "NCCL_", SHK_ENV_NEAR},
-        {"NCCL-DEBUG", "nccl", "NCCL_", SHK_ENV_NEAR},
-        {"nccl_debug", "nccl", "NCCL_", SHK_ENV_NEAR},
-        {"Fi_Provider", "libfabric", "FI_", SHK_ENV_NEAR},
-        {"F_PROVIDER", "libfabric", "FI_PROVIDER", SHK_ENV_NEAR},
-        {"IF_PROVIDER", "libfabric", "FI_PROVIDER", SHK_ENV_NEAR},
-        {"FIPROVIDER", "libfabric", "FI_PROVIDER", SHK_ENV_NEAR},
-        {"LD_LIBRARYPATH", "loader", "LD_LIBRARY_PATH", SHK_ENV_NEAR},
-        {"LD_LIBRARY_PAHT", "loader", "LD_LIBRARY_PATH", SHK_ENV_NEAR},
-        {"MASTER_ADR", "torch", "MASTER_ADDR", SHK_ENV_NEAR},
-        {"MIOPN_USER_DB_PATH", "miopen", "MIOPEN_", SHK_ENV_NEAR},
-        {"NVSHEM_REMOTE_TRANSPORT", "nvshmem", "NVSHMEM_", SHK_ENV_NEAR},
-        {"NEURN_RT_ROOT_COMM_ID", "neuron", "NEURON_", SHK_ENV_NEAR},
-        {"RDMA_FORK_SAFE", "verbs", "RDMAV_", SHK_ENV_NEAR},
-        {"CUDE_VISIBLE_DEVICES", "cuda", "CUDA_", SHK_ENV_NEAR},
+        {"NCLL_DEBUG", "nccl", "NCCL_", SHK_NAME_NEAR},
+        {"NCL_SOCKET_IFNAME", "nccl", "NCCL_", SHK_NAME_NEAR},
+        {"NCCCL_P2P_DISABLE", "nccl", "NCCL_", SHK_NAME_NEAR},
+        {"NNCL_NET_GDR_LEVEL", "nccl", "NCCL_", SHK_NAME_NEAR},
+        {"NCCLDEBUG", "nccl", "NCCL_", SHK_NAME_NEAR},
+        {"NCCL-DEBUG", "nccl", "NCCL_", SHK_NAME_NEAR},
+        {"nccl_debug", "nccl", "NCCL_", SHK_NAME_NEAR},
+        {"Fi_Provider", "libfabric", "FI_", SHK_NAME_NEAR},
+        {"F_PROVIDER", "libfabric", "FI_PROVIDER", SHK_NAME_NEAR},
+        {"IF_PROVIDER", "libfabric", "FI_PROVIDER", SHK_NAME_NEAR},
+        {"FIPROVIDER", "libfabric", "FI_PROVIDER", SHK_NAME_NEAR},
+        {"LD_LIBRARYPATH", "loader", "LD_LIBRARY_PATH", SHK_NAME_NEAR},
+        {"LD_LIBRARY_PAHT", "loader", "LD_LIBRARY_PATH", SHK_NAME_NEAR},
+        {"MASTER_ADR", "torch", "MASTER_ADDR", SHK_NAME_NEAR},
+        {"MIOPN_USER_DB_PATH", "miopen", "MIOPEN_", SHK_NAME_NEAR},
+        {"NVSHEM_REMOTE_TRANSPORT", "nvshmem", "NVSHMEM_", SHK_NAME_NEAR},
+        {"NEURN_RT_ROOT_COMM_ID", "neuron", "NEURON_", SHK_NAME_NEAR},
+        {"RDMA_FORK_SAFE", "efa", "RDMAV_", SHK_NAME_NEAR},
+        {"CUDE_VISIBLE_DEVICES", "cuda", "CUDA_", SHK_NAME_NEAR},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct shk_env_match match = {0};
-        cr_assert(shk_env_classify(rows[i].name, &match), "%s", rows[i].name);
+        struct shk_name_match match = {0};
+        cr_assert(shk_name_classify(catalogue_names(), rows[i].name, &match), "%s", rows[i].name);
         cr_expect_str_eq(match.family, rows[i].family, "%s: %s", rows[i].name, match.family);
         cr_expect_str_eq(match.of, rows[i].of, "%s: %s", rows[i].name, match.of);
-        cr_expect_eq(match.how, rows[i].how, "%s: %s", rows[i].name, shk_env_how_name(match.how));
+        cr_expect_eq(match.how, rows[i].how, "%s: %s", rows[i].name, shk_name_how_text(match.how));
     }
+}
+
+/* Switches whose underscore was left out are found for every library with known words. */
+Test(env, joined_words)
+{
+    struct shk_name_match match;
+    cr_expect(shk_name_classify(catalogue_names(), "CUDAVISIBLE_DEVICES", &match));
+    cr_expect(shk_name_classify(catalogue_names(), "GLOOSOCKET_IFNAME", &match));
+    cr_expect_not(shk_name_classify(NULL, "NCCL_DEBUG", &match));
 }
 
 /* Other people's business, however similar it looks. */
@@ -121,9 +130,9 @@ Test(env, names_that_must_not_be_captured)
         "OLLAMA_HOST",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct shk_env_match match = {0};
-        cr_expect_not(shk_env_classify(names[i], &match), "%s taken for %s", names[i],
-                      match.of ? match.of : "");
+        struct shk_name_match match = {0};
+        cr_expect_not(shk_name_classify(catalogue_names(), names[i], &match), "%s taken for %s",
+                      names[i], match.of ? match.of : "");
     }
 }
 
@@ -230,6 +239,15 @@ Test(env, facts)
     cr_expect_str_eq(tree_item_text(near, "match"), "near");
     cr_expect_str_eq(tree_item_text(near, "of"), "NCCL_");
     cr_expect(json_is_true(json_object_get(json_object_get(names, "SLURM_JWT"), "redacted")));
+    cr_expect_eq(tree_state("environment.looked_for"), TREE_NOTHING,
+                 "this capture does not say what it was searched for");
+}
+
+Test(env, a_capture_says_what_it_was_searched_for)
+{
+    tree_hostcalls("{\"environ\":{},\"looked_for\":{\"names\":[\"A_B\"],\"prefixes\":[\"C_\"]}}");
+    tree_run(&shk_probe_env);
+    expect_json("environment.looked_for", "{\"names\":[\"A_B\"],\"prefixes\":[\"C_\"]}");
 }
 
 /* No form of the facts may hold a withheld value. */

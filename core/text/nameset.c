@@ -1,0 +1,218 @@
+#include "core/text/nameset.h"
+
+#include "core/text/strbuf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct shk_name_set {
+    struct shk_name_rule *rules;
+    size_t count, cap;
+};
+
+struct shk_name_set *shk_name_set_create(void)
+{
+    return calloc(1, sizeof(struct shk_name_set));
+}
+
+void shk_name_set_destroy(struct shk_name_set *set)
+{
+    if (!set)
+        return;
+    free(set->rules);
+    free(set);
+}
+
+int shk_name_set_add(struct shk_name_set *set, const struct shk_name_rule *rule)
+{
+    if (set->count == set->cap) {
+        size_t cap = set->cap ? set->cap * 2 : 128;
+        struct shk_name_rule *rules = reallocarray(set->rules, cap, sizeof *rules);
+        if (!rules)
+            return -ENOMEM;
+        set->rules = rules;
+        set->cap = cap;
+    }
+    set->rules[set->count++] = *rule;
+    return 0;
+}
+
+const char *shk_name_how_text(enum shk_name_how how)
+{
+    static const char *const names[] = {
+        [SHK_NAME_PREFIX] = "prefix",
+        [SHK_NAME_EXACT] = "name",
+        [SHK_NAME_NEAR] = "near",
+    };
+    return names[how];
+}
+
+bool shk_name_ok(const char *name)
+{
+    if (!*name || isdigit((unsigned char)*name))
+        return false;
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && *name != '_')
+            return false;
+    return true;
+}
+
+static bool name_any_word(const struct shk_name_rule *rule)
+{
+    return strcmp(rule->near[0], "*") == 0;
+}
+
+static bool name_begins_with_word(const char *text, const struct shk_name_rule *rule)
+{
+    if (name_any_word(rule))
+        return true;
+    for (const char *const *word = rule->near; *word; word++) {
+        size_t n = strlen(*word);
+        if (strncasecmp(text, *word, n) == 0 && !isalnum((unsigned char)text[n]))
+            return true;
+    }
+    return false;
+}
+
+/* One error in the prefix, or its underscore left out or typed as something else. */
+static bool name_prefix_near(const char *name, const struct shk_name_rule *rule)
+{
+    char token[32], expected[32];
+    size_t stem = strlen(rule->name) - 1, len = strcspn(name, "_-. ");
+    if (stem >= sizeof expected)
+        return false;
+    if (strncasecmp(name, rule->name, stem) == 0) {
+        const char *rest = name + stem;
+        if (*rest == '-' || *rest == '.' || *rest == ' ')
+            rest++;
+        return *rest && !name_any_word(rule) && name_begins_with_word(rest, rule);
+    }
+    if (!name[len] || len < 3 || len >= sizeof token || len + 1 < stem || len > stem + 1)
+        return false;
+    memcpy(token, name, len);
+    token[len] = '\0';
+    memcpy(expected, rule->name, stem);
+    expected[stem] = '\0';
+    return shk_edit_distance(token, expected) == 1 && name_begins_with_word(name + len + 1, rule);
+}
+
+static struct shk_name_match name_match(const struct shk_name_rule *rule, enum shk_name_how how)
+{
+    return (struct shk_name_match){.family = rule->family, .how = how, .of = rule->name};
+}
+
+static bool name_exact(const struct shk_name_set *set, const char *name,
+                       struct shk_name_match *match_p)
+{
+    const struct shk_name_rule *best = NULL;
+    size_t longest = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct shk_name_rule *rule = &set->rules[i];
+        size_t len = strlen(rule->name);
+        if (!rule->prefix && strcmp(name, rule->name) == 0) {
+            *match_p = name_match(rule, SHK_NAME_EXACT);
+            return true;
+        }
+        bool begins = rule->prefix && (rule->wraps ? strncmp(name, rule->name, len) == 0
+                                                   : strncasecmp(name, rule->name, len) == 0);
+        if (begins && len > longest) {
+            best = rule;
+            longest = len;
+        }
+    }
+    if (best && best->wraps)
+        return shk_name_classify(set, name + longest, match_p);
+    if (best)
+        *match_p = name_match(best, strncmp(name, best->name, longest) == 0 ? SHK_NAME_PREFIX
+                                                                            : SHK_NAME_NEAR);
+    return best != NULL;
+}
+
+static bool name_near(const struct shk_name_set *set, const char *name,
+                      struct shk_name_match *match_p)
+{
+    for (int prefixes = 0; prefixes < 2; prefixes++)
+        for (size_t i = 0; i < set->count; i++) {
+            const struct shk_name_rule *rule = &set->rules[i];
+            if (!rule->near || rule->wraps || rule->prefix != prefixes)
+                continue;
+            if (prefixes ? name_prefix_near(name, rule)
+                         : shk_edit_distance(name, rule->name) <= 1) {
+                *match_p = name_match(rule, SHK_NAME_NEAR);
+                return true;
+            }
+        }
+    return false;
+}
+
+bool shk_name_classify(const struct shk_name_set *set, const char *name,
+                       struct shk_name_match *match_p)
+{
+    return set && (name_exact(set, name, match_p) || name_near(set, name, match_p));
+}
+
+bool shk_name_covered(const struct shk_name_set *set, const char *name)
+{
+    struct shk_name_match match;
+    return set && name_exact(set, name, &match) && match.how != SHK_NAME_NEAR;
+}
+
+static int name_by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool name_has_prefix(const struct shk_name_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->rules[i].prefix &&
+            strncmp(name, set->rules[i].name, strlen(set->rules[i].name)) == 0)
+            return true;
+    return false;
+}
+
+/* Appends the sorted prefixes, or the names that none of them covers. */
+static json_t *name_list(const struct shk_name_set *set, bool prefixes)
+{
+    const char **texts = calloc(set->count + 1, sizeof *texts);
+    json_t *list = texts ? json_array() : NULL;
+    size_t count = 0;
+    for (size_t i = 0; list && i < set->count; i++)
+        if (set->rules[i].prefix == prefixes &&
+            (prefixes || !name_has_prefix(set, set->rules[i].name)))
+            texts[count++] = set->rules[i].name;
+    if (count)
+        qsort(texts, count, sizeof *texts, name_by_text);
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_string(texts[i]));
+    free(texts);
+    return list;
+}
+
+json_t *shk_name_set_json(const struct shk_name_set *set)
+{
+    return json_pack("{s:o, s:o}", "names", name_list(set, false), "prefixes",
+                     name_list(set, true));
+}
+
+bool shk_name_json_covers(const json_t *record, const char *name)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(record, "prefixes"), i, item)
+    {
+        const char *text = json_string_value(item);
+        if (text && *text && strncmp(name, text, strlen(text)) == 0)
+            return true;
+    }
+    json_array_foreach(json_object_get(record, "names"), i, item)
+    {
+        const char *text = json_string_value(item);
+        if (text && strcmp(name, text) == 0)
+            return true;
+    }
+    return false;
+}
