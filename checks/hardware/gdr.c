@@ -6,6 +6,9 @@
 /* dma-buf for RDMA and GPU memory came with Linux 5.12 (torvalds/linux, commit bfe3911a9107). */
 static const char dmabuf_kernel[] = "5.12";
 
+/* NVIDIA/nccl: pull request 682 (2.13), which names open kernel modules of 515.43 or later, too. */
+static const char dmabuf_nccl[] = "2.13";
+
 static const struct peer {
     const char *nic, *modules[3], *registers[3];
 } peers[] = {
@@ -47,9 +50,10 @@ static bool unregistered(struct shk_row *row, const struct peer *peer)
 
 /* Neither module nor dma-buf. Where nothing needs RDMA it costs nothing. */
 static void no_way(const struct shk_check_context *ctx, struct shk_row *row,
-                   const struct peer *peer, bool closed)
+                   const struct peer *peer, const char *whyf, const char *arg)
 {
     bool rdma = shk_profile_is_rdma(ctx->profile);
+    char *why = shk_strf(whyf, arg);
     shk_read_profile(row);
     shk_row_verdict(row, rdma ? SHK_FAIL : SHK_NOTE, SHK_EFFECT);
     row->diagnosis = rdma ? "peermem-missing" : NULL;
@@ -57,39 +61,84 @@ static void no_way(const struct shk_check_context *ctx, struct shk_row *row,
     shk_row_text(&row->why,
                  "without it NICs cannot read GPU memory, since %s: every message %s copied "
                  "through the host",
-                 closed ? "the closed kernel modules of the driver offer no dma-buf"
-                        : "this kernel has no dma-buf for it",
-                 rdma ? "is" : "to another node would be");
+                 why ? why : "", rdma ? "is" : "to another node would be");
     shk_row_text(&row->fix, "modprobe %s", peer->modules[0]);
+    free(why);
+}
+
+/* Does the driver export dma-buf? CUDA's own word, else by the kind of its kernel modules: open
+ * ones from 515 on do, closed ones do not. 1, 0, -1 (remembered as not read). */
+static int driver_exports(struct shk_row *row)
+{
+    json_t *devices = NULL, *device, *driver = NULL;
+    size_t i;
+    long long has = 0;
+    bool open = true;
+    unsigned yes = 0, no = 0;
+    (void)shk_look_array(row->ctx->facts, "cuda.devices", &devices);
+    json_array_foreach(devices, i, device)
+    {
+        if (shk_look_member_int(device, "dmabuf", &has) != SHK_LOOK_PRESENT)
+            continue;
+        yes += has == 1;
+        no += has == 0;
+    }
+    if (yes || no)
+        return no == 0;
+    if (shk_read_object(row, "gpu.nvidia.driver", &driver) == SHK_LOOK_ABSENT)
+        shk_row_lacks(row, "gpu.nvidia.driver", "the driver of the GPUs is not there");
+    return shk_read_told_bool(row, "gpu.nvidia.driver", driver, "open", &open) ? open : -1;
+}
+
+/* Red Hat takes the RDMA stack of later kernels into the 4.18 of its release 8; which of its
+ * updates have dma-buf cannot be told from the number. */
+static bool is_mixed(const char *kernel)
+{
+    return shk_version_cmp(kernel, "4.18") >= 0 && strstr(kernel, ".el8");
+}
+
+/* The IB transport of NCCL itself; a net plugin is told by its own library. */
+static bool nccl_lacks(struct shk_row *row, const struct peer *peer, const char **version_p)
+{
+    return strcmp(peer->nic, "mlx5") == 0 &&
+           shk_look_text(row->ctx->facts, "nccl.version", version_p) == SHK_LOOK_PRESENT &&
+           shk_version_cmp(*version_p, dmabuf_nccl) < 0;
 }
 
 static void no_module(const struct shk_check_context *ctx, struct shk_row *row,
                       const struct peer *peer)
 {
-    const char *kernel = NULL;
-    json_t *driver = NULL;
-    bool open = true;
-    if (shk_read_text(row, "host.kernel", &kernel) == SHK_LOOK_PRESENT &&
-        shk_version_cmp(kernel, dmabuf_kernel) < 0) {
-        no_way(ctx, row, peer, false);
+    const char *kernel = NULL, *version = NULL;
+    bool told = shk_read_text(row, "host.kernel", &kernel) == SHK_LOOK_PRESENT;
+    bool old = told && shk_version_cmp(kernel, dmabuf_kernel) < 0;
+    if (old && !is_mixed(kernel)) {
+        no_way(ctx, row, peer, "this kernel has no dma-buf for it%s", "");
         return;
     }
-    if (shk_read_object(row, "gpu.nvidia.driver", &driver) == SHK_LOOK_ABSENT)
-        shk_row_lacks(row, "gpu.nvidia.driver", "the driver of the GPUs is not there");
-    if (shk_read_told_bool(row, "gpu.nvidia.driver", driver, "open", &open) && !open) {
-        no_way(ctx, row, peer, true);
+    if (nccl_lacks(row, peer, &version)) {
+        no_way(ctx, row, peer, "NCCL %s does not know dma-buf yet", version);
         return;
     }
+    int exports = driver_exports(row);
+    if (exports == 0) {
+        no_way(ctx, row, peer, "the driver offers no dma-buf, as its closed kernel modules%s", "");
+        return;
+    }
+    if (old)
+        shk_row_lacks(row, "host.kernel",
+                      "whether kernel %s, whose RDMA stack is newer than its number, has dma-buf "
+                      "cannot be told: NCCL's log says GDRDMA where it is used",
+                      kernel);
     shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
     shk_row_text(&row->observed, "not loaded, kernel %s has dma-buf", kernel ? kernel : "");
-    shk_row_text(&row->why, "the open kernel modules of the driver use dma-buf instead");
+    shk_row_text(&row->why, "the driver offers dma-buf, which takes its place");
 }
 
 static void one_peer(const struct shk_check_context *ctx, struct shk_findings *findings,
                      const struct peer *peer)
 {
     struct shk_row row = shk_row_begin(ctx, &shk_check_peermem, peer->modules[0]);
-    row.fact = "kernel.module.*, kernel.memory_peers, host.kernel, gpu.nvidia.driver";
+    row.fact = "kernel.module.*, kernel.memory_peers, host.kernel, cuda.devices, gpu.nvidia.driver";
     row.source = "NVIDIA/nccl:src/transport/net_ib/gdr.cc";
     bool loaded = read_loaded(&row, peer);
     if (loaded && unregistered(&row, peer)) {
@@ -130,10 +179,13 @@ const struct shk_check shk_check_peermem = {
     .title = "InfiniBand, RoCE and EFA adapters can read NVIDIA GPU memory",
     .eval = eval_peermem,
     .doc = "Facts: kernel.module.{nvidia_peermem, nv_peer_mem, efa_nv_peermem}, "
-           "kernel.memory_peers, gpu.nvidia.driver, host.kernel, pci.count.*.\n"
-           "The peer-memory module, or dma-buf (Linux 5.12 and later with the open driver "
-           "modules), must be there; neither is FAIL, on profiles without RDMA a note. A module "
-           "that the RDMA stack does not list as its client is WARN.",
+           "kernel.memory_peers, cuda.devices[].dmabuf, gpu.nvidia.driver, host.kernel, "
+           "nccl.version, pci.count.*.\n"
+           "The peer-memory module, or dma-buf (Linux 5.12 and later; a driver that exports it, by "
+           "CUDA's word or by its open kernel modules; for mlx5 NCCL 2.13 and later), must be "
+           "there; neither is FAIL, on profiles without RDMA a note. Kernels 4.18 of Red Hat 8 "
+           "may have it: UNKNOWN. A module that the RDMA stack does not list as its client is "
+           "WARN.",
 };
 
 /* 1: built in (y), 0: not, -1: not known. What the configuration does not mention (absent) is not

@@ -1,5 +1,6 @@
 /* Which of libfabric's entries are rails: equal to the first choice in all but the device. */
 #include "collectives/fabric/fabric_private.h"
+#include "core/host/netns.h"
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -328,6 +329,9 @@ int fabric_rails_select(struct fabric *fabric, const struct shk_host *host,
     fabric->rail[0].report->status = FABRIC_RAIL_USED;
     if (limit == 1) {
         return 0;
+    }
+    if (host != NULL && shk_netns_foreign(host)) {
+        host = NULL; /* names there are those of other interfaces */
     }
     found = rails_candidates(first, list, &count);
     if (found == NULL) {

@@ -1,4 +1,5 @@
 #include "collectives/ranks/place.h"
+#include "core/host/netns.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,13 +113,16 @@ static int place_attribute(const struct shk_host *host, const char *folder, cons
 
 int shk_place_device_node(const struct shk_host *host, const char *pci, const char *name)
 {
-    static const char *const classes[] = {"/sys/class/infiniband", "/sys/class/cxi",
-                                          "/sys/class/net"};
+    static const char *const classes[] = {"/sys/class/infiniband", "/sys/class/cxi"};
     int node = pci != NULL ? place_attribute(host, "/sys/bus/pci/devices", pci) : -1;
     size_t i = 0;
 
     for (i = 0; i < sizeof(classes) / sizeof(classes[0]) && node < 0 && name != NULL; i++) {
         node = place_attribute(host, classes[i], name);
+    }
+    /* of another network namespace the name is that of another interface */
+    if (node < 0 && name != NULL && !shk_netns_foreign(host)) {
+        node = place_attribute(host, "/sys/class/net", name);
     }
     return node;
 }

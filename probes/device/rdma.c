@@ -1,7 +1,7 @@
 /* RDMA devices: verbs devices with their ports, and Slingshot (CXI) devices. */
+#include "core/host/netns.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
-#include "probes/host/netns.h"
 
 #include <errno.h>
 #include <stdlib.h>

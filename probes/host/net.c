@@ -1,8 +1,8 @@
 /* Network interfaces: addresses and link state from the kernel (netlink), driver and place from
  * sysfs when that shows the network namespace of this process. */
+#include "core/host/netns.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
-#include "probes/host/netns.h"
 
 #include <errno.h>
 #include <stdlib.h>

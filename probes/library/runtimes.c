@@ -152,6 +152,29 @@ static json_t *runtimes_sorted(const json_t *names)
     return list;
 }
 
+/* The version in the name of the file that the soname leads to: libamdhip64.so.6.4.43484. A number
+ * without a dot is that of the interface. */
+static void runtimes_named(struct runtimes_scan *scan, const struct shk_host *host,
+                           const char *path)
+{
+    enum { LINKS = 4 }; /* soname, the file itself, two for alternatives */
+    char *at = strdup(path), *target = NULL;
+    for (int i = 0; at && i < LINKS && shk_host_readlink(host, &target, NULL, "%s", at) == 0; i++) {
+        const char *slash = strrchr(at, '/');
+        char *next =
+            *target == '/' ? strdup(target) : shk_strf("%.*s/%s", (int)(slash - at), at, target);
+        free(at);
+        free(target);
+        at = next;
+    }
+    const char *tail = at ? strstr(at, ".so.") : NULL;
+    tail = tail ? tail + strlen(".so.") : "";
+    size_t len = strlen(tail);
+    if (strchr(tail, '.') && strspn(tail, "0123456789.") == len && len < sizeof scan->version)
+        memcpy(scan->version, tail, len + 1);
+    free(at);
+}
+
 static void runtimes_found(struct shk_gather *g, const struct runtimes_kind *kind,
                            const struct shk_libcopy *copy)
 {
@@ -173,6 +196,8 @@ static void runtimes_found(struct shk_gather *g, const struct runtimes_kind *kin
     else
         shk_gather_present(g, key, runtimes_sorted(scan.names), NULL, copy->path);
     runtimes_key(key, kind, "version");
+    if (!*scan.version && !kind->version)
+        runtimes_named(&scan, g->host, copy->path);
     if (*scan.version)
         shk_gather_text(g, key, scan.version, copy->path);
     else

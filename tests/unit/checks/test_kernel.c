@@ -188,6 +188,31 @@ static const struct support_case cases[] = {
     {"peermem by dma-buf", "test-verbs", "kernel.peermem", "nvidia_peermem",
      NVIDIA NO_PEERMEM "'host.kernel': '6.8.0', 'gpu.nvidia.driver': {'open': true}", SHK_PASS,
      SHK_EFFECT, "dma-buf"},
+    {"peermem, CUDA offers dma-buf whatever the modules are called", "test-verbs", "kernel.peermem",
+     "nvidia_peermem",
+     NVIDIA NO_PEERMEM "'host.kernel': '6.8.0', 'gpu.nvidia.driver': {'open': false}, "
+                       "'cuda.devices': [{'dmabuf': 1}, {'dmabuf': 1}]",
+     SHK_PASS, SHK_EFFECT, "dma-buf"},
+    {"peermem, CUDA says no", "test-verbs", "kernel.peermem", "nvidia_peermem",
+     NVIDIA NO_PEERMEM "'host.kernel': '6.8.0', 'gpu.nvidia.driver': {'open': true}, "
+                       "'cuda.devices': [{'dmabuf': 1}, {'dmabuf': 0}]",
+     SHK_FAIL, SHK_EFFECT, "offers no dma-buf"},
+    {"peermem, closed modules", "test-verbs", "kernel.peermem", "nvidia_peermem",
+     NVIDIA NO_PEERMEM "'host.kernel': '6.8.0', 'gpu.nvidia.driver': {'open': false}", SHK_FAIL,
+     SHK_EFFECT, "offers no dma-buf"},
+    {"peermem, an NCCL before dma-buf", "test-verbs", "kernel.peermem", "nvidia_peermem",
+     NVIDIA NO_PEERMEM "'host.kernel': '6.8.0', 'gpu.nvidia.driver': {'open': true}, "
+                       "'nccl.version': '2.12.12'",
+     SHK_FAIL, SHK_EFFECT, "NCCL 2.12.12"},
+    {"peermem, a kernel with the RDMA stack of a later one", "test-verbs", "kernel.peermem",
+     "nvidia_peermem",
+     NVIDIA NO_PEERMEM "'host.kernel': '4.18.0-553.el8_10.x86_64', 'gpu.nvidia.driver': {'open': "
+                       "true}",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "cannot be told"},
+    {"peermem, such a kernel and closed modules", "test-verbs", "kernel.peermem", "nvidia_peermem",
+     NVIDIA NO_PEERMEM "'host.kernel': '4.18.0-553.el8_10.x86_64', 'gpu.nvidia.driver': {'open': "
+                       "false}",
+     SHK_FAIL, SHK_EFFECT, "offers no dma-buf"},
     {"peermem, kernel not read", "test-verbs", "kernel.peermem", "nvidia_peermem",
      NVIDIA NO_PEERMEM "'host.kernel': {'state': 'failed', 'reason': 'denied'}, "
                        "'gpu.nvidia.driver': {'open': true}",

@@ -234,6 +234,34 @@ static void remove_tree(void)
     cr_expect_eq(system(command), 0);
 }
 
+/* A /sys with interfaces that the kernel does not tell this process of: names mean others there. */
+Test(rails, interfaces_of_another_network_namespace)
+{
+    struct selection s = {.count = 0};
+    char path[64];
+    FILE *file = NULL;
+
+    cr_assert_not_null(mkdtemp(root));
+    put_interface("hsn0", "200000", "0x1003");
+    put_interface("hsn1", "200000", "0x1003");
+    put_file("7", "hsn0/ifindex");
+    put_file("8", "hsn1/ifindex");
+    snprintf(path, sizeof(path), "%s/hostcalls.json", root);
+    file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs("{\"ifaddrs\": [{\"name\": \"eth0\", \"flags\": [\"up\"], \"addrs\": [], "
+          "\"link\": {\"index\": 2, \"mac\": \"00:00:00:00:00:02\"}}]}",
+          file);
+    fclose(file);
+    offer(&s, "10.0.0.0/8", "hsn0", 0);
+    offer(&s, "10.0.0.0/8", "hsn1", 0);
+    choose(&s, root, SHK_RAILS_MAX);
+    expect_rails(&s, "hsn0");
+    cr_expect_str_eq(reason(&s, "hsn1"), "the speed of hsn1 is not known");
+    forget(&s);
+    remove_tree();
+}
+
 Test(rails, interfaces_that_are_none)
 {
     static const char *const names[] = {"hsn0", "br0",   "tun0",  "wlan0", "lo",  "hsn1",

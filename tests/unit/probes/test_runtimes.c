@@ -3,7 +3,9 @@
 #include "probes/base/registry.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NVSHMEM FAKES "/nvshmem/"
 
@@ -48,6 +50,19 @@ Test(runtimes, hsa)
     cr_expect_str_eq(fact_text(facts, "hsa.env_names"),
                      "[\"HSA_ENABLE_DEBUG\",\"ROCR_VISIBLE_DEVICES\"]");
     cr_expect_str_eq(fact_text(facts, "hsa.version"), "failed: the file does not tell its version");
+    shk_facts_destroy(facts);
+}
+
+Test(runtimes, version_in_the_name_of_the_file)
+{
+    char link[512];
+    capture_environ("{\"LD_LIBRARY_PATH\": \"/mod/lib\"}");
+    capture_copy("mod/lib/libhsa-runtime64.so.1.13.0", NVSHMEM "libhsa-runtime64.so.1");
+    snprintf(link, sizeof link, "%s/mod/lib/libhsa-runtime64.so.1", capture_root);
+    cr_assert_eq(symlink("libhsa-runtime64.so.1.13.0", link), 0);
+    struct shk_facts *facts = probe_facts(&shk_probe_runtimes, capture_root, NULL, false, 0);
+    cr_expect_str_eq(fact_text(facts, "hsa.path"), "\"/mod/lib/libhsa-runtime64.so.1\"");
+    cr_expect_str_eq(fact_text(facts, "hsa.version"), "\"1.13.0\"");
     shk_facts_destroy(facts);
 }
 

@@ -1,4 +1,4 @@
-#include "probes/host/netns.h"
+#include "core/host/netns.h"
 
 #include "core/host/hostcall.h"
 

@@ -1,7 +1,7 @@
 /* A /sys that was mounted in another network namespace shows the interfaces of that one: in
  * containers with the host's /sys, after nsenter --net, on hosts that a test made. */
-#ifndef SHK_PROBES_NETNS_H
-#define SHK_PROBES_NETNS_H
+#ifndef SHK_CORE_NETNS_H
+#define SHK_CORE_NETNS_H
 
 #include "core/host/host.h"
 #include <jansson.h>
