@@ -182,6 +182,26 @@ static bool list_copies(struct shk_row *row, const char *key, const json_t *copi
     return differ;
 }
 
+/* The copy that the loader takes lacks a library of its own: no program can load it. */
+static bool say_lacking(struct shk_row *row, const json_t *copies)
+{
+    size_t i;
+    json_t *copy;
+    json_array_foreach((json_t *)copies, i, copy)
+    {
+        const char *lacks = NULL;
+        if (shk_look_member_text(copy, "lacks", &lacks) != SHK_LOOK_PRESENT)
+            continue;
+        shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
+        shk_row_text(&row->observed, "%s", shk_member_name(copy, "path"));
+        shk_row_text(&row->why, "the loader cannot bring it together: %s", lacks);
+        shk_row_text(&row->fix, "ldd %s; put what is not found there into LD_LIBRARY_PATH",
+                     shk_member_name(copy, "path"));
+        return true;
+    }
+    return false;
+}
+
 static void copies_row(const struct shk_check_context *ctx, struct shk_findings *findings,
                        const char *key, const char *path_key, const char *name,
                        const char *diagnosis)
@@ -191,6 +211,10 @@ static void copies_row(const struct shk_check_context *ctx, struct shk_findings 
     const char *taken = "the first on its path";
     row.fact = key;
     (void)shk_read_array(&row, key, &copies);
+    if (say_lacking(&row, copies)) {
+        shk_row_end(findings, &row);
+        return;
+    }
     if (json_array_size(copies) < 2) {
         shk_row_na(findings, &row, json_array_size(copies) ? "one copy" : "no copy");
         return;
@@ -228,8 +252,9 @@ const struct shk_check shk_check_fabric_copies = {
     .family = "libraries",
     .title = "The copy of a library that the loader takes is the one that is meant",
     .eval = eval_copies,
-    .doc = "Facts: fabric.copies, nccl.copies, rccl.copies ([{path, version}]), why.<provider>, "
-           "plugin.candidates.\n"
+    .doc = "Facts: fabric.copies, nccl.copies, rccl.copies ([{path, version, lacks}]), "
+           "why.<provider>, plugin.candidates.\n"
+           "WARN when the loader's copy needs a library that is not there. "
            "Copies of different versions are a note: the system's and that of a wheel or module "
            "are normal. WARN when something shows that the wrong one is taken: it lacks a provider "
            "that the profile needs and another copy has, or a symbol version that a net plugin "

@@ -55,7 +55,8 @@ static void pmi_srun(struct shk_row *row, long long tasks)
     shk_row_text(&row->why, "%s; without PMIx each node was tested on its own, " PMI_UNTESTED,
                  pmi_flavour(type)->why);
     shk_row_text(&row->fix, "srun --mpi=pmix shakedown; srun --mpi=list shows what there is, "
-                            "MpiDefault=pmix in slurm.conf makes it the default");
+                            "MpiDefault=pmix in slurm.conf makes it the default\n"
+                            "mpirun shakedown, in the job, where srun --mpi=list has no pmix");
 }
 
 /* One process in an allocation of several tasks: on one node its own ranks are all there is. */

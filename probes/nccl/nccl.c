@@ -3,6 +3,7 @@
 
 #include "core/host/hostcall.h"
 #include "core/text/strbuf.h"
+#include "probes/library/elfdeps.h"
 #include "probes/library/libcopies.h"
 #include "probes/nccl/nccl_strings.h"
 
@@ -100,7 +101,21 @@ static bool nccl_is_python(const struct shk_host *host, const char *path)
     return false;
 }
 
-static json_t *nccl_copy_json(const struct shk_libcopy *copy, const struct shk_host *host)
+/* What the loader would miss when it takes this copy, as text; NULL: nothing. A capture does not
+ * hold the libraries that are needed. */
+static json_t *nccl_copy_lacks(const struct shk_libcopy *copy, const struct shk_ldsearch *search)
+{
+    json_t *needed = NULL, *problems = NULL, *text = NULL;
+    if (copy->loader && copy->elf && shk_ldsearch_complete(search) &&
+        shk_elfdeps_walk(search, copy->elf, copy->path, NULL, &needed, &problems, NULL) == 0)
+        text = json_incref(json_object_get(json_array_get(problems, 0), "text"));
+    json_decref(needed);
+    json_decref(problems);
+    return text;
+}
+
+static json_t *nccl_copy_json(const struct shk_libcopy *copy, const struct shk_host *host,
+                              const struct shk_ldsearch *search)
 {
     struct shk_nccl_strings strings = {0};
     json_t *row =
@@ -116,6 +131,9 @@ static json_t *nccl_copy_json(const struct shk_libcopy *copy, const struct shk_h
     } else if (copy->problem) {
         json_object_set_new(row, "error", shk_json_text(copy->problem, strlen(copy->problem)));
     }
+    json_t *lacks = nccl_copy_lacks(copy, search);
+    if (lacks)
+        json_object_set_new(row, "lacks", lacks);
     shk_nccl_strings_free(&strings);
     return row;
 }
@@ -243,8 +261,9 @@ static int nccl_one(struct shk_probe_context *ctx, const struct nccl_kind *kind,
         goto out;
     json_t *rows = json_array();
     for (size_t i = 0; i < copies.count; i++)
-        w.rc |=
-            json_array_append_new(rows, nccl_copy_json(&copies.list[i], ctx->host)) ? -ENOMEM : 0;
+        w.rc |= json_array_append_new(rows, nccl_copy_json(&copies.list[i], ctx->host, search))
+                    ? -ENOMEM
+                    : 0;
     if (copies.count || shk_ldsearch_complete(search)) {
         nccl_write(&w, "copies", rows);
     } else {

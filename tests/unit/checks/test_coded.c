@@ -154,6 +154,10 @@ static const struct support_case cases[] = {
     {"one copy", "single-node", "library.copies", "libnccl copies",
      "'nccl.copies': [{'path': '/a/libnccl.so.2', 'version': '2.26.5'}]", SHK_NA, SHK_NOT_COVERED,
      "one copy"},
+    {"one copy that lacks a library", "single-node", "library.copies", "librccl copies",
+     "'rccl.copies': [{'path': '/a/librccl.so.1', 'version': '2.13.4', 'loader': true, 'lacks': "
+     "'libamdhip64.so.5 is nowhere'}]",
+     SHK_WARN, SHK_EFFECT, "libamdhip64.so.5"},
     {"equal copies", "single-node", "library.copies", "libnccl copies",
      "'nccl.copies': [{'path': '/a/libnccl.so.2', 'version': '2.26.5'}, {'path': "
      "'/b/libnccl.so.2', "
