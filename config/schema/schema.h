@@ -132,8 +132,7 @@ void shk_schema_markdown(struct shk_strbuf *out, const struct shk_record *record
 /* The records, in settings.c, profiles.c, diagnoses.c, conflicts.c, diff.c, signatures.c,
  * rules.c and variables.c. */
 extern const struct shk_record shk_record_setting, shk_record_profile, shk_record_diagnosis,
-    shk_record_conflict, shk_record_diff, shk_record_signature, shk_record_rule,
-    shk_record_name;
+    shk_record_conflict, shk_record_diff, shk_record_signature, shk_record_rule, shk_record_name;
 
 /* Shorthands for the tables. */
 #define SHK_COUNT(array)      (sizeof(array) / sizeof((array)[0]))

@@ -7,7 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const folders[] = {"settings", "profiles", "diagnoses", "conflicts", "names"};
+    static const char *const folders[] = {"settings", "profiles", "diagnoses", "conflicts",
+                                          "names"};
     struct shk_error err = {""};
     struct shk_config *config = NULL;
     if (size < 1)

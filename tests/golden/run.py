@@ -86,10 +86,10 @@ def compare(case_dir, form, text):
 
 
 def main():
-    tool, case_dir = sys.argv[1], pathlib.Path(sys.argv[2])
+    tool, case_dir = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     case = tomllib.loads((case_dir / "case.toml").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="shk-golden-") as here:
-        os.symlink(pathlib.Path(tool).resolve().parent / "captures", pathlib.Path(here, "captures"))
+        os.symlink(tool.parent / "captures", pathlib.Path(here, "captures"))
         os.symlink(TESTS / "golden", pathlib.Path(here, "golden"))
         return formats(tool, case_dir, case, here)
 

@@ -246,7 +246,9 @@ Test(rails, interfaces_of_another_network_namespace)
     put_interface("hsn1", "200000", "0x1003");
     put_file("7", "hsn0/ifindex");
     put_file("8", "hsn1/ifindex");
-    snprintf(path, sizeof(path), "%s/hostcalls.json", root);
+    snprintf(path, sizeof(path), "%s/.shakedown", root);
+    cr_assert_eq(mkdir(path, 0700), 0);
+    snprintf(path, sizeof(path), "%s/.shakedown/hostcalls.json", root);
     file = fopen(path, "w");
     cr_assert_not_null(file);
     fputs("{\"ifaddrs\": [{\"name\": \"eth0\", \"flags\": [\"up\"], \"addrs\": [], "
