@@ -27,7 +27,7 @@ Test(nccl, version_and_interfaces_from_the_file)
     cr_expect_str_eq(fact_text(facts, "nccl.tuner_abi"), "[1]");
     cr_expect_str_eq(fact_text(facts, "nccl.profiler_abi"), "[]");
     cr_expect_str_eq(fact_text(facts, "nccl.env_names"),
-                     "[\"NCCL_NET_PLUGIN\",\"NCCL_SOCKET_IFNAME\"]");
+                     "[\"NCCL_NET\",\"NCCL_NET_PLUGIN\",\"NCCL_SOCKET_IFNAME\"]");
     cr_expect_str_eq(fact_text(facts, "nccl.plugin_names"), "[\"libnccl-net\"]");
     cr_expect_str_eq(fact_text(facts, "rccl.path"), "failed: the capture holds no such library");
     cr_expect_str_eq(fact_text(facts, "rccl.net_abi"), "failed: the capture holds no such library");
