@@ -29,25 +29,39 @@ static unsigned long long network_of(struct shk_row *row, const json_t *addr)
 
 struct networks {
     unsigned long long seen[64];
-    const char *names[64];
+    const json_t *ifaces[64];
     size_t count;
 };
 
 /* The interface that is in the same network already; NULL: none, and this one is added. */
-static const char *same_network(struct networks *known, unsigned long long net, const char *name)
+static const json_t *same_network(struct networks *known, unsigned long long net,
+                                  const json_t *iface)
 {
     for (size_t k = 0; net && k < known->count; k++)
-        if (known->seen[k] == net && strcmp(known->names[k], name) != 0)
-            return known->names[k];
+        if (known->seen[k] == net && known->ifaces[k] != iface)
+            return known->ifaces[k];
     if (net && known->count < sizeof known->seen / sizeof *known->seen) {
         known->seen[known->count] = net;
-        known->names[known->count++] = name;
+        known->ifaces[known->count++] = iface;
     }
     return NULL;
 }
 
-/* Do two interfaces of this node have addresses in one network? Names of the first two. */
-static bool share_network(struct shk_row *row, const char **a_p, const char **b_p)
+/* Is the interface up and no loopback? */
+static bool is_used(struct shk_row *row, const json_t *iface)
+{
+    bool up = false, loopback = false;
+    (void)shk_read_told_bool(row, "net.ifaces", iface, "up", &up);
+    if (shk_look_member_bool(iface, "loopback", &loopback) == SHK_LOOK_FAILED)
+        shk_row_lacks(row, "net.ifaces", "whether an interface is a loopback was not read");
+    return up && !loopback;
+}
+
+/* Calls `judge` for two interfaces of this node that have addresses in one network, until it says
+ * true. */
+static bool for_pairs(struct shk_row *row, long long all,
+                      bool (*judge)(struct shk_row *row, long long all, const json_t *a,
+                                    const json_t *b))
 {
     struct networks known = {.count = 0};
     json_t *ifaces = NULL, *iface, *addrs, *addr;
@@ -55,40 +69,105 @@ static bool share_network(struct shk_row *row, const char **a_p, const char **b_
     (void)shk_read_array(row, "net.ifaces", &ifaces);
     json_array_foreach(ifaces, i, iface)
     {
-        bool up = false, loopback = false;
         addrs = NULL;
-        (void)shk_read_told_bool(row, "net.ifaces", iface, "up", &up);
-        if (shk_look_member_bool(iface, "loopback", &loopback) == SHK_LOOK_FAILED)
-            shk_row_lacks(row, "net.ifaces", "whether an interface is a loopback was not read");
-        if (!up || loopback)
+        if (!is_used(row, iface))
             continue;
         (void)shk_read_told_array(row, "net.ifaces", iface, "addrs", &addrs);
         json_array_foreach(addrs, j, addr)
         {
-            const char *name = shk_member_name(iface, "name");
-            const char *other = same_network(&known, network_of(row, addr), name);
-            if (!other)
-                continue;
-            *a_p = other;
-            *b_p = name;
-            return true;
+            const json_t *other = same_network(&known, network_of(row, addr), iface);
+            if (other && judge(row, all, other, iface))
+                return true;
         }
     }
     return false;
 }
 
-static bool strict_filter(struct shk_row *row, long long value)
+/* What is in effect at an interface: the larger of its own value and that of all (ip-sysctl.rst).
+ * -1: its own was not read, and it could change that. */
+static long long in_effect(struct shk_row *row, const json_t *iface, const char *name,
+                           long long all)
 {
-    const char *a, *b;
-    if (value != 1 || !share_network(row, &a, &b))
+    long long own = 0;
+    enum shk_look look = shk_read_member_int(row, "net.ifaces", iface, name, &own);
+    if (look == SHK_LOOK_ABSENT)
+        own = 0; /* no IPv4 settings of its own */
+    else if (look != SHK_LOOK_PRESENT)
+        return -1;
+    return own > all ? own : all;
+}
+
+static bool pair_filters(struct shk_row *row, long long all, const json_t *a, const json_t *b)
+{
+    const json_t *strict = in_effect(row, a, "rp_filter", all) == 1   ? a
+                           : in_effect(row, b, "rp_filter", all) == 1 ? b
+                                                                      : NULL;
+    if (!strict)
         return false;
+    shk_row_text(&row->observed, "1 in effect at %s", shk_member_name(strict, "name"));
     shk_row_text(&row->expected, "2 (loose) or 0");
     shk_row_text(&row->why,
                  "%s and %s are in one network: an answer that would leave by the other one makes "
                  "the kernel drop the packet, and connections time out",
-                 a, b);
+                 shk_member_name(a, "name"), shk_member_name(b, "name"));
     shk_row_text(&row->fix, "sysctl -w net.ipv4.conf.all.rp_filter=2");
     return true;
+}
+
+/* 2 is the largest: with that no interface filters strictly. */
+static bool strict_filter(struct shk_row *row, long long value)
+{
+    return value < 2 && for_pairs(row, value, pair_filters);
+}
+
+/* Does the interface sit on the function of an RDMA device that speaks Ethernet? */
+static bool carries_roce(struct shk_row *row, const json_t *iface)
+{
+    json_t *devices = NULL, *device, *ports, *port;
+    const char *at = NULL, *pci = NULL, *layer = NULL;
+    size_t i, j;
+    if (shk_read_member_text(row, "net.ifaces", iface, "pci", &at) != SHK_LOOK_PRESENT)
+        return false;
+    (void)shk_read_array(row, "rdma.devices", &devices);
+    json_array_foreach(devices, i, device)
+    {
+        ports = NULL;
+        if (shk_read_member_text(row, "rdma.devices", device, "pci", &pci) != SHK_LOOK_PRESENT ||
+            strcmp(pci, at) != 0 ||
+            !shk_read_told_array(row, "rdma.devices", device, "ports", &ports))
+            continue;
+        json_array_foreach(ports, j, port)
+        {
+            if (shk_read_told_text(row, "rdma.devices", port, "link_layer", &layer) &&
+                strcmp(layer, "Ethernet") == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool pair_answers(struct shk_row *row, long long all, const json_t *a, const json_t *b)
+{
+    const json_t *any = in_effect(row, a, "arp_ignore", all) == 0   ? a
+                        : in_effect(row, b, "arp_ignore", all) == 0 ? b
+                                                                    : NULL;
+    if (!any || !carries_roce(row, a) || !carries_roce(row, b))
+        return false;
+    shk_row_text(&row->observed, "0 in effect at %s", shk_member_name(any, "name"));
+    shk_row_text(&row->expected, "1 or 2");
+    shk_row_text(&row->why,
+                 "%s and %s are RoCE ports in one network, and either answers ARP for the address "
+                 "of the other: packets then reach the port that does not have the queue pair and "
+                 "are dropped",
+                 shk_member_name(a, "name"), shk_member_name(b, "name"));
+    shk_row_text(&row->fix, "sysctl -w net.ipv4.conf.all.arp_ignore=1 "
+                            "net.ipv4.conf.all.arp_announce=2");
+    return true;
+}
+
+static bool answers_for_others(struct shk_row *row, long long value)
+{
+    return value == 0 && for_pairs(row, value, pair_answers);
 }
 
 static bool never_overcommit(struct shk_row *row, long long value)
@@ -146,6 +225,8 @@ static bool reclaims_locally(struct shk_row *row, long long value)
 static const struct sysctl_rule rules[] = {
     {"net.ipv4.conf.all.rp_filter", strict_filter,
      "torvalds/linux:Documentation/networking/ip-sysctl.rst"},
+    {"net.ipv4.conf.all.arp_ignore", answers_for_others,
+     "torvalds/linux:Documentation/networking/ip-sysctl.rst"},
     {"net.core.somaxconn", short_queue, "torvalds/linux:Documentation/networking/ip-sysctl.rst"},
     {"vm.overcommit_memory", never_overcommit,
      "torvalds/linux:Documentation/admin-guide/sysctl/vm.rst"},
@@ -169,7 +250,8 @@ static bool judge_rule(const struct shk_check_context *ctx, struct shk_findings 
     if (bad) {
         ++*bad_p;
         shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
-        shk_row_text(&row.observed, "%lld", value);
+        if (!row.observed)
+            shk_row_text(&row.observed, "%lld", value);
         shk_row_end(findings, &row);
     } else if (shk_row_lacking(&row)) {
         shk_row_lacks(all, "sysctl.*", "%s", row.unread_why ? row.unread_why : rule->name);
@@ -206,9 +288,13 @@ const struct shk_check shk_check_sysctl = {
     .family = "kernel",
     .title = "Kernel settings suit sockets and memory of large jobs",
     .eval = eval,
-    .doc = "Facts: sysctl.{net.ipv4.conf.all.rp_filter, net.core.somaxconn, vm.overcommit_memory, "
-           "vm.max_map_count, vm.zone_reclaim_mode}, net.ifaces, job.ranks.\n"
-           "WARN: rp_filter 1 with two interfaces in one network; somaxconn below the number of "
-           "ranks; overcommit_memory 2 or zone_reclaim_mode above 0 with GPUs; max_map_count below "
-           "the kernel's default.",
+    .doc =
+        "Facts: sysctl.{net.ipv4.conf.all.{rp_filter, arp_ignore}, net.core.somaxconn, "
+        "vm.overcommit_memory, vm.max_map_count, vm.zone_reclaim_mode}, net.ifaces[].{rp_filter, "
+        "arp_ignore}, rdma.devices, job.ranks.\n"
+        "WARN: rp_filter 1 in effect at one of two interfaces in one network, arp_ignore 0 when "
+        "both are RoCE ports (in effect is the larger of the interface's value and that of "
+        "all); somaxconn below the number of ranks; overcommit_memory 2 or zone_reclaim_mode above "
+        "0 with GPUs; max_map_count below "
+        "the kernel's default.",
 };

@@ -184,6 +184,63 @@ static void cgroup_limit(struct shk_gather *g, const char *key, const char *unit
         shk_gather_absent(g, key, path, "no %s from this group up", file);
 }
 
+/* Cuts the group after "job_123", so that what other steps of a job of Slurm met counts, too. */
+static void cgroup_of_job(char *group)
+{
+    for (char *p = strstr(group, "/job_"); p; p = strstr(p + 1, "/job_")) {
+        size_t digits = strspn(p + 5, "0123456789");
+        if (digits && (p[5 + digits] == '/' || !p[5 + digits])) {
+            p[5 + digits] = '\0';
+            return;
+        }
+    }
+}
+
+/* "oom_kill 3" of memory.events; version 1 has it in memory.oom_control. -1: no such line. */
+static long long cgroup_kills(const char *text)
+{
+    long long kills = -1;
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (sscanf(line, "oom_kill %lld", &kills) == 1)
+            return kills;
+    }
+    return -1;
+}
+
+/* Processes that were killed for memory. The top has no such file: nothing counts there. */
+static void cgroup_oom_kills(struct shk_gather *g, const struct cgroup_texts *texts)
+{
+    static const char key[] = "cgroup.memory.oom_kills";
+    struct cgroup_place place;
+    struct shk_error err;
+    char path[1024], *text = NULL;
+    const char *file = "memory.oom_control";
+    int rc = cgroup_find(g->host, texts, "memory", &place, &err);
+    if (rc == -ENOENT) {
+        rc = cgroup_find(g->host, texts, NULL, &place, &err);
+        file = "memory.events";
+    }
+    if (rc) {
+        if (rc == -ENOENT)
+            shk_gather_absent(g, key, "/proc/self/cgroup", "this process is in no control group");
+        else
+            shk_gather_failed(g, key, "/proc/self/cgroup", "%s", err.text);
+        return;
+    }
+    cgroup_of_job(place.path);
+    cgroup_path(path, sizeof path, &place, place.path, file);
+    rc = shk_host_read(g->host, path, &text, NULL, &err);
+    long long kills = rc ? -1 : cgroup_kills(text);
+    if (rc)
+        shk_gather_unread(g, key, path, place.mount, rc, &err);
+    else if (kills < 0)
+        shk_gather_absent(g, key, path, "%s counts no kills", path);
+    else
+        shk_gather_int(g, key, kills, NULL, path);
+    free(text);
+}
+
 static const struct {
     const char *key, *controller, *file_v1, *file_v2, *unit;
     bool text;
@@ -245,8 +302,13 @@ static void cgroup_version(struct shk_gather *g, const struct cgroup_texts *text
 }
 
 static const char *const cgroup_provides[] = {
-    "cgroup.version",     "cgroup.memory.max",  "cgroup.pids.max",
-    "cgroup.cpuset.cpus", "cgroup.cpuset.mems", NULL,
+    "cgroup.version",
+    "cgroup.memory.max",
+    "cgroup.pids.max",
+    "cgroup.cpuset.cpus",
+    "cgroup.cpuset.mems",
+    "cgroup.memory.oom_kills",
+    NULL,
 };
 
 static int cgroup_run(struct shk_probe_context *ctx, struct shk_error *err)
@@ -264,6 +326,7 @@ static int cgroup_run(struct shk_probe_context *ctx, struct shk_error *err)
         cgroup_version(&g, &texts);
         for (size_t i = 0; i < sizeof cgroup_rows / sizeof *cgroup_rows; i++)
             cgroup_row(&g, &texts, i);
+        cgroup_oom_kills(&g, &texts);
     }
     free(texts.groups);
     free(texts.mounts);
@@ -273,7 +336,7 @@ static int cgroup_run(struct shk_probe_context *ctx, struct shk_error *err)
 const struct shk_probe shk_probe_cgroup = {
     .name = "cgroup",
     .phase = SHK_PHASE_HOST,
-    .doc = "control group limits: memory, processes, processors",
+    .doc = "control group limits: memory, processes, processors; processes killed for memory",
     .provides = cgroup_provides,
     .deadline_ms = 5000,
     .run = cgroup_run,

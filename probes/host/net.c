@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define NET_CLASS "/sys/class/net"
+#define NET_CONF  "/proc/sys/net/ipv4/conf"
 
 static bool net_has_flag(const json_t *answer, const char *flag)
 {
@@ -104,6 +105,19 @@ static void net_from_link(json_t *iface, const json_t *link)
         shk_gather_member_problem(iface, members[i], SHK_NETNS_FOREIGN);
 }
 
+/* What the kernel does with addresses of this interface; it takes the larger of this value and that
+ * of conf/all (ip-sysctl.rst). */
+static void net_sysctls(const struct shk_host *host, json_t *iface, const char *name)
+{
+    static const char *const members[] = {"rp_filter", "arp_ignore", "arp_announce"};
+    bool there = shk_host_exists(host, NET_CONF "/all");
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        shk_gather_member_i64(host, iface, members[i], NET_CONF "/%s/%s", name, members[i]);
+        if (!there && json_is_null(json_object_get(iface, members[i])))
+            shk_gather_member_problem(iface, members[i], NET_CONF " is not there");
+    }
+}
+
 static json_t *net_iface(const struct shk_host *host, const char *name, const json_t *answer,
                          bool sysfs)
 {
@@ -128,6 +142,7 @@ static json_t *net_iface(const struct shk_host *host, const char *name, const js
         net_from_sysfs(host, iface, name);
     else if (link)
         net_from_link(iface, link);
+    net_sysctls(host, iface, name);
     return iface;
 }
 

@@ -65,18 +65,26 @@
     "', 'status': 0, 'domain': true}}]"
 #define CHANNEL(rw) ", 'dev.nvidia-caps-imex-channels/channel0': {'type': 'char', 'rw': " rw "}"
 #define NO_CHANNEL  ", 'dev.nvidia-caps-imex-channels/channel0': {'state': 'absent'}"
-#define TWO_IFACES                                                                                 \
-    "'net.ifaces': [{'name': 'hsn0', 'up': true, 'addrs': [{'family': 'inet', 'addr': "            \
-    "'10.1.0.1', 'prefix': 16}]}, {'name': 'hsn1', 'up': true, 'addrs': [{'family': 'inet', "      \
-    "'addr': '10.1.7.2', 'prefix': 16}]}], "
+/* hsn0 with one value, hsn1 with more members */
+#define IFACES(rp, more)                                                                           \
+    "'net.ifaces': [{'name': 'hsn0', 'up': true, 'pci': '0000:03:00.0', 'rp_filter': " rp          \
+    ", 'arp_ignore': 1, 'addrs': [{'family': 'inet', 'addr': '10.1.0.1', 'prefix': 16}]}, "        \
+    "{'name': 'hsn1', 'up': true, 'pci': '0000:04:00.0', 'addrs': [{'family': 'inet', 'addr': "    \
+    "'10.1.7.2', 'prefix': 16}]" more "}], "
+#define TWO_IFACES IFACES("0", ", 'rp_filter': 0, 'arp_ignore': 1")
+#define ROCE                                                                                       \
+    "'rdma.devices': [{'name': 'mlx5_0', 'pci': "                                                  \
+    "'0000:03:00.0', 'ports': [{'port': 1, 'link_layer': 'Ethernet'}]}, {'name': 'mlx5_1', "       \
+    "'pci': '0000:04:00.0', 'ports': [{'port': 1, 'link_layer': 'Ethernet'}]}], "
 #define APART                                                                                      \
     "'net.ifaces': [{'name': 'hsn0', 'up': true, 'addrs': [{'family': 'inet', 'addr': "            \
     "'10.1.0.1', 'prefix': 16}]}, {'name': 'hsn1', 'up': true, 'addrs': [{'family': 'inet', "      \
     "'addr': '10.2.7.2', 'prefix': 16}]}], "
-#define SYSCTLS(rp, som, over, maps, zone)                                                         \
-    "'sysctl.net.ipv4.conf.all.rp_filter': " rp ", 'sysctl.net.core.somaxconn': " som              \
-    ", 'sysctl.vm.overcommit_memory': " over ", 'sysctl.vm.max_map_count': " maps                  \
-    ", 'sysctl.vm.zone_reclaim_mode': " zone
+#define SYSCTLS(rp, som, over, maps, zone) ANSWERING("1", rp, som, over, maps, zone)
+#define ANSWERING(arp, rp, som, over, maps, zone)                                                  \
+    "'sysctl.net.ipv4.conf.all.rp_filter': " rp ", 'sysctl.net.ipv4.conf.all.arp_ignore': " arp    \
+    ", 'sysctl.net.core.somaxconn': " som ", 'sysctl.vm.overcommit_memory': " over                 \
+    ", 'sysctl.vm.max_map_count': " maps ", 'sysctl.vm.zone_reclaim_mode': " zone
 #define GOVERNOR(name, driver)                                                                     \
     "'host.cpufreq.governors': {'performance': 60, '" name                                         \
     "': 4}, 'host.cpufreq.drivers': {'" driver "': 64}"
@@ -394,11 +402,79 @@ static const struct machine_case {
      SHK_UNKNOWN, "denied"},
     {"sysctls", "kernel.sysctl", "sysctls",
      NVIDIA TWO_IFACES "'job.ranks': 64, " SYSCTLS("2", "4096", "0", "65530", "0"), SHK_PASS,
-     "5 looked at"},
+     "6 looked at"},
     {"strict filter, interfaces apart", "kernel.sysctl", "sysctls",
      NVIDIA APART SYSCTLS("1", "4096", "0", "65530", "0"), SHK_PASS, NULL},
     {"strict filter", "kernel.sysctl", "net.ipv4.conf.all.rp_filter",
      NVIDIA TWO_IFACES SYSCTLS("1", "4096", "0", "65530", "0"), SHK_WARN, "hsn0 and hsn1"},
+    {"strict filter at one interface", "kernel.sysctl", "net.ipv4.conf.all.rp_filter",
+     NVIDIA IFACES("0", ", 'rp_filter': 1, 'arp_ignore': 1")
+         SYSCTLS("0", "4096", "0", "65530", "0"),
+     SHK_WARN, "hsn0 and hsn1"},
+    {"strict filter for all, loose at each interface", "kernel.sysctl", "sysctls",
+     NVIDIA IFACES("2", ", 'rp_filter': 2, 'arp_ignore': 1")
+         SYSCTLS("1", "4096", "0", "65530", "0"),
+     SHK_PASS, NULL},
+    {"filter of an interface not read", "kernel.sysctl", "sysctls",
+     NVIDIA IFACES("0", ", 'rp_filter': null, 'arp_ignore': 1, 'problems': {'rp_filter': 'denied'}")
+         SYSCTLS("0", "4096", "0", "65530", "0"),
+     SHK_UNKNOWN, "denied"},
+    {"filters of interfaces not looked at, loose for all", "kernel.sysctl", "sysctls",
+     NVIDIA IFACES("0", "") SYSCTLS("2", "4096", "0", "65530", "0"), SHK_PASS, NULL},
+    {"RoCE ports that answer for each other", "kernel.sysctl", "net.ipv4.conf.all.arp_ignore",
+     NVIDIA ROCE IFACES("0", ", 'rp_filter': 0, 'arp_ignore': 0")
+         ANSWERING("0", "2", "4096", "0", "65530", "0"),
+     SHK_WARN, "RoCE ports in one network"},
+    {"RoCE ports that answer for themselves", "kernel.sysctl", "sysctls",
+     NVIDIA ROCE TWO_IFACES ANSWERING("0", "2", "4096", "0", "65530", "0"), SHK_PASS,
+     "6 looked at"},
+    {"RoCE ports, what they answer not read", "kernel.sysctl", "sysctls",
+     NVIDIA ROCE IFACES("0", ", 'arp_ignore': null, 'problems': {'arp_ignore': 'denied'}")
+         ANSWERING("0", "2", "4096", "0", "65530", "0"),
+     SHK_UNKNOWN, "denied"},
+    {"ports of InfiniBand are not asked", "kernel.sysctl", "sysctls",
+     NVIDIA "'rdma.devices': [], " IFACES("0", ", 'rp_filter': 0, 'arp_ignore': 0")
+         ANSWERING("0", "2", "4096", "0", "65530", "0"),
+     SHK_PASS, NULL},
+    {"no memory errors", "memory.errors", "memory errors",
+     "'memory.corrupted': 0, 'memory.machine_checks': 0, 'memory.controllers': {'state': 'absent'}",
+     SHK_PASS, "none since boot"},
+    {"corrected memory errors", "memory.errors", "memory errors",
+     "'memory.corrupted': 0, 'memory.machine_checks': 0, 'memory.controllers': [{'name': 'mc0', "
+     "'corrected': 7, 'uncorrected': 0}]",
+     SHK_PASS, "7 corrected"},
+    {"a failed page", "memory.errors", "memory errors",
+     "'memory.corrupted': 4096, 'memory.machine_checks': 0, 'memory.controllers': {'state': "
+     "'absent'}",
+     SHK_WARN, "4 KiB taken out of use"},
+    {"machine checks", "memory.errors", "memory errors",
+     "'memory.corrupted': 0, 'memory.machine_checks': 2, 'memory.controllers': {'state': 'failed', "
+     "'reason': 'denied'}",
+     SHK_WARN, "2 machine check exceptions"},
+    {"uncorrected errors", "memory.errors", "memory errors",
+     "'memory.corrupted': 0, 'memory.machine_checks': 0, 'memory.controllers': [{'name': 'mc0', "
+     "'corrected': 7, 'uncorrected': 1}]",
+     SHK_WARN, "1 uncorrected"},
+    {"a memory controller not read", "memory.errors", "memory errors",
+     "'memory.corrupted': 0, 'memory.machine_checks': 0, 'memory.controllers': [{'name': 'mc0', "
+     "'uncorrected': null, 'problems': {'uncorrected': 'denied'}}]",
+     SHK_UNKNOWN, "denied"},
+    {"failed pages not read", "memory.errors", "memory errors",
+     "'memory.corrupted': {'state': 'failed', 'reason': 'denied'}, 'memory.machine_checks': 0, "
+     "'memory.controllers': {'state': 'absent'}",
+     SHK_UNKNOWN, "denied"},
+    {"nothing counts memory errors", "memory.errors", "memory errors",
+     "'memory.corrupted': {'state': 'absent'}, 'memory.machine_checks': {'state': 'absent'}, "
+     "'memory.controllers': {'state': 'absent'}",
+     SHK_NA, "counts no memory errors"},
+    {"nobody killed for memory", "memory.kills", "memory of the control group",
+     "'cgroup.memory.oom_kills': 0", SHK_PASS, "none killed"},
+    {"killed for memory", "memory.kills", "memory of the control group",
+     "'cgroup.memory.oom_kills': 2", SHK_WARN, "memory limit was reached"},
+    {"no control group", "memory.kills", "memory of the control group",
+     "'cgroup.memory.oom_kills': {'state': 'absent'}", SHK_NA, "control group"},
+    {"kills not read", "memory.kills", "memory of the control group",
+     "'cgroup.memory.oom_kills': {'state': 'failed', 'reason': 'denied'}", SHK_UNKNOWN, "denied"},
     {"short queue", "kernel.sysctl", "net.core.somaxconn",
      NVIDIA "'job.ranks': 1024, " SYSCTLS("2", "128", "0", "65530", "0"), SHK_WARN, "1024"},
     {"no overcommit", "kernel.sysctl", "vm.overcommit_memory",

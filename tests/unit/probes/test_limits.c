@@ -189,6 +189,43 @@ Test(cgroup, out_of_sight_is_failed)
     }
 }
 
+Test(cgroup, killed_for_memory)
+{
+    static const struct {
+        const char *group, *path, *text;
+        long long want; /* -1: absent */
+    } rows[] = {
+        {"0::/a/b\n", "/sys/fs/cgroup/a/b/memory.events", "low 0\noom 4\noom_kill 3\n", 3},
+        {"0::/a/b\n", "/sys/fs/cgroup/a/b/memory.events", "oom 4\noom_kill 0\n", 0},
+        {"0::/a/b\n", "/sys/fs/cgroup/a/b/memory.events", "oom 4\n", -1},
+        {"0::/a/b\n", "/sys/fs/cgroup/a/memory.events", "oom_kill 9\n", -1},
+        {"0::/scope/job_12/step_0/user\n", "/sys/fs/cgroup/scope/job_12/memory.events",
+         "oom_kill 2\n", 2},
+        {"0::/scope/job_x/step_0\n", "/sys/fs/cgroup/scope/job_x/memory.events", "oom_kill 2\n",
+         -1},
+        {"4:memory:/a\n", "/sys/fs/cgroup/mem/a/memory.oom_control",
+         "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n", 5},
+        {"0::/\n", "/sys/fs/cgroup/memory.stat", "oom_kill 1\n", -1},
+    };
+    tree_put("/proc/self/mountinfo",
+             V2_MOUNT "34 31 0:31 / /sys/fs/cgroup/mem rw - cgroup cgroup rw,memory\n");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tree_remove("/sys/fs/cgroup");
+        tree_put("/proc/self/cgroup", "%s", rows[i].group);
+        tree_dir("/sys/fs/cgroup/a/b");
+        tree_dir("/sys/fs/cgroup/mem/a");
+        tree_dir("/sys/fs/cgroup/scope/job_12/step_0/user");
+        tree_dir("/sys/fs/cgroup/scope/job_x/step_0");
+        tree_put(rows[i].path, "%s", rows[i].text);
+        tree_run(&shk_probe_cgroup);
+        cr_log_info("row %zu", i);
+        if (rows[i].want < 0)
+            expect_absent("cgroup.memory.oom_kills");
+        else
+            expect_int("cgroup.memory.oom_kills", rows[i].want);
+    }
+}
+
 Test(cgroup, garbage)
 {
     static const char *const texts[] = {"garbage\n", "\n", ":\n", "::\n", "0:\n", "0::relative\n"};
@@ -208,11 +245,15 @@ Test(cgroup, damaged_files)
 {
     static const struct tree_victim victims[] = {
         {.path = "/sys/fs/cgroup/a/memory.max", .key = "cgroup.memory.max"},
+        {.path = "/sys/fs/cgroup/a/memory.events",
+         .key = "cgroup.memory.oom_kills",
+         .any_text = true},
         {.path = "/sys/fs/cgroup/a/cpuset.cpus.effective",
          .key = "cgroup.cpuset.cpus",
          .any_text = true},
     };
     tree_put("/proc/self/cgroup", "0::/a\n");
+    tree_put("/sys/fs/cgroup/a/memory.events", "oom_kill 0\n");
     tree_put("/proc/self/mountinfo", V2_MOUNT);
     tree_put("/sys/fs/cgroup/a/memory.max", "77\n");
     tree_put("/sys/fs/cgroup/a/cpuset.cpus.effective", "0-1\n");

@@ -42,6 +42,10 @@ static void healthy(void)
     iface("lo", "unknown", NULL, NULL);
     iface("veth1", "down", "-1", NULL);
     tree_put("/sys/class/net/bonding_masters", "\n");
+    tree_put("/proc/sys/net/ipv4/conf/all/rp_filter", "2\n");
+    tree_put("/proc/sys/net/ipv4/conf/hsn0/rp_filter", "1\n");
+    tree_put("/proc/sys/net/ipv4/conf/hsn0/arp_ignore", "0\n");
+    tree_put("/proc/sys/net/ipv4/conf/hsn0/arp_announce", "2\n");
 }
 
 Test(net, healthy)
@@ -53,14 +57,17 @@ Test(net, healthy)
         "[{\"name\":\"hsn0\",\"up\":true,\"running\":true,\"loopback\":false,"
         "\"operstate\":\"up\",\"speed_mbps\":200000,\"mtu\":9000,\"type\":1,\"master\":null,"
         "\"driver\":\"cxi_ss1\",\"pci\":\"0000:c1:00.0\",\"virtual\":false,"
-        "\"addrs\":[{\"family\":\"inet\",\"addr\":\"10.1.0.1\",\"prefix\":16}]},"
+        "\"addrs\":[{\"family\":\"inet\",\"addr\":\"10.1.0.1\",\"prefix\":16}],"
+        "\"rp_filter\":1,\"arp_ignore\":0,\"arp_announce\":2},"
         "{\"name\":\"lo\",\"up\":true,\"running\":true,\"loopback\":true,"
         "\"operstate\":\"unknown\",\"speed_mbps\":null,\"mtu\":9000,\"type\":1,"
         "\"master\":null,\"driver\":null,\"pci\":null,\"virtual\":true,"
-        "\"addrs\":[{\"family\":\"inet\",\"addr\":\"127.0.0.1\",\"prefix\":8}]},"
+        "\"addrs\":[{\"family\":\"inet\",\"addr\":\"127.0.0.1\",\"prefix\":8}],"
+        "\"rp_filter\":null,\"arp_ignore\":null,\"arp_announce\":null},"
         "{\"name\":\"veth1\",\"up\":false,\"running\":false,\"loopback\":false,"
         "\"operstate\":\"down\",\"speed_mbps\":null,\"mtu\":9000,\"type\":1,"
-        "\"master\":null,\"driver\":null,\"pci\":null,\"virtual\":true,\"addrs\":[]}]");
+        "\"master\":null,\"driver\":null,\"pci\":null,\"virtual\":true,\"addrs\":[],"
+        "\"rp_filter\":null,\"arp_ignore\":null,\"arp_announce\":null}]");
 }
 
 /* Minus one is the kernel's word for "no link"; it must never look like a speed. */
