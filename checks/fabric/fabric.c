@@ -97,11 +97,13 @@ const char *shk_fabric_copy_with(const struct shk_facts *facts, const char *prov
 static const char *lacked_provider(const struct shk_check_context *ctx, const char **copy_p)
 {
     for (const char *const *p = ctx->profile->providers; p && *p; p++) {
-        struct shk_link link;
-        const json_t *chain = shk_chain_of(ctx->facts, *p);
+        struct shk_chain chain;
+        bool told = shk_chain_of(ctx->facts, *p, &chain);
+        const struct shk_link *broken = shk_chain_first(&chain, SHK_LINK_BROKEN);
+        bool there = !told || (broken && strcmp(broken->step, "library") == 0);
+        shk_chain_clear(&chain);
         *copy_p = shk_fabric_copy_with(ctx->facts, *p);
-        if (*copy_p && (!chain || (shk_chain_first(chain, "broken", &link) &&
-                                   strcmp(link.step, "library") == 0)))
+        if (*copy_p && there)
             return *p;
     }
     return NULL;
@@ -253,7 +255,7 @@ const struct shk_check shk_check_fabric_copies = {
     .title = "The copy of a library that the loader takes is the one that is meant",
     .eval = eval_copies,
     .doc = "Facts: fabric.copies, nccl.copies, rccl.copies ([{path, version, lacks}]), "
-           "why.<provider>, plugin.candidates.\n"
+           "fabric.core_providers, plugin.candidates.\n"
            "WARN when the loader's copy needs a library that is not there. "
            "Copies of different versions are a note: the system's and that of a wheel or module "
            "are normal. WARN when something shows that the wrong one is taken: it lacks a provider "

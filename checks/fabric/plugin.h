@@ -42,6 +42,10 @@ enum shk_net_demand shk_net_demand(const struct shk_facts *facts, const char **v
  * string. owner: "nccl", "rccl"; NULL: the one that is here. */
 char *shk_plugin_library(const struct shk_facts *facts, const char *owner);
 
+/* The chain of a candidate, from its row alone; what was not tried, or not read, is UNKNOWN. The
+ * caller clears it. */
+void shk_plugin_chain(const json_t *plugin, struct shk_chain *chain);
+
 /* Verdict over a plugin whose chain is broken at `link`, and what comes of it ("; NCCL …", a new
  * string). A broken plugin that nothing asks for costs nothing on a node without network adapters.
  */
@@ -49,8 +53,5 @@ enum shk_verdict shk_plugin_verdict(const struct shk_check_context *ctx, const j
                                     const struct shk_link *link);
 char *shk_plugin_consequence(const struct shk_check_context *ctx, const json_t *plugin,
                              const struct shk_link *link);
-
-/* Died or hung at that step, rather than returned an error; or would, by its file. */
-bool shk_plugin_crashed(const json_t *plugin, const struct shk_link *link);
 
 #endif

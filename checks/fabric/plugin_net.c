@@ -112,22 +112,6 @@ char *shk_plugin_library(const struct shk_facts *facts, const char *owner)
     return shk_plugin_library(facts, rccl ? "rccl" : "nccl");
 }
 
-bool shk_plugin_crashed(const json_t *plugin, const struct shk_link *link)
-{
-    static const char *const outcomes[] = {"crashed", "exited", "timeout", "memory", NULL};
-    bool cut_off = false, format = strcmp(link->step, "format") == 0;
-    const char *step = strcmp(link->step, "properties") == 0 ? "devices"
-                       : format                              ? "load"
-                                                             : link->step;
-    json_t *tried;
-    const char *outcome;
-    if (format && shk_look_member_bool(plugin, "cut_off", &cut_off) == SHK_LOOK_PRESENT && cut_off)
-        return true;
-    return shk_look_member_object(plugin, step, &tried) == SHK_LOOK_PRESENT &&
-           shk_look_member_text(tried, "outcome", &outcome) == SHK_LOOK_PRESENT &&
-           shk_list_has(outcomes, outcome);
-}
-
 /* Another candidate of the list is what the library ends up with. */
 static bool is_replaced(const struct shk_check_context *ctx, const json_t *plugin)
 {
@@ -173,7 +157,7 @@ enum shk_verdict shk_plugin_verdict(const struct shk_check_context *ctx, const j
 {
     enum shk_net_demand demand = shk_net_demand(ctx->facts, NULL);
     bool replaced = is_replaced(ctx, plugin);
-    if (shk_plugin_crashed(plugin, link) && is_reached(ctx, plugin, link))
+    if (link->code == SHK_CODE_DIED && is_reached(ctx, plugin, link))
         return SHK_FAIL;
     if (demand == SHK_NET_BUILTIN)
         return SHK_NOTE;
@@ -190,7 +174,7 @@ char *shk_plugin_consequence(const struct shk_check_context *ctx, const json_t *
     enum shk_net_demand demand = shk_net_demand(ctx->facts, &value);
     char *library = shk_plugin_library(ctx->facts, *owner ? owner : NULL), *text;
     const char *name = library ? library : "NCCL";
-    if (shk_plugin_crashed(plugin, link) && is_reached(ctx, plugin, link))
+    if (link->code == SHK_CODE_DIED && is_reached(ctx, plugin, link))
         text = shk_strf("; in a job this takes the rank with it");
     else if (demand == SHK_NET_BUILTIN)
         text = shk_strf("; with NCCL_NET=%s %s does not use it", value, name);
@@ -261,27 +245,21 @@ static void add_names(struct names *names, const json_t *plugin, const char *val
         names->unknown = true;
 }
 
-/* By its chain; without one (facts from elsewhere) by what dlopen() said. */
-static enum shk_told is_broken(const json_t *plugin, struct shk_link *link)
+static enum shk_told is_broken(const json_t *plugin, const struct shk_chain *chain)
 {
-    json_t *steps, *load;
+    json_t *load = NULL;
     bool ok;
-    enum shk_look look = shk_look_member_array(plugin, "steps", &steps);
-    if (look == SHK_LOOK_PRESENT)
-        return shk_chain_first(steps, "broken", link) ? SHK_TOLD_YES : SHK_TOLD_NO;
-    if (look == SHK_LOOK_FAILED)
-        return SHK_TOLD_UNREAD;
-    look = shk_look_member_object(plugin, "load", &load);
-    if (look != SHK_LOOK_PRESENT)
-        return look == SHK_LOOK_FAILED ? SHK_TOLD_UNREAD : SHK_TOLD_NO;
-    if (shk_look_member_bool(load, "ok", &ok) != SHK_LOOK_PRESENT)
-        return SHK_TOLD_UNREAD;
-    *link = (struct shk_link){.step = "load",
-                              .what = shk_plugin_text(load, "error"),
-                              .where = "",
-                              .detail = "",
-                              .row = load};
-    return ok ? SHK_TOLD_NO : SHK_TOLD_YES;
+    if (shk_chain_first(chain, SHK_LINK_BROKEN))
+        return SHK_TOLD_YES;
+    for (size_t i = 0; i < chain->count; i++)
+        if (chain->links[i].unread)
+            return SHK_TOLD_UNREAD;
+    enum shk_look look = shk_look_member_object(plugin, "load", &load);
+    if (look == SHK_LOOK_MISSING)
+        return SHK_TOLD_NO;
+    return look == SHK_LOOK_PRESENT && shk_look_member_bool(load, "ok", &ok) == SHK_LOOK_PRESENT
+               ? SHK_TOLD_NO
+               : SHK_TOLD_UNREAD;
 }
 
 /* Steps after which the library drops a plugin; later ones it does not notice. */
@@ -291,28 +269,37 @@ static bool is_dropped(const struct shk_link *link)
     return !shk_list_has(unnoticed, link->step);
 }
 
+static void one_broken(const struct shk_check_context *ctx, struct names *names,
+                       const struct shk_link *link)
+{
+    char *text = shk_link_text(link);
+    /* a plugin may well start where there are GPUs */
+    names->unknown |= strcmp(link->step, "init") == 0 && shk_gpu_count(ctx->facts) == 0;
+    shk_strbuf_printf(&names->broken, "%s%s", names->broken.len ? "; " : "",
+                      text ? text : link->what);
+    free(text);
+}
+
 static void one_plugin(const struct shk_check_context *ctx, struct names *names,
                        const json_t *plugin, const char *value)
 {
-    struct shk_link link;
+    struct shk_chain chain;
     enum shk_told considered = shk_plugin_is_considered(plugin);
-    enum shk_told found = shk_plugin_is_found(plugin), broken = is_broken(plugin, &link);
+    enum shk_told found = shk_plugin_is_found(plugin);
     bool nowhere = found == SHK_TOLD_NO && !shk_plugin_blocked(plugin) &&
                    !*shk_plugin_text(plugin, "passed_over");
     if (considered == SHK_TOLD_NO || (considered == SHK_TOLD_YES && nowhere))
         return;
-    if (considered == SHK_TOLD_UNREAD || found == SHK_TOLD_UNREAD || broken == SHK_TOLD_UNREAD) {
+    shk_plugin_chain(plugin, &chain);
+    enum shk_told broken = is_broken(plugin, &chain);
+    const struct shk_link *link = shk_chain_first(&chain, SHK_LINK_BROKEN);
+    if (considered == SHK_TOLD_UNREAD || found == SHK_TOLD_UNREAD || broken == SHK_TOLD_UNREAD)
         names->unread = true;
-    } else if (broken == SHK_TOLD_YES && is_dropped(&link)) {
-        char *text = shk_link_text(&link);
-        /* a plugin may well start where there are GPUs */
-        names->unknown |= strcmp(link.step, "init") == 0 && shk_gpu_count(ctx->facts) == 0;
-        shk_strbuf_printf(&names->broken, "%s%s", names->broken.len ? "; " : "",
-                          text ? text : link.what);
-        free(text);
-    } else if (found == SHK_TOLD_YES) {
+    else if (link && is_dropped(link))
+        one_broken(ctx, names, link);
+    else if (found == SHK_TOLD_YES)
         add_names(names, plugin, value);
-    }
+    shk_chain_clear(&chain);
 }
 
 static void say_ends(const struct shk_check_context *ctx, struct shk_row *row, const char *why)

@@ -1,4 +1,4 @@
-/* The net plugins that NCCL would take, judged by the chain that the probe left: may the file be
+/* The net plugins that NCCL would take, judged by their chain: may the file be
  * used and does it load (plugin.load), and does it work when it is started (plugin.use)? */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
@@ -43,37 +43,14 @@ static const char *const load_steps[] = {"file",     "format", "abi", "dependenc
                                          "versions", "load",   NULL};
 static const char *const use_steps[] = {"init", "devices", "properties", "loopback", NULL};
 
-static json_t *steps_of(const json_t *plugin)
+/* The first of those steps in that state. */
+static const struct shk_link *first_of(const struct shk_chain *chain, const char *const *steps,
+                                       enum shk_link_state state)
 {
-    json_t *steps = NULL;
-    (void)shk_look_member_array(plugin, "steps", &steps);
-    return steps;
-}
-
-/* The first row of the chain in that state among those steps. */
-static bool first_of(const json_t *plugin, const char *const *steps, const char *state,
-                     struct shk_link *link_p)
-{
-    json_t *mine = json_array(), *row;
-    size_t i;
-    json_array_foreach(steps_of(plugin), i, row) if (shk_list_has(steps, text_of(row, "step")))
-        json_array_append(mine, row);
-    bool found = shk_chain_first(mine, state, link_p);
-    json_decref(mine); /* the rows live on in the plugin */
-    return found;
-}
-
-/* A member of what a step left ("load", "init" …); "" and 0 when there is none. */
-static const char *tried_text(const json_t *plugin, const char *step, const char *name)
-{
-    return text_of(json_object_get(plugin, step), name);
-}
-
-static long long tried_int(const json_t *plugin, const char *step, const char *name)
-{
-    long long value = 0;
-    (void)shk_look_member_int(json_object_get(plugin, step), name, &value);
-    return value;
+    for (size_t i = 0; i < chain->count; i++)
+        if (chain->links[i].state == state && shk_list_has(steps, chain->links[i].step))
+            return &chain->links[i];
+    return NULL;
 }
 
 static const json_t *version_problem(const json_t *plugin)
@@ -86,20 +63,20 @@ static const json_t *version_problem(const json_t *plugin)
     return NULL;
 }
 
-static const char *load_diagnosis(const json_t *plugin, const struct shk_link *link)
+static const char *load_diagnosis(const struct shk_link *link)
 {
     if (strcmp(link->step, "file") == 0)
-        return shk_plugin_blocked(plugin) ? "plugin-file-unusable" : "net-plugin-name-wrong";
+        return link->code == SHK_CODE_BLOCKED ? "plugin-file-unusable" : "net-plugin-name-wrong";
     if (strcmp(link->step, "format") == 0)
         return "plugin-file-unusable";
     if (strcmp(link->step, "abi") == 0)
         return "plugin-abi-mismatch";
-    if (shk_plugin_crashed(plugin, link))
-        return "plugin-crashes";
-    if (*tried_text(plugin, "load", "missing_slots"))
-        return "plugin-interface-broken";
-    return strstr(link->what, "FABRIC_") ? "plugin-libfabric-version-mismatch"
-                                         : "plugin-dependency-missing";
+    switch (link->code) {
+    case SHK_CODE_DIED: return "plugin-crashes";
+    case SHK_CODE_SLOTS_MISSING: return "plugin-interface-broken";
+    case SHK_CODE_LIBFABRIC_OLD: return "plugin-libfabric-version-mismatch";
+    default: return "plugin-dependency-missing";
+    }
 }
 
 /* A copy of libfabric that has the symbol version which the loaded one lacks. */
@@ -127,7 +104,7 @@ static void load_fix(const struct shk_check_context *ctx, struct shk_row *row, c
     const json_t *problem = version_problem(plugin);
     const char *path = text_of(plugin, "path"), *newer = problem ? newer_copy(ctx, problem) : NULL;
     const char *slash = newer ? strrchr(newer, '/') : NULL;
-    if (strcmp(link->step, "file") == 0 && shk_plugin_blocked(plugin))
+    if (link->code == SHK_CODE_BLOCKED)
         shk_row_text(&row->fix, "ls -lL %s; install the plugin again, readable for everybody",
                      text_of(shk_plugin_blocked(plugin), "path"));
     else if (strcmp(link->step, "file") == 0)
@@ -144,7 +121,7 @@ static void load_fix(const struct shk_check_context *ctx, struct shk_row *row, c
                      "put the %s that the plugin was built with first in "
                      "LD_LIBRARY_PATH, or build the plugin against %s",
                      text_of(problem, "library"), text_of(problem, "path"));
-    else if (shk_plugin_crashed(plugin, link) || strstr(link->what, "ncclNetPlugin"))
+    else if (link->code == SHK_CODE_DIED || link->code == SHK_CODE_SLOTS_MISSING)
         shk_row_text(&row->fix, "install another release of the plugin");
     else
         shk_row_text(&row->fix, "make the library that is named available to the loader (ldd %s)",
@@ -171,89 +148,60 @@ static void say_loads(struct shk_row *row, const json_t *plugin)
         shk_row_text(&row->observed, "%s loads", path);
 }
 
-/* Facts without a chain: what dlopen() said, if it was tried. */
-static void load_plain(const struct shk_check_context *ctx, struct shk_row *row,
-                       const json_t *plugin)
+static void say_unknown(struct shk_row *row, const json_t *plugin, const struct shk_link *link)
 {
-    const char *path = text_of(plugin, "path"), *error = tried_text(plugin, "load", "error");
-    json_t *load = NULL;
-    bool ok;
-    if (shk_look_member_object(plugin, "load", &load) == SHK_LOOK_MISSING) {
-        shk_row_text(&row->why, "loading it was not tried");
-    } else if (shk_read_member_object(row, SHK_PLUGIN_FACT, plugin, "load", &load) !=
-                   SHK_LOOK_PRESENT ||
-               shk_read_member_bool(row, SHK_PLUGIN_FACT, load, "ok", &ok) != SHK_LOOK_PRESENT) {
-        shk_row_text(&row->why, "how loading it went could not be read");
-    } else if (ok) {
-        say_loads(row, plugin);
-    } else {
-        const struct shk_link link = {.step = "load", .what = error, .where = "", .detail = ""};
-        char *after = shk_plugin_consequence(ctx, plugin, &link);
-        shk_row_verdict(row, shk_plugin_verdict(ctx, plugin, &link), SHK_TESTED);
-        row->diagnosis = strstr(error, "FABRIC_") ? "plugin-libfabric-version-mismatch"
-                                                  : "plugin-dependency-missing";
-        shk_row_text(&row->observed, "%s does not load", path);
-        shk_row_text(&row->why, "%s%s", *error ? error : "no reason given", after ? after : "");
-        shk_row_text(&row->fix, "make the library that the loader names available (ldd %s)", path);
-        free(after);
-    }
+    char *text = shk_link_text(link);
+    bool refused = false; /* root does not run what others may change */
+    (void)shk_look_member_bool(plugin, "refused", &refused);
+    shk_row_text(&row->why, "%s: %s%s", link->step, text ? text : link->what,
+                 refused ? "; run as an ordinary user, or with --trust-libraries" : "");
+    free(text);
 }
 
-static void load_row(const struct shk_check_context *ctx, struct shk_row *row, const json_t *plugin)
+/* What dlopen() took is loaded, whatever was not looked at before. */
+static void load_row(const struct shk_check_context *ctx, struct shk_row *row, const json_t *plugin,
+                     const struct shk_chain *chain)
 {
-    struct shk_link link;
-    json_t *steps;
-    enum shk_look look = shk_look_member_array(plugin, "steps", &steps);
-    if (look == SHK_LOOK_MISSING) {
-        load_plain(ctx, row, plugin);
-    } else if (look != SHK_LOOK_PRESENT) {
-        (void)shk_read_member_array(row, SHK_PLUGIN_FACT, plugin, "steps", &steps);
-    } else if (first_of(plugin, load_steps, "broken", &link)) {
-        add_problem(ctx, row, plugin, &link);
-        row->diagnosis = load_diagnosis(plugin, &link);
-        load_fix(ctx, row, plugin, &link);
-    } else if (first_of(plugin, load_steps, "unknown", &link)) {
-        char *text = shk_link_text(&link);
-        bool refused = false; /* root does not run what others may change */
-        (void)shk_look_member_bool(plugin, "refused", &refused);
-        shk_row_text(&row->why, "%s: %s%s", link.step, text ? text : link.what,
-                     refused ? "; run as an ordinary user, or with --trust-libraries" : "");
-        free(text);
-    } else {
+    static const char *const loading[] = {"load", NULL};
+    const struct shk_link *broken = first_of(chain, load_steps, SHK_LINK_BROKEN);
+    const struct shk_link *unknown = first_of(chain, loading, SHK_LINK_UNKNOWN);
+    if (!unknown)
+        unknown = first_of(chain, load_steps, SHK_LINK_UNKNOWN);
+    if (broken) {
+        add_problem(ctx, row, plugin, broken);
+        row->diagnosis = load_diagnosis(broken);
+        load_fix(ctx, row, plugin, broken);
+    } else if (first_of(chain, loading, SHK_LINK_OK)) {
+        for (size_t i = 0; i < chain->count; i++)
+            if (chain->links[i].unread)
+                shk_row_lacks(row, SHK_PLUGIN_FACT, "%s: %s", chain->links[i].step,
+                              chain->links[i].what);
         say_loads(row, plugin);
+    } else if (unknown) {
+        say_unknown(row, plugin, unknown);
     }
 }
 
 /* On a node without GPUs a plugin cannot start, which says nothing about the network. */
-static bool needs_gpu(const struct shk_check_context *ctx, const json_t *plugin,
-                      const struct shk_link *link)
+static bool needs_gpu(const struct shk_check_context *ctx, const struct shk_link *link)
 {
-    static const char *const words[] = {"CUDA", "cuda", "hip", "HIP", "ROCr", "GPU", "Neuron"};
-    if (strcmp(link->step, "init") != 0 || shk_plugin_crashed(plugin, link) ||
-        shk_gpu_count(ctx->facts) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strstr(link->detail, words[i]))
-            return true;
-    return false;
+    return link->code == SHK_CODE_NAMES_GPU && shk_gpu_count(ctx->facts) == 0;
 }
 
-static const char *use_diagnosis(const json_t *plugin, const struct shk_link *link)
+static const char *use_diagnosis(const struct shk_link *link)
 {
-    if (shk_plugin_crashed(plugin, link))
-        return "plugin-crashes";
-    if (*tried_text(plugin, "init", "missing_slots"))
-        return "plugin-interface-broken";
-    if (strcmp(link->step, "init") == 0)
-        return "net-plugin-init-failed";
-    if (strcmp(link->step, "devices") == 0)
-        return tried_int(plugin, "devices", "rc") ? "net-plugin-init-failed" : "plugin-no-device";
-    if (strcmp(link->step, "properties") == 0)
-        return "plugin-interface-broken";
-    if (strcmp(tried_text(plugin, "loopback", "step"), "verify") == 0)
-        return "plugin-corrupts-data";
-    return strstr(link->what, "still pending") ? "plugin-connection-stall"
-                                               : "plugin-transfer-failed";
+    switch (link->code) {
+    case SHK_CODE_DIED: return "plugin-crashes";
+    case SHK_CODE_SLOTS_MISSING: return "plugin-interface-broken";
+    case SHK_CODE_CALL_FAILED: return "net-plugin-init-failed";
+    case SHK_CODE_DATA_WRONG: return "plugin-corrupts-data";
+    case SHK_CODE_PENDING: return "plugin-connection-stall";
+    default: break;
+    }
+    return strcmp(link->step, "init") == 0         ? "net-plugin-init-failed"
+           : strcmp(link->step, "devices") == 0    ? "plugin-no-device"
+           : strcmp(link->step, "properties") == 0 ? "plugin-interface-broken"
+                                                   : "plugin-transfer-failed";
 }
 
 static const char *use_fix(const char *diagnosis)
@@ -287,29 +235,23 @@ static void use_right(struct shk_row *row, const json_t *plugin)
     shk_row_text(&row->observed, "%lld devices, loopback of %lld bytes right", count, bytes);
 }
 
-static void use_row(const struct shk_check_context *ctx, struct shk_row *row, const json_t *plugin)
+static void use_row(const struct shk_check_context *ctx, struct shk_row *row, const json_t *plugin,
+                    const struct shk_chain *chain)
 {
-    struct shk_link link;
-    json_t *steps;
-    enum shk_look look = shk_look_member_array(plugin, "steps", &steps);
-    if (look == SHK_LOOK_MISSING) {
-        use_untried(row, plugin);
-    } else if (look != SHK_LOOK_PRESENT) {
-        (void)shk_read_member_array(row, SHK_PLUGIN_FACT, plugin, "steps", &steps);
-    } else if (first_of(plugin, load_steps, "broken", &link)) {
+    const struct shk_link *broken = first_of(chain, use_steps, SHK_LINK_BROKEN);
+    if (first_of(chain, load_steps, SHK_LINK_BROKEN)) {
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
         shk_row_text(&row->why, "it does not get that far");
-    } else if (!first_of(plugin, use_steps, "broken", &link)) {
-        if (first_of(plugin, use_steps, "unknown", &link))
-            use_untried(row, plugin);
-        else
-            use_right(row, plugin);
-    } else if (needs_gpu(ctx, plugin, &link)) {
+    } else if (!broken && first_of(chain, use_steps, SHK_LINK_UNKNOWN)) {
+        use_untried(row, plugin);
+    } else if (!broken) {
+        use_right(row, plugin);
+    } else if (needs_gpu(ctx, broken)) {
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
-        shk_row_text(&row->why, "it starts only on a node with GPUs: %s", link.detail);
+        shk_row_text(&row->why, "it starts only on a node with GPUs: %s", broken->detail);
     } else {
-        add_problem(ctx, row, plugin, &link);
-        row->diagnosis = use_diagnosis(plugin, &link);
+        add_problem(ctx, row, plugin, broken);
+        row->diagnosis = use_diagnosis(broken);
         shk_row_text(&row->fix, "%s", use_fix(row->diagnosis));
     }
 }
@@ -317,7 +259,8 @@ static void use_row(const struct shk_check_context *ctx, struct shk_row *row, co
 struct pass {
     const struct shk_check *check;
     const char *what;
-    void (*judge)(const struct shk_check_context *ctx, struct shk_row *row, const json_t *plugin);
+    void (*judge)(const struct shk_check_context *ctx, struct shk_row *row, const json_t *plugin,
+                  const struct shk_chain *chain);
     size_t unread; /* candidates that do not say whether they are taken */
 };
 
@@ -329,7 +272,10 @@ static void one_candidate(const struct shk_check_context *ctx, struct shk_findin
     row.fact = SHK_PLUGIN_FACT;
     row.source = SHK_PLUGIN_SOURCE;
     shk_row_was_read(&row);
-    pass->judge(ctx, &row, plugin);
+    struct shk_chain chain;
+    shk_plugin_chain(plugin, &chain);
+    pass->judge(ctx, &row, plugin, &chain);
+    shk_chain_clear(&chain);
     if (pass->unread)
         shk_row_lacks(&row, SHK_PLUGIN_FACT, "%zu more of %s do not say whether they are taken",
                       pass->unread, SHK_PLUGIN_FACT);
@@ -383,7 +329,7 @@ const struct shk_check shk_check_plugin_load = {
     .family = "net plugin",
     .title = "The net plugin loads",
     .eval = eval_load,
-    .doc = "Fact: plugin.candidates[].steps, from the file up to dlopen(RTLD_NOW) in a child, as "
+    .doc = "Fact: plugin.candidates, from the file up to dlopen(RTLD_NOW) in a child, as "
            "NCCL does it: file format, interface versions, needed libraries, their symbol "
            "versions. The loader's reason is given word for word.\n"
            "A row for each plugin that NCCL would try. The first broken link is FAIL when it kills "
@@ -399,7 +345,7 @@ const struct shk_check shk_check_plugin_use = {
     .family = "net plugin",
     .title = "The net plugin starts, has devices and carries data",
     .eval = eval_use,
-    .doc = "Fact: plugin.candidates[].steps: init with a logger, devices, their properties, and a "
+    .doc = "Fact: plugin.candidates: init with a logger, devices, their properties, and a "
            "message from the first device to itself, every byte compared; each in a child with a "
            "deadline.\n"
            "As plugin.load; n/a on captures, with --quick, and for a plugin that asks for GPUs on "

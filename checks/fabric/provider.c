@@ -134,13 +134,15 @@ static void say_unusable(const struct shk_check_context *ctx, struct shk_row *ro
                          "unset FI_PROVIDER",
                          name);
     } else {
-        struct shk_link link;
-        bool told = shk_chain_first(shk_chain_of(ctx->facts, name), "broken", &link);
-        char *because = told ? shk_link_text(&link) : NULL;
+        struct shk_chain chain;
+        (void)shk_chain_of(ctx->facts, name, &chain);
+        const struct shk_link *broken = shk_chain_first(&chain, SHK_LINK_BROKEN);
+        char *because = broken ? shk_link_text(broken) : NULL;
         shk_row_text(
             &row->why, "the loaded %s has provider \"%s\", but it offers nothing on this node: %s",
             library, name, because ? because : "no device, no permission or no network service");
         free(because);
+        shk_chain_clear(&chain);
         shk_row_text(&row->fix, "check the devices and services of %s, or unset FI_PROVIDER", name);
     }
     free(near);

@@ -1,14 +1,11 @@
 /* Limits of this process (ulimit). */
+#include "checks/hardware/limits.h"
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 
 #include <limits.h>
 #include <string.h>
 
-#define MIB (1LL << 20)
-
-/* Registration of a few communicator buffers needs tens of MiB; the kernel's own defaults (64 KiB,
- * 8 MiB since Linux 5.16) are below that, so a finite limit of this size was set on purpose. */
 enum { NOFILE_ANY = 1024, NOFILE_FABRIC = 65536 };
 
 /* What a rank may open toward one other node: 8 ranks there, 32 channels each, a socket each way,
@@ -96,9 +93,25 @@ static void observe_bytes(struct shk_row *row, const struct limit *limit)
     free(hard);
 }
 
-static void memlock_finite(struct shk_row *row, const struct limit *limit)
+enum shk_memlock shk_memlock_judge(const struct shk_facts *facts, long long soft, bool ib_core)
 {
-    bool low = limit->soft < 64 * MIB;
+    json_t *ids = NULL;
+    long long euid = -1;
+    bool may = false;
+    if (soft < 0)
+        return SHK_MEMLOCK_UNLIMITED;
+    (void)shk_look_object(facts, "host.ids", &ids);
+    (void)shk_look_member_int(ids, "euid", &euid);
+    enum shk_look look = shk_look_member_bool(ids, "ipc_lock", &may);
+    if (ib_core && look == SHK_LOOK_PRESENT && may)
+        return SHK_MEMLOCK_EXEMPT;
+    if (soft >= SHK_MEMLOCK_LEAST)
+        return SHK_MEMLOCK_ENOUGH;
+    return ib_core && look != SHK_LOOK_PRESENT && euid == 0 ? SHK_MEMLOCK_UNTOLD : SHK_MEMLOCK_LOW;
+}
+
+static void memlock_finite(struct shk_row *row, const struct limit *limit, bool low)
+{
     shk_row_verdict(row, low ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
     row->diagnosis = "memlock-too-low";
     shk_row_text(&row->expected, "unlimited");
@@ -112,6 +125,27 @@ static void memlock_finite(struct shk_row *row, const struct limit *limit)
         raise_hard(row, "LimitMEMLOCK", "memlock", "unlimited");
 }
 
+static void memlock_row(struct shk_row *row, const struct limit *limit)
+{
+    const char *kind = shk_profile_nic_kind(row->ctx->profile);
+    bool ib_core = kind && strcmp(kind, "cxi") != 0;
+    enum shk_memlock judged = shk_memlock_judge(row->ctx->facts, limit->soft, ib_core);
+    switch (judged) {
+    case SHK_MEMLOCK_UNLIMITED: shk_row_verdict(row, SHK_PASS, SHK_EFFECT); break;
+    case SHK_MEMLOCK_EXEMPT:
+        shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
+        shk_row_text(&row->why, "this process has CAP_IPC_LOCK, which the limit does not bind; "
+                                "other users are bound by theirs");
+        break;
+    case SHK_MEMLOCK_UNTOLD:
+        shk_row_lacks(row, "host.ids",
+                      "too low for most processes, but root with CAP_IPC_LOCK is not bound by it, "
+                      "and whether this process has that was not read");
+        break;
+    default: memlock_finite(row, limit, judged == SHK_MEMLOCK_LOW);
+    }
+}
+
 static void eval_memlock(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_begin(ctx, &shk_check_memlock, "RLIMIT_MEMLOCK");
@@ -122,16 +156,13 @@ static void eval_memlock(const struct shk_check_context *ctx, struct shk_finding
     row.source = "linux-rdma/rdma-core:libibverbs/init.c";
     if (read_limit(&row, "limits.memlock", &limit)) {
         observe_bytes(&row, &limit);
-        if (limit.soft < 0) {
-            shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
-        } else if (rdma) {
-            memlock_finite(&row, &limit);
-        } else {
+        if (limit.soft >= 0 && !rdma) {
             shk_read_profile(&row);
             shk_row_na(findings, &row, "finite, but profile %s registers no memory with a NIC",
                        ctx->profile->name);
             return;
         }
+        memlock_row(&row, &limit);
     }
     shk_row_end(findings, &row);
 }
@@ -141,12 +172,15 @@ const struct shk_check shk_check_memlock = {
     .family = "limits",
     .title = "Memory can be locked for RDMA",
     .eval = eval_memlock,
-    .doc = "Fact: limits.memlock of this process, so run it inside the job step; for the fix "
-           "host.container, job.scheduler, job.launcher.\n"
-           "Profiles with an RDMA provider: unlimited is pass, below 64 MiB FAIL (distribution "
-           "defaults are 64 KiB to 8 MiB), any other finite value WARN. libibverbs itself warns "
-           "only up to 32 KiB (linux-rdma/rdma-core:libibverbs/init.c), so its silence proves "
-           "nothing. A limit that no kernel gives (below -1, soft above hard) is UNKNOWN.",
+    .doc =
+        "Fact: limits.memlock of this process, so run it inside the job step; for the fix "
+        "host.container, job.scheduler, job.launcher.\n"
+        "Profiles with an RDMA provider: unlimited is pass, below 64 MiB FAIL (distribution "
+        "defaults are 64 KiB to 8 MiB), any other finite value WARN; pass with CAP_IPC_LOCK in the "
+        "initial user namespace where ib_core registers the memory (host.ids.ipc_lock). libibverbs "
+        "itself warns "
+        "only up to 32 KiB (linux-rdma/rdma-core:libibverbs/init.c), so its silence proves "
+        "nothing. A limit that no kernel gives (below -1, soft above hard) is UNKNOWN.",
 };
 
 static void nofile_low(struct shk_row *row, const struct limit *limit, long long need, bool many)
@@ -243,7 +277,7 @@ static void eval_stack(const struct shk_check_context *ctx, struct shk_findings 
                      "%s can overrun; 2.28.3 sets its own",
                      nccl);
         shk_row_text(&row.fix, "ulimit -s 8192");
-    } else if (limit.soft >= 0 && limit.soft < 2 * MIB) {
+    } else if (limit.soft >= 0 && limit.soft < (2LL << 20)) {
         row.verdict = SHK_WARN;
         shk_row_text(&row.expected, "8 MiB");
         shk_row_text(&row.why, "threads inherit it, and communication libraries need more");

@@ -6,11 +6,14 @@
 #include "core/text/strbuf.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/timex.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -28,6 +31,21 @@ static int call_uname(json_t **value_p)
     return 0;
 }
 
+/* Does capable(CAP_IPC_LOCK) hold in the kernel? It asks about the initial user namespace, whose
+ * inode is fixed (PROC_USER_INIT_INO). null: cannot be told. */
+static json_t *call_ipc_lock(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    struct stat ns;
+    if (syscall(SYS_capget, &head, caps) != 0)
+        return json_null();
+    if (!(caps[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)))
+        return json_false();
+    return stat("/proc/self/ns/user", &ns) != 0 ? json_null()
+                                                : json_boolean(ns.st_ino == 0xeffffffdU);
+}
+
 static int call_ids(json_t **value_p)
 {
     gid_t groups[256];
@@ -37,8 +55,9 @@ static int call_ids(json_t **value_p)
     json_t *list = json_array();
     for (int i = 0; i < n; i++)
         json_array_append_new(list, json_integer(groups[i]));
-    *value_p = json_pack("{s:I,s:I,s:I,s:o}", "uid", (json_int_t)getuid(), "euid",
-                         (json_int_t)geteuid(), "gid", (json_int_t)getegid(), "groups", list);
+    *value_p = json_pack("{s:I,s:I,s:I,s:o,s:o}", "uid", (json_int_t)getuid(), "euid",
+                         (json_int_t)geteuid(), "gid", (json_int_t)getegid(), "groups", list,
+                         "ipc_lock", call_ipc_lock());
     return 0;
 }
 

@@ -325,13 +325,6 @@ static void plugin_gather(struct plugin_run *run)
         plugin_extras(run);
 }
 
-static int plugin_steps_only(struct plugin_run *run)
-{
-    for (size_t i = 0; i < run->count; i++)
-        json_object_set_new(run->list[i].row, "steps", shk_plugin_steps(&run->list[i]));
-    return 0;
-}
-
 static int plugin_run(struct shk_probe_context *ctx, struct shk_error *err)
 {
     static const struct shk_plugin_deadlines deadlines = SHK_PLUGIN_DEADLINES;
@@ -348,9 +341,8 @@ static int plugin_run(struct shk_probe_context *ctx, struct shk_error *err)
         plugin_owner_open(run, &run->owners[o]);
     if (!run->rc)
         plugin_gather(run);
-    if (!run->rc)
-        run->rc = ctx->executes ? shk_plugin_try(run->list, run->count, &deadlines, ctx->quick, err)
-                                : plugin_steps_only(run);
+    if (!run->rc && ctx->executes)
+        run->rc = shk_plugin_try(run->list, run->count, &deadlines, ctx->quick, err);
     if (!run->rc)
         plugin_write(run);
     int rc = run->rc;

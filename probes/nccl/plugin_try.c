@@ -222,7 +222,5 @@ int shk_plugin_try(struct shk_plugin *plugins, size_t count,
         try_permit(&plugins[i]);
     for (size_t i = 0; i < (quick ? 1 : 3) && !rc; i++)
         rc = try_round(&rounds[i], plugins, count, err);
-    for (size_t i = 0; i < count && !rc; i++)
-        json_object_set_new(plugins[i].row, "steps", shk_plugin_steps(&plugins[i]));
     return rc;
 }

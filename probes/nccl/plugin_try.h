@@ -21,13 +21,9 @@ struct shk_plugin_deadlines {
  *   init      {ok, outcome, version, rc, result, ms, error, name, missing_slots, log} (net plugins
  *   devices   {ok, count, rc, result, error, rows: [{…}]}                            that load,
  *   loopback  {ok, outcome, step, device, bytes, wrong, rc, result, ms, error, log}  not `quick`)
- * and to every row `steps`: [{step, state: "ok"|"broken"|"unknown"|"na", observed, detail}], from
- * "file" to "loopback"; the first broken one is the cause. -ENOMEM and the like only. */
+ * -ENOMEM and the like only. */
 int shk_plugin_try(struct shk_plugin *plugins, size_t count,
                    const struct shk_plugin_deadlines *deadlines, bool quick,
                    struct shk_error *err) SHK_MUST_CHECK;
-
-/* `steps` of a plugin from its row alone (what was not tried is "unknown"). */
-json_t *shk_plugin_steps(const struct shk_plugin *plugin);
 
 #endif

@@ -178,12 +178,12 @@ static const struct support_case cases[] = {
     {"copies that were not looked for", "single-node", "library.copies", "libnccl copies",
      "'host.name': 'x'", SHK_UNKNOWN, SHK_NOT_COVERED, "nothing looked at nccl.copies"},
     {"the copy with the provider is not taken", "test-fabric", "library.copies", "libfabric copies",
-     FABRIC_COPIES "'why.cxi': [{'step': 'library', 'state': 'broken', 'what': 'no cxi'}]",
-     SHK_WARN, SHK_EFFECT, "export LD_LIBRARY_PATH=/b:$LD_LIBRARY_PATH"},
+     FABRIC_COPIES "'probe.pci.status': 'ok', 'fabric.core_providers': ['tcp']", SHK_WARN,
+     SHK_EFFECT, "export LD_LIBRARY_PATH=/b:$LD_LIBRARY_PATH"},
     {"what is broken before the library is no matter of copies", "test-fabric", "library.copies",
      "libfabric copies",
-     FABRIC_COPIES "'why.cxi': [{'step': 'pci', 'state': 'broken', 'what': 'no NIC'}, {'step': "
-                   "'library', 'state': 'broken', 'what': 'no cxi'}]",
+     FABRIC_COPIES "'probe.pci.status': 'ok', 'fabric.core_providers': ['tcp'], "
+                   "'pci.count.cxi': {'state': 'absent'}",
      SHK_NOTE, SHK_EFFECT, "nothing shows that another one was meant"},
     {"the copy that a plugin needs is not taken", "single-node", "library.copies",
      "libfabric copies",

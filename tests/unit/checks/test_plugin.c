@@ -10,81 +10,99 @@
 #define GPUS(n)                                                                                    \
     "'pci.count.gpu-nvidia': " #n ", 'pci.count.gpu-amd': 0, 'pci.count.gpu-intel': 0, "           \
     "'pci.count.neuron': 0, "
-#define ASKED  "'plugin.requested': '/p/a.so', "
-#define LOADED "{'step': 'file', 'state': 'ok'}, {'step': 'load', 'state': 'ok'}"
-#define ONE(members, steps)                                                                        \
+#define ASKED "'plugin.requested': '/p/a.so', "
+#define ABI   "'bits': 64, 'machine': 'x86_64', 'abi': {'net': [8]}, 'abi_common': [8], "
+#define ONE(members)                                                                               \
     "'plugin.candidates': [{'name': '/p/a.so', 'path': '/p/a.so', 'kind': 'net', 'found': true, "  \
-    "'considered': true, " members "'steps': [" steps "]}], "
-#define BROKEN(step, what)                                                                         \
-    "{'step': '" step "', 'state': 'broken', 'what': '" what "', 'detail': 'CUDA failed'}"
-#define RAN "'load': {'ok': true}, "
+    "'considered': true, " members ABI "'reason': 'test'}], "
+#define RAN         "'load': {'ok': true}, "
+#define CANNOT_LOAD "'load': {'ok': false, 'outcome': 'failed', 'error': 'no libx'}, "
+#define LACKS(library)                                                                             \
+    "'problems': [{'kind': 'missing', 'library': '" library "', 'text': 'no libx'}], "
+#define LACKS_VERSION(version, library, path)                                                      \
+    "'problems': [{'kind': 'version', 'version': '" version "', 'library': '" library              \
+    "', 'path': '" path "', 'text': 'needs it'}], "
+#define UNREADABLE "'error': 'empty file', "
+#define CUT_OFF    "'error': 'cut off', 'cut_off': true, "
+#define ENDS(step, outcome, error)                                                                 \
+    "'" step "': {'ok': false, 'outcome': '" outcome "', 'error': '" error "', 'call': '" step     \
+    "', 'log': ['WARN CUDA failed']}, "
+#define STARTS "'init': {'ok': true, 'name': 'x', 'version': 8}, "
+#define HAS(n) "'devices': {'ok': true, 'count': " #n ", 'rows': [{'rc': 0}]}, "
+#define LOOP(members)                                                                              \
+    RAN STARTS HAS(4) "'loopback': {'ok': false, 'outcome': 'failed', 'error': 'x', " members "}," \
+                      " "
 
 static const struct {
     const char *profile, *setting, *facts;
     enum shk_verdict verdict;
     const char *diagnosis, *says;
 } cases[] = {
-    {"single-node", "net plugin load", ONE("", BROKEN("format", "empty file")), SHK_WARN,
-     "plugin-file-unusable", "inferred"}, /* nobody asks for it; nothing was executed */
-    {"single-node", "net plugin load", ASKED ONE(RAN, BROKEN("format", "empty file")), SHK_FAIL,
-     "plugin-file-unusable", "empty file; CUDA failed; NCCL goes on without it"},
-    {"test-fabric", "net plugin load", ONE("", BROKEN("dependencies", "no libx")), SHK_FAIL,
-     "plugin-dependency-missing", "ldd /p/a.so"},
+    {"single-node", "net plugin load", ONE(UNREADABLE), SHK_WARN, "plugin-file-unusable",
+     "inferred"}, /* nobody asks for it; nothing was executed */
+    {"single-node", "net plugin load",
+     ASKED ONE(UNREADABLE "'load': {'ok': false, 'outcome': 'failed', 'error': 'CUDA failed'}, "),
+     SHK_FAIL, "plugin-file-unusable", "empty file; CUDA failed; NCCL goes on without it"},
+    {"test-fabric", "net plugin load", ONE(LACKS("libx.so")), SHK_FAIL, "plugin-dependency-missing",
+     "ldd /p/a.so"},
     {"test-fabric", "net plugin load",
-     ONE("'problems': [{'kind': 'version', 'version': 'FABRIC_1.8', 'library': 'libfabric.so.1', "
-         "'path': '/old/libfabric.so.1'}], ",
-         BROKEN("versions", "needs FABRIC_1.8")),
-     SHK_FAIL, "plugin-libfabric-version-mismatch", "export LD_LIBRARY_PATH=/new:$LD_LIBRARY_PATH"},
+     ONE(LACKS_VERSION("FABRIC_1.8", "libfabric.so.1", "/old/libfabric.so.1")), SHK_FAIL,
+     "plugin-libfabric-version-mismatch", "export LD_LIBRARY_PATH=/new:$LD_LIBRARY_PATH"},
     {"test-fabric", "net plugin load",
-     ONE("'problems': [{'kind': 'version', 'version': 'FABRIC_1.10', 'library': 'libfabric.so.1', "
-         "'path': '/old/libfabric.so.1'}], ", /* 1.10 is above 1.9 */
-         BROKEN("versions", "needs FABRIC_1.10")),
+     ONE(LACKS_VERSION("FABRIC_1.10", "libfabric.so.1",
+                       "/old/libfabric.so.1")) /* 1.10 is above 1.9 */,
      SHK_FAIL, "plugin-libfabric-version-mismatch", "build the plugin against /old/libfabric.so.1"},
     {"test-fabric", "net plugin load",
-     ONE("'problems': [{'kind': 'version', 'version': 'GLIBC_2.38', 'library': 'libc.so.6', "
-         "'path': '/lib/libc.so.6'}], ",
-         BROKEN("versions", "needs GLIBC_2.38")),
-     SHK_FAIL, "plugin-dependency-missing", "/lib/libc.so.6"},
-    {"test-fabric", "net plugin load",
-     ONE("'load': {'ok': false, 'outcome': 'timeout'}, ", BROKEN("load", "no answer")), SHK_FAIL,
+     ONE(LACKS_VERSION("GLIBC_2.38", "libc.so.6", "/lib/libc.so.6")), SHK_FAIL,
+     "plugin-dependency-missing", "/lib/libc.so.6"},
+    {"test-fabric", "net plugin load", ONE(ENDS("load", "timeout", "no answer")), SHK_FAIL,
      "plugin-crashes", "takes the rank with it"},
-    {"test-fabric", "net plugin load", ONE(RAN, LOADED), SHK_PASS, NULL, "/p/a.so loads"},
-    {"test-fabric", "net plugin load", ONE("", "{'step': 'load', 'state': 'unknown', 'what': 'x'}"),
-     SHK_UNKNOWN, NULL, "load: x"},
-    {"test-fabric", "net plugin load",
-     ONE("'refused': true, ", "{'step': 'load', 'state': 'unknown', 'what': 'x'}"), SHK_UNKNOWN,
-     NULL, "--trust-libraries"},
-    {"test-fabric", "net plugin use",
-     ONE("'init': {'outcome': 'failed'}, " RAN, BROKEN("init", "init returned 2")), SHK_FAIL,
+    {"test-fabric", "net plugin load", ONE(RAN), SHK_PASS, NULL, "/p/a.so loads"},
+    {"test-fabric", "net plugin load", ONE(""), SHK_UNKNOWN, NULL, "load: not tried"},
+    {"test-fabric", "net plugin load", ONE("'refused': true, 'untried': 'others may write it', "),
+     SHK_UNKNOWN, NULL, "--trust-libraries"},
+    {"test-fabric", "net plugin use", ONE(RAN ENDS("init", "failed", "init returned 2")), SHK_FAIL,
      "net-plugin-init-failed", "init returned 2; CUDA failed"}, /* GPUs not known */
-    {"test-fabric", "net plugin use",
-     GPUS(0) ONE("'init': {'outcome': 'failed'}, " RAN, BROKEN("init", "init returned 2")), SHK_NA,
-     NULL, "only on a node with GPUs: CUDA failed"},
-    {"test-fabric", "net plugin use",
-     GPUS(8) ONE("'init': {'outcome': 'failed'}, " RAN, BROKEN("init", "init returned 2")),
+    {"test-fabric", "net plugin use", GPUS(0) ONE(RAN ENDS("init", "failed", "init returned 2")),
+     SHK_NA, NULL, "only on a node with GPUs: CUDA failed"},
+    {"test-fabric", "net plugin use", GPUS(8) ONE(RAN ENDS("init", "failed", "init returned 2")),
      SHK_FAIL, "net-plugin-init-failed", NULL},
-    {"test-fabric", "net plugin use",
-     GPUS(0) ONE("'init': {'outcome': 'crashed'}, " RAN, BROKEN("init", "died")), SHK_FAIL,
+    {"test-fabric", "net plugin use", GPUS(0) ONE(RAN ENDS("init", "crashed", "died")), SHK_FAIL,
      "plugin-crashes", NULL}, /* a crash is no excuse */
     {"test-fabric", "net plugin use",
-     ONE("'devices': {'rc': 0, 'count': 0}, " RAN, BROKEN("devices", "0 devices")), SHK_FAIL,
-     "plugin-no-device", NULL},
-    {"test-fabric", "net plugin use",
-     ONE("'loopback': {'step': 'regMr'}, " RAN, BROKEN("loopback", "regMr returned 2")), SHK_FAIL,
+     ONE(RAN STARTS "'devices': {'ok': true, 'rc': 0, 'count': 0}, "), SHK_FAIL, "plugin-no-device",
+     NULL},
+    {"test-fabric", "net plugin use", ONE(LOOP("'step': 'regMr', 'rc': 2")), SHK_FAIL,
+     "plugin-transfer-failed", NULL},
+    {"test-fabric", "net plugin use", ONE(LOOP("'step': 'verify', 'wrong': 3")), SHK_FAIL,
+     "plugin-corrupts-data", NULL},
+    {"test-fabric", "net plugin use", ONE(LOOP("'step': 'accept'")), SHK_FAIL,
+     "plugin-connection-stall", NULL},
+    {"test-fabric", "net plugin use", ONE(LOOP("'step': 'accept', 'rc': 3")), SHK_FAIL,
      "plugin-transfer-failed", NULL},
     {"test-fabric", "net plugin use",
-     ONE("'loopback': {'step': 'verify'}, " RAN, BROKEN("loopback", "3 wrong")), SHK_FAIL,
-     "plugin-corrupts-data", NULL},
-    {"test-fabric", "net plugin use", ONE("", BROKEN("dependencies", "no libx")), SHK_NA, NULL,
-     "does not get that far"},
+     ONE(RAN
+         "'init': {'ok': false, 'outcome': 'failed', 'error': 'x', 'missing_slots': 'listen'}, "),
+     SHK_FAIL, "plugin-interface-broken", NULL},
     {"test-fabric", "net plugin use",
-     ONE("'untried': 'plugin init: no time was left', ",
-         LOADED ", {'step': 'init', 'state': 'unknown'}"),
+     ONE(RAN STARTS "'devices': {'ok': false, 'outcome': 'failed', 'rc': 2, 'count': 0, 'error': "
+                    "'x'}, "),
+     SHK_FAIL, "net-plugin-init-failed", NULL},
+    {"test-fabric", "net plugin load",
+     ONE("'load': {'ok': false, 'outcome': 'failed', 'error': \"/l/libfabric.so.1: version "
+         "`FABRIC_1.8 not found\"}, "),
+     SHK_FAIL, "plugin-libfabric-version-mismatch", NULL},
+    {"test-fabric", "net plugin load",
+     ONE("'load': {'ok': false, 'outcome': 'failed', 'path': '/p/a.so', 'error': 'x'}, "), SHK_FAIL,
+     "plugin-interface-broken", "another release"},
+    {"test-fabric", "net plugin load", ONE("'load': {'ok': 'yes'}, "), SHK_UNKNOWN, NULL,
+     "could not be read"},
+    {"test-fabric", "net plugin use", ONE(LACKS("libx.so")), SHK_NA, NULL, "does not get that far"},
+    {"test-fabric", "net plugin use", ONE(RAN "'untried': 'plugin init: no time was left', "),
      SHK_NA, NULL, "no time was left"},
     {"test-fabric", "net plugin use",
-     ONE("'devices': {'count': 4}, 'loopback': {'bytes': 1048576}, " RAN,
-         LOADED ", {'step': 'init', 'state': 'ok'}"),
-     SHK_PASS, NULL, "4 devices, loopback of 1048576 bytes right"},
+     ONE(RAN STARTS HAS(4) "'loopback': {'ok': true, 'bytes': 1048576}, "), SHK_PASS, NULL,
+     "4 devices, loopback of 1048576 bytes right"},
 };
 
 Test(plugin, chain_becomes_findings)
@@ -116,16 +134,15 @@ Test(plugin, another_plugin_of_the_list)
     static const char members[] =
         "'plugin.requested': '/p/gone.so,/p/a.so,/p/b.so', 'plugin.chosen': '/p/b.so', "
         "'plugin.candidates': [{'name': '/p/gone.so', 'kind': 'net', 'found': false, 'considered': "
-        "true, 'steps': "
-        "[{'step': 'file', 'state': 'broken', 'what': '/p/gone.so: no such file'}]}, {'name': "
-        "'/p/a.so', 'kind': 'net', 'path': '/p/a.so', 'found': true, 'considered': true, 'steps': "
-        "[{'step': "
-        "'abi', 'state': 'broken', 'what': 'none in common'}]}, {'name': '/p/b.so', 'kind': 'net', "
+        "true}, {'name': "
+        "'/p/a.so', 'kind': 'net', 'path': '/p/a.so', 'found': true, 'considered': true, "
+        "'abi': {'net': [4]}, 'abi_common': []}, {'name': '/p/b.so', 'kind': 'net', "
         "'path': "
-        "'/p/b.so', 'found': true, 'considered': true, 'load': {'ok': true}, 'steps': [{'step': "
-        "'load', 'state': 'ok'}]}, {'name': '/q/c.so', 'kind': 'net', 'path': '/q/c.so', 'found': "
+        "'/p/b.so', 'found': true, 'considered': true, " ABI
+        "'load': {'ok': true}}, {'name': '/q/c.so', "
+        "'kind': 'net', 'path': '/q/c.so', 'found': "
         "true, "
-        "'considered': false, 'steps': [{'step': 'abi', 'state': 'broken', 'what': 'x'}]}]";
+        "'considered': false, 'abi': {}}]";
     static const struct {
         const char *setting;
         enum shk_verdict verdict;
@@ -191,30 +208,27 @@ static const struct {
     enum shk_verdict verdict;
     const char *says;
 } without[] = {
-    {"single-node", "net plugin load", ONE(RAN, BROKEN("load", "no libx")), SHK_WARN,
+    {"single-node", "net plugin load", ONE(CANNOT_LOAD), SHK_WARN,
      "NCCL goes on without it, over its own IB or Socket network"},
-    {"single-node", "net plugin load", NO_RDMA ONE(RAN, BROKEN("load", "no libx")), SHK_NOTE,
+    {"single-node", "net plugin load", NO_RDMA ONE(CANNOT_LOAD), SHK_NOTE,
      "goes on without it"}, /* nothing that it could drive */
-    {"single-node", "net plugin load",
-     NET("gIB") NCCL("2.28.9") ONE(RAN, BROKEN("load", "no libx")), SHK_FAIL,
+    {"single-node", "net plugin load", NET("gIB") NCCL("2.28.9") ONE(CANNOT_LOAD), SHK_FAIL,
      "NCCL_NET=\"gIB\" allows no other network, so NCCL 2.28.9 ends the job"},
-    {"test-fabric", "net plugin load",
-     NET("socket") NCCL("2.28.9") ONE(RAN, BROKEN("load", "no libx")), SHK_NOTE,
+    {"test-fabric", "net plugin load", NET("socket") NCCL("2.28.9") ONE(CANNOT_LOAD), SHK_NOTE,
      "with NCCL_NET=socket NCCL 2.28.9 does not use it"},
-    {"single-node", "net plugin load", ONE("'cut_off': true, ", BROKEN("format", "cut off")),
-     SHK_FAIL, "takes the rank with it"},
-    {"single-node", "net plugin load",
-     NET("IB") ONE("'cut_off': true, ", BROKEN("format", "cut off")), SHK_FAIL,
+    {"single-node", "net plugin load", ONE(CUT_OFF), SHK_FAIL, "takes the rank with it"},
+    {"single-node", "net plugin load", NET("IB") ONE(CUT_OFF), SHK_FAIL,
      "takes the rank with it"}, /* it is loaded all the same */
     {"single-node", "net plugin use",
-     NET("IB") NCCL("2.28.9") ONE("'init': {'outcome': 'crashed'}, " RAN, BROKEN("init", "died")),
-     SHK_NOTE, "does not use it"}, /* 2.28.7 and later start only what is asked for */
+     NET("IB") NCCL("2.28.9") ONE(RAN ENDS("init", "crashed", "died")), SHK_NOTE,
+     "does not use it"}, /* 2.28.7 and later start only what is asked for */
     {"single-node", "net plugin use",
-     NET("IB") NCCL("2.27.7") ONE("'init': {'outcome': 'crashed'}, " RAN, BROKEN("init", "died")),
-     SHK_FAIL, "takes the rank with it"},
+     NET("IB") NCCL("2.27.7") ONE(RAN ENDS("init", "crashed", "died")), SHK_FAIL,
+     "takes the rank with it"},
     {"single-node", "net plugin load",
-     ONE("'blocked': [{'path': '/p/a.so', 'state': 'denied', 'text': 'no permission'}], ",
-         BROKEN("file", "/p/a.so: no permission")),
+     "'plugin.candidates': [{'name': '/p/a.so', 'path': '/p/a.so', 'kind': 'net', 'found': false, "
+     "'considered': true, 'blocked': [{'path': '/p/a.so', 'state': 'denied', 'text': 'no "
+     "permission'}]}], ",
      SHK_WARN, "diagnosis plugin-file-unusable"},
 };
 
@@ -250,18 +264,17 @@ static const struct {
     {NET("Socket") NCCL("2.28.9"), SHK_PASS, ""},
     {NET("gIB") NCCL("2.28.9"), SHK_UNKNOWN, "which net plugins are here was not read"},
     {NET("gIB") NCCL("2.28.9") "'plugin.candidates': [], ", SHK_FAIL, "no net plugin was found"},
-    {NET("gIB") NCCL("2.28.9") ONE(NAMED("gIB"), LOADED), SHK_PASS, ""},
-    {NET("gib") NCCL("2.28.9") ONE(NAMED("x") "'init': {'ok': true, 'name': 'gIB'}, ", LOADED),
-     SHK_PASS, ""},
-    {NET("gIB") NCCL("2.28.9") ONE(NAMED("IBext_v11"), LOADED), SHK_FAIL,
+    {NET("gIB") NCCL("2.28.9") ONE(NAMED("gIB")), SHK_PASS, ""},
+    {NET("gib") NCCL("2.28.9") ONE(NAMED("x") "'init': {'ok': true, 'name': 'gIB'}, "), SHK_PASS,
+     ""},
+    {NET("gIB") NCCL("2.28.9") ONE(NAMED("IBext_v11")), SHK_FAIL,
      "no network calls itself \"gIB\": there are \"IBext_v11\" (/p/a.so), IB and Socket"},
-    {NET("gIB") NCCL("2.28.9") ONE(RAN, LOADED), SHK_UNKNOWN, "call themselves was not read"},
-    {NET("gIB") NCCL("2.28.9") ONE("", LOADED), SHK_PASS, ""}, /* a capture: not asked */
-    {NET("gIB") NCCL("2.28.9") ONE(NAMED("gIB"), BROKEN("load", "no libx")), SHK_FAIL,
-     "no plugin works that could be \"gIB\": no libx"},
-    {NET("OFI") NCCL("2.28.9") ONE("'env_names': ['OFI_NCCL_PROTOCOL'], ", LOADED), SHK_PASS, ""},
-    {NET("Libfabrik") NCCL("2.28.9")
-         ONE("'env_names': ['OFI_NCCL_PROTOCOL'], " NAMED("Libfabric"), LOADED),
+    {NET("gIB") NCCL("2.28.9") ONE(RAN), SHK_UNKNOWN, "call themselves was not read"},
+    {NET("gIB") NCCL("2.28.9") ONE(""), SHK_PASS, ""}, /* a capture: not asked */
+    {NET("gIB") NCCL("2.28.9") ONE("'load': {'ok': false, 'name': 'gIB', 'error': 'no libx'}, "),
+     SHK_FAIL, "no plugin works that could be \"gIB\": no libx"},
+    {NET("OFI") NCCL("2.28.9") ONE("'env_names': ['OFI_NCCL_PROTOCOL'], "), SHK_PASS, ""},
+    {NET("Libfabrik") NCCL("2.28.9") ONE("'env_names': ['OFI_NCCL_PROTOCOL'], " NAMED("Libfabric")),
      SHK_FAIL, "\"Libfabric\" (/p/a.so)"},
     {NET("") NCCL("2.18.3"), SHK_FAIL, "the name is empty"},
 };

@@ -107,20 +107,3 @@ const char *fact_text(const struct shk_facts *facts, const char *key)
     }
     return buf;
 }
-
-const char *step_text(const json_t *steps, const char *step)
-{
-    size_t i;
-    json_t *row;
-    char *buf = ring();
-    buf[0] = '\0';
-    json_array_foreach(steps, i, row)
-    {
-        const char *what = json_string_value(json_object_get(row, "what"));
-        const char *detail = json_string_value(json_object_get(row, "detail"));
-        if (strcmp(json_string_value(json_object_get(row, "step")), step) == 0)
-            snprintf(buf, 65536, "%s: %s%s%s", json_string_value(json_object_get(row, "state")),
-                     what ? what : "", detail ? " | " : "", detail ? detail : "");
-    }
-    return buf;
-}

@@ -27,8 +27,4 @@ struct shk_facts *probe_facts(const struct shk_probe *probe, const char *sysroot
  * "missing". In a ring of static buffers: for messages and comparisons at once. */
 const char *fact_text(const struct shk_facts *facts, const char *key);
 
-/* State and reason of one step of a `steps` array: "broken: observed | detail", "" when it has no
- * such step. */
-const char *step_text(const json_t *steps, const char *step);
-
 #endif

@@ -1,8 +1,7 @@
-#include "probes/fabric/why_private.h"
+#include "checks/fabric/chain_private.h"
 
 #include "core/text/strbuf.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +9,14 @@
 static json_t *host_devices(const struct shk_why *why)
 {
     const char *key = why->kind->verbs_class ? "rdma.devices" : "cxi.devices";
-    struct shk_fact fact;
     size_t i;
-    json_t *row, *mine = json_array();
-    if (!shk_facts_get(why->known, key, &fact) || fact.state == SHK_FACT_FAILED) {
+    json_t *row, *all = NULL, *mine = json_array();
+    enum shk_look look = shk_look_array(why->known, key, &all);
+    if (look != SHK_LOOK_PRESENT && look != SHK_LOOK_ABSENT) {
         json_decref(mine);
         return NULL;
     }
-    json_array_foreach(fact.value, i, row)
+    json_array_foreach(all, i, row)
     {
         const char *driver = shk_why_member(row, "driver");
         bool is_efa = strcmp(driver, "efa") == 0;
@@ -35,7 +34,7 @@ static char *host_model(const struct shk_why *why)
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     size_t i;
     json_t *row;
-    json_array_foreach(shk_facts_get_array(why->known, "pci.devices"), i, row)
+    json_array_foreach(shk_why_array(why->known, "pci.devices"), i, row)
     {
         const char *device = shk_why_member(row, "device");
         if (strcmp(shk_why_member(row, "kind"), why->kind->pci_kind) == 0 &&
@@ -53,19 +52,20 @@ static void host_pci(struct shk_why *why)
     long long count = asked && json_is_integer(fact.value) ? json_integer_value(fact.value) : 0;
     char *model = host_model(why);
     if (count > 0) {
-        shk_step_add(why->steps, "pci", SHK_STEP_OK, model, "%lld on the PCI bus", count);
+        shk_chain_add(why->chain, "pci", SHK_LINK_OK, model, "%lld on the PCI bus", count);
     } else if (json_array_size(why->devices)) {
-        shk_step_add(why->steps, "pci", SHK_STEP_OK, NULL, "%zu devices of the kernel's RDMA class",
-                     json_array_size(why->devices));
+        shk_chain_add(why->chain, "pci", SHK_LINK_OK, NULL,
+                      "%zu devices of the kernel's RDMA class", json_array_size(why->devices));
     } else if (asked && fact.state == SHK_FACT_ABSENT) {
         why->no_adapter = true;
-        shk_step_add(why->steps, "pci", SHK_STEP_BROKEN,
-                     shk_facts_get_text(why->known, "host.product"), "no %s", kind->adapter);
+        shk_chain_add(why->chain, "pci", SHK_LINK_BROKEN, shk_why_text(why->known, "host.product"),
+                      "no %s", kind->adapter);
     } else {
-        shk_step_add(why->steps, "pci", SHK_STEP_UNKNOWN, NULL, "%s",
-                     shk_why_reason(why->known, kind->count_key));
+        shk_chain_add(why->chain, "pci", SHK_LINK_UNKNOWN, NULL, "%s",
+                      shk_why_reason(why->known, kind->count_key));
+        shk_why_unread(why, kind->count_key, false);
     }
-    shk_step_where(why->steps, "/sys/bus/pci/devices");
+    shk_chain_where(why->chain, "/sys/bus/pci/devices");
     free(model);
 }
 
@@ -111,36 +111,39 @@ static void host_module(struct shk_why *why)
         }
     }
     if (missing && host_driver_works(why))
-        shk_step_add(why->steps, "module", SHK_STEP_OK, shk_strbuf_text(&loaded),
-                     "the driver made its devices, though there is no module %s", missing);
+        shk_chain_add(why->chain, "module", SHK_LINK_OK, shk_strbuf_text(&loaded),
+                      "the driver made its devices, though there is no module %s", missing);
     else if (missing)
-        shk_step_add(why->steps, "module", SHK_STEP_BROKEN, shk_strbuf_text(&loaded),
-                     "kernel module %s: %s", missing, reason);
+        shk_chain_add(why->chain, "module", SHK_LINK_BROKEN, shk_strbuf_text(&loaded),
+                      "kernel module %s: %s", missing, reason);
     else if (unknown)
-        shk_step_add(why->steps, "module", SHK_STEP_UNKNOWN, NULL, "%s", unknown);
+        shk_chain_add(why->chain, "module", SHK_LINK_UNKNOWN, NULL, "%s", unknown);
     else
-        shk_step_add(why->steps, "module", SHK_STEP_OK, NULL, "%s", shk_strbuf_text(&loaded));
-    shk_step_where(why->steps, "/proc/modules");
+        shk_chain_add(why->chain, "module", SHK_LINK_OK, NULL, "%s", shk_strbuf_text(&loaded));
+    shk_chain_where(why->chain, "/proc/modules");
     shk_strbuf_free(&loaded);
 }
 
 static void host_device(struct shk_why *why)
 {
     const char *key = why->kind->verbs_class ? "rdma.devices" : "cxi.devices";
-    long long functions = shk_facts_get_int(why->known, why->kind->count_key, -1);
+    long long functions = shk_why_int(why->known, why->kind->count_key, -1);
     size_t count = json_array_size(why->devices);
     char detail[96] = "";
     if (functions > 0 && (long long)count < functions)
         snprintf(detail, sizeof detail, "%lld functions on the PCI bus", functions);
     if (!why->devices)
-        shk_step_add(why->steps, "device", SHK_STEP_UNKNOWN, NULL, "%s",
-                     shk_why_reason(why->known, key));
+        shk_chain_add(why->chain, "device", SHK_LINK_UNKNOWN, NULL, "%s",
+                      shk_why_reason(why->known, key));
     else if (!count)
-        shk_step_add(why->steps, "device", SHK_STEP_BROKEN, detail, "the driver made no %s device",
-                     why->kind->name);
+        shk_chain_add(why->chain, "device", SHK_LINK_BROKEN, detail, "the driver made no %s device",
+                      why->kind->name);
     else
-        shk_step_add(why->steps, "device", SHK_STEP_OK, detail, "%zu", count);
-    shk_step_where(why->steps, why->kind->verbs_class ? "/sys/class/infiniband" : "/sys/class/cxi");
+        shk_chain_add(why->chain, "device", SHK_LINK_OK, detail, "%zu", count);
+    shk_chain_where(why->chain,
+                    why->kind->verbs_class ? "/sys/class/infiniband" : "/sys/class/cxi");
+    if (!why->devices)
+        shk_why_unread(why, key, true);
 }
 
 enum host_access { HOST_OPEN, HOST_REFUSED, HOST_GONE, HOST_NO_NODE, HOST_NOT_SEEN };
@@ -160,7 +163,10 @@ static enum host_access host_node_look(const struct shk_why *why, const char *no
             return HOST_NOT_SEEN;
         if (fact_p->state == SHK_FACT_ABSENT)
             return HOST_GONE;
-        return json_is_true(json_object_get(fact_p->value, "rw")) ? HOST_OPEN : HOST_REFUSED;
+        bool rw = false;
+        if (shk_look_member_bool(fact_p->value, "rw", &rw) != SHK_LOOK_PRESENT)
+            return HOST_NOT_SEEN;
+        return rw ? HOST_OPEN : HOST_REFUSED;
     }
     /* a family is listed by what is there: a member that is not listed is not there */
     return shk_facts_get(why->known, first, &sibling) && sibling.state != SHK_FACT_FAILED
@@ -171,7 +177,7 @@ static enum host_access host_node_look(const struct shk_why *why, const char *no
 static void host_node_problem(struct shk_why *why, const json_t *device, enum host_access look,
                               const struct shk_fact *fact, size_t usable)
 {
-    const char *container = shk_facts_get_text(why->known, "host.container");
+    const char *container = shk_why_text(why->known, "host.container");
     bool inside = container && strcmp(container, "none") != 0;
     char node[128], detail[160];
     host_node_name(why, device, node, sizeof node);
@@ -179,18 +185,27 @@ static void host_node_problem(struct shk_why *why, const json_t *device, enum ho
              json_array_size(why->devices), inside ? ", inside a container (" : "",
              inside ? container : "", inside ? ")" : "");
     if (look == HOST_NO_NODE)
-        shk_step_add(why->steps, "node", SHK_STEP_BROKEN, detail, "%s has no uverbs device",
-                     shk_why_member(device, "name"));
+        shk_chain_add(why->chain, "node", SHK_LINK_BROKEN, detail, "%s has no uverbs device",
+                      shk_why_member(device, "name"));
     else if (look == HOST_GONE)
-        shk_step_add(why->steps, "node", SHK_STEP_BROKEN, detail, "/dev/%s does not exist", node);
+        shk_chain_add(why->chain, "node", SHK_LINK_BROKEN, detail, "/dev/%s does not exist", node);
     else
-        shk_step_add(why->steps, "node", SHK_STEP_BROKEN, detail,
-                     "/dev/%s may not be opened (mode %s, owner %lld, group %lld)", node,
-                     shk_why_member(fact->value, "mode"),
-                     (long long)json_integer_value(json_object_get(fact->value, "uid")),
-                     (long long)json_integer_value(json_object_get(fact->value, "gid")));
-    json_object_set_new(json_array_get(why->steps, json_array_size(why->steps) - 1), "usable",
-                        json_integer((json_int_t)usable));
+        shk_chain_add(why->chain, "node", SHK_LINK_BROKEN, detail,
+                      "/dev/%s may not be opened (mode %s, owner %lld, group %lld)", node,
+                      shk_why_member(fact->value, "mode"),
+                      (long long)json_integer_value(json_object_get(fact->value, "uid")),
+                      (long long)json_integer_value(json_object_get(fact->value, "gid")));
+    if (usable > 0)
+        shk_chain_code(why->chain, SHK_CODE_NODE_PARTLY);
+}
+
+/* Whether the device has a node was not read; null says that it has none. */
+static bool host_unnamed(const struct shk_why *why, const json_t *device)
+{
+    const char *name;
+    enum shk_look look =
+        shk_look_member_text(device, why->kind->verbs_class ? "uverbs" : "name", &name);
+    return look == SHK_LOOK_MISSING || look == SHK_LOOK_FAILED;
 }
 
 static void host_node(struct shk_why *why)
@@ -204,7 +219,8 @@ static void host_node(struct shk_why *why)
         char node[128];
         struct shk_fact fact = {.key = NULL};
         host_node_name(why, device, node, sizeof node);
-        enum host_access look = host_node_look(why, node, &fact);
+        enum host_access look =
+            host_unnamed(why, device) ? HOST_NOT_SEEN : host_node_look(why, node, &fact);
         usable += look == HOST_OPEN;
         unseen += look == HOST_NOT_SEEN;
         if (!bad && look != HOST_OPEN && look != HOST_NOT_SEEN) {
@@ -216,11 +232,13 @@ static void host_node(struct shk_why *why)
     if (bad)
         host_node_problem(why, bad, bad_look, &bad_fact, usable);
     else if (!i || unseen)
-        shk_step_add(why->steps, "node", i ? SHK_STEP_UNKNOWN : SHK_STEP_NA, NULL, "%s",
-                     i ? "device nodes were not looked at" : "no device");
+        shk_chain_add(why->chain, "node", i ? SHK_LINK_UNKNOWN : SHK_LINK_NA, NULL, "%s",
+                      i ? "device nodes were not looked at" : "no device");
     else
-        shk_step_add(why->steps, "node", SHK_STEP_OK, NULL, "%zu, open for this process", usable);
-    shk_step_where(why->steps, why->kind->verbs_class ? "/dev/infiniband" : "/dev/cxi*");
+        shk_chain_add(why->chain, "node", SHK_LINK_OK, NULL, "%zu, open for this process", usable);
+    shk_chain_where(why->chain, why->kind->verbs_class ? "/dev/infiniband" : "/dev/cxi*");
+    if (!bad && unseen)
+        shk_why_lacks(why, why->kind->verbs_class ? "dev.infiniband" : "dev.cxi");
 }
 
 /* The library that libfabric's cxi provider is linked with. */
@@ -228,20 +246,22 @@ static void host_libcxi(struct shk_why *why)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(shk_facts_get_array(why->known, "fabric.needed"), i, row)
+    json_array_foreach(shk_why_array(why->known, "fabric.needed"), i, row)
     {
         const char *name = shk_why_member(row, "name"), *path = shk_why_member(row, "path");
         if (strncmp(name, "libcxi.so", 9) != 0)
             continue;
-        shk_step_add(why->steps, "userlib", *path ? SHK_STEP_OK : SHK_STEP_BROKEN, NULL, "%s%s",
-                     name, *path ? "" : " is nowhere on the search path");
-        shk_step_where(why->steps, path);
+        shk_chain_add(why->chain, "userlib", *path ? SHK_LINK_OK : SHK_LINK_BROKEN, NULL, "%s%s",
+                      name, *path ? "" : " is nowhere on the search path");
+        shk_chain_where(why->chain, path);
         return;
     }
-    bool known = shk_facts_get_array(why->known, "fabric.needed") != NULL;
-    shk_step_add(why->steps, "userlib", known ? SHK_STEP_NA : SHK_STEP_UNKNOWN, NULL, "%s",
-                 known ? "this libfabric needs no libcxi"
-                       : shk_why_reason(why->known, "fabric.needed"));
+    bool known = shk_why_array(why->known, "fabric.needed") != NULL;
+    shk_chain_add(why->chain, "userlib", known ? SHK_LINK_NA : SHK_LINK_UNKNOWN, NULL, "%s",
+                  known ? "this libfabric needs no libcxi"
+                        : shk_why_reason(why->known, "fabric.needed"));
+    if (!known)
+        shk_why_unread(why, "fabric.needed", false);
 }
 
 static bool host_listed(const json_t *rows, const char *name)
@@ -259,19 +279,19 @@ static bool host_listed(const json_t *rows, const char *name)
 /* A device of the kernel that libibverbs does not list has no driver in user space. */
 static void host_userlib(struct shk_why *why)
 {
-    json_t *rows = shk_facts_get_array(why->known, "verbs.devices"), *device;
-    const char *path = shk_facts_get_text(why->known, "verbs.path");
+    json_t *rows = shk_why_array(why->known, "verbs.devices"), *device;
+    const char *path = shk_why_text(why->known, "verbs.path");
     struct shk_fact fact;
     size_t i;
     bool gone = shk_facts_get(why->known, "verbs.path", &fact) && fact.state == SHK_FACT_ABSENT;
     if (!rows && gone && json_array_size(why->devices)) {
-        shk_step_add(why->steps, "userlib", SHK_STEP_BROKEN, NULL, "%s",
-                     fact.reason ? fact.reason : "no libibverbs.so.1");
+        shk_chain_add(why->chain, "userlib", SHK_LINK_BROKEN, NULL, "%s",
+                      fact.reason ? fact.reason : "no libibverbs.so.1");
         return;
     }
     if (!rows || !json_array_size(why->devices)) {
-        shk_step_add(why->steps, "userlib", rows ? SHK_STEP_NA : SHK_STEP_UNKNOWN, NULL, "%s",
-                     rows ? "no device" : shk_why_reason(why->known, "verbs.devices"));
+        shk_chain_add(why->chain, "userlib", rows ? SHK_LINK_NA : SHK_LINK_UNKNOWN, NULL, "%s",
+                      rows ? "no device" : shk_why_reason(why->known, "verbs.devices"));
         return;
     }
     json_array_foreach(why->devices, i, device)
@@ -279,15 +299,15 @@ static void host_userlib(struct shk_why *why)
         const char *name = shk_why_member(device, "name");
         if (host_listed(rows, name))
             continue;
-        shk_step_add(why->steps, "userlib", SHK_STEP_BROKEN,
-                     "its user-space driver is missing or of another rdma-core release",
-                     "libibverbs does not list %s (driver %s)", name,
-                     shk_why_member(device, "driver"));
-        shk_step_where(why->steps, path);
+        shk_chain_add(why->chain, "userlib", SHK_LINK_BROKEN,
+                      "its user-space driver is missing or of another rdma-core release",
+                      "libibverbs does not list %s (driver %s)", name,
+                      shk_why_member(device, "driver"));
+        shk_chain_where(why->chain, path);
         return;
     }
-    shk_step_add(why->steps, "userlib", SHK_STEP_OK, NULL, "libibverbs lists all %zu", i);
-    shk_step_where(why->steps, path);
+    shk_chain_add(why->chain, "userlib", SHK_LINK_OK, NULL, "libibverbs lists all %zu", i);
+    shk_chain_where(why->chain, path);
 }
 
 void shk_why_host_steps(struct shk_why *why)
@@ -298,7 +318,7 @@ void shk_why_host_steps(struct shk_why *why)
     host_pci(why);
     if (why->no_adapter) {
         for (size_t i = 0; i < sizeof needs_adapter / sizeof needs_adapter[0]; i++)
-            shk_step_add(why->steps, needs_adapter[i], SHK_STEP_NA, NULL, "no adapter");
+            shk_chain_add(why->chain, needs_adapter[i], SHK_LINK_NA, NULL, "no adapter");
         return;
     }
     host_module(why);

@@ -1,9 +1,8 @@
-/* Parts of probes/fabric/why.c: the chain of one provider, from facts alone. */
-#ifndef SHK_PROBES_WHY_PRIVATE_H
-#define SHK_PROBES_WHY_PRIVATE_H
+/* Parts of checks/fabric/chain_build.c: the chain of one provider, from facts alone. */
+#ifndef SHK_CHECKS_CHAIN_PRIVATE_H
+#define SHK_CHECKS_CHAIN_PRIVATE_H
 
-#include "core/facts/facts.h"
-#include "probes/base/step.h"
+#include "checks/fabric/chain.h"
 
 struct shk_why_kind {
     const char *name;
@@ -26,7 +25,7 @@ struct shk_why {
     const struct shk_facts *known;
     const char *provider;
     const struct shk_why_kind *kind; /* may be NULL */
-    json_t *steps;
+    struct shk_chain *chain;
     json_t *devices; /* its rows of rdma.devices or cxi.devices; NULL when not known */
     bool no_adapter; /* the PCI step is broken: the host steps after it do not apply */
 };
@@ -41,14 +40,31 @@ void shk_why_offer_steps(struct shk_why *why);   /* getinfo, hints, domains, lin
 bool shk_why_names(const char *layered, const char *provider);
 bool shk_why_list_names(const json_t *names, const char *provider);
 
-/* Reason why a key has no value, for "unknown" rows: the fact's own, or "nobody looked". */
+/* Reason why a key has no value, for steps that are not known: the fact's own, or that no probe
+ * collected it. */
 const char *shk_why_reason(const struct shk_facts *known, const char *key);
+
+/* Marks the last step when `key` (a literal) could not be read, or, where `needed`, when no probe
+ * collected it: whoever trusts the chain must know. */
+void shk_why_unread(struct shk_why *why, const char *key, bool needed);
+
+/* The same, for a member of a fact or a fact of a family. */
+void shk_why_lacks(struct shk_why *why, const char *key);
 
 /* Text of env.<name>, NULL when it is not set. */
 const char *shk_why_env(const struct shk_why *why, const char *name);
 
 /* Text member of an object, "" when there is none. */
 const char *shk_why_member(const json_t *row, const char *name);
+
+/* Values of facts: NULL, or `fallback`, when there is none of that type. */
+const char *shk_why_text(const struct shk_facts *known, const char *key);
+json_t *shk_why_array(const struct shk_facts *known, const char *key);
+json_t *shk_why_object(const struct shk_facts *known, const char *key);
+long long shk_why_int(const struct shk_facts *known, const char *key, long long fallback);
+
+/* FI_PROVIDER as libfabric saw it, else as the environment has it; NULL: not set, or not known. */
+const char *shk_why_filter(const struct shk_facts *known);
 
 /* Is FI_PROVIDER in the way? */
 bool shk_why_filtered(const struct shk_why *why);

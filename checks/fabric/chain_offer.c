@@ -1,8 +1,7 @@
-#include "probes/fabric/why_private.h"
+#include "checks/fabric/chain_private.h"
 
 #include "core/text/strbuf.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,12 +12,12 @@ static json_t *offer_list(const struct shk_why *why, const char *member)
 {
     char key[64];
     snprintf(key, sizeof key, "fabric.%s", member);
-    json_t *plain = shk_facts_get_object(why->known, "fabric.unfiltered");
+    json_t *plain = shk_why_object(why->known, "fabric.unfiltered");
     if (shk_why_filtered(why) && plain) {
         json_t *list = json_object_get(plain, member);
         return json_is_array(list) ? list : NULL;
     }
-    return shk_facts_get_array(why->known, key);
+    return shk_why_array(why->known, key);
 }
 
 /* The provider's own words: its first line in libfabric's log ("efa:fabric:…"). */
@@ -26,7 +25,7 @@ static const char *offer_log(const struct shk_why *why)
 {
     size_t i, n = strlen(why->provider);
     json_t *line;
-    json_array_foreach(shk_facts_get_array(why->known, "fabric.log"), i, line)
+    json_array_foreach(shk_why_array(why->known, "fabric.log"), i, line)
     {
         const char *text = json_string_value(line);
         if (text && strncasecmp(text, why->provider, n) == 0 && text[n] == ':')
@@ -38,21 +37,21 @@ static const char *offer_log(const struct shk_why *why)
 static bool offer_getinfo(struct shk_why *why)
 {
     json_t *providers = offer_list(why, "providers");
-    json_t *getinfo = shk_facts_get_object(why->known, "fabric.getinfo");
+    json_t *getinfo = shk_why_object(why->known, "fabric.getinfo");
     const char *text = json_string_value(json_object_get(getinfo, "text"));
-    bool plain = shk_why_filtered(why) && shk_facts_get_object(why->known, "fabric.unfiltered");
+    bool plain = shk_why_filtered(why) && shk_why_object(why->known, "fabric.unfiltered");
     const char *how = plain ? "FI_PROVIDER taken out" : NULL, *log = offer_log(why);
     bool offered = providers && shk_why_list_names(providers, why->provider);
     if (!providers)
-        shk_step_add(why->steps, "getinfo", SHK_STEP_UNKNOWN, NULL, "%s",
-                     shk_why_reason(why->known, "fabric.providers"));
+        shk_chain_add(why->chain, "getinfo", SHK_LINK_UNKNOWN, NULL, "%s",
+                      shk_why_reason(why->known, "fabric.providers"));
     else if (offered)
-        shk_step_add(why->steps, "getinfo", SHK_STEP_OK, how, "fi_getinfo offers it");
+        shk_chain_add(why->chain, "getinfo", SHK_LINK_OK, how, "fi_getinfo offers it");
     else
-        shk_step_add(why->steps, "getinfo", SHK_STEP_BROKEN, log ? log : how,
-                     "fi_getinfo offers nothing: %s",
-                     text && strcmp(text, "success") != 0 ? text : "other providers only");
-    shk_step_where(why->steps, "fi_getinfo");
+        shk_chain_add(why->chain, "getinfo", SHK_LINK_BROKEN, log ? log : how,
+                      "fi_getinfo offers nothing: %s",
+                      text && strcmp(text, "success") != 0 ? text : "other providers only");
+    shk_chain_where(why->chain, "fi_getinfo");
     return offered;
 }
 
@@ -61,7 +60,7 @@ static bool offer_has_gpu(const struct shk_why *why)
     static const char *const keys[] = {"pci.count.gpu-nvidia", "pci.count.gpu-amd",
                                        "pci.count.gpu-intel", "pci.count.neuron"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (shk_facts_get_int(why->known, keys[i], 0) > 0)
+        if (shk_why_int(why->known, keys[i], 0) > 0)
             return true;
     }
     return false;
@@ -85,8 +84,8 @@ static void offer_hints(struct shk_why *why, bool offered)
     size_t i;
     json_t *step, *steps = offer_hint_steps(why);
     if (!json_array_size(steps) || !offered) {
-        shk_step_add(why->steps, "hints", offered ? SHK_STEP_UNKNOWN : SHK_STEP_NA, NULL, "%s",
-                     offered ? "not asked" : "nothing to narrow down");
+        shk_chain_add(why->chain, "hints", offered ? SHK_LINK_UNKNOWN : SHK_LINK_NA, NULL, "%s",
+                      offered ? "not asked" : "nothing to narrow down");
         return;
     }
     json_array_foreach(steps, i, step)
@@ -96,13 +95,15 @@ static void offer_hints(struct shk_why *why, bool offered)
             continue;
         if (hint && strcmp(hint, "FI_HMEM") == 0 && !offer_has_gpu(why))
             break; /* no accelerator, no accelerator memory */
-        shk_step_add(why->steps, "hints", SHK_STEP_BROKEN,
-                     json_string_value(json_object_get(step, "text")),
-                     "nothing is left when asked for %s", hint ? hint : "more");
+        shk_chain_add(why->chain, "hints", SHK_LINK_BROKEN,
+                      json_string_value(json_object_get(step, "text")),
+                      "nothing is left when asked for %s", hint ? hint : "more");
+        if (hint && strcmp(hint, "FI_HMEM") == 0)
+            shk_chain_code(why->chain, SHK_CODE_NO_HMEM);
         return;
     }
-    shk_step_add(why->steps, "hints", SHK_STEP_OK, NULL,
-                 "it has what collective libraries ask for");
+    shk_chain_add(why->chain, "hints", SHK_LINK_OK, NULL,
+                  "it has what collective libraries ask for");
 }
 
 /* Distinct domains of the provider, and the frame sizes they name. */
@@ -110,6 +111,7 @@ struct offer_domains {
     char names[64][64];
     size_t count;
     long long mtu_low, mtu_high; /* 0: none named */
+    bool unread, mtu_unread;     /* a row does not say whose it is, or how large its frames are */
 };
 
 static void offer_mtu_take(struct offer_domains *d, long long mtu)
@@ -128,10 +130,13 @@ static void offer_count(const struct shk_why *why, struct offer_domains *d)
     {
         const char *provider = json_string_value(json_object_get(row, "provider"));
         const char *name = json_string_value(json_object_get(row, "domain"));
-        long long mtu = json_integer_value(json_object_get(row, "mtu"));
+        long long mtu = 0;
+        enum shk_look mtu_look = shk_look_member_int(row, "mtu", &mtu);
+        d->unread |= !provider || !name;
         if (!provider || !name || !shk_why_names(provider, why->provider))
             continue;
         offer_mtu_take(d, mtu);
+        d->mtu_unread |= mtu_look == SHK_LOOK_MISSING || mtu_look == SHK_LOOK_FAILED;
         /* endpoint types of one device have names of their own: "rdmap16s27-rdm" */
         size_t len = strcspn(name, "-");
         for (k = 0; k < d->count && (strncmp(d->names[k], name, len) || d->names[k][len]); k++)
@@ -160,15 +165,20 @@ static void offer_domain_step(struct shk_why *why, const struct offer_domains *d
     if (why->kind && nics && d->count != nics)
         snprintf(detail, sizeof detail, "%zu devices on this node", nics);
     bool too_few = why->kind && why->kind->every_link && d->count < nics && !offer_selected(why);
-    if (!offer_list(why, "domains"))
-        shk_step_add(why->steps, "domains", SHK_STEP_UNKNOWN, NULL, "%s",
-                     shk_why_reason(why->known, "fabric.domains"));
+    bool short_of = !d->count || too_few;
+    if (!offer_list(why, "domains") || (short_of && d->unread))
+        shk_chain_add(why->chain, "domains", SHK_LINK_UNKNOWN, NULL, "%s",
+                      shk_why_reason(why->known, "fabric.domains"));
     else if (!d->count)
-        shk_step_add(why->steps, "domains", SHK_STEP_BROKEN, detail, "none");
+        shk_chain_add(why->chain, "domains", SHK_LINK_BROKEN, detail, "none");
     else
-        shk_step_add(why->steps, "domains", too_few ? SHK_STEP_BROKEN : SHK_STEP_OK, detail, "%zu",
-                     d->count);
-    shk_step_where(why->steps, "fi_getinfo");
+        shk_chain_add(why->chain, "domains", too_few ? SHK_LINK_BROKEN : SHK_LINK_OK, detail, "%zu",
+                      d->count);
+    shk_chain_where(why->chain, "fi_getinfo");
+    if (!offer_list(why, "domains"))
+        shk_why_unread(why, "fabric.domains", true);
+    else if (short_of && d->unread)
+        shk_why_lacks(why, "fabric.domains");
 }
 
 static bool offer_port_up(const json_t *port)
@@ -185,12 +195,14 @@ static int offer_link_up(const struct shk_why *why, const json_t *device)
     const char *state = json_string_value(json_object_get(device, "link_state"));
     if (!why->kind->verbs_class)
         return state ? strcmp(state, "up") == 0 : -1;
+    bool all = json_array_size(ports) > 0;
     json_array_foreach(ports, i, port)
     {
         if (offer_port_up(port))
             return 1;
+        all = all && json_is_string(json_object_get(port, "state"));
     }
-    return json_array_size(ports) ? 0 : -1;
+    return all ? 0 : -1;
 }
 
 static void offer_link(struct shk_why *why)
@@ -209,16 +221,21 @@ static void offer_link(struct shk_why *why)
     }
     bool broken = down.len && (why->kind->every_link || !up);
     if (!total)
-        shk_step_add(why->steps, "link", SHK_STEP_NA, NULL, "no device");
+        shk_chain_add(why->chain, "link", why->devices ? SHK_LINK_NA : SHK_LINK_UNKNOWN, NULL, "%s",
+                      why->devices ? "no device" : "the devices were not read");
     else if (broken)
-        shk_step_add(why->steps, "link", SHK_STEP_BROKEN, NULL, "down: %s", shk_strbuf_text(&down));
+        shk_chain_add(why->chain, "link", SHK_LINK_BROKEN, NULL, "down: %s",
+                      shk_strbuf_text(&down));
     else if (unknown)
-        shk_step_add(why->steps, "link", SHK_STEP_UNKNOWN, NULL,
-                     "the state of %zu links is not known", unknown);
+        shk_chain_add(why->chain, "link", SHK_LINK_UNKNOWN, NULL,
+                      "the state of %zu links is not known", unknown);
     else
-        shk_step_add(why->steps, "link", SHK_STEP_OK, down.len ? shk_strbuf_text(&down) : NULL,
-                     "%zu of %zu up", up, total);
-    shk_step_where(why->steps, why->kind->verbs_class ? "/sys/class/infiniband" : "/sys/class/cxi");
+        shk_chain_add(why->chain, "link", SHK_LINK_OK, down.len ? shk_strbuf_text(&down) : NULL,
+                      "%zu of %zu up", up, total);
+    shk_chain_where(why->chain,
+                    why->kind->verbs_class ? "/sys/class/infiniband" : "/sys/class/cxi");
+    if (total && !broken && unknown && (why->kind->every_link || !up))
+        shk_why_lacks(why, why->kind->verbs_class ? "rdma.devices" : "cxi.devices");
     shk_strbuf_free(&down);
 }
 
@@ -236,13 +253,15 @@ static void offer_mtu(struct shk_why *why, struct offer_domains *d)
             offer_mtu_take(d, strtoll(text, NULL, 10));
     }
     if (!d->mtu_high)
-        shk_step_add(why->steps, "mtu", d->count ? SHK_STEP_UNKNOWN : SHK_STEP_NA, NULL, "%s",
-                     d->count ? "no domain names its frame size" : "no domain");
+        shk_chain_add(why->chain, "mtu", d->count ? SHK_LINK_UNKNOWN : SHK_LINK_NA, NULL, "%s",
+                      d->count ? "no domain names its frame size" : "no domain");
     else if (d->mtu_low != d->mtu_high && why->kind->every_link)
-        shk_step_add(why->steps, "mtu", SHK_STEP_BROKEN, NULL, "differs: %lld to %lld bytes",
-                     d->mtu_low, d->mtu_high);
+        shk_chain_add(why->chain, "mtu", SHK_LINK_BROKEN, NULL, "differs: %lld to %lld bytes",
+                      d->mtu_low, d->mtu_high);
     else
-        shk_step_add(why->steps, "mtu", SHK_STEP_OK, NULL, "%lld bytes", d->mtu_high);
+        shk_chain_add(why->chain, "mtu", SHK_LINK_OK, NULL, "%lld bytes", d->mtu_high);
+    if (d->mtu_unread && why->kind->every_link && d->mtu_low == d->mtu_high)
+        shk_why_lacks(why, "fabric.domains");
 }
 
 void shk_why_offer_steps(struct shk_why *why)
@@ -250,7 +269,7 @@ void shk_why_offer_steps(struct shk_why *why)
     struct offer_domains *d = calloc(1, sizeof *d);
     bool offered = offer_getinfo(why);
     offer_hints(why, offered);
-    shk_step_where(why->steps, "fi_getinfo");
+    shk_chain_where(why->chain, "fi_getinfo");
     if (!d)
         return;
     offer_count(why, d);
@@ -258,7 +277,7 @@ void shk_why_offer_steps(struct shk_why *why)
     if (why->kind) {
         offer_link(why);
         offer_mtu(why, d);
-        shk_step_where(why->steps, d->mtu_high ? "fi_getinfo" : NULL);
+        shk_chain_where(why->chain, d->mtu_high ? "fi_getinfo" : NULL);
     }
     free(d);
 }

@@ -1,13 +1,7 @@
 /* Why does a provider not work here? The chain from the adapter to the domain, link by link, from
- * facts that other probes have gathered. Nothing is read or executed, so it works on captures and
- * on whatever part of the facts there is. */
-#include "probes/base/registry.h"
+ * whatever part of the facts there is. */
+#include "checks/fabric/chain_private.h"
 
-#include "probes/fabric/why_private.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -87,15 +81,65 @@ const char *shk_why_reason(const struct shk_facts *known, const char *key)
 {
     struct shk_fact fact;
     if (!shk_facts_get(known, key, &fact))
-        return "nobody looked";
+        return "no probe collected it";
     return fact.reason ? fact.reason : "not of the expected type";
+}
+
+const char *shk_why_filter(const struct shk_facts *known)
+{
+    const char *filter = NULL;
+    enum shk_look look = shk_look_text(known, "fabric.filter", &filter);
+    return look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT
+               ? filter
+               : shk_why_text(known, "env.FI_PROVIDER");
+}
+
+void shk_why_lacks(struct shk_why *why, const char *key)
+{
+    if (why->chain->count)
+        why->chain->links[why->chain->count - 1].unread = key;
+}
+
+void shk_why_unread(struct shk_why *why, const char *key, bool needed)
+{
+    enum shk_look look = shk_look(why->known, key, NULL);
+    /* of another type, where nobody could use it */
+    if (look == SHK_LOOK_FAILED || look == SHK_LOOK_PRESENT || (look == SHK_LOOK_MISSING && needed))
+        shk_why_lacks(why, key);
 }
 
 const char *shk_why_env(const struct shk_why *why, const char *name)
 {
     char key[96];
     snprintf(key, sizeof key, "env.%s", name);
-    return shk_facts_get_text(why->known, key);
+    return shk_why_text(why->known, key);
+}
+
+const char *shk_why_text(const struct shk_facts *known, const char *key)
+{
+    const char *text = NULL;
+    (void)shk_look_text(known, key, &text);
+    return text;
+}
+
+json_t *shk_why_array(const struct shk_facts *known, const char *key)
+{
+    json_t *array = NULL;
+    (void)shk_look_array(known, key, &array);
+    return array;
+}
+
+json_t *shk_why_object(const struct shk_facts *known, const char *key)
+{
+    json_t *object = NULL;
+    (void)shk_look_object(known, key, &object);
+    return object;
+}
+
+long long shk_why_int(const struct shk_facts *known, const char *key, long long fallback)
+{
+    (void)shk_look_int(known, key, &fallback);
+    return fallback;
 }
 
 const char *shk_why_member(const json_t *row, const char *name)
@@ -104,78 +148,50 @@ const char *shk_why_member(const json_t *row, const char *name)
     return text ? text : "";
 }
 
-enum { WHY_MAX = 16, WHY_MAX_NAME = 64 };
-
-struct why_names {
-    char list[WHY_MAX][WHY_MAX_NAME];
-    size_t count;
-};
-
-static void why_add(struct why_names *names, const char *name, size_t len)
+bool shk_chains_known(const struct shk_facts *facts)
 {
-    if (!len || len >= WHY_MAX_NAME || names->count == WHY_MAX)
-        return;
-    for (size_t i = 0; i < names->count; i++) {
-        if (strncasecmp(names->list[i], name, len) == 0 && !names->list[i][len])
-            return;
+    /* documents of before hold chains as facts: their words are not read, but that they are there
+     * says that every probe ran */
+    static const char *const marks[] = {"probe.pci.status", "probe.rdma.status", "why.efa",
+                                        "why.cxi", "why.verbs"};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        if (shk_look(facts, marks[i], NULL) != SHK_LOOK_MISSING)
+            return true;
     }
-    snprintf(names->list[names->count++], WHY_MAX_NAME, "%.*s", (int)len, name);
+    return false;
 }
 
-/* Those that GPU collectives use, and those that the job asks for. */
-static void why_collect(struct why_names *names, const struct shk_facts *known)
+/* Does FI_PROVIDER ask for that very name? */
+static bool why_asked(const struct shk_facts *facts, const char *provider)
 {
-    for (size_t i = 0; i < sizeof why_kinds / sizeof why_kinds[0]; i++)
-        why_add(names, why_kinds[i].name, strlen(why_kinds[i].name));
-    const char *filter = shk_facts_get_text(known, "fabric.filter");
-    if (!filter)
-        filter = shk_facts_get_text(known, "env.FI_PROVIDER");
+    const char *filter = shk_why_filter(facts);
+    size_t want = strlen(provider);
     for (const char *p = filter; p && *p && *filter != '^';) {
         size_t n = strcspn(p, ",");
-        why_add(names, p, n);
+        if (n == want && strncasecmp(p, provider, n) == 0)
+            return true;
         p += n + (p[n] == ',');
     }
+    return false;
 }
 
-static int why_one(struct shk_facts *facts, const struct shk_facts *known, const char *provider)
+bool shk_chain_of(const struct shk_facts *facts, const char *provider, struct shk_chain *chain)
 {
-    char key[WHY_MAX_NAME + 8];
-    struct shk_why why = {.known = known,
-                          .provider = provider,
-                          .kind = shk_why_kind_of(provider),
-                          .steps = json_array()};
+    char name[64];
+    *chain = (struct shk_chain){.count = 0};
+    if (!shk_chains_known(facts) || !*provider || strlen(provider) >= sizeof name)
+        return false;
+    bool asked = why_asked(facts, provider);
+    snprintf(name, sizeof name, "%.*s", (int)(asked ? strlen(provider) : strcspn(provider, ";")),
+             provider);
+    struct shk_why why = {
+        .known = facts, .provider = name, .kind = shk_why_kind_of(name), .chain = chain};
+    if (!why.kind && !asked)
+        return false;
     if (why.kind)
         shk_why_host_steps(&why);
     shk_why_library_steps(&why);
     shk_why_offer_steps(&why);
     json_decref(why.devices);
-    snprintf(key, sizeof key, "why.%s", provider);
-    for (char *p = key; *p; p++) {
-        if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:+-", *p))
-            *p = '_';
-    }
-    return shk_facts_present(facts, key, why.steps, NULL, "facts");
+    return true;
 }
-
-static int why_run(struct shk_probe_context *ctx, struct shk_error *err)
-{
-    struct why_names *names = calloc(1, sizeof *names);
-    int rc = names ? 0 : -ENOMEM;
-    if (!rc)
-        why_collect(names, ctx->known);
-    for (size_t i = 0; !rc && i < names->count; i++)
-        rc = why_one(ctx->facts, ctx->known, names->list[i]);
-    free(names);
-    return rc ? shk_error_sys(err, -rc, "facts of the providers") : 0;
-}
-
-static const char *const why_provides[] = {"why.efa", "why.cxi", "why.verbs", "why.", NULL};
-
-const struct shk_probe shk_probe_why = {
-    .name = "why",
-    .phase = SHK_PHASE_DERIVED,
-    .doc = "for efa, cxi, verbs and what FI_PROVIDER asks for: the first broken link",
-    .provides = why_provides,
-    .deadline_ms = 5000,
-    .run = why_run,
-};

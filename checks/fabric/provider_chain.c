@@ -1,4 +1,4 @@
-/* Is each provider that the profile or the job asks for there, and if not, why not? The probes'
+/* Is each provider that the profile or the job asks for there, and if not, why not? The
  * chain names the first broken link; without it (facts from elsewhere) libfabric's lists decide. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
@@ -70,40 +70,38 @@ static enum shk_verdict chain_verdict(const struct shk_check_context *ctx,
     return shk_job_nodes(ctx->facts) == 1 ? SHK_WARN : SHK_FAIL;
 }
 
-/* Did the probe that makes the chains run? Then each of them is there, or was not read. */
-static bool chains_made(const struct shk_facts *facts)
+/* The chain of a provider, for a row that it decides. Facts from elsewhere may have none: then
+ * libfabric's lists decide. */
+static bool read_chain(struct shk_row *row, const char *provider, struct shk_chain *chain)
 {
-    json_t *chain;
-    for (const char *const *p = usual; *p; p++)
-        if (shk_chain_look(facts, *p, &chain) != SHK_LOOK_MISSING)
-            return true;
-    return shk_look(facts, "probe.why.status", NULL) != SHK_LOOK_MISSING;
+    bool told = shk_chain_of(row->ctx->facts, provider, chain);
+    if (told)
+        shk_row_was_read(row);
+    return told;
 }
 
-/* Is it one of those that have a chain, alone or below another (verbs;ofi_rxm)? */
-static bool has_chain(const char *provider)
+/* libfabric offers nothing, and why is open: the device nodes were not looked at. Then what is in
+ * the way is told from the lists. */
+static bool is_open(const struct shk_chain *chain, const struct shk_link *broken)
 {
-    for (const char *part = provider; part; part = strchr(part, ';')) {
-        part += *part == ';';
-        size_t len = strcspn(part, ";");
-        for (const char *const *p = usual; *p; p++)
-            if (strlen(*p) == len && strncmp(part, *p, len) == 0)
-                return true;
-    }
+    if (strcmp(broken->step, "getinfo") != 0)
+        return false;
+    for (size_t i = 0; i < chain->count; i++)
+        if (strcmp(chain->links[i].step, "node") == 0)
+            return chain->links[i].state == SHK_LINK_UNKNOWN ||
+                   chain->links[i].state == SHK_LINK_NA;
     return false;
 }
 
-/* The chain of a provider, for a row that it decides; NULL when there is none. Facts from elsewhere
- * may have none at all: then libfabric's lists decide. */
-static const json_t *read_chain(struct shk_row *row, const char *provider)
+/* Steps that could not be looked at: each could be the broken one. */
+static void lacks_of_chain(struct shk_row *row, const struct shk_chain *chain)
 {
-    json_t *chain = NULL;
-    enum shk_look look = shk_chain_look(row->ctx->facts, provider, &chain);
-    if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT)
-        shk_row_was_read(row);
-    else if (look == SHK_LOOK_FAILED || (has_chain(provider) && chains_made(row->ctx->facts)))
-        shk_row_lacks(row, "why", "what could be in the way of provider %s was not read", provider);
-    return chain;
+    for (size_t i = 0; i < chain->count; i++) {
+        const struct shk_link *link = &chain->links[i];
+        if (link->unread)
+            shk_row_lacks(row, link->unread, "%s: %s", link->step,
+                          link->state == SHK_LINK_UNKNOWN ? link->what : "not all of it was read");
+    }
 }
 
 /* mild: another provider of the same list works. */
@@ -114,19 +112,23 @@ static void wanted_row(const struct shk_check_context *ctx, struct shk_findings 
     struct shk_row row =
         shk_row_begin(ctx, &shk_check_fabric_provider, setting ? setting : provider);
     enum shk_provider_state state = shk_provider_state(ctx->facts, provider, strlen(provider));
-    const json_t *chain = read_chain(&row, provider);
-    struct shk_link link;
+    struct shk_chain chain;
+    (void)read_chain(&row, provider, &chain);
+    const struct shk_link *link = shk_chain_first(&chain, SHK_LINK_BROKEN);
     row.required = 1;
-    row.fact = "why, fabric.providers, fabric.core_providers";
+    row.fact = "fabric.providers, fabric.core_providers";
     shk_row_text(&row.expected, "offered by libfabric");
-    if (shk_chain_first(chain, "broken", &link)) {
-        shk_row_verdict(&row, chain_verdict(ctx, &link, state), SHK_EFFECT);
-        shk_chain_say(ctx, &row, provider, &link);
+    if (link &&
+        !(is_open(&chain, link) && state == SHK_PROVIDER_NO_DOMAIN && shk_container(ctx->facts))) {
+        shk_row_verdict(&row, chain_verdict(ctx, link, state), SHK_EFFECT);
+        shk_chain_say(ctx, &row, provider, &chain, link);
     } else if (state == SHK_PROVIDER_UNKNOWN) {
         shk_row_unread(findings, &row, ctx->facts, "fabric.providers");
+        shk_chain_clear(&chain);
         free(setting);
         return;
     } else if (state == SHK_PROVIDER_USABLE) {
+        lacks_of_chain(&row, &chain);
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
         shk_row_text(&row.observed, "offered by libfabric");
     } else {
@@ -135,6 +137,7 @@ static void wanted_row(const struct shk_check_context *ctx, struct shk_findings 
     if (mild && row.verdict == SHK_FAIL)
         row.verdict = SHK_WARN;
     shk_row_end(findings, &row);
+    shk_chain_clear(&chain);
     free(setting);
 }
 
@@ -158,23 +161,25 @@ static void unwanted_row(const struct shk_check_context *ctx, struct shk_finding
     char *setting = shk_strf("provider %s", provider);
     struct shk_row row =
         shk_row_begin(ctx, &shk_check_fabric_provider, setting ? setting : provider);
-    const json_t *chain = read_chain(&row, provider);
-    struct shk_link link;
-    row.fact = "why";
+    struct shk_chain chain;
+    bool told = read_chain(&row, provider, &chain);
+    const struct shk_link *broken = shk_chain_first(&chain, SHK_LINK_BROKEN);
+    const struct shk_link *unknown = shk_chain_first(&chain, SHK_LINK_UNKNOWN);
+    row.fact = "fabric.providers, fabric.core_providers";
     read_asked(&row);
-    if (shk_chain_first(chain, "broken", &link)) {
-        char *text = shk_link_text(&link);
-        struct shk_link also;
-        bool more = shk_chain_software(chain, &also);
-        shk_row_text(&row.observed, "first broken link: %s: %s%s%s", link.step,
-                     text ? text : link.what, more ? "; besides, " : "", more ? also.what : "");
+    if (broken) {
+        char *text = shk_link_text(broken);
+        const struct shk_link *also = shk_chain_software(&chain);
+        shk_row_text(&row.observed, "first broken link: %s: %s%s%s", broken->step,
+                     text ? text : broken->what, also ? "; besides, " : "", also ? also->what : "");
         free(text);
-    } else if (shk_chain_first(chain, "unknown", &link)) {
-        shk_row_text(&row.observed, "no broken link, but %s is not known: %s", link.step,
-                     link.what);
-    } else if (chain) {
+    } else if (unknown) {
+        shk_row_text(&row.observed, "no broken link, but %s is not known: %s", unknown->step,
+                     unknown->what);
+    } else if (told) {
         shk_row_text(&row.observed, "no broken link");
     }
+    shk_chain_clear(&chain);
     shk_row_na(findings, &row, "neither profile %s nor FI_PROVIDER asks for it",
                ctx->profile->name);
     free(setting);
@@ -196,16 +201,15 @@ static void asked_fill(const struct shk_check_context *ctx, struct asked *asked)
 {
     const char *list = NULL, *start;
     size_t len;
-    json_t *chain;
-    bool made = chains_made(ctx->facts);
+    bool known = shk_chains_known(ctx->facts);
     if (shk_look_text(ctx->facts, "fabric.filter", &list) != SHK_LOOK_PRESENT)
         (void)shk_look_env(ctx->facts, "FI_PROVIDER", &list);
     if (!list || *list == '^')
         return;
     while (shk_grammar_item(&list, ',', &start, &len)) {
         char *name = len ? shk_strf("%.*s", (int)len, start) : NULL;
-        bool skip = !name || asked->count == sizeof(asked->names) / sizeof(asked->names[0]) ||
-                    (!made && shk_chain_look(ctx->facts, name, &chain) == SHK_LOOK_MISSING);
+        bool skip =
+            !name || asked->count == sizeof(asked->names) / sizeof(asked->names[0]) || !known;
         for (const char *const *p = ctx->profile->providers; p && *p && !skip; p++)
             skip = same_provider(*p, name);
         for (size_t i = 0; i < asked->count && !skip; i++)
@@ -240,7 +244,7 @@ static void eval_provider(const struct shk_check_context *ctx, struct shk_findin
     asked_fill(ctx, &asked);
     for (const char *const *p = needs; p && *p; p++) {
         /* without a library and a chain, fabric.library has said it all */
-        if (!library && !chains_made(ctx->facts))
+        if (!library && !shk_chains_known(ctx->facts))
             continue;
         wanted_row(ctx, findings, *p, false);
         told = true;
@@ -248,7 +252,7 @@ static void eval_provider(const struct shk_check_context *ctx, struct shk_findin
     for (size_t i = 0; i < asked.count; i++, told = true)
         wanted_row(ctx, findings, asked.names[i], asked.one_works);
     for (const char *const *p = usual; *p; p++) {
-        if (covered(ctx, &asked, *p) || !chains_made(ctx->facts))
+        if (covered(ctx, &asked, *p) || !shk_chains_known(ctx->facts))
             continue;
         unwanted_row(ctx, findings, *p);
         told = true;
@@ -273,8 +277,10 @@ const struct shk_check shk_check_fabric_provider = {
     .title = "The providers that profile and job ask for work; if not, the first broken link",
     .eval = eval_provider,
     .doc =
-        "Facts: why.<provider> (the chain from the adapter to the domain), fabric.providers (those "
-        "for which fi_getinfo() offers a domain), fabric.core_providers (those that the library "
+        "Facts: pci, rdma, cxi, dev, verbs, limits, fabric (the chain from the adapter to the "
+        "domain), "
+        "fabric.providers (those for which fi_getinfo() offers a domain), fabric.core_providers "
+        "(those that the library "
         "contains).\n"
         "The first broken link is FAIL when it is about the software (library, its dependencies, "
         "FI_PROVIDER). Elsewhere it is FAIL, or WARN in a job of one node, where a fabric such as "

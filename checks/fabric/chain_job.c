@@ -1,0 +1,180 @@
+/* Links of the chain that belong to the process rather than to the node: limits, fork(), what its
+ * devices can do for it, and its network service. */
+#include "checks/fabric/chain_private.h"
+#include "checks/hardware/limits.h"
+
+#include "core/text/strbuf.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* Registered memory is locked memory. */
+static void job_limits(struct shk_why *why)
+{
+    json_t *limit = shk_why_object(why->known, "limits.memlock");
+    long long soft = 0, hard = 0;
+    char detail[96] = "";
+    if (shk_look_member_int(limit, "soft", &soft) != SHK_LOOK_PRESENT) {
+        shk_chain_add(why->chain, "limits", SHK_LINK_UNKNOWN, NULL, "%s",
+                      shk_why_reason(why->known, "limits.memlock"));
+        shk_why_lacks(why, "limits.memlock");
+        return;
+    }
+    if (shk_look_member_int(limit, "hard", &hard) == SHK_LOOK_PRESENT && hard != soft)
+        snprintf(detail, sizeof detail, "hard limit %s", hard < 0 ? "unlimited" : "is higher");
+    switch (shk_memlock_judge(why->known, soft, why->kind->verbs_class)) {
+    case SHK_MEMLOCK_UNLIMITED:
+        shk_chain_add(why->chain, "limits", SHK_LINK_OK, NULL, "locked memory: unlimited");
+        break;
+    case SHK_MEMLOCK_EXEMPT:
+        shk_chain_add(why->chain, "limits", SHK_LINK_OK,
+                      "does not bind a process with CAP_IPC_LOCK", "locked memory: %lld KiB",
+                      soft >> 10);
+        break;
+    case SHK_MEMLOCK_ENOUGH:
+        shk_chain_add(why->chain, "limits", SHK_LINK_OK, detail, "locked memory: %lld MiB",
+                      soft >> 20);
+        break;
+    case SHK_MEMLOCK_UNTOLD:
+        shk_chain_add(why->chain, "limits", SHK_LINK_UNKNOWN,
+                      "does not bind root with CAP_IPC_LOCK, which was not read",
+                      "locked memory: %lld KiB", soft >> 10);
+        shk_why_lacks(why, "host.ids");
+        break;
+    case SHK_MEMLOCK_LOW:
+        shk_chain_add(why->chain, "limits", SHK_LINK_BROKEN, detail,
+                      "locked memory: %lld KiB, too little to register buffers", soft >> 10);
+        break;
+    }
+    shk_chain_where(why->chain, "RLIMIT_MEMLOCK");
+}
+
+/* Fork support that is asked for in the environment, NULL when none is. */
+static const char *job_fork_variable(const struct shk_why *why)
+{
+    for (const char *const *v = why->kind->fork_vars; *v; v++) {
+        const char *value = shk_why_env(why, *v);
+        if (value && strcmp(value, "0") != 0)
+            return *v;
+    }
+    return NULL;
+}
+
+/* "huge pages of 2 MiB free: 0": the EFA provider takes them for its packet buffers. */
+static void job_huge_pages(const struct shk_why *why, char *buf, size_t size)
+{
+    json_t *pages = json_object_get(shk_why_object(why->known, "hugepages.2048"), "free");
+    buf[0] = '\0';
+    if (json_is_integer(pages) && strcmp(why->kind->name, "efa") == 0)
+        snprintf(buf, size, "huge pages of 2 MiB free: %lld", (long long)json_integer_value(pages));
+}
+
+/* Kernels from 5.13 on copy pinned pages at fork(), and those of some distributions before; then
+ * nothing is needed, and libibverbs can tell. Else the parent could lose registered pages.
+ * Fork support and huge pages exclude each other in the EFA provider, which then aborts. */
+static void job_fork(struct shk_why *why)
+{
+    const char *kernel = shk_why_text(why->known, "host.kernel");
+    const char *state = shk_why_text(why->known, "verbs.fork");
+    const char *huge = shk_why_env(why, "FI_EFA_USE_HUGE_PAGE"), *set = job_fork_variable(why);
+    bool efa = strcmp(why->kind->name, "efa") == 0, asked = why->kind->verbs_class && state;
+    bool unneeded =
+        asked ? strcmp(state, "unneeded") == 0 : kernel && shk_version_cmp(kernel, "5.13") >= 0;
+    char pages[80];
+    job_huge_pages(why, pages, sizeof pages);
+    if (unneeded)
+        shk_chain_add(why->chain, "fork", SHK_LINK_OK, pages,
+                      "kernel %s copies pinned pages at fork", kernel ? kernel : "");
+    else if (efa && set && huge && strcmp(huge, "1") == 0)
+        shk_chain_add(why->chain, "fork", SHK_LINK_BROKEN, pages,
+                      "%s and FI_EFA_USE_HUGE_PAGE=1 exclude each other", set);
+    else if (set)
+        shk_chain_add(why->chain, "fork", SHK_LINK_OK, pages, "%s is set", set);
+    else if (!kernel && !asked)
+        shk_chain_add(why->chain, "fork", SHK_LINK_UNKNOWN, pages, "%s",
+                      shk_why_reason(why->known, "host.kernel"));
+    else
+        shk_chain_add(why->chain, "fork", SHK_LINK_UNKNOWN, pages,
+                      "kernel %s: fork is safe only with %s=1", kernel ? kernel : "",
+                      why->kind->fork_vars[0]);
+    shk_chain_where(why->chain, asked ? "ibv_is_fork_initialized" : "host.kernel");
+}
+
+static bool job_true(const char *value)
+{
+    static const char *const words[] = {"1", "true", "yes", "on"};
+    for (size_t i = 0; value && i < sizeof words / sizeof words[0]; i++) {
+        if (strcasecmp(value, words[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What all EFA devices can do. Asked to use RDMA read on a device without it, libfabric aborts. */
+static void job_capability(struct shk_why *why)
+{
+    size_t i, told = 0;
+    bool read = true, write = true;
+    json_t *row;
+    const char *problem = "";
+    json_array_foreach(shk_why_array(why->known, "verbs.devices"), i, row)
+    {
+        json_t *can_read = json_object_get(row, "rdma_read");
+        if (json_is_boolean(can_read)) {
+            told++;
+            read = read && json_is_true(can_read);
+            write = write && json_is_true(json_object_get(row, "rdma_write"));
+        } else if (*shk_why_member(row, "problem")) {
+            problem = shk_why_member(row, "problem");
+        }
+    }
+    bool forced = job_true(shk_why_env(why, "FI_EFA_USE_DEVICE_RDMA"));
+    if (!told)
+        shk_chain_add(why->chain, "capability", SHK_LINK_UNKNOWN, NULL, "%s",
+                      *problem ? problem : "no EFA device was asked");
+    else if (forced && !read)
+        shk_chain_add(why->chain, "capability", SHK_LINK_BROKEN, "libfabric aborts then",
+                      "FI_EFA_USE_DEVICE_RDMA is on, but a device has no RDMA read");
+    else
+        shk_chain_add(why->chain, "capability", SHK_LINK_OK, problem,
+                      "RDMA read: %s, RDMA write: %s", read ? "yes" : "no", write ? "yes" : "no");
+    shk_chain_where(why->chain, "efadv_query_device");
+}
+
+/* A job's traffic is admitted by a service of the NIC for its VNI; Slurm and PALS pass both on in
+ * variables. Without them the provider tries the default service, which a site may have closed. */
+static void job_service(struct shk_why *why)
+{
+    const char *vni = shk_why_env(why, "SLINGSHOT_VNIS"),
+               *svc = shk_why_env(why, "SLINGSHOT_SVC_IDS");
+    const char *scheduler = shk_why_text(why->known, "job.scheduler");
+    bool answers = shk_why_list_names(shk_why_array(why->known, "fabric.providers"), "cxi");
+    struct shk_fact fact;
+    if (vni)
+        shk_chain_add(why->chain, "service", SHK_LINK_OK, NULL, "VNI %s, services %s", vni,
+                      svc ? svc : "not named");
+    else if (answers)
+        shk_chain_add(why->chain, "service", SHK_LINK_OK, "no SLINGSHOT_VNIS in the environment",
+                      "the default service answers");
+    else if (scheduler)
+        shk_chain_add(why->chain, "service", SHK_LINK_BROKEN, NULL,
+                      "no SLINGSHOT_VNIS in the environment of a %s job", scheduler);
+    else if (shk_facts_get(why->known, "job.scheduler", &fact) && fact.state == SHK_FACT_ABSENT)
+        shk_chain_add(why->chain, "service", SHK_LINK_NA, NULL, "not inside a batch job");
+    else {
+        shk_chain_add(why->chain, "service", SHK_LINK_UNKNOWN, NULL, "%s",
+                      shk_why_reason(why->known, "job.scheduler"));
+        shk_why_unread(why, "job.scheduler", false);
+    }
+    shk_chain_where(why->chain, "SLINGSHOT_VNIS");
+}
+
+void shk_why_job_steps(struct shk_why *why)
+{
+    job_limits(why);
+    job_fork(why);
+    if (why->kind->capability)
+        job_capability(why);
+    if (why->kind->service)
+        job_service(why);
+}
