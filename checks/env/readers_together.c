@@ -85,6 +85,15 @@ enum shk_reads shk_readers_together(struct shk_readers *readers,
     return common ? one_of_them : each;
 }
 
+/* Does each of its readers know it in some releases only? */
+static bool is_bounded(const struct shk_setting *setting)
+{
+    for (size_t i = 0; i < setting->readers_count; i++)
+        if (!setting->readers[i].since && !setting->readers[i].until)
+            return false;
+    return true;
+}
+
 enum shk_look shk_read_env_used(struct shk_row *row, const char *name, const char **value_p)
 {
     const struct shk_setting *setting = shk_config_setting(row->ctx->config, name);
@@ -98,7 +107,7 @@ enum shk_look shk_read_env_used(struct shk_row *row, const char *name, const cha
     shk_readers_clear(&readers);
     if (reads == SHK_READS_NO || reads == SHK_READS_NONE_HERE)
         return SHK_LOOK_ABSENT;
-    if (reads == SHK_READS_UNKNOWN) {
+    if (reads == SHK_READS_UNKNOWN && is_bounded(setting)) {
         shk_row_lacks(row, unread, "whether %s is read here is not known: %s does not tell", name,
                       unread);
         return SHK_LOOK_FAILED;

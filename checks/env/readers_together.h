@@ -16,7 +16,8 @@ enum shk_reads shk_readers_together(struct shk_readers *readers,
                                     const char **unread_p);
 
 /* As shk_read_env() for a row that holds only where a library takes notice of the variable: ABSENT,
- * too, when nothing here reads it; FAILED and remembered when that is not known. */
+ * too, when nothing here reads it; FAILED and remembered when that is not known and its readers
+ * know it in some releases only. */
 enum shk_look shk_read_env_used(struct shk_row *row, const char *name, const char **value_p);
 
 #endif
