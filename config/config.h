@@ -93,6 +93,32 @@ enum shk_severity {
 
 enum shk_verify { SHK_VERIFY_DIRECT, SHK_VERIFY_LOG, SHK_VERIFY_INDIRECT, SHK_VERIFY_NOT };
 
+/* Values whose rules no grammar can say: who judges them. */
+enum shk_value_rule {
+    SHK_RULE_NONE,
+    SHK_RULE_NETWORK,      /* name of a network that the collective library offers */
+    SHK_RULE_PROVIDERS,    /* a list of libfabric providers, or all but some */
+    SHK_RULE_ALGORITHMS,   /* the collective library's algorithms, per function */
+    SHK_RULE_PROTOCOLS,    /* its protocols, likewise */
+    SHK_RULE_PER_RANK,     /* a file that every rank must have for itself */
+    SHK_RULE_SHORT_HOST,   /* host:port whose host part the library cuts */
+    SHK_RULE_CXI_DEVICES,  /* names of CXI devices */
+    SHK_RULE_RDMA_DEVICES, /* names of RDMA devices, or "all" */
+    SHK_RULE_MR_MONITOR,   /* how libfabric notices that memory was freed */
+    SHK_RULE_INTERFACES,   /* a list of network interfaces */
+    SHK_RULE_COUNT
+};
+
+/* Whose GPUs a list of visible devices numbers. */
+enum shk_mask {
+    SHK_MASK_NONE,
+    SHK_MASK_NVIDIA,
+    SHK_MASK_AMD_FIRST, /* applied first: the others number what it leaves */
+    SHK_MASK_AMD,
+    SHK_MASK_AMD_OLD, /* a name of old drivers, still read */
+    SHK_MASK_COUNT
+};
+
 struct shk_setting {
     const char *name;   /* variable, kernel parameter or limit */
     const char *family; /* matrix group: nccl rccl hsa hip miopen ofi-plugin libfabric efa cxi
@@ -117,6 +143,11 @@ struct shk_setting {
     const char *proof;       /* log line (regular expression) that proves the effect; NULL */
     const char *replaced_by; /* the real control; NULL */
     const char *diagnosis;   /* key when the value is wrong; NULL */
+    const char *missed;      /* key when what a profile wants of it is not so; NULL */
+    enum shk_value_rule rule;
+    enum shk_mask mask;
+    const char *node_local; /* PATH: what goes wrong on a shared file system; NULL = may be there */
+    bool audited;           /* has a row even when nobody set it and no profile asks for it */
     const char *fix;
     const char *source;
     const char *place; /* FILE:LINE of the row, for messages */

@@ -13,7 +13,7 @@ bool shk_profile_accepts(const struct shk_setting *setting, const struct shk_pro
 char *shk_profile_accepted_text(const struct shk_profile_setting *line);
 
 /* Diagnosis key of a profile's recommendation that is not followed; NULL when there is none. */
-const char *shk_profile_diagnosis(const struct shk_profile *profile, const char *name);
+const char *shk_profile_diagnosis(const struct shk_check_context *ctx, const char *name);
 
 /* What a value that the line does not accept is worth: what the line says itself (`other`), a note
  * when the line is but the list of the fabric's maker or optional, else by its strength. */

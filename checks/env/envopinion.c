@@ -276,7 +276,7 @@ static void opinion_unset(struct shk_env_case *c)
 static const char *line_diagnosis(const struct shk_env_case *c)
 {
     /* A missed recommendation in general says less than the setting's own key. */
-    const char *key = shk_profile_diagnosis(c->ctx->profile, c->name);
+    const char *key = shk_profile_diagnosis(c->ctx, c->name);
     if (key && strcmp(key, "cxi-recommended-env-missing") != 0)
         return key;
     return c->setting && c->setting->diagnosis ? c->setting->diagnosis

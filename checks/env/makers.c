@@ -7,11 +7,22 @@ static const char *const amd_nodes[] = {"dev.kfd", "dev.dri/renderD128", NULL};
 static const char *const neuron_nodes[] = {"dev.neuron0", NULL};
 
 const struct shk_maker shk_makers[SHK_MAKERS] = {
-    {"nvidia", "gpu-nvidia", "pci.count.gpu-nvidia", "gpu.nvidia.devices", "CUDA_VISIBLE_DEVICES",
-     nvidia_nodes},
-    {"amd", "gpu-amd", "pci.count.gpu-amd", "gpu.amd.devices", "ROCR_VISIBLE_DEVICES", amd_nodes},
-    {"neuron", "neuron", "pci.count.neuron", "neuron.devices", NULL, neuron_nodes},
+    {"nvidia", "gpu-nvidia", "pci.count.gpu-nvidia", "gpu.nvidia.devices", nvidia_nodes},
+    {"amd", "gpu-amd", "pci.count.gpu-amd", "gpu.amd.devices", amd_nodes},
+    {"neuron", "neuron", "pci.count.neuron", "neuron.devices", neuron_nodes},
 };
+
+struct shk_masks shk_masks(const struct shk_config *config, const enum shk_mask *order)
+{
+    struct shk_masks masks = {0};
+    size_t settings_count, count = 0;
+    const struct shk_setting *settings = shk_config_settings(config, &settings_count);
+    for (; *order != SHK_MASK_NONE; order++)
+        for (size_t i = 0; i < settings_count && count < SHK_MASKS; i++)
+            if (settings[i].mask == *order)
+                masks.names[count++] = settings[i].name;
+    return masks;
+}
 
 long long shk_read_bus_count(struct shk_row *row, const struct shk_maker *maker)
 {

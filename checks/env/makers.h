@@ -10,9 +10,17 @@ struct shk_maker {
     const char *kind;          /* in pci.count.* */
     const char *count;         /* "pci.count.gpu-nvidia" */
     const char *list;          /* of the driver */
-    const char *mask;          /* variable that leaves some of them out */
     const char *const *needed; /* device nodes without which none can be used; NULL-terminated */
 };
+
+enum { SHK_MASKS = 15 };
+
+/* The variables that leave some GPUs out, first those of the kind that `order` (ends with
+ * SHK_MASK_NONE) has first: NULL-terminated, the names are borrowed from config. */
+struct shk_masks {
+    const char *names[SHK_MASKS + 1];
+};
+struct shk_masks shk_masks(const struct shk_config *config, const enum shk_mask *order);
 
 enum { SHK_MAKERS = 3 };
 extern const struct shk_maker shk_makers[SHK_MAKERS];

@@ -2,6 +2,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/env/grammar.h"
+#include "checks/env/makers.h"
 
 #include <string.h>
 
@@ -28,41 +29,53 @@ static long index_beyond(const char *mask, size_t n)
     return -1;
 }
 
+/* The mask that numbers a device which the first one does not leave. */
+static bool say_beyond(struct shk_row *row, const char *first, const char *outer, const char *name,
+                       const char *mask)
+{
+    long index = index_beyond(mask, mask_size(outer));
+    if (index < 0)
+        return false;
+    shk_row_verdict(row, SHK_FAIL, SHK_DECLARED);
+    row->diagnosis = "visible-devices-conflict";
+    shk_row_text(&row->observed, "%s=%s, %s=%s", first, outer, name, mask);
+    shk_row_text(&row->why, "%s counts what %s leaves (%zu), so there is no device %ld", name,
+                 first, mask_size(outer), index);
+    shk_row_text(&row->fix, "unset %s", name);
+    return true;
+}
+
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    static const char *const inner[] = {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES",
-                                        "GPU_DEVICE_ORDINAL", NULL};
+    static const enum shk_mask firsts[] = {SHK_MASK_AMD_FIRST, SHK_MASK_NONE};
+    static const enum shk_mask inner[] = {SHK_MASK_AMD, SHK_MASK_NVIDIA, SHK_MASK_AMD_OLD,
+                                          SHK_MASK_NONE};
     struct shk_row row = shk_row_begin(ctx, &shk_check_gpu_masks, "GPU masks");
-    const char *outer = NULL;
-    enum shk_look look = shk_read_env(&row, "ROCR_VISIBLE_DEVICES", &outer);
-    row.fact = "env.ROCR_VISIBLE_DEVICES";
-    row.source = "ROCm/rocm-systems:projects/rocr-runtime";
+    const struct shk_masks first = shk_masks(ctx->config, firsts),
+                           others = shk_masks(ctx->config, inner);
+    const char *outer = NULL, *name = first.names[0];
+    enum shk_look look = name ? shk_read_env(&row, name, &outer) : SHK_LOOK_ABSENT;
+    const struct shk_setting *setting = shk_config_setting(ctx->config, name);
+    char *fact = shk_strf("env.%s", name ? name : "");
+    row.fact = fact;
+    row.source = setting ? setting->source : NULL;
     if (look == SHK_LOOK_ABSENT || (look == SHK_LOOK_PRESENT && !*outer)) {
         shk_row_na(findings, &row, "at most one kind of mask counts here");
+        free(fact);
         return;
     }
-    for (const char *const *name = inner; outer && *name; name++) {
+    bool beyond = false;
+    for (const char *const *other = others.names; outer && *other && !beyond; other++) {
         const char *mask = NULL;
-        long index = shk_read_env(&row, *name, &mask) == SHK_LOOK_PRESENT
-                         ? index_beyond(mask, mask_size(outer))
-                         : -1;
-        if (index < 0)
-            continue;
-        shk_row_verdict(&row, SHK_FAIL, SHK_DECLARED);
-        row.diagnosis = "visible-devices-conflict";
-        shk_row_text(&row.observed, "ROCR_VISIBLE_DEVICES=%s, %s=%s", outer, *name, mask);
-        shk_row_text(&row.why,
-                     "%s counts what ROCR_VISIBLE_DEVICES leaves (%zu), so there is no device %ld",
-                     *name, mask_size(outer), index);
-        shk_row_text(&row.fix, "unset %s", *name);
-        shk_row_end(findings, &row);
-        return;
+        beyond = shk_read_env(&row, *other, &mask) == SHK_LOOK_PRESENT &&
+                 say_beyond(&row, name, outer, *other, mask);
     }
-    if (look == SHK_LOOK_PRESENT) {
+    if (look == SHK_LOOK_PRESENT && !beyond) {
         shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
-        shk_row_text(&row.observed, "ROCR_VISIBLE_DEVICES=%s", outer);
+        shk_row_text(&row.observed, "%s=%s", name, outer);
     }
     shk_row_end(findings, &row);
+    free(fact);
 }
 
 const struct shk_check shk_check_gpu_masks = {
@@ -71,8 +84,7 @@ const struct shk_check shk_check_gpu_masks = {
     .family = "devices",
     .title = "Masks of GPUs leave devices to use",
     .eval = eval,
-    .doc = "Facts: env.ROCR_VISIBLE_DEVICES, env.HIP_VISIBLE_DEVICES, env.CUDA_VISIBLE_DEVICES, "
-           "env.GPU_DEVICE_ORDINAL.\n"
+    .doc = "Facts: env.* of the settings with a mask.\n"
            "The HSA runtime applies its mask first; the indices of the others count what it "
            "leaves. An index beyond that is FAIL.",
 };

@@ -5,34 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Masks of GPUs, and whose indices they hold. */
-static const struct {
-    const char *name, *kind;
-    bool ranges;
-} masks[] = {
-    {"CUDA_VISIBLE_DEVICES", "gpu-nvidia", false},
-    {"ROCR_VISIBLE_DEVICES", "gpu-amd", false},
-    {"HIP_VISIBLE_DEVICES", "gpu-amd", false},
-    {"GPU_DEVICE_ORDINAL", "gpu-amd", false},
-};
-
 /* File systems that many nodes share, as /proc/self/mountinfo names them. SQLite and lock files do
  * badly there. */
 static const char *const shared_fs[] = {
     "lustre",     "nfs",   "nfs4",   "gpfs",     "beegfs", "ceph",      "cifs",
     "smb3",       "panfs", "wekafs", "orangefs", "afs",    "glusterfs", "fuse.glusterfs",
     "fuse.sshfs", "dvs",   "daos",   NULL};
-
-/* Directories that must be local to the node, and why. */
-static const struct {
-    const char *name, *why, *diagnosis;
-} node_local[] = {
-    {"MIOPEN_USER_DB_PATH", "its SQLite database locks up there", "miopen-cache-shared-fs"},
-    {"MIOPEN_CUSTOM_CACHE_DIR", "its kernel cache locks up there", "miopen-cache-shared-fs"},
-    {"CUDA_CACHE_PATH", "every rank of the job compiles into it at once", NULL},
-    {"TRITON_CACHE_DIR", "every rank of the job compiles into it at once", NULL},
-    {"TRITON_HOME", "every rank of the job compiles into it at once", NULL},
-};
 
 /* The driver's list alone does not tell how many there should be to number. */
 static bool bus_was_read(struct shk_row *row, const char *kind)
@@ -60,12 +38,9 @@ static long long mask_count(struct shk_row *row, const char *kind)
 static bool resolve_devices(const struct shk_setting *setting, const char *value,
                             struct shk_row *row)
 {
-    const char *kind = NULL;
-    for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++)
-        if (strcmp(masks[i].name, setting->name) == 0)
-            kind = masks[i].kind;
-    if (!kind)
+    if (!setting->mask)
         return false;
+    const char *kind = setting->mask == SHK_MASK_NVIDIA ? "gpu-nvidia" : "gpu-amd";
     const char *range = strchr(value, '-');
     if (range && range != value && isdigit((unsigned char)range[-1]) && !strpbrk(value, "GgMm")) {
         shk_row_verdict(row, SHK_FAIL, SHK_DECLARED);
@@ -101,10 +76,8 @@ static bool resolve_local(const struct shk_setting *setting, const char *key, co
                           const char *value, struct shk_row *row)
 {
     const char *type = NULL;
-    size_t i = 0, count = sizeof(node_local) / sizeof(node_local[0]);
-    while (i < count && strcmp(node_local[i].name, setting->name) != 0)
-        i++;
-    if (i == count || shk_read_member_text(row, key, path, "type", &type) != SHK_LOOK_PRESENT)
+    if (!setting->node_local ||
+        shk_read_member_text(row, key, path, "type", &type) != SHK_LOOK_PRESENT)
         return false;
     if (!shk_list_has(shared_fs, type)) {
         shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
@@ -112,19 +85,11 @@ static bool resolve_local(const struct shk_setting *setting, const char *key, co
         return true;
     }
     shk_row_verdict(row, setting->severity >= SHK_SEV_PERF_MAJOR ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
-    row->diagnosis = node_local[i].diagnosis;
+    row->diagnosis = setting->missed;
     shk_row_text(&row->observed, "%s (on %s)", value, type);
     shk_row_text(&row->expected, "a directory local to the node");
-    shk_row_text(&row->why, "%s is shared between nodes: %s", type, node_local[i].why);
+    shk_row_text(&row->why, "%s is shared between nodes: %s", type, setting->node_local);
     return true;
-}
-
-static bool is_local(const struct shk_setting *setting)
-{
-    for (size_t i = 0; i < sizeof(node_local) / sizeof(node_local[0]); i++)
-        if (strcmp(node_local[i].name, setting->name) == 0)
-            return true;
-    return false;
 }
 
 /* A path that should not be so: what is wrong with it. */
@@ -151,7 +116,7 @@ static bool resolve_path(const struct shk_setting *setting, const char *value, s
     char *key = shk_strf("path.%s", setting->name);
     json_t *path = NULL;
     bool exists = true, decided = false;
-    bool asks = setting->grammar.must_exist || is_local(setting) ||
+    bool asks = setting->grammar.must_exist || setting->node_local ||
                 (setting->grammar.directory && key &&
                  shk_look_object(row->ctx->facts, key, &path) == SHK_LOOK_PRESENT);
     if (key && asks && shk_read_object(row, key, &path) == SHK_LOOK_PRESENT) {
@@ -213,14 +178,13 @@ static bool resolve_paths(const struct shk_setting *setting, struct shk_row *row
 bool shk_resolve(const struct shk_check_context *ctx, const struct shk_setting *setting,
                  const char *value, struct shk_row *row)
 {
-    if (strcmp(setting->name, "NCCL_NET") == 0)
+    if (setting->rule == SHK_RULE_NETWORK)
         return shk_resolve_network(ctx, value, row);
     if (!*value)
         return false;
-    if (shk_resolve_special(ctx, setting->name, value, row))
+    if (shk_resolve_special(ctx, setting, value, row))
         return true;
-    const char *ifname = strstr(setting->name, "_SOCKET_IFNAME");
-    if (setting->grammar.type == SHK_VALUE_LIST && ifname && !ifname[strlen("_SOCKET_IFNAME")])
+    if (setting->rule == SHK_RULE_INTERFACES)
         return shk_resolve_interfaces(ctx, setting, value, row);
     switch (setting->grammar.type) {
     case SHK_VALUE_INTERFACES: return shk_resolve_interfaces(ctx, setting, value, row);

@@ -19,14 +19,14 @@ bool shk_resolve_hcas(const struct shk_check_context *ctx, const struct shk_sett
                       const char *value, struct shk_row *row);
 
 /* Rules of single settings (lists of algorithms, length of a host name …); as shk_resolve(). */
-bool shk_resolve_special(const struct shk_check_context *ctx, const char *name, const char *value,
-                         struct shk_row *row);
+bool shk_resolve_special(const struct shk_check_context *ctx, const struct shk_setting *setting,
+                         const char *value, struct shk_row *row);
 
-/* FI_PROVIDER against the loaded library; as shk_resolve(). */
+/* A list of providers against the loaded library; as shk_resolve(). */
 bool shk_resolve_provider(const struct shk_check_context *ctx, const char *value,
                           struct shk_row *row);
 
-/* NCCL_NET against the networks that are here; an empty value, too, is a name. */
+/* The name of a network against the networks that are here; an empty value, too, is a name. */
 bool shk_resolve_network(const struct shk_check_context *ctx, const char *value,
                          struct shk_row *row);
 

@@ -167,9 +167,9 @@ static bool efa_iface(const struct shk_check_context *ctx, const char *value, st
     return strcasecmp(value, "all") != 0 && device_names("rdma.devices", value, row);
 }
 
-/* What the loaded libfabric says that FI_MR_CACHE_MONITOR may be: the sentence of its help text
+/* What the loaded libfabric says that the variable may be: the sentence of its help text
  * that begins with "Options are:". NULL when it could not be asked. */
-static char *monitors_offered(const struct shk_facts *facts)
+static char *monitors_offered(const struct shk_facts *facts, const char *variable)
 {
     static const char start[] = "Options are:";
     size_t i;
@@ -181,7 +181,7 @@ static char *monitors_offered(const struct shk_facts *facts)
         (void)shk_look_member_text(param, "name", &name);
         (void)shk_look_member_text(param, "help", &help);
         const char *options =
-            name && help && strcmp(name, "FI_MR_CACHE_MONITOR") == 0 ? strstr(help, start) : NULL;
+            name && help && strcmp(name, variable) == 0 ? strstr(help, start) : NULL;
         if (!options)
             continue;
         options += strlen(start);
@@ -193,7 +193,7 @@ static char *monitors_offered(const struct shk_facts *facts)
 static bool monitor_missing(const struct shk_check_context *ctx, const char *value,
                             struct shk_row *row)
 {
-    char *offered = monitors_offered(ctx->facts);
+    char *offered = monitors_offered(ctx->facts, row->setting);
     const char *word = strcmp(value, "uffd") == 0 ? "userfaultfd" : value;
     bool missing = offered && !strstr(offered, word);
     if (missing) {
@@ -209,8 +209,7 @@ static bool monitor_missing(const struct shk_check_context *ctx, const char *val
                      "the loaded %s does not list the monitor %s; without it the registration "
                      "cache stays off; it has: %s",
                      library ? library : "libfabric", value, offered);
-        shk_row_text(&row->fix,
-                     uffd ? "export FI_MR_CACHE_MONITOR=userfaultfd" : "unset FI_MR_CACHE_MONITOR");
+        shk_row_text(&row->fix, uffd ? "export %s=userfaultfd" : "unset %s", row->setting);
         free(library);
     }
     free(offered);
@@ -276,26 +275,18 @@ static bool fi_provider(const struct shk_check_context *ctx, const char *value, 
     return shk_resolve_provider(ctx, value, row);
 }
 
-static const struct {
-    const char *name;
-    bool (*judge)(const struct shk_check_context *ctx, const char *value, struct shk_row *row);
-} rules[] = {
-    {"FI_PROVIDER", fi_provider},
-    {"NCCL_ALGO", algo},
-    {"NCCL_PROTO", proto},
-    {"NCCL_DEBUG_FILE", debug_file},
-    {"NVSHMEM_DEBUG_FILE", debug_file},
-    {"NEURON_RT_ROOT_COMM_ID", root_comm_id},
-    {"FI_CXI_DEVICE_NAME", cxi_device},
-    {"FI_EFA_IFACE", efa_iface},
-    {"FI_MR_CACHE_MONITOR", mr_monitor},
+typedef bool judge_f(const struct shk_check_context *ctx, const char *value, struct shk_row *row);
+
+static judge_f *const judges[SHK_RULE_COUNT] = {
+    [SHK_RULE_PROVIDERS] = fi_provider,   [SHK_RULE_ALGORITHMS] = algo,
+    [SHK_RULE_PROTOCOLS] = proto,         [SHK_RULE_PER_RANK] = debug_file,
+    [SHK_RULE_SHORT_HOST] = root_comm_id, [SHK_RULE_CXI_DEVICES] = cxi_device,
+    [SHK_RULE_RDMA_DEVICES] = efa_iface,  [SHK_RULE_MR_MONITOR] = mr_monitor,
 };
 
-bool shk_resolve_special(const struct shk_check_context *ctx, const char *name, const char *value,
-                         struct shk_row *row)
+bool shk_resolve_special(const struct shk_check_context *ctx, const struct shk_setting *setting,
+                         const char *value, struct shk_row *row)
 {
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-        if (strcmp(rules[i].name, name) == 0)
-            return rules[i].judge(ctx, value, row);
-    return false;
+    judge_f *judge = judges[setting->rule];
+    return judge && judge(ctx, value, row);
 }

@@ -116,13 +116,15 @@ static void say_empty(struct shk_row *row, const char *name, const char *mask)
  * nothing. True when it leaves nothing. */
 static bool judge_masks(struct shk_row *row, struct allocation *a)
 {
-    static const char *const nvidia[] = {"CUDA_VISIBLE_DEVICES", NULL};
-    static const char *const amd[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
-                                      "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", NULL};
-    static const char *const none[] = {NULL};
-    const char *const *names = strcmp(a->maker->name, "nvidia") == 0 ? nvidia
-                               : strcmp(a->maker->name, "amd") == 0  ? amd
-                                                                     : none;
+    static const enum shk_mask nvidia[] = {SHK_MASK_NVIDIA, SHK_MASK_NONE};
+    static const enum shk_mask amd[] = {SHK_MASK_AMD_FIRST, SHK_MASK_AMD, SHK_MASK_NVIDIA,
+                                        SHK_MASK_AMD_OLD, SHK_MASK_NONE};
+    static const enum shk_mask none[] = {SHK_MASK_NONE};
+    const struct shk_masks masks =
+        shk_masks(row->ctx->config, strcmp(a->maker->name, "nvidia") == 0 ? nvidia
+                                    : strcmp(a->maker->name, "amd") == 0  ? amd
+                                                                          : none);
+    const char *const *names = masks.names;
     long long ranks = 1;
     (void)shk_look_int(row->ctx->facts, "job.local_ranks", &ranks);
     for (; *names; names++) {

@@ -1,6 +1,7 @@
 /* Where GPUs, NICs and the ranks that use them sit. */
 #include "checks/base/tally.h"
 #include "checks/env/grammar.h"
+#include "checks/env/makers.h"
 #include "checks/hardware/pci.h"
 
 #include <string.h>
@@ -281,12 +282,13 @@ static const json_t *gpus_in_order(const struct shk_facts *facts)
 /* The mask that applies; what was not read of the environment is remembered. */
 static const char *read_mask(struct shk_row *row)
 {
-    static const char *const masks[] = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
-                                        "ROCR_VISIBLE_DEVICES"};
+    static const enum shk_mask order[] = {SHK_MASK_NVIDIA, SHK_MASK_AMD, SHK_MASK_AMD_FIRST,
+                                          SHK_MASK_NONE};
+    const struct shk_masks masks = shk_masks(row->ctx->config, order);
     const char *mask = NULL;
-    for (size_t i = 0; i < 3 && !mask; i++)
-        if (shk_look_env(row->ctx->facts, masks[i], &mask) == SHK_LOOK_FAILED)
-            (void)shk_read_env(row, masks[i], &mask);
+    for (const char *const *name = masks.names; *name && !mask; name++)
+        if (shk_look_env(row->ctx->facts, *name, &mask) == SHK_LOOK_FAILED)
+            (void)shk_read_env(row, *name, &mask);
     return mask;
 }
 

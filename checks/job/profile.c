@@ -9,49 +9,6 @@
 
 enum { RIVAL_ROWS = 128 }; /* more names than all profiles of one kind of node have */
 
-/* Names with a row even when nobody set them and no profile asks: what people look for first. */
-static const char *const audited[] = {"NCCL_DEBUG",
-                                      "NCCL_DEBUG_SUBSYS",
-                                      "RCCL_TRACE_PLUGIN",
-                                      "PLUGIN_DIR",
-                                      "LD_LIBRARY_PATH",
-                                      "RCCL_ENABLE_OFI",
-                                      "FI_PROVIDER",
-                                      "FI_PROVIDER_PATH",
-                                      "FI_LOG_LEVEL",
-                                      "CXI_FORK_SAFE",
-                                      "CXI_FORK_SAFE_HP",
-                                      "FI_CXI_DISABLE_CQ_HUGETLB",
-                                      "FI_HMEM",
-                                      "MIOPEN_USER_DB_PATH",
-                                      "MIOPEN_CUSTOM_CACHE_DIR",
-                                      "MIOPEN_ENABLE_LOGGING",
-                                      "RCCL_MSCCL_ENABLE",
-                                      "NCCL_SOCKET_IFNAME",
-                                      "NCCL_NET_GDR_LEVEL",
-                                      "NCCL_DMABUF_ENABLE",
-                                      "RCCL_ENABLE_DMABUF_PLUGIN",
-                                      "HSA_FORCE_FINE_GRAIN_PCIE",
-                                      "HSA_ENABLE_DEBUG",
-                                      "HSA_TOOLS_LIB",
-                                      "NEURON_RT_ROOT_COMM_ID",
-                                      "CPATH",
-                                      "LIBRARY_PATH",
-                                      "NVSHMEM_BOOTSTRAP",
-                                      "NVSHMEM_DISABLE_IB",
-                                      "NVSHMEM_REMOTE_TRANSPORT",
-                                      "NVSHMEM_SYMMETRIC_SIZE",
-                                      "NVSHMEM_DEBUG",
-                                      "NVSHMEM_DEBUG_SUBSYS",
-                                      "FI_EFA_USE_DEVICE_RDMA",
-                                      "FI_EFA_FORK_SAFE",
-                                      "FI_EFA_TX_SIZE",
-                                      "FI_EFA_RX_SIZE",
-                                      "NCCL_CUMEM_ENABLE",
-                                      "NCCL_NVLS_ENABLE",
-                                      "NCCL_WIN_ENABLE",
-                                      NULL};
-
 /* Interfaces: a value is as good as an accepted one when each of its entries begins with one of the
  * accepted entries ("hsn0,hsn1" where "hsn" is accepted). */
 static bool same_network(const char *accepted, const char *value)
@@ -102,26 +59,12 @@ char *shk_profile_accepted_text(const struct shk_profile_setting *line)
     return sb.len ? shk_strbuf_take(&sb) : NULL;
 }
 
-/* What goes wrong when a recommendation about this name is not followed. */
-static const struct {
-    const char *name, *diagnosis;
-} missed[] = {
-    {"NCCL_SOCKET_IFNAME", "socket-ifname-wrong-network"},
-    {"NEURON_RT_ROOT_COMM_ID", "neuron-root-comm-id-missing"},
-    {"NVSHMEM_REMOTE_TRANSPORT", "nvshmem-transport-wrong"},
-    {"NVSHMEM_LIBFABRIC_PROVIDER", "nvshmem-transport-wrong"},
-    {"MIOPEN_USER_DB_PATH", "miopen-cache-shared-fs"},
-    {"MIOPEN_CUSTOM_CACHE_DIR", "miopen-cache-shared-fs"},
-    {"NCCL_NET_PLUGIN", "net-plugin-missing"},
-    {"HSA_NO_SCRATCH_RECLAIM", "hsa-scratch-reclaim"},
-};
-
-const char *shk_profile_diagnosis(const struct shk_profile *profile, const char *name)
+const char *shk_profile_diagnosis(const struct shk_check_context *ctx, const char *name)
 {
-    for (size_t i = 0; i < sizeof(missed) / sizeof(missed[0]); i++)
-        if (strcmp(missed[i].name, name) == 0)
-            return missed[i].diagnosis;
-    return shk_profile_wants_provider(profile, "cxi") ? "cxi-recommended-env-missing" : NULL;
+    const struct shk_setting *setting = shk_config_setting(ctx->config, name);
+    if (setting && setting->missed)
+        return setting->missed;
+    return shk_profile_wants_provider(ctx->profile, "cxi") ? "cxi-recommended-env-missing" : NULL;
 }
 
 const char shk_foreign_list[] = "the list of the fabric's maker, not the guide of this site,";
@@ -153,7 +96,7 @@ static void say_missing(const struct shk_check_context *ctx, struct shk_row *row
         shk_row_text(&row->fix, "export %s=\"%s\"", line->name, line->accepted[0]);
     else if (setting && setting->fix)
         shk_row_text(&row->fix, "%s", setting->fix);
-    row->diagnosis = shk_profile_diagnosis(ctx->profile, line->name);
+    row->diagnosis = shk_profile_diagnosis(ctx, line->name);
 }
 
 /* Reads whether the variable is set; one reason for all when no environment was read. */
@@ -334,9 +277,12 @@ static void audit_row(const struct shk_check_context *ctx, struct shk_findings *
 
 static void eval_audit(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    for (const char *const *name = audited; *name; name++)
-        if (!is_set(ctx->facts, *name) && !in_profile(ctx, *name))
-            audit_row(ctx, findings, *name);
+    size_t count;
+    const struct shk_setting *settings = shk_config_settings(ctx->config, &count);
+    for (size_t i = 0; i < count; i++)
+        if (settings[i].audited && !is_set(ctx->facts, settings[i].name) &&
+            !in_profile(ctx, settings[i].name))
+            audit_row(ctx, findings, settings[i].name);
 }
 
 const struct shk_check shk_check_env_profile = {

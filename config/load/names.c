@@ -36,6 +36,25 @@ const char *const shk_severity_names[] = {
     [SHK_SEV_FATAL] = "fatal",
 };
 
+const char *const shk_value_rule_names[] = {
+    [SHK_RULE_NONE] = "none",
+    [SHK_RULE_NETWORK] = "network",
+    [SHK_RULE_PROVIDERS] = "providers",
+    [SHK_RULE_ALGORITHMS] = "algorithms",
+    [SHK_RULE_PROTOCOLS] = "protocols",
+    [SHK_RULE_PER_RANK] = "per-rank",
+    [SHK_RULE_SHORT_HOST] = "short-host",
+    [SHK_RULE_CXI_DEVICES] = "cxi-devices",
+    [SHK_RULE_RDMA_DEVICES] = "rdma-devices",
+    [SHK_RULE_MR_MONITOR] = "mr-monitor",
+    [SHK_RULE_INTERFACES] = "interfaces",
+};
+
+const char *const shk_mask_names[] = {
+    [SHK_MASK_NONE] = "none", [SHK_MASK_NVIDIA] = "nvidia",   [SHK_MASK_AMD_FIRST] = "amd-first",
+    [SHK_MASK_AMD] = "amd",   [SHK_MASK_AMD_OLD] = "amd-old",
+};
+
 const char *const shk_misread_names[] = {
     [SHK_MISREAD_LITERAL] = "literal",
     [SHK_MISREAD_DEFAULT] = "default",

@@ -262,6 +262,35 @@ static const struct shk_field setting_fields[] = {
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
      .doc = "key of the diagnosis that a wrong value points to"},
+    {.key = "missed",
+     SHK_AT(struct shk_setting, missed),
+     .kind = SHK_FIELD_TEXT,
+     .refers = true,
+     .section = SHK_SECTION_DIAGNOSES,
+     .doc = "key of the diagnosis when what a profile asks for is not so"},
+    {.key = "rule",
+     SHK_AT(struct shk_setting, rule),
+     .kind = SHK_FIELD_ENUM,
+     SHK_NAMES(shk_value_rule_names),
+     .doc =
+         "what the grammar cannot say about a value: a `network` or `providers` that the loaded "
+         "library must offer, its `algorithms` or `protocols`, a file `per-rank` (with `%p` in "
+         "the name), a host part that is cut (`short-host`), names of devices or `interfaces` of "
+         "the node, a monitor that the kernel must allow (`mr-monitor`)"},
+    {.key = "mask",
+     SHK_AT(struct shk_setting, mask),
+     .kind = SHK_FIELD_ENUM,
+     SHK_NAMES(shk_mask_names),
+     .doc = "a list of visible GPUs, and whose; `amd-first` is applied before the others, which "
+            "number what it leaves"},
+    {.key = "node-local",
+     SHK_AT(struct shk_setting, node_local),
+     .kind = SHK_FIELD_TEXT,
+     .doc = "`path`: must not be on a file system that nodes share: what goes wrong there"},
+    {.key = "audited",
+     SHK_AT(struct shk_setting, audited),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "has a row in every report, also when it is not set and no profile asks for it"},
     {.key = "fix",
      SHK_AT(struct shk_setting, fix),
      .kind = SHK_FIELD_LINES,
@@ -300,6 +329,10 @@ static int setting_check(const struct shk_fill *fill, const struct shk_yaml_node
                               shk_severity_name(setting->severity));
     if (setting->replaced_by && strcmp(setting->replaced_by, setting->name) == 0)
         return shk_fill_error(fill, node, "replaced-by", "is the setting itself");
+    if (setting->node_local && setting->grammar.type != SHK_VALUE_PATH)
+        return shk_fill_error(fill, node, "node-local", "is for a path");
+    if (setting->mask && setting->grammar.type != SHK_VALUE_DEVICES)
+        return shk_fill_error(fill, node, "mask", "is for a value of type devices");
     return setting_check_readers(fill, node, setting);
 }
 
