@@ -4,7 +4,7 @@
 #include "core/run/isolate.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
-#include "probes/device/nvml_abi.h"
+#include "probes/device/nvml_value.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -79,12 +79,6 @@ struct nvml {
     char pci[NVML_MAX_DEVICES][16];
 };
 
-/* As sysfs writes it: four digits of domain, lower case, function 0. */
-static void nvml_address(char *buf, size_t size, const nvmlPciInfo_t *pci)
-{
-    snprintf(buf, size, "%04x:%02x:%02x.0", pci->domain, pci->bus & 0xff, pci->device & 0x1f);
-}
-
 static json_t *nvml_text(const char *text)
 {
     return text && *text ? shk_gather_str(text) : json_null();
@@ -96,22 +90,6 @@ static const char *nvml_link_type(unsigned type)
     return type < sizeof names / sizeof *names ? names[type] : "unknown";
 }
 
-/* NVML's words for "there is no such thing", here or in this driver; every other error means that
- * it was not read. */
-static bool nvml_none(int rc)
-{
-    return rc == NVML_ERROR_NOT_SUPPORTED || rc == NVML_ERROR_INVALID_ARGUMENT ||
-           rc == NVML_ERROR_FUNCTION_NOT_FOUND || rc == NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-}
-
-static void nvml_unread(json_t *object, const char *member, int rc)
-{
-    char why[48];
-    snprintf(why, sizeof why, "NVML error %d", rc);
-    json_object_set_new(object, member, json_null());
-    shk_gather_member_problem(object, member, why);
-}
-
 /* One NVLink; NULL when the GPU has no link of that number. */
 static json_t *nvml_link(const struct nvml *n, nvmlDevice_t device, unsigned link)
 {
@@ -121,11 +99,11 @@ static json_t *nvml_link(const struct nvml *n, nvmlDevice_t device, unsigned lin
     shk_crumb_call("nvmlDeviceGetNvLinkState(link %u)", link);
     int rc =
         n->ops.link_state ? n->ops.link_state(device, link, &active) : NVML_ERROR_NOT_SUPPORTED;
-    if (nvml_none(rc))
+    if (shk_nvml_none(rc))
         return NULL;
     json_t *row = json_pack("{s:i,s:b}", "link", (int)link, "active", active == 1);
     if (rc != NVML_SUCCESS)
-        nvml_unread(row, "active", rc);
+        shk_nvml_unread(row, "active", rc);
     if (n->ops.link_type && n->ops.link_type(device, link, &type) == NVML_SUCCESS)
         json_object_set_new(row, "remote", json_string(nvml_link_type(type)));
     else
@@ -133,7 +111,7 @@ static json_t *nvml_link(const struct nvml *n, nvmlDevice_t device, unsigned lin
     /* in virtual machines the far end has no address: all bits set */
     if (n->ops.link_remote && n->ops.link_remote(device, link, &remote) == NVML_SUCCESS &&
         remote.domain <= 0xffff) {
-        nvml_address(address, sizeof address, &remote);
+        shk_nvml_address(address, sizeof address, &remote);
         json_object_set_new(row, "pci", json_string(address));
     } else {
         json_object_set_new(row, "pci", json_null());
@@ -169,8 +147,8 @@ static void nvml_fabric(const struct nvml *n, nvmlDevice_t device, json_t *row)
                                       memcmp(info.clusterUuid, none, sizeof none) != 0));
     else if (rc == NVML_SUCCESS)
         shk_gather_member_problem(row, "fabric", "NVML tells a state of an unknown number");
-    else if (!nvml_none(rc))
-        nvml_unread(row, "fabric", rc);
+    else if (!shk_nvml_none(rc))
+        shk_nvml_unread(row, "fabric", rc);
 }
 
 static json_t *nvml_device(const struct nvml *n, unsigned index)
@@ -270,7 +248,7 @@ static void nvml_all(struct nvml *n)
             n->ops.pci_info(device, &pci) != NVML_SUCCESS)
             continue;
         n->devices[n->count] = device;
-        nvml_address(n->pci[n->count], sizeof n->pci[0], &pci);
+        shk_nvml_address(n->pci[n->count], sizeof n->pci[0], &pci);
         n->count++;
     }
     if (rc) {

@@ -12,6 +12,8 @@ enum {
     NVML_ERROR_NOT_SUPPORTED = 3,
     NVML_ERROR_DRIVER_NOT_LOADED = 9,
     NVML_ERROR_FUNCTION_NOT_FOUND = 13,
+    NVML_ERROR_GPU_IS_LOST = 15,
+    NVML_ERROR_RESET_REQUIRED = 16,
     NVML_ERROR_LIB_RM_VERSION_MISMATCH = 18,
     NVML_ERROR_ARGUMENT_VERSION_MISMATCH = 25,
 };
@@ -42,6 +44,52 @@ typedef struct {
 
 enum { NVML_FABRIC_STATES = 4 }; /* not supported, not started, in progress, completed */
 enum { NVML_NVLINK_MAX_LINKS = 18 };
+enum { NVML_ERRORS_CORRECTED = 0, NVML_ERRORS_UNCORRECTED };
+enum { NVML_SINCE_LOAD = 0, NVML_SINCE_EVER }; /* volatile and aggregate ECC counters */
+enum { NVML_MEMORY_DRAM = 2, NVML_MEMORY_SRAM = 7 };
+enum { NVML_SENSOR_GPU = 0 };
+enum { NVML_THRESHOLD_SLOWDOWN = 1 };
+enum { NVML_LINK_REPLAY = 0, NVML_LINK_RECOVERY = 1, NVML_LINK_CRC_FLIT = 2 };
+
+typedef struct {
+    unsigned version; /* sizeof | 1 << 24 */
+    int marginTemperature;
+} nvmlMarginTemperature_v1_t;
+
+typedef union {
+    double dVal;
+    unsigned uiVal;
+    unsigned long ulVal;
+    unsigned long long ullVal;
+    long long sllVal;
+    int siVal;
+    unsigned short usVal;
+} nvmlValue_t;
+
+enum nvml_value_type {
+    NVML_VALUE_DOUBLE = 0,
+    NVML_VALUE_UINT,
+    NVML_VALUE_ULONG,
+    NVML_VALUE_ULONGLONG,
+    NVML_VALUE_LONGLONG,
+    NVML_VALUE_INT,
+    NVML_VALUE_USHORT
+};
+
+typedef struct {
+    unsigned fieldId, scopeId; /* scope: the link, for what belongs to one */
+    long long timestamp, latencyUsec;
+    int valueType;  /* enum nvml_value_type */
+    int nvmlReturn; /* of this field */
+    nvmlValue_t value;
+} nvmlFieldValue_t;
+
+enum {
+    NVML_FIELD_LINK_SPEED = 164,           /* of one link, MB/s */
+    NVML_FIELD_LINK_RECOVERY_FAILED = 214, /* since NVLink 5 */
+    NVML_FIELD_RECOVERY_ACTION = 230       /* drivers from 570 on */
+};
+
 enum { NVML_P2P_READ = 0, NVML_P2P_WRITE, NVML_P2P_NVLINK, NVML_P2P_ATOMICS, NVML_P2P_COUNT };
 
 #endif

@@ -1,0 +1,224 @@
+/* Health of NVIDIA GPUs as NVML tells it: the rows, and what the driver wants done. */
+#include "checks/hardware/gpu_health.h"
+
+#include "checks/hardware/pci.h"
+
+#include <string.h>
+
+static const char health_key[] = "nvml.health";
+
+static enum shk_verdict from_look(enum shk_look look)
+{
+    return look == SHK_LOOK_PRESENT ? SHK_PASS : look == SHK_LOOK_ABSENT ? SHK_NA : SHK_UNKNOWN;
+}
+
+enum shk_verdict shk_gpu_bool(const json_t *gpu, const char *member, bool *value_p)
+{
+    return from_look(shk_look_member_bool(gpu, member, value_p));
+}
+
+enum shk_verdict shk_gpu_int(const json_t *gpu, const char *member, long long *value_p)
+{
+    return from_look(shk_look_member_int(gpu, member, value_p));
+}
+
+enum shk_verdict shk_gpu_text(const json_t *gpu, const char *member, const char **value_p)
+{
+    return from_look(shk_look_member_text(gpu, member, value_p));
+}
+
+static unsigned weight(enum shk_verdict verdict)
+{
+    static const unsigned weights[SHK_VERDICT_COUNT] = {
+        [SHK_NA] = 0,      [SHK_PASS] = 1, [SHK_NOTE] = 2,
+        [SHK_UNKNOWN] = 3, [SHK_WARN] = 4, [SHK_FAIL] = 5,
+    };
+    return weights[verdict];
+}
+
+enum shk_verdict shk_gpu_both(enum shk_verdict a, enum shk_verdict b)
+{
+    return weight(a) > weight(b) ? a : b;
+}
+
+enum shk_verdict shk_gpu_pair(enum shk_verdict a, enum shk_verdict b)
+{
+    return a == SHK_UNKNOWN || b == SHK_UNKNOWN ? SHK_UNKNOWN
+           : a == SHK_NA || b == SHK_NA         ? SHK_NA
+                                                : SHK_PASS;
+}
+
+/* What the driver asks for, by its word for it. */
+static const struct action {
+    const char *name, *diagnosis, *why, *fix;
+} actions[] = {
+    {"GPU reset", "gpu-reset-required", "a fault that only a reset clears; new work fails on it",
+     "drain the node, then nvidia-smi -r -i GPU"},
+    {"bus reset", "gpu-reset-required",
+     "a fault that only a reset of its PCIe bus clears; new work fails on it",
+     "drain the node and reset the GPU's bus, or power-cycle the node"},
+    {"node reboot", "gpu-reboot-required",
+     "a fault that may have left the operating system inconsistent",
+     "drain the node and reboot it"},
+    {"system reboot", "gpu-reboot-required",
+     "a fault that may have left the operating system inconsistent",
+     "drain the node and reboot it"},
+    {"drain P2P", "gpu-peer-drain",
+     "peer traffic has to stop before the fault can be recovered from",
+     "drain the node: end everything that uses peer access, then look again"},
+    {"drain and reset", "gpu-reset-required",
+     "the GPU works at reduced capacity and takes no new work",
+     "drain the node, then nvidia-smi -r -i GPU"},
+    {"reset required", "gpu-reset-required", "NVML refuses to ask it before it was reset",
+     "drain the node, then nvidia-smi -r -i GPU"},
+    {"lost", "gpu-lost-by-driver", "the GPU does not answer its driver any more",
+     "drain the node, look for Xid lines in dmesg and power-cycle it"},
+    {"IMEX domain", "gpu-peer-drain", "the NVLink domain of several nodes has to be recovered",
+     "drain the nodes of the domain and restart nvidia-imex on them"},
+};
+
+static void judge_action(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word)
+{
+    const char *state = NULL, *wanted = NULL;
+    (void)view;
+    enum shk_verdict told = shk_gpu_text(gpu, "state", &state);
+    word->verdict = shk_gpu_text(gpu, "recovery_action", &wanted);
+    if (told != SHK_PASS)
+        word->verdict = SHK_UNKNOWN;
+    else if (strcmp(state, "answers") != 0)
+        wanted = state;
+    if (!wanted || strcmp(wanted, "none") == 0)
+        return;
+    word->verdict = SHK_UNKNOWN;
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+        if (strcmp(actions[i].name, wanted) == 0) {
+            word->verdict = SHK_FAIL;
+            word->diagnosis = actions[i].diagnosis;
+            word->why = actions[i].why;
+            word->fix = actions[i].fix;
+        }
+    word->expected = "none";
+    shk_row_text(&word->seen, "%s", wanted);
+}
+
+static const struct view_row {
+    const char *setting, *good, *source;
+    void (*judge)(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+} view_rows[] = {
+    {"GPU recovery action", "none wanted",
+     "NVIDIA NVML API Reference: nvmlDeviceGpuRecoveryAction_t; NVIDIA GPU Memory Error "
+     "Management: Error Recovery and Response Flags",
+     judge_action},
+    {"GPU memory", NULL, "NVIDIA GPU Memory Error Management; NVIDIA/DCGM:dcgmlib/dcgm_errors.h",
+     shk_gpu_judge_memory},
+    {"GPU clocks", "no slowdown", "NVIDIA NVML API Reference: nvmlClocksEventReasons",
+     shk_gpu_judge_clocks},
+    {"GPU power limit", "at its default",
+     "NVIDIA NVML API Reference: nvmlDeviceGetPowerManagementDefaultLimit", shk_gpu_judge_power},
+    {"GPU compute mode", "default", "NVIDIA NVML API Reference: nvmlComputeMode_t",
+     shk_gpu_judge_mode},
+    {"NVLink speed", "the same on all links of a GPU",
+     "NVIDIA NVML API Reference: NVML_FI_DEV_NVLINK_GET_SPEED", shk_gpu_judge_links},
+};
+
+/* Takes one GPU's word over into the row's. */
+static void hear(struct shk_gpu_view *view, const json_t *gpu, const struct shk_gpu_word *word)
+{
+    const char *pci = shk_member_words(gpu, "pci");
+    long long index = -1;
+    char *number = NULL;
+    if (!pci && shk_look_member_int(gpu, "index", &index) == SHK_LOOK_PRESENT)
+        number = shk_strf("GPU %lld", index);
+    const char *name = pci ? pci : number ? number : "?";
+    if (word->verdict == SHK_PASS)
+        shk_tally_good(&view->tally);
+    else if (word->verdict == SHK_UNKNOWN)
+        shk_tally_unread(&view->tally, "%s", name);
+    else if (word->verdict != SHK_NA)
+        shk_tally_bad(&view->tally, "%s: %s", name, word->seen ? word->seen : "?");
+    if (word->verdict >= SHK_NOTE && word->verdict <= SHK_FAIL && word->verdict > view->worst) {
+        view->worst = word->verdict;
+        view->diagnosis = word->diagnosis;
+        view->expected = word->expected;
+        view->why = word->why;
+        view->fix = word->fix;
+    }
+    free(number);
+}
+
+static void tell(struct shk_findings *findings, struct shk_gpu_view *view, size_t gpus)
+{
+    struct shk_row *row = view->row;
+    if (!shk_tally_judge(&view->tally, row, view->worst, SHK_TESTED, health_key, "GPUs")) {
+        shk_row_na(findings, row, "NVML offers it for none of %zu GPUs", gpus);
+        return;
+    }
+    if (view->tally.bad) {
+        row->diagnosis = view->diagnosis;
+        shk_row_text(&row->observed, "%s", shk_strbuf_text(&view->tally.bad_names));
+        shk_row_text(&row->expected, "%s", view->expected);
+        shk_row_text(&row->why, "%s", view->why);
+        shk_row_text(&row->fix, "%s", view->fix);
+    } else if (view->tally.good) {
+        shk_row_text(&row->observed, "%s, %u GPUs", view->good, view->tally.good);
+    }
+    shk_row_end(findings, row);
+}
+
+static void one_row(const struct shk_check_context *ctx, struct shk_findings *findings,
+                    const struct view_row *def)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_gpu_health, def->setting);
+    struct shk_gpu_view view = {
+        .row = &row, .tally = SHK_TALLY_INIT, .covered = ~0u, .good = def->good};
+    json_t *all = NULL, *gpu;
+    size_t i;
+    row.fact = health_key;
+    row.source = def->source;
+    if (shk_read_pci_count(&row, "gpu-nvidia") == 0) {
+        shk_row_na(findings, &row, "no NVIDIA GPU on this node");
+        return;
+    }
+    (void)shk_read_array(&row, health_key, &all);
+    view.all = all;
+    if (all && !json_array_size(all))
+        shk_row_lacks(&row, health_key, "NVML shows no GPU here");
+    json_array_foreach(all, i, gpu)
+    {
+        struct shk_gpu_word word = {.verdict = SHK_NA};
+        def->judge(&view, gpu, &word);
+        hear(&view, gpu, &word);
+        free(word.seen);
+    }
+    tell(findings, &view, json_array_size(all));
+    shk_tally_free(&view.tally);
+}
+
+static void eval_health(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    for (size_t i = 0; i < sizeof view_rows / sizeof *view_rows; i++)
+        one_row(ctx, findings, &view_rows[i]);
+}
+
+const struct shk_check shk_check_gpu_health = {
+    .id = "gpu.health",
+    .family = "devices",
+    .title = "NVIDIA GPUs are in good health",
+    .eval = eval_health,
+    .doc =
+        "Facts: nvml.health, pci.count.gpu-nvidia, job.local_ranks.\n"
+        "Recovery action: any that the driver wants is FAIL, and so is a GPU that is lost or waits "
+        "for a reset.\n"
+        "Memory: a row that could not be remapped is FAIL, one that waits for the next reset WARN, "
+        "pages that wait to be retired WARN. Uncorrected errors since the driver was loaded are "
+        "FAIL (DCGM: drain and reset), but WARN where the driver says that no recovery is needed "
+        "or its word was not read. Corrected errors and old totals are not judged. ECC that is off "
+        "on some GPUs only is WARN; off on all, or another mode after the next reset, is a note.\n"
+        "Clocks: slowdown by hardware, temperature or the power brake, seen twice 0.1 s apart, is "
+        "WARN; so is a temperature at the slowdown threshold. A power cap is not judged.\n"
+        "Power limit below the default: WARN on some GPUs, a note when all have it.\n"
+        "Compute mode: prohibited is FAIL; exclusive with more ranks than GPUs is a note.\n"
+        "NVLink speed: a link slower than another of the same GPU is WARN.\n"
+        "PCIe replays and NVLink error counters are facts; their totals are not judged. What NVML "
+        "does not offer for a GPU is n/a.",
+};

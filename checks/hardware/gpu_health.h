@@ -1,0 +1,44 @@
+/* What NVML says of each NVIDIA GPU, judged: shared by the rows of gpu.health. */
+#ifndef SHK_CHECKS_GPU_HEALTH_H
+#define SHK_CHECKS_GPU_HEALTH_H
+
+#include "checks/base/tally.h"
+
+/* One thing about all GPUs of a node, while they are looked at one after the other. */
+struct shk_gpu_view {
+    struct shk_row *row;
+    const json_t *all; /* value of nvml.health */
+    struct shk_tally tally;
+    unsigned covered;       /* memory: what was read of every GPU that is good */
+    const char *good;       /* what all of them are */
+    enum shk_verdict worst; /* SHK_PASS, _NOTE, _WARN or _FAIL */
+    const char *diagnosis, *expected, *why, *fix; /* of the worst */
+};
+
+/* What one GPU is; a later, worse word about it counts. */
+struct shk_gpu_word {
+    enum shk_verdict verdict; /* SHK_NA: not offered by this GPU; SHK_UNKNOWN: not read */
+    const char *diagnosis, *expected, *why, *fix;
+    char *seen; /* what is wrong, behind the address of the GPU; owned, set by shk_row_text() */
+};
+
+/* Judges one member: SHK_NA where NVML offers none, SHK_UNKNOWN where it was not read, else
+ * SHK_PASS with the value. */
+enum shk_verdict shk_gpu_bool(const json_t *gpu, const char *member, bool *value_p);
+enum shk_verdict shk_gpu_int(const json_t *gpu, const char *member, long long *value_p);
+enum shk_verdict shk_gpu_text(const json_t *gpu, const char *member, const char **value_p);
+
+/* The more telling of two: a fault, what was not read, a note, pass, not offered. */
+enum shk_verdict shk_gpu_both(enum shk_verdict a, enum shk_verdict b);
+
+/* Of two that only say something together: not read, else not offered, else pass. */
+enum shk_verdict shk_gpu_pair(enum shk_verdict a, enum shk_verdict b);
+
+/* Judgements of one GPU, one for each row. */
+void shk_gpu_judge_memory(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+void shk_gpu_judge_clocks(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+void shk_gpu_judge_power(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+void shk_gpu_judge_mode(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+void shk_gpu_judge_links(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+
+#endif

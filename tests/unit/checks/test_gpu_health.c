@@ -1,0 +1,195 @@
+/* Health of NVIDIA GPUs: every fault is named, a healthy GPU and one that does not offer a thing
+ * give nothing, and what was not read is unknown. */
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODE                                                                                       \
+    "'host.virt': 'none', 'probe.env.status': 'ok', 'pci.count.gpu-amd': 0, 'pci.count.neuron': "  \
+    "0, 'pci.count.gpu-nvidia': 2, "
+/* The last of two members of a name counts. */
+#define GPU(n, more)                                                                               \
+    "{'index': " n ", 'pci': '0000:0" n ":00.0', 'state': 'answers', 'ecc': true, 'ecc_pending': " \
+    "true, 'ecc_volatile_uncorrected': 0, 'remap_pending': false, 'remap_failure': false, "        \
+    "'retired_pending': null, 'recovery_action': 'none', 'clock_reasons': ['idle'], "              \
+    "'temperature': 34, 'temperature_slowdown': 87, 'power_limit': 700000, 'power_default': "      \
+    "700000, 'compute_mode': 'default', 'pcie_replays': 900, 'links': [{'link': 0, 'active': "     \
+    "true, 'speed': 26562}, {'link': 1, 'active': true, 'speed': 26562}]" more "}"
+#define ONE(more)  NODE "'nvml.health': [" GPU("3", more) ", " GPU("4", "") "]"
+#define BOTH(more) NODE "'nvml.health': [" GPU("3", more) ", " GPU("4", more) "]"
+#define NONE(name) ", '" name "': null"
+#define LOST(name) ", '" name "': null, 'problems': {'" name "': 'NVML error 999'}"
+#define RANKS(n)   "'job.local_ranks': " n ", "
+
+#define ACTION "GPU recovery action"
+#define MEMORY "GPU memory"
+#define CLOCKS "GPU clocks"
+#define POWER  "GPU power limit"
+#define MODE   "GPU compute mode"
+#define LINKS  "NVLink speed"
+
+static const struct {
+    const char *name, *setting, *facts;
+    enum shk_verdict verdict;
+    const char *says;
+} cases[] = {
+    {"healthy", ACTION, ONE(""), SHK_PASS, "none wanted, 2 GPUs"},
+    {"reset wanted", ACTION, ONE(", 'recovery_action': 'GPU reset'"), SHK_FAIL,
+     "gpu-reset-required"},
+    {"reset wanted, by name", ACTION, ONE(", 'recovery_action': 'GPU reset'"), SHK_FAIL,
+     "0000:03:00.0: GPU reset"},
+    {"drain and reset", ACTION, ONE(", 'recovery_action': 'drain and reset'"), SHK_FAIL,
+     "gpu-reset-required"},
+    {"reboot wanted", ACTION, ONE(", 'recovery_action': 'node reboot'"), SHK_FAIL,
+     "gpu-reboot-required"},
+    {"peers to drain", ACTION, ONE(", 'recovery_action': 'drain P2P'"), SHK_FAIL, "gpu-peer-drain"},
+    {"reset required", ACTION, ONE(", 'state': 'reset required', 'recovery_action': null"),
+     SHK_FAIL, "gpu-reset-required"},
+    {"lost", ACTION, ONE(", 'state': 'lost', 'recovery_action': null"), SHK_FAIL,
+     "gpu-lost-by-driver"},
+    {"an action of another release", ACTION, ONE(", 'recovery_action': 'dance'"), SHK_UNKNOWN,
+     "1 of 2"},
+    {"driver without actions", ACTION, BOTH(NONE("recovery_action")), SHK_NA, "none of 2 GPUs"},
+    {"action unread", ACTION, ONE(LOST("recovery_action")), SHK_UNKNOWN, "0000:03:00.0"},
+    {"state unread", ACTION, ONE(LOST("state")), SHK_UNKNOWN, "0000:03:00.0"},
+
+    {"healthy", MEMORY, ONE(""), SHK_PASS, "no uncorrected error, no repair pending or failed"},
+    {"remapping failed", MEMORY, ONE(", 'remap_failure': true"), SHK_FAIL, "gpu-row-remap-failed"},
+    {"remapping failed and pending", MEMORY, ONE(", 'remap_failure': true, 'remap_pending': true"),
+     SHK_FAIL, "gpu-row-remap-failed"},
+    {"remapping pending", MEMORY, ONE(", 'remap_pending': true"), SHK_WARN, "gpu-repair-pending"},
+    {"pages to retire", MEMORY, ONE(", 'retired_pending': true" NONE("remap_pending")), SHK_WARN,
+     "page retirement"},
+    {"errors, recovered", MEMORY, ONE(", 'ecc_volatile_uncorrected': 3"), SHK_WARN,
+     "0000:03:00.0: 3 uncorrected"},
+    {"errors, no action offered", MEMORY,
+     ONE(", 'ecc_volatile_uncorrected': 3, 'recovery_action': null"), SHK_FAIL,
+     "gpu-memory-errors"},
+    {"errors, action unread", MEMORY,
+     ONE(", 'ecc_volatile_uncorrected': 3" LOST("recovery_action")), SHK_WARN, "gpu-memory-errors"},
+    {"errors, reset wanted", MEMORY,
+     ONE(", 'ecc_volatile_uncorrected': 3, 'recovery_action': 'GPU reset'"), SHK_FAIL, "drain"},
+    {"ECC off on one", MEMORY, ONE(", 'ecc': false, 'ecc_pending': false"), SHK_WARN, "ECC off"},
+    {"ECC off on all", MEMORY, BOTH(", 'ecc': false, 'ecc_pending': false"), SHK_NOTE, "ECC off"},
+    {"ECC off next", MEMORY, ONE(", 'ecc_pending': false"), SHK_NOTE, "after a reset"},
+    {"ECC off on one, the other unread", MEMORY,
+     NODE "'nvml.health': [" GPU("3", ", 'ecc': false, 'ecc_pending': false") ", " GPU(
+         "4", LOST("ecc")) "]",
+     SHK_UNKNOWN, "0000:04:00.0"},
+    {"no ECC, no remapping", MEMORY,
+     BOTH(", 'ecc': null, 'ecc_pending': null, 'ecc_volatile_uncorrected': null, 'remap_pending': "
+          "null, 'remap_failure': null"),
+     SHK_NA, "none of 2 GPUs"},
+    {"remapping only is not offered", MEMORY, BOTH(NONE("remap_pending") NONE("remap_failure")),
+     SHK_PASS, "no uncorrected error, 2 GPUs"},
+    {"remapping unread", MEMORY, ONE(LOST("remap_failure")), SHK_UNKNOWN, "0000:03:00.0"},
+    {"errors unread", MEMORY, ONE(LOST("ecc_volatile_uncorrected")), SHK_UNKNOWN, "0000:03:00.0"},
+    {"pending beside unread", MEMORY, ONE(", 'remap_pending': true" LOST("remap_failure")),
+     SHK_WARN, "gpu-repair-pending"},
+
+    {"healthy", CLOCKS, ONE(""), SHK_PASS, "no slowdown, 2 GPUs"},
+    {"at its power cap", CLOCKS, ONE(", 'clock_reasons': ['power cap']"), SHK_PASS, NULL},
+    {"no reason", CLOCKS, ONE(", 'clock_reasons': []"), SHK_PASS, NULL},
+    {"too hot", CLOCKS, ONE(", 'clock_reasons': ['hardware slowdown', 'HW thermal']"), SHK_WARN,
+     "gpu-thermal-slowdown"},
+    {"too hot for the driver", CLOCKS, ONE(", 'clock_reasons': ['SW thermal']"), SHK_WARN,
+     "gpu-thermal-slowdown"},
+    {"power brake", CLOCKS, ONE(", 'clock_reasons': ['hardware slowdown', 'power brake']"),
+     SHK_WARN, "gpu-power-brake"},
+    {"slowdown", CLOCKS, ONE(", 'clock_reasons': ['hardware slowdown']"), SHK_WARN,
+     "gpu-hardware-slowdown"},
+    {"at the threshold", CLOCKS, ONE(", 'temperature': 87"), SHK_WARN, "slowdown at 87"},
+    {"no threshold", CLOCKS, BOTH(NONE("temperature_slowdown")), SHK_PASS, NULL},
+    {"no reasons offered", CLOCKS, BOTH(NONE("clock_reasons")), SHK_NA, "none of 2 GPUs"},
+    {"reasons unread", CLOCKS, ONE(LOST("clock_reasons")), SHK_UNKNOWN, "0000:03:00.0"},
+    {"temperature unread", CLOCKS, ONE(LOST("temperature")), SHK_UNKNOWN, "0000:03:00.0"},
+
+    {"healthy", POWER, ONE(""), SHK_PASS, "at its default"},
+    {"one GPU capped", POWER, ONE(", 'power_limit': 400000"), SHK_WARN, "400 W of 700 W"},
+    {"all capped", POWER, BOTH(", 'power_limit': 400000"), SHK_NOTE, "400 W of 700 W"},
+    {"above the default", POWER, ONE(", 'power_limit': 720000"), SHK_PASS, NULL},
+    {"no limits", POWER, BOTH(NONE("power_limit")), SHK_NA, "none of 2 GPUs"},
+    {"no default", POWER, BOTH(NONE("power_default")), SHK_NA, "none of 2 GPUs"},
+    {"limit unread", POWER, ONE(LOST("power_limit")), SHK_UNKNOWN, "0000:03:00.0"},
+
+    {"healthy", MODE, ONE(""), SHK_PASS, "default, 2 GPUs"},
+    {"prohibited", MODE, ONE(", 'compute_mode': 'prohibited'"), SHK_FAIL, "gpu-compute-prohibited"},
+    {"exclusive, one rank each", MODE, RANKS("2") BOTH(", 'compute_mode': 'exclusive process'"),
+     SHK_PASS, "exclusive"},
+    {"exclusive, no job", MODE,
+     "'job.local_ranks': {'state': 'absent'}, " BOTH(", 'compute_mode': 'exclusive process'"),
+     SHK_PASS, "exclusive"},
+    {"exclusive and shared", MODE, RANKS("8") BOTH(", 'compute_mode': 'exclusive process'"),
+     SHK_NOTE, "MPS"},
+    {"exclusive, ranks unread", MODE,
+     "'job.local_ranks': {'state': 'failed', 'reason': 'denied'}, " BOTH(
+         ", 'compute_mode': 'exclusive process'"),
+     SHK_UNKNOWN, "denied"},
+    {"a mode of another release", MODE, ONE(", 'compute_mode': 'unknown'"), SHK_UNKNOWN, "1 of 2"},
+    {"mode not offered", MODE, BOTH(NONE("compute_mode")), SHK_NA, "none of 2 GPUs"},
+    {"mode unread", MODE, ONE(LOST("compute_mode")), SHK_UNKNOWN, "0000:03:00.0"},
+
+    {"healthy", LINKS, ONE(""), SHK_PASS, "the same on all links"},
+    {"a slow link", LINKS,
+     ONE(", 'links': [{'link': 0, 'active': true, 'speed': 26562}, {'link': 1, 'active': true, "
+         "'speed': 12500}]"),
+     SHK_WARN, "link 1 at 12500 of 26562"},
+    {"a link that is down is another row's", LINKS,
+     ONE(", 'links': [{'link': 0, 'active': true, 'speed': 26562}, {'link': 1, 'active': false}]"),
+     SHK_PASS, NULL},
+    {"no links", LINKS, BOTH(", 'links': []"), SHK_NA, "none of 2 GPUs"},
+    {"no speeds", LINKS, BOTH(", 'links': [{'link': 0, 'active': true, 'speed': null}]"), SHK_NA,
+     "none of 2 GPUs"},
+    {"speed unread", LINKS,
+     ONE(", 'links': [{'link': 0, 'active': true, 'speed': null, 'problems': {'speed': 'NVML "
+         "error 999'}}]"),
+     SHK_UNKNOWN, "0000:03:00.0"},
+    {"link unread", LINKS,
+     ONE(", 'links': [{'link': 0, 'active': null, 'problems': {'active': 'NVML error 999'}}]"),
+     SHK_UNKNOWN, "0000:03:00.0"},
+};
+
+Test(gpu_health, table)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct shk_findings *findings =
+            support_run(support_config(), "single-node", cases[i].facts);
+        const struct shk_finding *row = support_find(findings, "gpu.health", cases[i].setting);
+        cr_assert_not_null(row, "%s: no row %s", cases[i].name, cases[i].setting);
+        char *text = support_text(row);
+        cr_expect_eq(row->verdict, cases[i].verdict, "%s (%s): %s: %s", cases[i].name,
+                     cases[i].setting, shk_verdict_name(row->verdict), text);
+        cr_expect(!cases[i].says || strstr(text, cases[i].says), "%s (%s): %s", cases[i].name,
+                  cases[i].setting, text);
+        free(text);
+        shk_findings_destroy(findings);
+    }
+}
+
+/* All rows are there, whatever was read, and none is green or red for nothing. */
+Test(gpu_health, whole)
+{
+    static const char *const settings[] = {ACTION, MEMORY, CLOCKS, POWER, MODE, LINKS};
+    static const struct {
+        const char *facts;
+        enum shk_verdict verdict;
+    } wholes[] = {
+        {NODE "'nvml.health': {'state': 'failed', 'reason': 'timed out'}", SHK_UNKNOWN},
+        {NODE "'nvml.health': []", SHK_UNKNOWN},
+        {NODE "'nvml.lost': 0", SHK_UNKNOWN},
+        {"'pci.count.gpu-nvidia': 0", SHK_NA},
+    };
+    for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++) {
+        struct shk_findings *findings =
+            support_run(support_config(), "single-node", wholes[i].facts);
+        for (size_t k = 0; k < sizeof settings / sizeof *settings; k++) {
+            const struct shk_finding *row = support_find(findings, "gpu.health", settings[k]);
+            cr_assert_not_null(row, "%s", settings[k]);
+            cr_expect_eq(row->verdict, wholes[i].verdict, "%zu, %s: %s", i, settings[k],
+                         shk_verdict_name(row->verdict));
+        }
+        shk_findings_destroy(findings);
+    }
+}
