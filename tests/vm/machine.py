@@ -4,15 +4,15 @@ show: IOMMU groups, PCIe switches and errors, NUMA, modules, kernel parameters, 
 
 By hand:  machine.py [-n MACHINES] [-a "KERNEL PARAMETERS"] [-q "QEMU ARGUMENTS"] [-m MB] COMMAND...
 runs COMMAND (bash -c) in every machine, as root, in the present directory; $VM is the machine's number from 1."""
-import argparse, atexit, functools, os, pathlib, re, shlex, shutil, socket, subprocess, sys, tempfile, threading, time
+import argparse, atexit, functools, os, pathlib, re, shlex, shutil, socket, subprocess, sys, tempfile, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIP = 77
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "shakedown-vm"
 IN_INITRD = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "virtio_net", "virtio_console")
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "modprobe": "kmod",
-         "depmod": "kmod", "ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
-BOOT_S = 180  # on a machine that builds beside it: 6 s when it is idle
+         "depmod": "kmod", "ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux"}
+BOOT_S = 300  # on a machine that builds beside it: 6 s when it is idle
 
 
 class Missing(Exception):
@@ -79,6 +79,7 @@ def require():
 @functools.cache
 def scratch():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="shkvm-"))
+    folder.chmod(0o755)  # nobody in a machine must see it, too
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -141,7 +142,7 @@ class Machine:
     """One virtual machine. `args`: kernel parameters; `qemu`: further arguments of QEMU; `network`: a Network that
     eth0 is on, else eth0 reaches nobody. sh() runs a script in it, monitor() speaks to QEMU."""
 
-    def __init__(self, number=1, args="", qemu=(), memory=1024, cpus=2, network=None, peers=1,
+    def __init__(self, number=1, args="", qemu=(), memory=1024, cpus=2, network=None, peers=1, wait=True,
                  machine="q35,kernel-irqchip=split", cpu="max"):
         self.number, self.count, self.began = number, 0, time.monotonic()
         self.shell = self.lines = None
@@ -156,10 +157,10 @@ class Machine:
         image, root, _ = kernel()
         share = "security_model=none,multidevs=remap"
         command = [
-            "qemu-system-x86_64", "-machine", machine, "-accel", "tcg,thread=multi", "-cpu", cpu, "-smp", cpus,
+            "setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-machine", machine, "-accel", "tcg,thread=multi", "-cpu", cpu, "-smp", cpus,
             "-m", memory, "-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{self.dir}/console",
             "-monitor", f"unix:{self.dir}/monitor,server=on,wait=off", "-kernel", image, "-initrd", initrd(),
-            "-append", f"console=ttyS0 quiet net.ifnames=0 sysrq_always_enabled=1 panic=-1 {args}",
+            "-append", f"console=ttyS0 quiet net.ifnames=0 sysrq_always_enabled=1 panic=-1 no_timer_check {args}",
             "-virtfs", f"local,path=/,mount_tag=host,readonly=on,{share}",
             "-virtfs", f"local,path={root}/lib/modules,mount_tag=modules,readonly=on,{share}",
             "-virtfs", f"local,path={self.dir},mount_tag=out,{share}",
@@ -168,21 +169,28 @@ class Machine:
             "-device", f"virtio-net-pci,netdev=n0,mac=52:54:00:12:34:{number:02x}", *qemu]
         command = [str(word) for word in command]
         with open(self.dir / "qemu", "wb") as log:
-            self.process = subprocess.Popen(network.inside(*command) if network else command, stdout=log, stderr=log,
+            self.process = subprocess.Popen(network.inside(*command) if network else command, stdout=log, stderr=log, start_new_session=True,
                                             stdin=subprocess.DEVNULL)
-        try:
-            self._connect()
-        except BaseException:
-            self.close()
-            raise
+        if wait:
+            self.connect()
 
     def _setup(self, peers):
         names = "".join(f"10.211.0.{i} vm{i}\\n" for i in range(1, peers + 1))
         (self.dir / "setup").write_text(
             f"export PATH={shlex.quote(os.environ['PATH'])}:/usr/sbin:/sbin VM={self.number} OUT=/mnt/out\n"
+            # what engines of containers leave in the root file system of the machine that runs the tests
+            "rm -f /.dockerenv /run/.containerenv; unset container KUBERNETES_SERVICE_HOST\n"
             f"hostname vm{self.number}; printf '127.0.0.1 localhost\\n{names}' >/etc/hosts\n"
             f"ip link set lo up; ip addr add 10.211.0.{self.number}/24 dev eth0; ip link set eth0 up\n"
             f"ulimit -l unlimited; cd {shlex.quote(os.getcwd())}\n")
+
+    def connect(self):
+        """Waits until the machine has booted."""
+        try:
+            self._connect()
+        except BaseException:
+            self.close()
+            raise
 
     def _connect(self):
         until = time.monotonic() + BOOT_S
@@ -269,23 +277,15 @@ class Machines:
     """Several machines on one bridge: vm1 … vmN, which know each other's names. Keywords as of Machine."""
 
     def __init__(self, count, **how):
-        self.network, self.all, failed = Network(), [None] * count, []
-
-        def boot(at):
-            try:
-                self.all[at] = Machine(at + 1, network=self.network, peers=count, **how)
-            except Exception as error:  # pylint: disable=broad-except
-                failed.append(error)
-
-        kernel(), initrd()
-        threads = [threading.Thread(target=boot, args=(at,)) for at in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if failed:
+        self.network, self.all = Network(), []
+        try:
+            for at in range(count):
+                self.all.append(Machine(at + 1, network=self.network, peers=count, wait=False, **how))
+            for machine in self.all:
+                machine.connect()
+        except BaseException:
             self.close()
-            raise failed[0]
+            raise
 
     def sh(self, script, timeout=120, check=True):
         """The outputs of a script that runs in all of them at once."""
@@ -294,7 +294,7 @@ class Machines:
         return [machine.wait(timeout, check)[1] for machine in self.all]
 
     def close(self):
-        for machine in filter(None, self.all):
+        for machine in self.all:
             machine.close()
         self.network.close()
 
