@@ -15,6 +15,7 @@ struct shk_check_context {
     const struct shk_config *config;
     const struct shk_profile *profile; /* never NULL: at least "single-node" */
     enum shk_check_part part;          /* which checks to run */
+    const bool *skip; /* of these none whose place in shk_checks() is true; NULL: all */
     /* Why the profile may be another one: a signal that would decide was not read. NULL: certain.
      */
     const char *profile_doubt;

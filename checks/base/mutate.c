@@ -1,6 +1,7 @@
 #include "checks/base/mutate.h"
 
 #include "checks/base/look.h"
+#include "checks/base/mutate_private.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>
@@ -9,11 +10,14 @@
 
 /* Members of members beyond this depth are told with the one that they are in. */
 enum { MUTATE_DEPTH = 4 };
+/* One judgement in so many is made by all checks; prime, so that every way to mutate has its turn.
+ */
+enum { MUTATE_WHOLE = 97 };
 
 struct mutate {
-    const struct shk_config *config;
     struct shk_facts *facts; /* one place at a time is changed, judged and put back */
-    json_t *base;            /* row -> verdict and observation of the facts as they are */
+    struct shk_judge judge;
+    const char *fact; /* that is changed, in whole or in part */
     void (*breach)(const struct shk_mutation_breach *breach, void *arg);
     void *arg;
     struct shk_mutation_count count;
@@ -27,39 +31,6 @@ struct place {
     const char *name;
     char *path;
 };
-
-static int run_checks(struct mutate *m, const struct shk_facts *facts, struct shk_findings *rows)
-{
-    char *doubt = NULL;
-    struct shk_check_context ctx = {.facts = facts, .config = m->config};
-    ctx.profile = shk_profile_detect(m->config, facts, NULL, &doubt);
-    ctx.profile_doubt = doubt;
-    int rc = shk_checks_run(&ctx, rows, m->err);
-    free(doubt);
-    return rc;
-}
-
-/* {"check\nsetting": [verdict, observed]} of the facts as they are now; NULL: m->rc says why. */
-static json_t *judge(struct mutate *m)
-{
-    struct shk_findings *findings = shk_findings_create();
-    json_t *rows = json_object();
-    int rc = findings && rows ? run_checks(m, m->facts, findings) : -ENOMEM;
-    for (size_t i = 0; !rc && i < shk_findings_count(findings); i++) {
-        const struct shk_finding *f = shk_findings_at(findings, i);
-        char *key = shk_strf("%s\n%s", f->id, f->setting);
-        json_object_set_new(rows, key ? key : "",
-                            json_pack("[i, s]", (int)f->verdict, f->observed ? f->observed : ""));
-        free(key);
-    }
-    shk_findings_destroy(findings);
-    m->count.mutations++;
-    m->rc = rc;
-    if (!rc)
-        return rows;
-    json_decref(rows);
-    return NULL;
-}
 
 static enum shk_verdict verdict_of(const json_t *row)
 {
@@ -93,7 +64,7 @@ static void compare(struct mutate *m, const struct place *place, const char *how
 {
     const char *key;
     json_t *was;
-    json_object_foreach(m->base, key, was)
+    json_object_foreach(m->judge.base, key, was)
     {
         const json_t *is = json_object_get(rows, key);
         enum shk_verdict before = verdict_of(was), now = verdict_of(is);
@@ -113,7 +84,7 @@ static void compare(struct mutate *m, const struct place *place, const char *how
     }
     json_object_foreach((json_t *)rows, key, was)
     {
-        if (!json_object_get(m->base, key) && is_bad(verdict_of(was)))
+        if (!json_object_get(m->judge.base, key) && is_bad(verdict_of(was)))
             say(m, place, how, key,
                 shk_strf("a new row says %s", shk_verdict_name(verdict_of(was))));
     }
@@ -132,10 +103,31 @@ static json_t *put(struct mutate *m, const struct place *place, json_t *value)
     return was;
 }
 
+/* Every so often all checks judge: one that is told of a fact without asking for it would say
+ * something else then. */
+static void judge_whole(struct mutate *m, const struct place *place, const json_t *rows)
+{
+    const char *key;
+    json_t *is, *whole = shk_judge_rows(&m->judge, NULL, &m->rc, m->err);
+    json_object_foreach(whole, key, is)
+    {
+        const json_t *was = json_object_get(rows, key);
+        if (verdict_of(was) != verdict_of(is) ||
+            (was && !json_equal(json_array_get(was, 1), json_array_get(is, 1))))
+            say(m, place, "changed", key,
+                shk_strf("says \"%s\" without asking for it",
+                         json_string_value(json_array_get(is, 1))));
+    }
+    json_decref(whole);
+}
+
+/* The rows with `value` in the place; NULL: m->rc says why. */
 static json_t *judge_with(struct mutate *m, const struct place *place, json_t *value)
 {
     json_t *was = put(m, place, value);
-    json_t *rows = judge(m);
+    json_t *rows = shk_judge_rows(&m->judge, m->fact, &m->rc, m->err);
+    if (rows && m->count.mutations++ % MUTATE_WHOLE == 0)
+        judge_whole(m, place, rows);
     json_decref(put(m, place, was));
     return rows;
 }
@@ -177,7 +169,7 @@ static json_t *turned_rows(struct mutate *m, const struct place *place, const js
         json_t *row;
         json_object_foreach(rows, key, row)
         {
-            if (is_bad(verdict_of(row)) && !is_bad(verdict_of(json_object_get(m->base, key))))
+            if (is_bad(verdict_of(row)) && !is_bad(verdict_of(json_object_get(m->judge.base, key))))
                 json_object_set_new(turned, key, json_true());
         }
         json_decref(rows);
@@ -303,7 +295,7 @@ static int add_key(const struct shk_fact *fact, void *arg)
 }
 
 /* Facts that no check asks for cannot change what checks say. */
-static void mutate_all(struct mutate *m, const json_t *asked)
+static void mutate_all(struct mutate *m)
 {
     json_t *keys = json_array(), *item;
     size_t i;
@@ -312,11 +304,12 @@ static void mutate_all(struct mutate *m, const json_t *asked)
     {
         struct shk_fact fact;
         struct place place = {.name = json_string_value(item), .path = NULL};
-        if (!json_object_get(asked, place.name) || is_evidence(place.name))
+        if (!shk_judge_asks(&m->judge, place.name) || is_evidence(place.name))
             continue;
         if (m->rc || !shk_facts_get(m->facts, place.name, &fact))
             break;
         json_t *value = json_incref(fact.value);
+        m->fact = place.name;
         place.path = strdup(place.name);
         if (place.path) {
             mutate_fact(m, &place, value);
@@ -332,21 +325,16 @@ int shk_mutate(const struct shk_config *config, const json_t *facts,
                void (*breach)(const struct shk_mutation_breach *breach, void *arg), void *arg,
                struct shk_mutation_count *count_p, struct shk_error *err)
 {
-    struct mutate m = {.config = config, .breach = breach, .arg = arg, .err = err};
+    struct mutate m = {.breach = breach, .arg = arg, .err = err};
     json_t *doc =
         json_pack("{s:s, s:o}", "schema", SHK_FACTS_SCHEMA, "facts", json_deep_copy(facts));
     m.rc = doc ? shk_facts_from_json(&m.facts, doc, err) : -ENOMEM;
-    json_t *asked = json_object();
-    if (!m.rc) {
-        shk_facts_watch(m.facts, asked);
-        m.base = judge(&m);
-        shk_facts_watch(m.facts, NULL);
-    }
-    if (m.base)
-        mutate_all(&m, asked);
-    json_decref(asked);
+    if (!m.rc)
+        m.rc = shk_judge_begin(&m.judge, config, m.facts, err);
+    if (!m.rc)
+        mutate_all(&m);
     *count_p = m.count;
-    json_decref(m.base);
+    shk_judge_end(&m.judge);
     json_decref(doc);
     shk_facts_destroy(m.facts);
     return m.rc;

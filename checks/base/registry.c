@@ -57,11 +57,12 @@ int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *fin
     mine.misformed = json_array();
     size_t first = shk_findings_count(findings);
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-        if (ctx->part == SHK_CHECK_ALL || checks[i]->of_job == (ctx->part == SHK_CHECK_JOB))
+        if ((!ctx->skip || !ctx->skip[i]) &&
+            (ctx->part == SHK_CHECK_ALL || checks[i]->of_job == (ctx->part == SHK_CHECK_JOB)))
             checks[i]->eval(&mine, findings);
     if (json_array_size(mine.misformed))
         misformed_row(&mine, findings);
-    if (ctx->part != SHK_CHECK_JOB)
+    if (ctx->part != SHK_CHECK_JOB && !ctx->skip)
         evidence_row(ctx, findings, first);
     json_decref(mine.misformed);
     if (shk_findings_status(findings) < 0)

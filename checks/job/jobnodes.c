@@ -209,8 +209,8 @@ static long long cpu_given(const char *list)
         char *end;
         long long count = strtoll(list, &end, 10);
         most = count > most ? count : most;
-        list = strchr(end, ',');
-        list += list != NULL;
+        const char *comma = strchr(end, ',');
+        list = comma ? comma + 1 : NULL;
     }
     return most;
 }
