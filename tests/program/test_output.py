@@ -1,5 +1,5 @@
 """Where output goes: machine output alone on stdout, several -o, full and closed streams."""
-import fcntl, json, os, pty, re, signal, struct, subprocess, termios, time
+import fcntl, json, os, pty, re, signal, struct, subprocess, termios
 from support import BASE_ENV, BINARY, CAPTURES, SOURCE, Case, left_behind, main, own_shm, run
 
 
@@ -216,20 +216,26 @@ class Output(Case):
             self.not_lost(p, "r.json: File too large")
             self.assertEqual(list(d.iterdir()), [])
 
+    def when_it_says(self, says, form="json"):
+        """A run that has come so far, as its progress tells; it would go on for long."""
+        p = subprocess.Popen([str(BINARY), "-v", "--format", form, "--sizes", "4:512M", "--timeout", "120"], env=BASE_ENV,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        seen = []
+        while not (seen and seen[-1].startswith(f"shakedown: {says}")):
+            line = p.stderr.readline()
+            self.assertTrue(line, f"it ended before it said {says}: {seen}")
+            seen.append(line)
+        return p
+
     def test_a_signal_that_asks_to_end(self):
         """What is known is told, as of a run that was cut short; nothing and nobody stays behind."""
         for number, name, code in ((signal.SIGTERM, "SIGTERM", 143), (signal.SIGINT, "SIGINT", 130)):
-            for delay in (0.1, 1.5):
-                with self.fault("output", f"{name} after {delay} s") as fault:
+            for says in ("host", "fabric: open"):
+                with self.fault("output", f"{name} at \"{says}\"") as fault:
                     before = own_shm()
-                    p = subprocess.Popen([str(BINARY), "--format", "json", "--sizes", "4:512M", "--timeout", "120"],
-                                         env=BASE_ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE, text=True)
-                    time.sleep(delay)
+                    p = self.when_it_says(says)
                     p.send_signal(number)
-                    out, err = p.communicate(timeout=60)
-                    if delay < 1 and p.returncode == -number:
-                        continue  # it came before the program was on its feet
+                    out, err = p.communicate(timeout=180)
                     fault.survived = p.returncode == code
                     self.assertEqual(p.returncode, code, err)
                     report = json.loads(out)
@@ -243,11 +249,9 @@ class Output(Case):
         for form, says in (("term", "interrupted by SIGTERM: what"), ("md", "**interrupted by SIGTERM"),
                            ("html", "<strong>interrupted by SIGTERM"), ("junit", 'name="interrupted" value="SIGTERM"'),
                            ("prom", 'shakedown_interrupted{signal="SIGTERM"} 1')):
-            p = subprocess.Popen([str(BINARY), "--format", form, "--sizes", "4:512M", "--timeout", "120"], env=BASE_ENV,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            time.sleep(1)
+            p = self.when_it_says("fabric: open" if form == "term" else "host", form)
             p.terminate()
-            out, err = p.communicate(timeout=60)
+            out, err = p.communicate(timeout=180)
             self.assertEqual(p.returncode, 143, err)
             self.assertIn(says, out)
             self.assertNotIn("PASS  ", out)
