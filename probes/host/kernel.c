@@ -76,8 +76,9 @@ static bool kernel_is_builtin(const char *text, const char *name)
     for (const char *ko = text; ko && (ko = strstr(ko, ".ko")); ko += 3) {
         if ((size_t)(ko - text) <= n || ko[-(ptrdiff_t)n - 1] != '/')
             continue;
+        const char *spelled = ko - n;
         size_t i = 0;
-        while (i < n && (ko[i - n] == name[i] || (ko[i - n] == '-' && name[i] == '_')))
+        while (i < n && (spelled[i] == name[i] || (spelled[i] == '-' && name[i] == '_')))
             i++;
         if (i == n)
             return true;
