@@ -28,13 +28,15 @@ const char *shk_area_name(enum shk_area area)
 
 static void heap_fill(unsigned char *at, size_t bytes, uint32_t pattern)
 {
-    uint64_t wide = (uint64_t)pattern << 32 | pattern;
-    size_t i = 0;
+    size_t done = bytes < sizeof(pattern) ? bytes : sizeof(pattern);
 
-    for (i = 0; i + sizeof(wide) <= bytes; i += sizeof(wide)) {
-        memcpy(at + i, &wide, sizeof(wide));
+    memcpy(at, &pattern, done);
+    while (done < bytes) { /* what is there, twice */
+        size_t more = bytes - done < done ? bytes - done : done;
+
+        memcpy(at + done, at, more);
+        done += more;
     }
-    memcpy(at + i, &wide, bytes - i);
 }
 
 /* Offset of the first byte that differs from the pattern; `bytes` when none does. A repeating block
