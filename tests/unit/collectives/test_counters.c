@@ -29,7 +29,7 @@ static void end(void)
     cr_assert_eq(system(command), 0);
 }
 
-TestSuite(counters, .init = begin, .fini = end, .timeout = 60);
+TestSuite(counters, .init = begin, .fini = end, .timeout = 300);
 
 static void put(const char *path, const char *text)
 {

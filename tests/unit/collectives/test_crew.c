@@ -304,7 +304,7 @@ static void check_fault(const struct fault *fault)
     shk_job_destroy(job);
 }
 
-Test(crew, faults_are_named, .timeout = 120)
+Test(crew, faults_are_named, .timeout = 600)
 {
     size_t i = 0;
 
@@ -321,7 +321,7 @@ static void note_progress(const char *text, void *arg)
     strncat(all, "\n", 1000 - strlen(all));
 }
 
-Test(crew, output_is_captured_and_progress_tells_pids, .timeout = 60)
+Test(crew, output_is_captured_and_progress_tells_pids, .timeout = 300)
 {
     char told[1024] = "";
     char want[64];
@@ -344,7 +344,7 @@ Test(crew, output_is_captured_and_progress_tells_pids, .timeout = 60)
     shk_job_destroy(job);
 }
 
-Test(crew, a_talkative_rank_neither_blocks_nor_overflows, .timeout = 60)
+Test(crew, a_talkative_rank_neither_blocks_nor_overflows, .timeout = 300)
 {
     struct shk_crew crew = {.name = "test", .work = work_talks, .deadline_ms = 30000};
     struct shk_crew_result result;

@@ -154,27 +154,27 @@ static void all_ranks(const struct combination *combination)
     }
 }
 
-Test(fabric, tcp_one_to_four_ranks, .timeout = 240)
+Test(fabric, tcp_one_to_four_ranks, .timeout = 1200)
 {
     all_ranks(&combinations[0]);
 }
 
-Test(fabric, shm_one_to_four_ranks, .timeout = 240)
+Test(fabric, shm_one_to_four_ranks, .timeout = 1200)
 {
     all_ranks(&combinations[1]);
 }
 
-Test(fabric, tcp_notified_by_message, .timeout = 240)
+Test(fabric, tcp_notified_by_message, .timeout = 1200)
 {
     all_ranks(&combinations[2]);
 }
 
-Test(fabric, shm_notified_by_message, .timeout = 240)
+Test(fabric, shm_notified_by_message, .timeout = 1200)
 {
     all_ranks(&combinations[3]);
 }
 
-Test(fabric, libfabric_chooses_when_not_told, .timeout = 120)
+Test(fabric, libfabric_chooses_when_not_told, .timeout = 600)
 {
     struct shk_collective_options options = small;
     struct shk_facts *facts = NULL;
@@ -212,7 +212,7 @@ static void spoil_beyond(struct shk_wire *wire, size_t bytes, void *arg)
     }
 }
 
-Test(fabric, one_wrong_element_is_wrong, .timeout = 120)
+Test(fabric, one_wrong_element_is_wrong, .timeout = 600)
 {
     size_t at = 4096;
     struct shk_fabric_tweaks tweaks = {.tamper = spoil_result, .tamper_arg = &at};
@@ -228,7 +228,7 @@ Test(fabric, one_wrong_element_is_wrong, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
-Test(fabric, broken_guard_is_wrong, .timeout = 120)
+Test(fabric, broken_guard_is_wrong, .timeout = 600)
 {
     size_t at = 64;
     struct shk_fabric_tweaks tweaks = {.tamper = spoil_guard, .tamper_arg = &at};
@@ -240,7 +240,7 @@ Test(fabric, broken_guard_is_wrong, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
-Test(fabric, write_beyond_the_message_is_wrong, .timeout = 120)
+Test(fabric, write_beyond_the_message_is_wrong, .timeout = 600)
 {
     size_t at = 32;
     struct shk_fabric_tweaks tweaks = {.tamper = spoil_beyond, .tamper_arg = &at};
@@ -255,7 +255,7 @@ Test(fabric, write_beyond_the_message_is_wrong, .timeout = 120)
 
 /* Providers and libraries that are not there. */
 
-Test(fabric, provider_that_does_not_exist, .timeout = 120)
+Test(fabric, provider_that_does_not_exist, .timeout = 600)
 {
     struct shk_collective_options options = small;
     struct shk_facts *facts = NULL;
@@ -273,7 +273,7 @@ Test(fabric, provider_that_does_not_exist, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
-Test(fabric, provider_that_the_filter_excludes, .timeout = 120)
+Test(fabric, provider_that_the_filter_excludes, .timeout = 600)
 {
     struct shk_facts *facts = NULL;
 
@@ -286,7 +286,7 @@ Test(fabric, provider_that_the_filter_excludes, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
-Test(fabric, missing_library_is_a_finding, .timeout = 60)
+Test(fabric, missing_library_is_a_finding, .timeout = 300)
 {
     static const char *const names[] = {"libfabric-not-here.so.1", NULL};
     struct shk_fabric_tweaks tweaks = {.library_names = names};
@@ -298,7 +298,7 @@ Test(fabric, missing_library_is_a_finding, .timeout = 60)
     shk_facts_destroy(facts);
 }
 
-Test(fabric, another_library_lacks_the_symbols, .timeout = 60)
+Test(fabric, another_library_lacks_the_symbols, .timeout = 300)
 {
     static const char *const names[] = {"libc.so.6", NULL};
     struct shk_fabric_tweaks tweaks = {.library_names = names};
@@ -406,13 +406,13 @@ static void lose_rank(const char *provider, int sig, const char *status, const c
     shk_facts_destroy(facts);
 }
 
-Test(fabric, killed_rank_is_named, .timeout = 120)
+Test(fabric, killed_rank_is_named, .timeout = 600)
 {
     lose_rank("tcp", SIGKILL, "crashed", "killed by SIGKILL");
     lose_rank("shm", SIGKILL, "crashed", "killed by SIGKILL");
 }
 
-Test(fabric, stopped_rank_is_named, .timeout = 120)
+Test(fabric, stopped_rank_is_named, .timeout = 600)
 {
     lose_rank("tcp", SIGSTOP, "timeout", "stopped by SIGSTOP");
     lose_rank("shm", SIGSTOP, "timeout", "stopped by SIGSTOP");
@@ -431,7 +431,7 @@ static void nap_progress(const char *line, void *arg)
     }
 }
 
-Test(fabric, short_stop_is_survived, .timeout = 120)
+Test(fabric, short_stop_is_survived, .timeout = 600)
 {
     struct assassin assassin = {.sig = SIGSTOP, .at = "fabric: allreduce"};
     struct shk_collective_options options = small;
@@ -464,7 +464,7 @@ static void at_phase(struct shk_job *job, enum shk_phase phase, void *arg)
     }
 }
 
-Test(fabric, rank_lost_in_any_phase_is_named, .timeout = 240)
+Test(fabric, rank_lost_in_any_phase_is_named, .timeout = 1200)
 {
     static const enum shk_phase phases[] = {SHK_PHASE_START,    SHK_PHASE_OPEN,
                                             SHK_PHASE_REGISTER, SHK_PHASE_EXCHANGE,
@@ -507,7 +507,7 @@ static struct shk_facts *run_until_hung(const struct planted *planted, const cha
     return facts;
 }
 
-Test(fabric, rank_that_hangs_is_named_at_the_deadline, .timeout = 240)
+Test(fabric, rank_that_hangs_is_named_at_the_deadline, .timeout = 1200)
 {
     static const enum shk_phase phases[] = {SHK_PHASE_REGISTER, SHK_PHASE_WARMUP};
     size_t i = 0;
@@ -558,7 +558,7 @@ static bool is_gone(pid_t pid)
     return state == NULL || state[1] == '\0' || state[2] == 'Z';
 }
 
-Test(fabric, killed_supervisor_leaves_nothing, .timeout = 60)
+Test(fabric, killed_supervisor_leaves_nothing, .timeout = 300)
 {
     struct shk_collective_options options = small;
     pid_t supervisor = 0;

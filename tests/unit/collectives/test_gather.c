@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-TestSuite(gather, .timeout = 60);
+TestSuite(gather, .timeout = 300);
 
 enum { NODES_MAX = 100 };
 

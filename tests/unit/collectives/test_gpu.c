@@ -108,7 +108,7 @@ static void healthy(const char *transport, unsigned ranks)
     shk_facts_destroy(facts);
 }
 
-Test(gpu, peer_one_to_four_ranks, .timeout = 240)
+Test(gpu, peer_one_to_four_ranks, .timeout = 1200)
 {
     unsigned ranks = 0;
 
@@ -129,7 +129,7 @@ static struct shk_facts *run_push(unsigned ranks, size_t from)
     return run_with("peer", &options, &tweaks);
 }
 
-Test(gpu, push_kernel_two_to_four_ranks, .timeout = 240)
+Test(gpu, push_kernel_two_to_four_ranks, .timeout = 1200)
 {
     unsigned ranks = 0;
 
@@ -149,7 +149,7 @@ Test(gpu, push_kernel_two_to_four_ranks, .timeout = 240)
     }
 }
 
-Test(gpu, push_kernel_errors_are_found, .timeout = 120)
+Test(gpu, push_kernel_errors_are_found, .timeout = 600)
 {
     static const char *const damage[] = {"corrupt", "skip", "overrun", "input"};
     size_t i = 0;
@@ -165,7 +165,7 @@ Test(gpu, push_kernel_errors_are_found, .timeout = 120)
     }
 }
 
-Test(gpu, push_kernel_needs_room, .timeout = 120)
+Test(gpu, push_kernel_needs_room, .timeout = 600)
 {
     struct shk_facts *facts = NULL;
 
@@ -179,7 +179,7 @@ Test(gpu, push_kernel_needs_room, .timeout = 120)
 }
 
 /* The counter of launches goes round in the middle of a run. */
-Test(gpu, launches_beyond_the_counter, .timeout = 120)
+Test(gpu, launches_beyond_the_counter, .timeout = 600)
 {
     static const size_t push_from[] = {0, 64};
     size_t i = 0;
@@ -201,14 +201,14 @@ Test(gpu, launches_beyond_the_counter, .timeout = 120)
     }
 }
 
-Test(gpu, lsa_nccl_and_windows, .timeout = 240)
+Test(gpu, lsa_nccl_and_windows, .timeout = 1200)
 {
     healthy("lsa", 2);
     healthy("nccl", 3);
     healthy("nccl-window", 2);
 }
 
-Test(gpu, rccl_on_hip, .timeout = 120)
+Test(gpu, rccl_on_hip, .timeout = 600)
 {
     struct shk_gpu_tweaks tweaks = fakes;
     struct shk_facts *facts = NULL;
@@ -266,7 +266,7 @@ static const struct fault {
     {"lsa", "SHK_FAKE_NCCL_VERSION", "22705", "na", "", "NCCL 2.27.5"},
 };
 
-Test(gpu, every_fault_has_its_name, .timeout = 240)
+Test(gpu, every_fault_has_its_name, .timeout = 1200)
 {
     size_t i = 0;
 
@@ -289,7 +289,7 @@ Test(gpu, every_fault_has_its_name, .timeout = 240)
     }
 }
 
-Test(gpu, hang_ends_at_the_deadline, .timeout = 60)
+Test(gpu, hang_ends_at_the_deadline, .timeout = 300)
 {
     struct shk_collective_options options = small;
     struct shk_facts *facts = NULL;
@@ -301,7 +301,7 @@ Test(gpu, hang_ends_at_the_deadline, .timeout = 60)
     shk_facts_destroy(facts);
 }
 
-Test(gpu, missing_libraries_do_not_apply, .timeout = 60)
+Test(gpu, missing_libraries_do_not_apply, .timeout = 300)
 {
     struct shk_gpu_tweaks tweaks = fakes;
     struct shk_facts *facts = NULL;
@@ -339,7 +339,7 @@ static struct shk_facts *run_uneven(const char *transport, const char *name, con
     return run_with(transport, &small, &tweaks);
 }
 
-Test(gpu, two_ranks_on_one_gpu, .timeout = 60)
+Test(gpu, two_ranks_on_one_gpu, .timeout = 300)
 {
     struct shk_facts *facts = run_uneven("peer", "CUDA_VISIBLE_DEVICES", "1,0");
 
@@ -350,7 +350,7 @@ Test(gpu, two_ranks_on_one_gpu, .timeout = 60)
     shk_facts_destroy(facts);
 }
 
-Test(gpu, mixed_nccl_versions, .timeout = 60)
+Test(gpu, mixed_nccl_versions, .timeout = 300)
 {
     struct shk_facts *facts = run_uneven("nccl", "SHK_FAKE_NCCL_VERSION", "22703");
 
@@ -368,7 +368,7 @@ static void die_on_rank_1(struct shk_job *job, enum shk_phase phase, void *arg)
     }
 }
 
-Test(gpu, killed_rank_is_named, .timeout = 60)
+Test(gpu, killed_rank_is_named, .timeout = 300)
 {
     struct shk_gpu_tweaks tweaks = fakes;
     struct shk_facts *facts = NULL;
@@ -400,7 +400,7 @@ static struct shk_facts *run_layers(const struct shk_gpu_tweaks *tweaks)
     return facts;
 }
 
-Test(gpu, layers_run_where_gpus_are, .timeout = 120)
+Test(gpu, layers_run_where_gpus_are, .timeout = 600)
 {
     struct shk_gpu_tweaks tweaks = fakes;
     struct shk_facts *facts = run_layers(&tweaks);
@@ -418,7 +418,7 @@ Test(gpu, layers_run_where_gpus_are, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
-Test(gpu, layers_above_a_crash_are_not_run, .timeout = 120)
+Test(gpu, layers_above_a_crash_are_not_run, .timeout = 600)
 {
     struct shk_facts *facts = NULL;
 
@@ -431,7 +431,7 @@ Test(gpu, layers_above_a_crash_are_not_run, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
-Test(gpu, wrong_results_are_counted_to_the_end, .timeout = 120)
+Test(gpu, wrong_results_are_counted_to_the_end, .timeout = 600)
 {
     struct shk_facts *facts = NULL;
 
@@ -454,7 +454,7 @@ static void flip(struct shk_job *job, void *at, size_t bytes, void *arg)
     }
 }
 
-Test(gpu, one_flipped_bit_is_found, .timeout = 60)
+Test(gpu, one_flipped_bit_is_found, .timeout = 300)
 {
     struct shk_gpu_tweaks tweaks = fakes;
     struct shk_facts *facts = NULL;
@@ -484,7 +484,7 @@ static struct shk_facts *run_late(enum shk_gpu_arrival arrival, unsigned late_ms
     return run_with("peer", &options, &tweaks);
 }
 
-Test(gpu, a_late_rank_is_waited_for, .timeout = 120)
+Test(gpu, a_late_rank_is_waited_for, .timeout = 600)
 {
     struct shk_facts *facts = run_late(SHK_ARRIVE_DELAYED, 5, 30000);
 
@@ -495,7 +495,7 @@ Test(gpu, a_late_rank_is_waited_for, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
-Test(gpu, a_rank_that_is_too_late_is_named, .timeout = 120)
+Test(gpu, a_rank_that_is_too_late_is_named, .timeout = 600)
 {
     struct shk_facts *facts = run_late(SHK_ARRIVE_DELAYED, 3000, 300);
 
@@ -506,7 +506,7 @@ Test(gpu, a_rank_that_is_too_late_is_named, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
-Test(gpu, proof_tells_how_each_size_was_done, .timeout = 120)
+Test(gpu, proof_tells_how_each_size_was_done, .timeout = 600)
 {
     struct shk_facts *facts = run_with("nccl-window", &small, &fakes);
     json_t *proof = shk_facts_get_object(facts, "collective.nccl-window.proof");
@@ -542,7 +542,7 @@ static json_t *unaligned_of(const struct shk_facts *facts, const char *transport
     return shk_facts_get_object(facts, key);
 }
 
-Test(gpu, unaligned_halves_count_apart, .timeout = 120)
+Test(gpu, unaligned_halves_count_apart, .timeout = 600)
 {
     struct shk_facts *facts = NULL;
     const char *said = NULL;
@@ -568,7 +568,7 @@ Test(gpu, unaligned_halves_count_apart, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
-Test(gpu, aligned_halves_do_not, .timeout = 120)
+Test(gpu, aligned_halves_do_not, .timeout = 600)
 {
     struct shk_facts *facts = NULL;
 

@@ -119,7 +119,7 @@ static void healthy(const char *provider, unsigned ranks)
     shk_facts_destroy(facts);
 }
 
-Test(hmem, tcp_one_to_three_ranks, .timeout = 240)
+Test(hmem, tcp_one_to_three_ranks, .timeout = 1200)
 {
     unsigned ranks = 0;
 
@@ -129,18 +129,18 @@ Test(hmem, tcp_one_to_three_ranks, .timeout = 240)
     }
 }
 
-Test(hmem, shm_between_two_ranks, .timeout = 120)
+Test(hmem, shm_between_two_ranks, .timeout = 600)
 {
     healthy("shm", 2);
 }
 
-Test(hmem, ranks_share_a_gpu, .timeout = 120)
+Test(hmem, ranks_share_a_gpu, .timeout = 600)
 {
     setenv("SHK_FAKE_GPUS", "1", 1);
     healthy("tcp", 2);
 }
 
-Test(hmem, notified_by_message, .timeout = 120)
+Test(hmem, notified_by_message, .timeout = 600)
 {
     struct shk_fabric_tweaks tweaks = fakes;
     struct shk_facts *facts = NULL;
@@ -152,7 +152,7 @@ Test(hmem, notified_by_message, .timeout = 120)
 }
 
 /* No kernels, as on AMD GPUs and in builds without nvcc. */
-Test(hmem, sums_on_the_host_without_kernels, .timeout = 120)
+Test(hmem, sums_on_the_host_without_kernels, .timeout = 600)
 {
     struct shk_fabric_tweaks tweaks = fakes;
     struct shk_facts *facts = NULL;
@@ -167,7 +167,7 @@ Test(hmem, sums_on_the_host_without_kernels, .timeout = 120)
     shk_facts_destroy(facts);
 }
 
-Test(hmem, few_sizes_when_brief, .timeout = 120)
+Test(hmem, few_sizes_when_brief, .timeout = 600)
 {
     struct shk_collective_options options = small;
     struct shk_facts *facts = NULL;
@@ -181,7 +181,7 @@ Test(hmem, few_sizes_when_brief, .timeout = 120)
 }
 
 /* What is asked for, and what the provider says to it. */
-Test(hmem, requested_and_effective, .timeout = 120)
+Test(hmem, requested_and_effective, .timeout = 600)
 {
     struct shk_facts *facts = run_with(&small, &fakes);
 
@@ -211,13 +211,13 @@ static void expect_na(const struct shk_fabric_tweaks *tweaks, const char *reason
     shk_facts_destroy(facts);
 }
 
-Test(hmem, provider_without_it, .timeout = 120)
+Test(hmem, provider_without_it, .timeout = 600)
 {
     setenv("SHK_FAKE_HMEM", "none", 1);
     expect_na(&fakes, "provider tcp of libfabric 1.22 offers no FI_HMEM: No data available");
 }
 
-Test(hmem, no_driver, .timeout = 120)
+Test(hmem, no_driver, .timeout = 600)
 {
     struct shk_gpu_tweaks gpu = {.driver_names = missing};
     struct shk_fabric_tweaks tweaks = {.library_names = fabric, .gpu = &gpu};
@@ -225,20 +225,20 @@ Test(hmem, no_driver, .timeout = 120)
     expect_na(&tweaks, missing[0]);
 }
 
-Test(hmem, no_gpu, .timeout = 120)
+Test(hmem, no_gpu, .timeout = 600)
 {
     setenv("SHK_FAKE_GPUS", "0", 1);
     expect_na(&fakes, "the driver finds no GPU on this node");
 }
 
-Test(hmem, library_that_was_built_without_cuda, .timeout = 120)
+Test(hmem, library_that_was_built_without_cuda, .timeout = 600)
 {
     setenv("SHK_FAKE_HMEM", "nosys", 1);
     expect_na(&fakes, "was built without FI_HMEM_CUDA: fi_mr_regattr: Function not implemented");
 }
 
 /* The real library here, without a GPU of its own: whatever it answers is a reason. */
-Test(hmem, real_library_without_cuda, .timeout = 120)
+Test(hmem, real_library_without_cuda, .timeout = 600)
 {
     struct shk_fabric_tweaks tweaks = {.gpu = &with_kernels};
 
@@ -260,7 +260,7 @@ static const struct refusal {
     {"hang", "0", "timeout", "hmem-failed", "fi_mr_regattr"},
 };
 
-Test(hmem, registration_that_fails_is_named, .timeout = 240)
+Test(hmem, registration_that_fails_is_named, .timeout = 1200)
 {
     size_t i = 0;
 
@@ -281,7 +281,7 @@ Test(hmem, registration_that_fails_is_named, .timeout = 240)
     }
 }
 
-Test(hmem, wrong_sums_are_wrong, .timeout = 120)
+Test(hmem, wrong_sums_are_wrong, .timeout = 600)
 {
     struct shk_facts *facts = NULL;
 
@@ -302,7 +302,7 @@ static void spoil(struct shk_wire *wire, size_t bytes, void *arg)
 }
 
 /* The stand-in's GPU memory is host memory: it can be spoiled like that. */
-Test(hmem, damage_in_gpu_memory_is_seen, .timeout = 120)
+Test(hmem, damage_in_gpu_memory_is_seen, .timeout = 600)
 {
     static const struct {
         size_t at;
@@ -327,7 +327,7 @@ Test(hmem, damage_in_gpu_memory_is_seen, .timeout = 120)
     }
 }
 
-Test(hmem, gpu_that_fails_is_named, .timeout = 120)
+Test(hmem, gpu_that_fails_is_named, .timeout = 600)
 {
     struct shk_facts *facts = NULL;
 
@@ -343,7 +343,7 @@ Test(hmem, gpu_that_fails_is_named, .timeout = 120)
 }
 
 /* Each has a run and facts of its own. */
-Test(hmem, crash_leaves_the_result_of_host_memory, .timeout = 120)
+Test(hmem, crash_leaves_the_result_of_host_memory, .timeout = 600)
 {
     struct shk_facts *facts = shk_facts_create();
 
@@ -357,7 +357,7 @@ Test(hmem, crash_leaves_the_result_of_host_memory, .timeout = 120)
 }
 
 /* Writes of network devices that the GPU would not see in time. */
-Test(hmem, writes_are_flushed_where_the_driver_says_so, .timeout = 120)
+Test(hmem, writes_are_flushed_where_the_driver_says_so, .timeout = 600)
 {
     struct shk_facts *facts = run_with(&small, &fakes);
     const json_t *hmem = shk_facts_get_object(facts, "collective.fabric-hmem.hmem");
@@ -443,7 +443,7 @@ Test(hmem, when_auto_wants_it)
 }
 
 /* What host memory says of it. */
-Test(hmem, offer_is_told_beside_host_memory, .timeout = 120)
+Test(hmem, offer_is_told_beside_host_memory, .timeout = 600)
 {
     struct shk_fabric_tweaks tweaks = {.library_names = fabric};
     struct shk_facts *facts = shk_facts_create();

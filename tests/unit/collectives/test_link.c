@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-TestSuite(link, .timeout = 20);
+TestSuite(link, .timeout = 100);
 
 static void pair(struct shk_link *a, struct shk_link *b)
 {

@@ -69,7 +69,7 @@ static void expect_ok(const struct shk_facts *facts)
     }
 }
 
-Test(multimem, two_to_four_ranks, .timeout = 240)
+Test(multimem, two_to_four_ranks, .timeout = 1200)
 {
     unsigned ranks = 0;
 
@@ -103,7 +103,7 @@ static const struct fault {
     {"crash", "crashed", "rank-ended", "rank"},
 };
 
-Test(multimem, every_fault_has_its_name, .timeout = 240)
+Test(multimem, every_fault_has_its_name, .timeout = 1200)
 {
     struct shk_collective_options options = options_for(3);
     size_t i = 0;
@@ -124,7 +124,7 @@ Test(multimem, every_fault_has_its_name, .timeout = 240)
     }
 }
 
-Test(multimem, hang_ends_at_the_deadline, .timeout = 60)
+Test(multimem, hang_ends_at_the_deadline, .timeout = 300)
 {
     struct shk_collective_options options = options_for(3);
     struct shk_facts *facts = NULL;
@@ -138,7 +138,7 @@ Test(multimem, hang_ends_at_the_deadline, .timeout = 60)
 }
 
 /* A call that is not to be made aborts, and that is seen: the tests after it rely on this one. */
-Test(multimem, any_call_would_be_seen, .timeout = 60)
+Test(multimem, any_call_would_be_seen, .timeout = 300)
 {
     struct shk_collective_options options = options_for(3);
     struct shk_facts *facts = NULL;
@@ -158,7 +158,7 @@ static const struct gate {
     {"1", NULL, "at least 2 ranks", 1},
 };
 
-Test(multimem, nothing_is_called_where_it_is_off, .timeout = 120)
+Test(multimem, nothing_is_called_where_it_is_off, .timeout = 600)
 {
     size_t i = 0;
 
@@ -181,7 +181,7 @@ Test(multimem, nothing_is_called_where_it_is_off, .timeout = 120)
 }
 
 /* What NCCL does not take for "off" is not off here either. */
-Test(multimem, other_values_leave_it_on, .timeout = 120)
+Test(multimem, other_values_leave_it_on, .timeout = 600)
 {
     static const char *const values[] = {"1", "2", "", "off"};
     struct shk_collective_options options = options_for(2);
@@ -209,7 +209,7 @@ static void lacks_it(struct shk_job *job, enum shk_phase phase, void *arg)
     }
 }
 
-Test(multimem, one_gpu_without_it_is_enough, .timeout = 60)
+Test(multimem, one_gpu_without_it_is_enough, .timeout = 300)
 {
     struct shk_collective_options options = options_for(3);
     struct shk_gpu_tweaks tweaks = fakes;
@@ -224,7 +224,7 @@ Test(multimem, one_gpu_without_it_is_enough, .timeout = 60)
     shk_facts_destroy(facts);
 }
 
-Test(multimem, driver_without_the_functions, .timeout = 60)
+Test(multimem, driver_without_the_functions, .timeout = 300)
 {
     struct shk_collective_options options = options_for(3);
     struct shk_gpu_tweaks tweaks = fakes;
@@ -251,7 +251,7 @@ static struct shk_facts *run_layers(unsigned ranks)
     return facts;
 }
 
-Test(multimem, layers_use_it_from_three_ranks_on, .timeout = 240)
+Test(multimem, layers_use_it_from_three_ranks_on, .timeout = 1200)
 {
     struct shk_facts *facts = NULL;
 

@@ -54,7 +54,7 @@ static struct shk_facts *run_with(const char *library, unsigned ranks, unsigned 
     return facts;
 }
 
-Test(nvshmem, faults, .timeout = 240)
+Test(nvshmem, faults, .timeout = 1200)
 {
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         const struct fault_case *c = &faults[i];
@@ -79,7 +79,7 @@ Test(nvshmem, faults, .timeout = 240)
 }
 
 /* As many PEs as ranks are asked for, but no more than GPUs. */
-Test(nvshmem, figures, .timeout = 120)
+Test(nvshmem, figures, .timeout = 600)
 {
     static const struct {
         unsigned ranks;

@@ -51,7 +51,7 @@ static int work(struct shk_job *job, void *arg, struct shk_error *err)
     return shk_transport_fabric.work(job, arg, err);
 }
 
-Test(pairs, measured, .timeout = 120)
+Test(pairs, measured, .timeout = 600)
 {
     struct shk_collective_options options = {.ranks = 3,
                                              .min_bytes = SHK_PAIRS_BYTES,

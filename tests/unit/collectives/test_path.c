@@ -116,7 +116,7 @@ Test(path, the_node_that_the_stuck_pairs_have_in_common)
 }
 
 /* A refusal is an answer; to an address that leads nowhere there is none. */
-Test(path, small_packets_are_answered, .timeout = 20)
+Test(path, small_packets_are_answered, .timeout = 100)
 {
     json_t *rows =
         json_pack("[{s:s, s:s, s:i}, {s:s, s:s, s:i}]", "from", "127.0.0.1", "to", "127.0.0.1",

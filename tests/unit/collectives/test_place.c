@@ -173,7 +173,7 @@ static int placed(const struct two_nodes *two, bool bind, int nic_node, unsigned
     return WEXITSTATUS(status) == 2 ? -1 : two->cpu[WEXITSTATUS(status)];
 }
 
-Test(place, rank_moves_to_the_node_of_the_device, .timeout = 60)
+Test(place, rank_moves_to_the_node_of_the_device, .timeout = 300)
 {
     struct two_nodes two;
     struct shk_place place;
@@ -192,7 +192,7 @@ Test(place, rank_moves_to_the_node_of_the_device, .timeout = 60)
     remove_two_nodes(&two);
 }
 
-Test(place, binding_of_a_launcher_is_kept, .timeout = 60)
+Test(place, binding_of_a_launcher_is_kept, .timeout = 300)
 {
     struct two_nodes two;
     struct shk_place place;

@@ -70,7 +70,7 @@ static const struct fault faults[] = {
     {hip, rccl, "SHK_FAKE_NCCL_FAULT", "crash", "crashed", "rank-ended", "rank 1"},
 };
 
-Test(rccl, every_fault_has_its_name, .timeout = 240)
+Test(rccl, every_fault_has_its_name, .timeout = 1200)
 {
     size_t i = 0;
 
@@ -92,7 +92,7 @@ Test(rccl, every_fault_has_its_name, .timeout = 240)
     }
 }
 
-Test(rccl, hang_ends_at_the_deadline, .timeout = 60)
+Test(rccl, hang_ends_at_the_deadline, .timeout = 300)
 {
     const struct shk_gpu_tweaks tweaks = {.driver_names = hip, .nccl_names = rccl};
     struct shk_facts *facts = NULL;
@@ -113,7 +113,7 @@ static void set_on_rank_1(struct shk_job *job, enum shk_phase phase, void *arg)
     }
 }
 
-Test(rccl, ranks_that_differ, .timeout = 120)
+Test(rccl, ranks_that_differ, .timeout = 600)
 {
     static const char *settings[][2] = {{"SHK_FAKE_NCCL_VERSION", "22203"},
                                         {"HIP_VISIBLE_DEVICES", "1,0"}};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(factdiff, .timeout = 20);
+TestSuite(factdiff, .timeout = 100);
 
 static const struct shk_diff_rule rules[] = {
     {.path = "clock.*", .differs = SHK_DIFF_TIME},

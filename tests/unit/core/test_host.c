@@ -67,7 +67,7 @@ Test(host, links_never_leave_the_root)
     shk_host_close(host);
 }
 
-Test(host, refuses_what_is_no_regular_file, .timeout = 5)
+Test(host, refuses_what_is_no_regular_file, .timeout = 25)
 {
     char path[256];
     struct shk_error err;

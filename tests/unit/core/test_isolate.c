@@ -90,7 +90,7 @@ static struct shk_isolate_result run_one(struct shk_isolate_job job)
     return r;
 }
 
-Test(isolate, results_and_output_arrive, .timeout = 20)
+Test(isolate, results_and_output_arrive, .timeout = 100)
 {
     int n = 5;
     struct shk_isolate_result r =
@@ -102,7 +102,7 @@ Test(isolate, results_and_output_arrive, .timeout = 20)
     shk_isolate_result_clear(&r);
 }
 
-Test(isolate, an_error_keeps_the_partial_result, .timeout = 20)
+Test(isolate, an_error_keeps_the_partial_result, .timeout = 100)
 {
     struct shk_isolate_result r = run_one((struct shk_isolate_job){.name = "t", .fn = fails});
     cr_expect_eq(r.outcome, SHK_CHILD_FAILED);
@@ -111,7 +111,7 @@ Test(isolate, an_error_keeps_the_partial_result, .timeout = 20)
     shk_isolate_result_clear(&r);
 }
 
-Test(isolate, deaths_name_library_and_call, .timeout = 60)
+Test(isolate, deaths_name_library_and_call, .timeout = 300)
 {
     static const struct {
         int (*fn)(void *, json_t **, struct shk_error *);
@@ -133,7 +133,7 @@ Test(isolate, deaths_name_library_and_call, .timeout = 60)
     }
 }
 
-Test(isolate, runaway_memory_is_stopped, .timeout = 60)
+Test(isolate, runaway_memory_is_stopped, .timeout = 300)
 {
     struct shk_isolate_result r = run_one((struct shk_isolate_job){
         .name = "t", .fn = eats, .deadline_ms = 30000, .memory_limit = (size_t)300 << 20});
@@ -143,7 +143,7 @@ Test(isolate, runaway_memory_is_stopped, .timeout = 60)
     shk_isolate_result_clear(&r);
 }
 
-Test(isolate, one_death_does_not_touch_the_others_and_deadlines_run_side_by_side, .timeout = 60)
+Test(isolate, one_death_does_not_touch_the_others_and_deadlines_run_side_by_side, .timeout = 300)
 {
     int n = 7;
     struct shk_isolate_job jobs[6] = {
@@ -183,7 +183,7 @@ static int nests(void *arg, json_t **result_p, struct shk_error *err)
     return rc;
 }
 
-Test(isolate, a_nested_child_ends_in_time_for_its_parent_to_tell, .timeout = 20)
+Test(isolate, a_nested_child_ends_in_time_for_its_parent_to_tell, .timeout = 100)
 {
     struct shk_isolate_result r =
         run_one((struct shk_isolate_job){.name = "outer", .fn = nests, .deadline_ms = 1500});
@@ -201,7 +201,7 @@ static int tells_its_time(void *arg, json_t **result_p, struct shk_error *err)
     return 0;
 }
 
-Test(isolate, a_child_knows_how_much_time_is_left, .timeout = 20)
+Test(isolate, a_child_knows_how_much_time_is_left, .timeout = 100)
 {
     cr_expect_lt(shk_isolate_left_ms(), 0, "no deadline here");
     struct shk_isolate_result r =
@@ -225,7 +225,7 @@ static int floods(void *arg, json_t **result_p, struct shk_error *err)
     return 0;
 }
 
-Test(isolate, output_keeps_head_and_tail, .timeout = 20)
+Test(isolate, output_keeps_head_and_tail, .timeout = 100)
 {
     struct shk_isolate_result r = run_one((struct shk_isolate_job){.name = "t", .fn = floods});
     size_t len = strlen(r.output);
@@ -253,7 +253,7 @@ static int sleep_long(void *arg, json_t **result_p, struct shk_error *err)
 }
 
 /* As a time limit does it: what runs is ended, what waits is not begun, and neither is a fault. */
-Test(isolate, a_signal_that_asks_to_end, .timeout = 60)
+Test(isolate, a_signal_that_asks_to_end, .timeout = 300)
 {
     struct shk_isolate_job jobs[] = {
         {.name = "first", .fn = sleep_long, .deadline_ms = 50000},

@@ -24,7 +24,7 @@ static void end(void)
     cr_assert_eq(system(cmd), 0);
 }
 
-TestSuite(record, .init = begin, .fini = end, .timeout = 60);
+TestSuite(record, .init = begin, .fini = end, .timeout = 300);
 
 static void put(const char *name, const void *data, size_t len)
 {

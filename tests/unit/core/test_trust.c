@@ -73,7 +73,7 @@ static void end(void)
     cr_assert(!*root || system(cmd) == 0);
 }
 
-TestSuite(trust, .init = begin, .fini = end, .timeout = 20);
+TestSuite(trust, .init = begin, .fini = end, .timeout = 100);
 
 Test(trust, what_others_can_change)
 {

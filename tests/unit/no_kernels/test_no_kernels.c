@@ -23,7 +23,7 @@ static const char *text(const struct shk_facts *facts, const char *layer, const 
 }
 
 /* What needs our kernels does not apply and says why; NCCL is run and verified on the host. */
-Test(no_kernels, layers, .timeout = 120)
+Test(no_kernels, layers, .timeout = 600)
 {
     static const char *const own[] = {"peer", "lsa", "multimem"};
     const struct shk_gpu_tweaks tweaks = {.driver_names = cuda, .nccl_names = nccl};

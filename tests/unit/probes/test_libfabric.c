@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(libfabric, .init = capture_begin, .fini = capture_end, .timeout = 60);
+TestSuite(libfabric, .init = capture_begin, .fini = capture_end, .timeout = 300);
 
 static struct shk_facts *ask(const char *fake, const char *filter)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(nvidia, .init = capture_begin, .fini = capture_end, .timeout = 60);
+TestSuite(nvidia, .init = capture_begin, .fini = capture_end, .timeout = 300);
 
 static void use(const char *variable, const char *fake, const char *file)
 {

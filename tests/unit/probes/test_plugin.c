@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-TestSuite(plugin, .init = capture_begin, .fini = capture_end, .timeout = 120);
+TestSuite(plugin, .init = capture_begin, .fini = capture_end, .timeout = 600);
 
 /* What 2.28 accepts; the fakes are measured against it. */
 static const struct shk_nccl_abis nccl_228 = {

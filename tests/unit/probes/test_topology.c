@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(topology, .init = capture_begin, .fini = capture_end, .timeout = 30);
+TestSuite(topology, .init = capture_begin, .fini = capture_end, .timeout = 150);
 
 /* Two packages with one node each. Below the first: a host bridge with a switch of two downstream
  * ports (a GPU and a NIC) beside a second, deeper switch (a GPU), a root port of its own (a NIC),

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(anonymize, .timeout = 60);
+TestSuite(anonymize, .timeout = 300);
 
 /* Everything in here that must not leave the site. */
 static const char *const anonymize_private[] = {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(diff, .timeout = 60);
+TestSuite(diff, .timeout = 300);
 
 static const struct shk_diff_rule rules[] = {{.path = "host.name", .differs = SHK_DIFF_NODE}};
 

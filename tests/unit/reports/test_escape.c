@@ -2,7 +2,7 @@
 
 #include <criterion/criterion.h>
 
-TestSuite(escape, .timeout = 20);
+TestSuite(escape, .timeout = 100);
 
 typedef void (*escape_fn)(struct shk_strbuf *out, const char *s);
 

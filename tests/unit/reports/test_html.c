@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(html, .timeout = 60);
+TestSuite(html, .timeout = 300);
 
 static size_t html_count(const char *text, const char *part)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(json, .timeout = 60);
+TestSuite(json, .timeout = 300);
 
 static json_t *json_of(const struct sample *s)
 {

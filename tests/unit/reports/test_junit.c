@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(junit, .timeout = 60);
+TestSuite(junit, .timeout = 300);
 
 Test(junit, verdicts)
 {

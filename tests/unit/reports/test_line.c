@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(line, .timeout = 60);
+TestSuite(line, .timeout = 300);
 
 /* Printable ASCII, one line of at most 200 bytes, nothing that a shell or Slurm would take apart.
  */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(md, .timeout = 60);
+TestSuite(md, .timeout = 300);
 
 static size_t md_count(const char *line, char c)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(nodefold, .timeout = 20);
+TestSuite(nodefold, .timeout = 100);
 
 Test(nodefold, cases)
 {

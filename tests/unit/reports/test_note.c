@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(note, .timeout = 60);
+TestSuite(note, .timeout = 300);
 
 #define NOTES "2 notes: NCCL_CHECKS_DISABLE; symmetric window, unaligned 16-bit data"
 

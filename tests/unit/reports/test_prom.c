@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(prom, .timeout = 60);
+TestSuite(prom, .timeout = 300);
 
 Test(prom, samples)
 {

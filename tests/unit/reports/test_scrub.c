@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(scrub, .timeout = 20);
+TestSuite(scrub, .timeout = 100);
 
 struct scrub_case {
     const char *name, *in, *out;

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-TestSuite(table, .timeout = 20);
+TestSuite(table, .timeout = 100);
 
 static const struct shk_column columns[] = {
     {.title = "name"},

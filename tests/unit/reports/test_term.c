@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(term, .timeout = 60);
+TestSuite(term, .timeout = 300);
 
 static void term_expect_fits(const char *what, char *text, unsigned width)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(topo, .timeout = 60);
+TestSuite(topo, .timeout = 300);
 
 static void put(struct shk_facts *facts, const char *key, const char *json)
 {

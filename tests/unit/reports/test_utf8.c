@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(utf8, .timeout = 20);
+TestSuite(utf8, .timeout = 100);
 
 Test(utf8, clean)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(wrap, .timeout = 20);
+TestSuite(wrap, .timeout = 100);
 
 static void wrap_expect(const char *name, struct shk_wrap wrap, const char *text,
                         const char *expected)
