@@ -29,7 +29,7 @@ echo "$(hostname) $SLURM_PROCID $SLURM_NTASKS $*" >>ran
 
 def blocks(path):
     """The blocks of code in a document."""
-    return re.findall(r"^```\n(.*?)^```$", path.read_text(), re.M | re.S)
+    return re.findall(r"^```(?:sh|text)\n(.*?)^```$", path.read_text(), re.M | re.S)
 
 
 class Handover(unittest.TestCase):
