@@ -3,8 +3,10 @@ import atexit, collections, contextlib, json, os, pathlib, shutil, subprocess, s
 
 BINARY = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
-CAPTURES = BINARY.parent / "captures"
-FAKES = BINARY.parent / "tests" / "fakes"
+# What the tests were built with; the program may be another build's
+BUILD = pathlib.Path(os.environ.get("SHAKEDOWN_BUILD", BINARY.parent)).resolve()
+CAPTURES = BUILD / "captures"
+FAKES = BUILD / "tests" / "fakes"
 
 
 def roots_own(path):
@@ -107,4 +109,4 @@ class Case(unittest.TestCase):
 
 
 def main():
-    unittest.main(argv=[sys.argv[0]], verbosity=1)
+    unittest.main(argv=[sys.argv[0]], verbosity=2)
