@@ -13,7 +13,7 @@ MARK = re.compile(r"<!-- (run by|not run): (.+?) -->")
 # In prose: a program with something behind it. A name alone is a name.
 COMMAND = re.compile(r"`((?:[A-Z_]+=\S+ )?(?:shakedown|srun|sbatch|mpirun|cmake|ctest|apt(?:-get)?|spack|git|docker|\./quickstart|"
                      r"tests/[a-z/_.]+(?=[ `])|config/[a-z/_.]+(?= ))(?: [^`]*)?)`")
-LAUNCHED = re.compile(r"(?:[A-Z_]+=\S+ )*shakedown( |$)")
+LAUNCHED = re.compile(r"(?:[A-Z_]+=\S+ )*(shakedown( |$)|tests/tools/capture unpack )")
 # What stands for what
 WORDS = {"NAME": "NCCL_SOCKET_IFNAME", "KEY": "NCCL_SOCKET_IFNAME", "A": "good.json", "B": "bad.json", "FACTS": "good.json",
          "T": "shm", "CAPTURE": "capture", "…": "", "...": ""}
@@ -85,12 +85,14 @@ class Documents(Case):
         if line in self.done:
             return
         path = f"{BINARY.parent}:/usr/local/bin:/usr/bin:/bin"
+        words = [w.replace("/tmp/", f"{self.dir}/") for w in words]
+        program = BINARY if words[0] == "shakedown" else SOURCE / words[0]
         fakes = {"LD_LIBRARY_PATH": str(support.FAKES / "gpu"), "SHK_FAKE_GPUS": "2"} if "peer" in words else {}
-        p = subprocess.run(words, executable=str(BINARY), env={**BASE_ENV, "PATH": path, **fakes, **env}, cwd=self.dir,
+        p = subprocess.run(words, executable=str(program), env={**BASE_ENV, "PATH": path, **fakes, **env}, cwd=self.dir,
                            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
         self.done[line] = p.returncode
         self.assertIn(p.returncode, (0, 1), f"{line}: {p.stderr}")
-        self.assertTrue(p.stdout or p.stderr or "-o" in words or "--capture" in words, f"{line} says nothing")
+        self.assertTrue(p.stdout or p.stderr or "-o" in words or "--capture" in words or program != BINARY, f"{line} says nothing")
 
     def exists(self, command):
         """Presets, targets, scripts and tests that the command names."""
