@@ -212,6 +212,8 @@ struct shk_diagnosis {
     const char *const *explains; /* keys that are mere effects of this cause; NULL-terminated, NULL
                                     when there is none */
     const char *scope;           /* whose fault: "node", "launch"; NULL: node */
+    const char *const *confirmed; /* conditions on facts that show it; NULL-terminated, NULL: none */
+    const char *const *refuted;   /* conditions that hold only where it cannot be; as above */
     bool benign;                 /* the lines look like errors but are not */
     bool symptom;                /* generic consequence: never outranks a cause */
     const char *source;
@@ -276,10 +278,17 @@ struct shk_signature {
 struct shk_rule_term {
     const char *log, *no_log; /* signature seen, not seen */
     const char *setting, *fact;
+    const char *differs;         /* a fact, between nodes */
+    const char *member;          /* of fact or differs: path in its value, through arrays */
     const char *capture;         /* of log */
     const char *matches, *lacks; /* extended regular expressions */
+    const char *in, *not_in;     /* a fact whose members have the names, or lack one of them */
+    const char *in_member;       /* of in and not_in */
+    const char *same_as;         /* a setting that holds the captured name */
     int lines;                   /* of log: at least so many of them; 0: one */
     bool set, unset;
+    bool present, absent; /* of fact */
+    bool every;           /* of member: not one element, all of them */
 };
 
 /* Evidence that no single line gives: lines, settings and facts together speak for or against a

@@ -86,6 +86,12 @@ int shk_diagnose(const struct shk_config *config, const struct shk_findings *fin
                  const struct shk_facts *const *facts, size_t nodes,
                  struct shk_diagnoses *diagnoses_p, struct shk_error *err) SHK_MUST_CHECK;
 
+/* The same of evidence that is only part of a picture: what the checks would call bad if all that
+ * nobody looked at were as usual is a suspicion, `likely` at most. */
+int shk_diagnose_part(const struct shk_config *config, const struct shk_findings *findings,
+                      const struct shk_facts *const *facts, size_t nodes,
+                      struct shk_diagnoses *diagnoses_p, struct shk_error *err) SHK_MUST_CHECK;
+
 /* Merges findings by diagnosis key, adds titles and fixes from config, ranks (fail before warn,
  * tested before declared, causes before symptoms). */
 int shk_diagnose_findings(const struct shk_config *config, const struct shk_findings *findings,

@@ -169,6 +169,7 @@ static const struct {
     {"kernel", version_term, "host.kernel"},
     {"nccl", version_term, "nccl.version"},
     {"rccl", version_term, "rccl.version"},
+    {"nvshmem", version_term, "nvshmem.version"},
     {"rocm", version_term, "rocm.version"},
     {"libfabric", version_term, "fabric.version"},
     {"fabric", version_term, "fabric.version"},

@@ -35,6 +35,16 @@ void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *conf
 void shk_clues_from_values(struct shk_clues *clues, const struct shk_config *config,
                            const struct shk_facts *const *facts, size_t nodes);
 
+/* One node as it is asked about. */
+struct shk_clue_source {
+    const struct shk_config *config;
+    const struct shk_facts *facts;
+    const struct shk_findings *findings; /* what the checks said of it */
+};
+
+/* What the checks would call bad if all that nobody looked at were as it usually is. */
+void shk_clues_from_checks(struct shk_clues *clues, const struct shk_clue_source *src);
+
 /* "log.txt:12 (rank 3, node01): <line>" of a signature that was seen; new string, NULL when it was
  * not. */
 char *shk_log_place(const struct shk_facts *facts, const char *id);

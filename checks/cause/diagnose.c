@@ -19,6 +19,7 @@ static const double more_score = 5;            /* each further finding with the 
 /* A line that only one cause prints (weight 100) is worth a FAIL. */
 static const double clue_score = 10, more_clue_score = 2;
 static const double both_score = 0.3; /* of the weaker one of findings and clues */
+static const int refuted_weight = 60; /* taken from a cause that a fact speaks against */
 static const int strong_weight = 60;  /* of a clue that puts mere settings below its cause */
 
 /* One key while it is being merged. */
@@ -40,6 +41,7 @@ struct cause {
     bool seen;                 /* a log, a measurement or the system shows it, not only a setting */
     const struct cause *above; /* explains this one; NULL */
     bool named;                /* by the catalogue, not only as a symptom of any cause */
+    bool confirmed, refuted;   /* by what the entry says of facts */
 };
 
 static bool counts(const struct shk_finding *f)
@@ -234,6 +236,10 @@ static const char *clue_confidence(const struct cause *cause)
 
 static const char *confidence(const struct cause *cause)
 {
+    if (cause->refuted && cause->weight)
+        return "possible";
+    if (cause->confirmed && cause->specific && cause->weight + cause->against >= strong_weight)
+        return "confirmed";
     if (cause->weight && clues_score(cause) > findings_score(cause))
         return clue_confidence(cause);
     bool seen = cause->evidence == SHK_TESTED || cause->evidence == SHK_LOG;
@@ -332,6 +338,38 @@ static size_t keep_causes(struct cause *causes, size_t count)
     return kept;
 }
 
+/* Does one of the conditions hold on a node (`every`: on each of them)? */
+static bool holds(const char *const *conditions, const struct shk_facts *const *facts, size_t nodes,
+                  bool every)
+{
+    size_t hits = 0;
+    for (size_t n = 0; n < nodes; n++) {
+        bool hit = false;
+        for (const char *const *c = conditions; c && *c && !hit; c++)
+            hit = shk_condition_holds(*c, facts[n]) == 1;
+        hits += hit;
+    }
+    return every ? nodes && hits == nodes : hits > 0;
+}
+
+/* What facts say about causes that lines and rules speak for. */
+static void weigh_facts(struct cause *causes, size_t count, const struct shk_facts *const *facts,
+                        size_t nodes)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct cause *cause = &causes[i];
+        const struct shk_diagnosis *entry = cause->entry;
+        if (!entry || !cause->weight || cause->count)
+            continue;
+        cause->refuted = holds(entry->refuted, facts, nodes, true);
+        cause->confirmed = !cause->refuted && holds(entry->confirmed, facts, nodes, false);
+        if (cause->refuted) {
+            cause->weight -= refuted_weight;
+            cause->specific = false;
+        }
+    }
+}
+
 static int rank(struct cause *causes, size_t count, struct shk_diagnoses *out)
 {
     size_t kept;
@@ -365,7 +403,8 @@ static void merge_undiagnosed(struct cause *causes, size_t *count, const struct 
 }
 
 static int diagnose(const struct shk_config *config, const struct shk_findings *findings,
-                    const struct shk_clues *clues, struct shk_diagnoses *out)
+                    const struct shk_clues *clues, const struct shk_facts *const *facts,
+                    size_t nodes, struct shk_diagnoses *out)
 {
     size_t total = shk_findings_count(findings), count = 0;
     struct cause *causes = calloc(total + clues->count + 1, sizeof(*causes));
@@ -379,6 +418,7 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
             merge(cause_of(causes, &count, config, f->diagnosis), f);
     }
     merge_undiagnosed(causes, &count, config, findings);
+    weigh_facts(causes, count, facts, nodes);
     int rc = rank(causes, count, out);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < MAX_LINES; j++)
@@ -387,19 +427,31 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
     return rc;
 }
 
-int shk_diagnose(const struct shk_config *config, const struct shk_findings *findings,
-                 const struct shk_facts *const *facts, size_t nodes,
-                 struct shk_diagnoses *diagnoses_p, struct shk_error *err)
+static int gather(struct shk_clues *clues, const struct shk_config *config,
+                  const struct shk_findings *findings, const struct shk_facts *const *facts,
+                  size_t nodes, bool part)
+{
+    if (nodes)
+        shk_clues_from_log(clues, config, facts[0]);
+    shk_clues_from_rules(clues, config, facts, nodes);
+    shk_clues_from_values(clues, config, facts, nodes);
+    for (size_t i = 0; part && i < nodes; i++) {
+        const struct shk_clue_source src = {config, facts[i], findings};
+        shk_clues_from_checks(clues, &src);
+    }
+    if (clues->count)
+        qsort(clues->items, clues->count, sizeof(*clues->items), by_weight);
+    return clues->failed ? -ENOMEM : 0;
+}
+
+static int diagnose_all(const struct shk_config *config, const struct shk_findings *findings,
+                        const struct shk_facts *const *facts, size_t nodes, bool part,
+                        struct shk_diagnoses *diagnoses_p, struct shk_error *err)
 {
     struct shk_clues clues = {0};
     struct shk_diagnoses out = {0};
-    if (nodes)
-        shk_clues_from_log(&clues, config, facts[0]);
-    shk_clues_from_rules(&clues, config, facts, nodes);
-    shk_clues_from_values(&clues, config, facts, nodes);
-    if (clues.count)
-        qsort(clues.items, clues.count, sizeof(*clues.items), by_weight);
-    int rc = clues.failed ? -ENOMEM : diagnose(config, findings, &clues, &out);
+    int rc = gather(&clues, config, findings, facts, nodes, part);
+    rc = rc ? rc : diagnose(config, findings, &clues, facts, nodes, &out);
     shk_clues_free(&clues);
     if (rc < 0) {
         shk_diagnoses_free(&out);
@@ -407,6 +459,20 @@ int shk_diagnose(const struct shk_config *config, const struct shk_findings *fin
     }
     *diagnoses_p = out;
     return 0;
+}
+
+int shk_diagnose(const struct shk_config *config, const struct shk_findings *findings,
+                 const struct shk_facts *const *facts, size_t nodes,
+                 struct shk_diagnoses *diagnoses_p, struct shk_error *err)
+{
+    return diagnose_all(config, findings, facts, nodes, false, diagnoses_p, err);
+}
+
+int shk_diagnose_part(const struct shk_config *config, const struct shk_findings *findings,
+                      const struct shk_facts *const *facts, size_t nodes,
+                      struct shk_diagnoses *diagnoses_p, struct shk_error *err)
+{
+    return diagnose_all(config, findings, facts, nodes, true, diagnoses_p, err);
 }
 
 int shk_diagnose_findings(const struct shk_config *config, const struct shk_findings *findings,

@@ -1,92 +1,19 @@
 /* Rules of the catalogue: lines, settings and facts that together speak for or against a cause. */
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
+#include "checks/cause/term.h"
 
-#include <regex.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A rule of less weight is a guess among several causes. */
 enum { SPECIFIC = 50 };
 
-static bool matches(const char *pattern, const char *value)
-{
-    regex_t re;
-    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-        return false;
-    bool hit = regexec(&re, value, 0, NULL, 0) == 0;
-    regfree(&re);
-    return hit;
-}
-
-/* The test of a term on a value that is known. */
-static bool value_fits(const struct shk_rule_term *term, const char *value)
-{
-    if (term->matches)
-        return matches(term->matches, value);
-    return term->lacks ? !matches(term->lacks, value) : term->set;
-}
-
-static bool setting_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
-{
-    const char *value = shk_log_env(facts, term->setting);
-    if (!value)
-        return term->unset && shk_look_env(facts, term->setting, &value) == SHK_LOOK_ABSENT;
-    return !term->unset && value_fits(term, value);
-}
-
-/* A fact of any type, as text; an array or object as JSON. Absent is the empty text. */
-static bool fact_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
-{
-    struct shk_fact fact;
-    enum shk_look look = shk_look(facts, term->fact, &fact);
-    if (look == SHK_LOOK_ABSENT)
-        return value_fits(term, "");
-    if (look != SHK_LOOK_PRESENT)
-        return false;
-    if (json_is_string(fact.value))
-        return value_fits(term, json_string_value(fact.value));
-    char *text = json_dumps(fact.value, JSON_ENCODE_ANY | JSON_COMPACT);
-    bool holds = text && value_fits(term, text);
-    free(text);
-    return holds;
-}
-
-static bool log_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
-{
-    json_t *entry = shk_log_seen(facts, term->log), *tuple;
-    size_t i;
-    long long lines = 1;
-    if (entry)
-        (void)shk_look_member_int(entry, "lines", &lines);
-    if (!entry || lines < term->lines)
-        return false;
-    if (!term->capture)
-        return true;
-    json_array_foreach(json_object_get(entry, "captures"), i, tuple)
-    {
-        const char *value = shk_clue_capture(tuple, term->capture);
-        if (value && value_fits(term, value))
-            return true;
-    }
-    return false;
-}
-
-static bool term_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
-{
-    if (term->log)
-        return log_holds(facts, term);
-    if (term->no_log)
-        return shk_log_given(facts) && !shk_log_seen(facts, term->no_log);
-    return term->setting ? setting_holds(facts, term) : fact_holds(facts, term);
-}
-
-static bool rule_holds(const struct shk_facts *facts, const struct shk_rule *rule)
+static bool rule_holds(const struct shk_rule_scope *scope, const struct shk_rule *rule)
 {
     for (size_t i = 0; i < rule->when_count; i++)
-        if (!term_holds(facts, &rule->when[i]))
+        if (!shk_rule_term_holds(scope, &rule->when[i]))
             return false;
-    return !rule->condition || shk_condition_holds(rule->condition, facts) == 1;
+    return !rule->condition || shk_condition_holds(rule->condition, scope->facts) == 1;
 }
 
 /* Does it rest on settings alone? Many set them and nothing happens. */
@@ -115,7 +42,9 @@ static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rul
                               value ? value : "");
         else if (term->fact)
             shk_strbuf_printf(&sb, "%s%s", between, term->fact);
-        if (place || term->setting || term->fact)
+        else if (term->differs)
+            shk_strbuf_printf(&sb, "%s%s differs", between, term->differs);
+        if (place || term->setting || term->fact || term->differs)
             between = "; ";
         free(place);
     }
@@ -130,11 +59,13 @@ void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *conf
     size_t count;
     const struct shk_rule *rules = shk_config_rules(config, &count);
     for (size_t i = 0; i < count; i++)
-        for (size_t n = 0; n < nodes; n++)
-            if (rule_holds(facts[n], &rules[i])) {
+        for (size_t n = 0; n < nodes; n++) {
+            const struct shk_rule_scope scope = {facts[n], facts, nodes};
+            if (rule_holds(&scope, &rules[i])) {
                 bool specific = rules[i].weight >= SPECIFIC && !only_settings(&rules[i]);
                 shk_clue_add(clues, rules[i].diagnosis, rules[i].weight, specific,
                              rule_text(facts[n], &rules[i]));
                 break;
             }
+        }
 }

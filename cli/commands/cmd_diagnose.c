@@ -24,6 +24,7 @@ int shk_cmd_diagnose(const struct shk_options *options, int argc, char **argv)
         rc = shk_session_load_env(&session, options->env_files.items[i]);
     if (rc == SHK_EXIT_OK)
         rc = shk_session_load_logs(&session);
+    session.part = true;
     session.known_only = !options->verbose;
     if (rc == SHK_EXIT_OK)
         rc = shk_session_judge(&session);

@@ -34,6 +34,7 @@ struct shk_session {
     bool live;
     const char *interrupted; /* name of the signal that ended the run early; NULL: none */
     bool collectives_only;   /* bench: no probes, and only the collectives are judged */
+    bool part;               /* the evidence is only part of a picture */
     bool known_only;         /* leave out the rows about what was not looked at */
 };
 

@@ -153,9 +153,9 @@ int shk_session_judge(struct shk_session *session)
     if (!rc && (rc = shk_findings_status(session->findings)))
         shk_error_sys(&err, -rc, "findings");
     if (!rc)
-        rc = shk_diagnose(session->config, session->findings,
-                          (const struct shk_facts *const *)session->facts, session->nodes,
-                          &session->diagnoses, &err);
+        rc = (session->part ? shk_diagnose_part : shk_diagnose)(
+            session->config, session->findings, (const struct shk_facts *const *)session->facts,
+            session->nodes, &session->diagnoses, &err);
     if (!rc && session->known_only && (rc = judge_keep_known(session)))
         shk_error_sys(&err, -rc, "findings");
     if (rc)

@@ -57,6 +57,18 @@ static const struct shk_field diagnosis_fields[] = {
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
      .doc = "keys that are mere effects of this cause"},
+    {.key = "confirmed-by",
+     SHK_AT(struct shk_diagnosis, confirmed),
+     .kind = SHK_FIELD_TEXTS,
+     .check = shk_valid_condition,
+     .doc = "conditions on facts (as in a profile): where one holds, a line that speaks for this "
+            "cause is confirmed"},
+    {.key = "refuted-by",
+     SHK_AT(struct shk_diagnosis, refuted),
+     .kind = SHK_FIELD_TEXTS,
+     .check = shk_valid_condition,
+     .doc = "conditions that hold only where this cannot be the cause: it is `possible` at most "
+            "when one holds on every node"},
     {.key = "benign",
      SHK_AT(struct shk_diagnosis, benign),
      .kind = SHK_FIELD_BOOL,

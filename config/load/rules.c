@@ -2,45 +2,69 @@
 #include "config/schema/schema.h"
 #include "config/schema/valid.h"
 
+#define TERM_TEXT(name) SHK_AT(struct shk_rule_term, name), .kind = SHK_FIELD_TEXT
+
 static const struct shk_field term_fields[] = {
     {.key = "log",
-     SHK_AT(struct shk_rule_term, log),
-     .kind = SHK_FIELD_TEXT,
+     TERM_TEXT(log),
      .refers = true,
      .section = SHK_SECTION_SIGNATURES,
-     .doc = "a log shows this signature (with `capture`: and a captured value matches)"},
+     .doc = "a log shows this signature (with `capture`: and a captured value fits)"},
     {.key = "no-log",
-     SHK_AT(struct shk_rule_term, no_log),
-     .kind = SHK_FIELD_TEXT,
+     TERM_TEXT(no_log),
      .refers = true,
      .section = SHK_SECTION_SIGNATURES,
      .doc = "there are logs, and none shows this signature"},
     {.key = "setting",
-     SHK_AT(struct shk_rule_term, setting),
-     .kind = SHK_FIELD_TEXT,
+     TERM_TEXT(setting),
      .check = shk_valid_setting,
      .refers = true,
      .section = SHK_SECTION_SETTINGS,
-     .doc = "a setting of the catalogue, with `matches`, `lacks`, `set` or `unset`"},
+     .doc =
+         "a setting of the catalogue, with `matches`, `lacks`, `set`, `unset`, `in` or `not-in`"},
     {.key = "fact",
-     SHK_AT(struct shk_rule_term, fact),
-     .kind = SHK_FIELD_TEXT,
+     TERM_TEXT(fact),
      .check = shk_valid_fact,
-     .doc = "a fact, with `matches` or `lacks`"},
-    {.key = "capture",
-     SHK_AT(struct shk_rule_term, capture),
-     .kind = SHK_FIELD_TEXT,
-     .doc = "`log`: named group that `matches` or `lacks` looks at"},
+     .doc = "a fact, with `matches`, `lacks`, `present`, `absent`, `in` or `not-in`"},
+    {.key = "differs",
+     TERM_TEXT(differs),
+     .check = shk_valid_fact,
+     .doc = "a fact (or `member` of it) that is known on several nodes and not the same on all; "
+            "known to be absent is a value"},
+    {.key = "member",
+     TERM_TEXT(member),
+     .doc = "`fact`, `differs`: path of a member in the value, arrays left out: `ports.state`; the "
+            "test holds when it does for one element"},
+    {.key = "every",
+     SHK_AT(struct shk_rule_term, every),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "`member`: the test holds for every element, and there is one"},
+    {.key = "capture", TERM_TEXT(capture), .doc = "`log`: named group that the test looks at"},
     {.key = "matches",
-     SHK_AT(struct shk_rule_term, matches),
-     .kind = SHK_FIELD_TEXT,
+     TERM_TEXT(matches),
      .check = shk_valid_regex,
      .doc = "is there, and the value matches this extended regular expression"},
     {.key = "lacks",
-     SHK_AT(struct shk_rule_term, lacks),
-     .kind = SHK_FIELD_TEXT,
+     TERM_TEXT(lacks),
      .check = shk_valid_regex,
-     .doc = "is known, and the value does not match"},
+     .doc = "is known, and the value does not match (with `member`: none does)"},
+    {.key = "in",
+     TERM_TEXT(in),
+     .check = shk_valid_fact,
+     .doc = "every name in the value (a list; `^`, `=` and `:port` left out) is a value of this "
+            "fact's `in-member`; a setting without `=` may name the beginning only"},
+    {.key = "not-in",
+     TERM_TEXT(not_in),
+     .check = shk_valid_fact,
+     .doc = "the fact is known, and a name in the value is none of it; never holds for a list that "
+            "excludes (`^`)"},
+    {.key = "in-member", TERM_TEXT(in_member), .doc = "`in`, `not-in`: path as of `member`"},
+    {.key = "same-as",
+     TERM_TEXT(same_as),
+     .check = shk_valid_setting,
+     .refers = true,
+     .section = SHK_SECTION_SETTINGS,
+     .doc = "`capture`: the captured name is one of those in the value of this setting"},
     {.key = "set",
      SHK_AT(struct shk_rule_term, set),
      .kind = SHK_FIELD_BOOL,
@@ -49,6 +73,14 @@ static const struct shk_field term_fields[] = {
      SHK_AT(struct shk_rule_term, unset),
      .kind = SHK_FIELD_BOOL,
      .doc = "`setting`: known not to be set"},
+    {.key = "present",
+     SHK_AT(struct shk_rule_term, present),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "`fact`: has a value"},
+    {.key = "absent",
+     SHK_AT(struct shk_rule_term, absent),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "`fact`: somebody looked, and there is none; what was not read does not count"},
     {.key = "lines",
      SHK_AT(struct shk_rule_term, lines),
      .kind = SHK_FIELD_INT,
@@ -57,25 +89,42 @@ static const struct shk_field term_fields[] = {
      .doc = "`log`: seen on at least so many lines"},
 };
 
+static const char *misplaced(const struct shk_rule_term *t)
+{
+    if ((t->set || t->unset) && !t->setting)
+        return "`set` and `unset` are for a setting";
+    if ((t->present || t->absent) && !t->fact)
+        return "`present` and `absent` are for a fact";
+    if ((t->capture || t->lines) && !t->log)
+        return "`capture` and `lines` are for log";
+    if (t->same_as && !t->capture)
+        return "`same-as` is for a capture";
+    if (t->member && !t->fact && !t->differs)
+        return "`member` is for fact and differs";
+    if (t->every && (!t->member || t->differs))
+        return "`every` is for a member of a fact";
+    return t->in_member && !t->in && !t->not_in ? "`in-member` is for in and not-in" : NULL;
+}
+
 static int term_check(const struct shk_fill *fill, const struct shk_yaml_node *node,
                       const void *row)
 {
     const struct shk_rule_term *t = row;
-    int subjects =
-        (t->log != NULL) + (t->no_log != NULL) + (t->setting != NULL) + (t->fact != NULL);
-    int tests = (t->matches != NULL) + (t->lacks != NULL) + t->set + t->unset;
+    int subjects = (t->log != NULL) + (t->no_log != NULL) + (t->setting != NULL) +
+                   (t->fact != NULL) + (t->differs != NULL);
+    int tests = (t->matches != NULL) + (t->lacks != NULL) + (t->in != NULL) + (t->not_in != NULL) +
+                (t->same_as != NULL) + t->set + t->unset + t->present + t->absent;
+    const char *wrong = misplaced(t);
     if (subjects != 1)
-        return shk_fill_error(fill, node, "log", "needs exactly one of log, no-log, setting, fact");
-    if ((t->set || t->unset) && !t->setting)
-        return shk_fill_error(fill, node, t->set ? "set" : "unset", "is for a setting");
-    if (t->capture && !t->log)
-        return shk_fill_error(fill, node, "capture", "is for log");
-    if (t->lines && !t->log)
-        return shk_fill_error(fill, node, "lines", "is for log");
+        return shk_fill_error(fill, node, "log",
+                              "needs exactly one of log, no-log, setting, fact, differs");
+    if (wrong)
+        return shk_fill_error(fill, node, "when", "%s", wrong);
     if (tests != ((t->setting || t->fact || t->capture) ? 1 : 0))
-        return shk_fill_error(fill, node, "matches",
-                              "setting, fact and capture need exactly one of matches, lacks, set, "
-                              "unset; a plain log or no-log none");
+        return shk_fill_error(
+            fill, node, "matches",
+            "setting, fact and capture need exactly one test; a plain log, no-log "
+            "or differs none");
     return 0;
 }
 

@@ -1,0 +1,17 @@
+/* Terms of rules: what they look at, and whether they hold. */
+#ifndef SHK_CHECKS_TERM_H
+#define SHK_CHECKS_TERM_H
+
+#include "config/config.h"
+#include "core/facts/facts.h"
+
+struct shk_rule_scope {
+    const struct shk_facts *facts;      /* of the node that is asked about */
+    const struct shk_facts *const *all; /* of every node */
+    size_t nodes;
+};
+
+/* What was not read holds for no term, whatever it tests. */
+bool shk_rule_term_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term);
+
+#endif
