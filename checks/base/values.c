@@ -8,8 +8,7 @@
 /* Interfaces and NICs may well have other names on other nodes. */
 enum { SPECIFIC = 60 };
 
-/* What a variable that differs between ranks means. */
-static const char *variable_cause(const struct shk_config *config, const char *name, int *weight_p)
+const char *shk_clue_variable(const struct shk_config *config, const char *name, int *weight_p)
 {
     const struct shk_setting *setting = shk_config_setting(config, name);
     *weight_p = 80;
@@ -88,7 +87,7 @@ static void one_signature(struct shk_clues *clues, const struct shk_config *conf
         if (!b || named_before(tuples, i))
             continue;
         if (name && !key)
-            key = variable_cause(config, name, &weight);
+            key = shk_clue_variable(config, name, &weight);
         if (!key || !value_of(a) || !value_of(b))
             continue;
         shk_clue_add(clues, key, weight, weight >= SPECIFIC,

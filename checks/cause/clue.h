@@ -35,6 +35,14 @@ void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *conf
 void shk_clues_from_values(struct shk_clues *clues, const struct shk_config *config,
                            const struct shk_facts *const *facts, size_t nodes);
 
+/* What nodes have different values of, by their facts: variables, networks. */
+void shk_clues_between_nodes(struct shk_clues *clues, const struct shk_config *config,
+                             const struct shk_facts *const *facts, size_t nodes);
+
+/* The cause that a variable which differs between ranks or nodes points to, and its weight; NULL
+ * when it may differ. */
+const char *shk_clue_variable(const struct shk_config *config, const char *name, int *weight_p);
+
 /* One node as it is asked about. */
 struct shk_clue_source {
     const struct shk_config *config;

@@ -207,7 +207,7 @@ static void lower_effects(struct cause *causes, size_t count)
         for (size_t i = 0; i < count; i++)
             for (size_t j = 0; j < count; j++) {
                 struct cause *a = &causes[i], *b = &causes[j];
-                bool known = a->specific || (a->count && !b->weight);
+                bool known = a->specific || (a->count && (!b->weight || !b->seen));
                 bool named = known && explains(a, b->key) && !explains(b, a->key);
                 bool effect = named || outranks(a, b);
                 if (i == j || (!effect && !outweighs(a, b)))
@@ -435,6 +435,7 @@ static int gather(struct shk_clues *clues, const struct shk_config *config,
         shk_clues_from_log(clues, config, facts[0]);
     shk_clues_from_rules(clues, config, facts, nodes);
     shk_clues_from_values(clues, config, facts, nodes);
+    shk_clues_between_nodes(clues, config, facts, nodes);
     for (size_t i = 0; part && i < nodes; i++) {
         const struct shk_clue_source src = {config, facts[i], findings};
         shk_clues_from_checks(clues, &src);

@@ -5,15 +5,26 @@
 
 #include <stdlib.h>
 
-/* A rule of less weight is a guess among several causes. */
-enum { SPECIFIC = 50 };
+/* A rule of less weight is a guess among several causes; one of which something is not known, at
+ * most PERHAPS. */
+enum { SPECIFIC = 50, PERHAPS = 40 };
 
-static bool rule_holds(const struct shk_rule_scope *scope, const struct shk_rule *rule)
+/* 1 or 0; -1: perhaps, all that is known fits. */
+static int rule_holds(const struct shk_rule_scope *scope, const struct shk_rule *rule)
 {
-    for (size_t i = 0; i < rule->when_count; i++)
-        if (!shk_rule_term_holds(scope, &rule->when[i]))
-            return false;
-    return !rule->condition || shk_condition_holds(rule->condition, scope->facts) == 1;
+    int all = 1;
+    bool known = false;
+    for (size_t i = 0; i < rule->when_count; i++) {
+        int one = shk_rule_term_holds(scope, &rule->when[i]);
+        if (!one)
+            return 0;
+        known |= one > 0;
+        all = one < 0 ? -1 : all;
+    }
+    int where = rule->condition ? shk_condition_holds(rule->condition, scope->facts) : 1;
+    if (!where || !known)
+        return 0;
+    return where < 0 ? -1 : all;
 }
 
 /* Does it rest on settings alone? Many set them and nothing happens. */
@@ -26,10 +37,10 @@ static bool only_settings(const struct shk_rule *rule)
 }
 
 /* The reason, then what it rests on. */
-static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rule)
+static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rule, bool sure)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
-    const char *between = " (";
+    const char *between = " (", *unset = sure ? " not set" : " perhaps not set";
     shk_strbuf_puts(&sb, rule->why);
     for (size_t i = 0; i < rule->when_count; i++) {
         const struct shk_rule_term *term = &rule->when[i];
@@ -38,7 +49,7 @@ static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rul
         if (place)
             shk_strbuf_printf(&sb, "%s%s", between, place);
         else if (term->setting)
-            shk_strbuf_printf(&sb, "%s%s%s%s", between, term->setting, value ? "=" : " not set",
+            shk_strbuf_printf(&sb, "%s%s%s%s", between, term->setting, value ? "=" : unset,
                               value ? value : "");
         else if (term->fact)
             shk_strbuf_printf(&sb, "%s%s", between, term->fact);
@@ -53,6 +64,15 @@ static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rul
     return shk_strbuf_take(&sb);
 }
 
+static void speak(struct shk_clues *clues, const struct shk_facts *facts,
+                  const struct shk_rule *rule, bool sure)
+{
+    int weight = sure || rule->weight < PERHAPS ? rule->weight : PERHAPS;
+    bool specific = weight >= SPECIFIC && !only_settings(rule);
+    if (sure || weight > 0)
+        shk_clue_add(clues, rule->diagnosis, weight, specific, rule_text(facts, rule, sure));
+}
+
 void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *config,
                           const struct shk_facts *const *facts, size_t nodes)
 {
@@ -61,10 +81,9 @@ void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *conf
     for (size_t i = 0; i < count; i++)
         for (size_t n = 0; n < nodes; n++) {
             const struct shk_rule_scope scope = {facts[n], facts, nodes};
-            if (rule_holds(&scope, &rules[i])) {
-                bool specific = rules[i].weight >= SPECIFIC && !only_settings(&rules[i]);
-                shk_clue_add(clues, rules[i].diagnosis, rules[i].weight, specific,
-                             rule_text(facts[n], &rules[i]));
+            int holds = rule_holds(&scope, &rules[i]);
+            if (holds) {
+                speak(clues, facts[n], &rules[i], holds > 0);
                 break;
             }
         }

@@ -125,12 +125,16 @@ static bool value_fits(const struct shk_facts *facts, const struct shk_rule_term
     return term->lacks ? !matches(term->lacks, value) : term->set;
 }
 
-static bool setting_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
+/* -1: it should not be set, and nobody knows whether it is. */
+static int setting_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
 {
     const char *value = shk_log_env(facts, term->setting), *told = NULL;
-    if (!value)
-        return term->unset && shk_look_env(facts, term->setting, &told) == SHK_LOOK_ABSENT;
-    return !term->unset && value_fits(facts, term, value);
+    if (value)
+        return !term->unset && value_fits(facts, term, value);
+    if (!term->unset)
+        return 0;
+    enum shk_look look = shk_look_env(facts, term->setting, &told);
+    return look == SHK_LOOK_ABSENT ? 1 : look == SHK_LOOK_MISSING ? -1 : 0;
 }
 
 static bool member_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
@@ -203,7 +207,7 @@ static bool nodes_differ(const struct shk_rule_scope *scope, const struct shk_ru
     return differ;
 }
 
-bool shk_rule_term_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+int shk_rule_term_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
 {
     const struct shk_facts *facts = scope->facts;
     if (term->differs)

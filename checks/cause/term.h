@@ -11,7 +11,8 @@ struct shk_rule_scope {
     size_t nodes;
 };
 
-/* What was not read holds for no term, whatever it tests. */
-bool shk_rule_term_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term);
+/* 1 or 0; -1 for a variable that should not be set when nobody knows whether it is. Anything else
+ * that was not read holds for no term, whatever it tests. */
+int shk_rule_term_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term);
 
 #endif

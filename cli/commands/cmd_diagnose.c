@@ -7,6 +7,7 @@ int shk_cmd_diagnose(const struct shk_options *options, int argc, char **argv)
 {
     struct shk_session session;
     int rc = shk_session_begin(&session, options, argc, argv);
+    session.part = true;
     if (rc == SHK_EXIT_OK)
         rc = shk_session_outputs(&session);
     if (rc == SHK_EXIT_OK && !options->log_files.count && !options->env_files.count &&
@@ -24,7 +25,6 @@ int shk_cmd_diagnose(const struct shk_options *options, int argc, char **argv)
         rc = shk_session_load_env(&session, options->env_files.items[i]);
     if (rc == SHK_EXIT_OK)
         rc = shk_session_load_logs(&session);
-    session.part = true;
     session.known_only = !options->verbose;
     if (rc == SHK_EXIT_OK)
         rc = shk_session_judge(&session);

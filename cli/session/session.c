@@ -157,14 +157,6 @@ static int session_capture(struct shk_host *host, const struct shk_options *o,
     return rc;
 }
 
-/* Made when first needed: by then a profile of a file is in the catalogue. */
-static int session_names(struct shk_session *session, struct shk_error *err)
-{
-    if (!session->names && shk_config_name_set(session->config, &session->names) < 0)
-        return shk_error_set(err, ENOMEM, "out of memory");
-    return 0;
-}
-
 static int session_probe(void *arg, struct shk_facts **facts_p, struct shk_error *err)
 {
     struct shk_session *session = arg;
@@ -176,10 +168,7 @@ static int session_probe(void *arg, struct shk_facts **facts_p, struct shk_error
         .progress = session_progress,
         .progress_arg = session,
     };
-    int rc = session_names(session, err);
-    how.names = session->names;
-    if (!rc)
-        rc = shk_host_open(&host, o->sysroot, err);
+    int rc = shk_host_open(&host, o->sysroot, err);
     if (rc)
         return rc;
     session->live = shk_host_is_live(host);
@@ -446,14 +435,12 @@ int shk_session_load(struct shk_session *session, const char *path)
 }
 
 /* What `env` printed is a whole environment: what it does not hold is not set. */
-static int session_env_whole(struct shk_facts *facts, const struct shk_name_set *names,
-                             const char *path)
+static int session_env_whole(struct shk_facts *facts, const char *path)
 {
     struct shk_fact fact;
     if (shk_facts_get(facts, "probe.env.status", &fact))
         return 0;
-    int rc = shk_probe_env_looked_for(facts, names, path);
-    return rc ? rc : shk_facts_text(facts, "probe.env.status", "ok", path);
+    return shk_facts_text(facts, "probe.env.status", "ok", path);
 }
 
 /* "export NAME=VALUE", "NAME=VALUE"; blank lines and comments are skipped. */
@@ -470,7 +457,7 @@ static int session_env_line(struct shk_session *session, char *text, const char 
         return shk_error_set(err, EINVAL, "%s: not NAME=VALUE", source);
     *eq = '\0';
     for (size_t i = 0; i < session->nodes && !rc; i++)
-        rc = shk_probe_env_fact(session->facts[i], session->names, text, eq + 1, source);
+        rc = shk_probe_env_fact(session->facts[i], text, eq + 1, source);
     return rc ? shk_error_set(err, -rc, "%s: '%.60s' is not a variable name", source, text) : 0;
 }
 
@@ -488,6 +475,17 @@ static FILE *session_env_open(const char *path, struct shk_error *err)
     return in;
 }
 
+/* Every environment of a process that a shell or a launcher started has one of these, a list of
+ * variables from a report hardly ever. */
+static bool session_env_is_whole(const char *line)
+{
+    static const char *const marks[] = {"PATH=", "HOME=", "PWD=", "SHLVL="};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (strncmp(line, marks[i], strlen(marks[i])) == 0)
+            return true;
+    return false;
+}
+
 int shk_session_load_env(struct shk_session *session, const char *path)
 {
     struct shk_error err = {""};
@@ -496,18 +494,21 @@ int shk_session_load_env(struct shk_session *session, const char *path)
         return session_fail(&err, SHK_EXIT_USAGE);
     char *line = NULL, source[300];
     size_t cap = 0;
-    int rc = session_names(session, &err);
+    int rc = 0;
+    bool whole = !session->part;
     for (int at = 1; !rc && getline(&line, &cap, in) >= 0; at++) {
         snprintf(source, sizeof source, "%s:%d", path, at);
         char *text = at == 1 ? line + shk_bom(line, strlen(line)) : line;
-        rc = session_env_line(session, shk_trim(text), source, &err);
+        text = shk_trim(text);
+        whole |= session_env_is_whole(text);
+        rc = session_env_line(session, text, source, &err);
     }
     if (!rc && ferror(in))
         rc = shk_error_sys(&err, EIO, "%s", path);
     free(line);
     fclose(in);
-    for (size_t i = 0; i < session->nodes && !rc; i++)
-        rc = session_env_whole(session->facts[i], session->names, path);
+    for (size_t i = 0; i < session->nodes && !rc && whole; i++)
+        rc = session_env_whole(session->facts[i], path);
     return rc ? session_fail(&err, SHK_EXIT_USAGE) : SHK_EXIT_OK;
 }
 
@@ -532,7 +533,6 @@ void shk_session_end(struct shk_session *session)
     shk_fleet_free(session->fleet);
     shk_diagnoses_free(&session->diagnoses);
     shk_findings_destroy(session->findings);
-    shk_name_set_destroy(session->names);
     shk_config_free(session->config);
     shk_session_profiles_free(session);
     free(session->profile_why);

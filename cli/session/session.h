@@ -95,7 +95,8 @@ int shk_session_load(struct shk_session *session, const char *path);
 void shk_session_one_per_host(struct shk_session *session);
 
 /* Adds NAME=VALUE lines of a file to every node as env.* facts, as the probe would: known names
- * only, secrets withheld. */
+ * only, secrets withheld. What the file does not name is not set, unless the evidence is only part
+ * of a picture and the file does not look like a whole environment. */
 int shk_session_load_env(struct shk_session *session, const char *path);
 
 /* Adds a node about which nothing is known yet. */

@@ -136,10 +136,10 @@ bool shk_valid_capture(const char *text, struct shk_why *why)
 
 /* Names that checks/base/condition.c can look up, besides fact keys. */
 static const char *const valid_subjects[] = {
-    "nodes",    "ranks",     "container", "inside_container", "gpus",           "virt",
-    "launcher", "arch",      "gpu",       "kernel",           "nccl",           "rccl",
-    "rocm",     "libfabric", "fabric",    "plugin",           "plugin_version", "cxi",
-    "efa",      "mlx5",
+    "nodes",    "ranks",   "container", "inside_container", "gpus",   "virt",
+    "launcher", "arch",    "gpu",       "kernel",           "nccl",   "rccl",
+    "rocm",     "nvshmem", "libfabric", "fabric",           "plugin", "plugin_version",
+    "cxi",      "efa",     "mlx5",
 };
 
 static bool valid_subject(const char *name, struct shk_why *why)
