@@ -19,6 +19,9 @@ struct shk_report {
     const struct shk_diagnoses *diagnoses;
     struct shk_coverage coverage;
     double elapsed_s;        /* negative: unknown (offline) */
+    const char *headline;    /* of a diagnosis: stands for the counts; NULL: none */
+    enum shk_verdict answer; /* with a headline: FAIL a cause was found, PASS none and a healthy
+                                start was seen, else UNKNOWN */
     const char *interrupted; /* "SIGTERM": by what the run was ended early; NULL: it was not */
 };
 

@@ -92,6 +92,14 @@ int shk_diagnose_part(const struct shk_config *config, const struct shk_findings
                       const struct shk_facts *const *facts, size_t nodes,
                       struct shk_diagnoses *diagnoses_p, struct shk_error *err) SHK_MUST_CHECK;
 
+/* What that comes to: FAIL when a cause is likely or surer, PASS when there is none and the logs
+ * show a start (without logs: when every required check passed), else UNKNOWN: nothing is decided.
+ * `facts`: of the first node. *headline_p: one line (free()), NULL when out of memory. */
+enum shk_verdict shk_diagnose_answer(const struct shk_config *config,
+                                     const struct shk_diagnoses *causes,
+                                     const struct shk_coverage *coverage,
+                                     const struct shk_facts *facts, char **headline_p);
+
 /* Merges findings by diagnosis key, adds titles and fixes from config, ranks (fail before warn,
  * tested before declared, causes before symptoms). */
 int shk_diagnose_findings(const struct shk_config *config, const struct shk_findings *findings,

@@ -1,3 +1,4 @@
+#include "checks/base/check.h"
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
 #include "cli/session/output.h"
@@ -28,6 +29,11 @@ int shk_cmd_diagnose(const struct shk_options *options, int argc, char **argv)
     session.known_only = !options->verbose;
     if (rc == SHK_EXIT_OK)
         rc = shk_session_judge(&session);
+    if (rc == SHK_EXIT_OK)
+        session.answer = shk_diagnose_answer(session.config, &session.diagnoses, &session.coverage,
+                                             session.facts[0], &session.headline);
+    if (rc == SHK_EXIT_OK && !session.headline)
+        rc = SHK_EXIT_INTERNAL;
     if (rc == SHK_EXIT_OK)
         rc = shk_session_report(&session);
     shk_session_end(&session);

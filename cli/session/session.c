@@ -532,6 +532,7 @@ void shk_session_end(struct shk_session *session)
     free(session->weights);
     shk_fleet_free(session->fleet);
     shk_diagnoses_free(&session->diagnoses);
+    free(session->headline);
     shk_findings_destroy(session->findings);
     shk_config_free(session->config);
     shk_session_profiles_free(session);

@@ -34,8 +34,11 @@ struct shk_session {
     bool live;
     const char *interrupted; /* name of the signal that ended the run early; NULL: none */
     bool collectives_only;   /* bench: no probes, and only the collectives are judged */
-    bool part;               /* the evidence is only part of a picture */
-    bool known_only;         /* leave out the rows about what was not looked at */
+    char *headline;          /* of a diagnosis, owned, and what it comes to (reports/report.h) */
+    enum shk_verdict answer;
+    struct shk_coverage coverage; /* of all rows, before some are left out */
+    bool part;                    /* the evidence is only part of a picture */
+    bool known_only;              /* leave out the rows about what was not looked at */
 };
 
 /* Loads the catalogue. Prints the error. Returns an enum shk_exit; shk_session_end() in any case.

@@ -104,6 +104,12 @@ static int report_exit(const struct shk_options *options, const struct shk_cover
     return SHK_EXIT_OK;
 }
 
+/* Of a diagnosis. */
+static int report_answer(enum shk_verdict answer)
+{
+    return answer == SHK_FAIL ? SHK_EXIT_FAIL : answer == SHK_PASS ? SHK_EXIT_OK : SHK_EXIT_UNKNOWN;
+}
+
 int shk_session_exit(int code)
 {
     int sig = shk_stop_signal();
@@ -176,11 +182,15 @@ int shk_session_report(struct shk_session *session)
         .coverage = shk_findings_coverage(session->findings),
         .elapsed_s = session->live ? now - session->started_s : -1,
         .interrupted = session->interrupted,
+        .headline = session->headline,
+        .answer = session->answer,
     };
     int worst = session->options->outputs.count ? report_outputs(session, &report)
                                                 : report_one(session, &report, NULL);
     free(profiles);
     int rc = shk_session_node_files(session);
     worst = rc > worst ? rc : worst;
-    return shk_session_exit(worst ? worst : report_exit(session->options, &report.coverage));
+    int code = session->headline ? report_answer(session->answer)
+                                 : report_exit(session->options, &report.coverage);
+    return shk_session_exit(worst ? worst : code);
 }

@@ -50,14 +50,19 @@ static void term_verdict(const struct term *t)
 {
     static const char *const words[SHK_VERDICT_COUNT] = {
         [SHK_PASS] = "PASS", [SHK_WARN] = "WARN", [SHK_FAIL] = "FAIL", [SHK_UNKNOWN] = "UNKNOWN"};
-    enum shk_verdict verdict = t->model->verdict;
+    bool named = t->report->headline != NULL;
+    enum shk_verdict verdict = named ? t->report->answer : t->model->verdict;
     enum shk_role role = shk_style_role(verdict);
     struct shk_strbuf lead = SHK_STRBUF_INIT, line = SHK_STRBUF_INIT;
     const char *dot = shk_style_sign(t->style, SHK_SIGN_DOT);
     shk_strbuf_printf(&lead, "%s %s  ", shk_style_sign(t->style, shk_style_verdict_sign(verdict)),
-                      words[verdict]);
-    shk_strbuf_printf(&line, "%s %s ", t->model->where, dot);
-    shk_model_counts(&line, t->report->coverage.verdicts);
+                      named ? "diagnosis" : words[verdict]);
+    if (named)
+        shk_strbuf_puts(&line, t->report->headline);
+    else
+        shk_strbuf_printf(&line, "%s %s ", t->model->where, dot);
+    if (!named)
+        shk_model_counts(&line, t->report->coverage.verdicts);
     if (t->report->elapsed_s >= 0)
         shk_strbuf_printf(&line, " %s %.1f s", dot, t->report->elapsed_s);
     term_put(t, &(struct shk_wrap){.lead = shk_strbuf_text(&lead), .lead_role = role},

@@ -1,0 +1,72 @@
+/* What a diagnosis comes to: a cause, a healthy start, or nothing decided. */
+#include "checks/base/row.h"
+#include "checks/cause/clue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Lines that a library prints when all ranks have come together. */
+static const char *const starts[] = {"nccl-init-complete"};
+
+static bool started(const struct shk_facts *facts)
+{
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (shk_log_seen(facts, starts[i]))
+            return true;
+    return false;
+}
+
+static bool harmless(const struct shk_config *config, const struct shk_diagnosis_row *row)
+{
+    const struct shk_diagnosis *entry = shk_config_diagnosis(config, row->key);
+    return entry && entry->benign;
+}
+
+static void say_causes(struct shk_strbuf *sb, const struct shk_diagnoses *causes)
+{
+    shk_strbuf_printf(sb, "%zu %s%s, %s%s", causes->count,
+                      strcmp(causes->rows[0].confidence, "possible") == 0 ? "possible " : "",
+                      causes->count == 1 ? "cause" : "causes",
+                      causes->count == 1 ? "" : "the first one ", causes->rows[0].confidence);
+}
+
+static void say_none(struct shk_strbuf *sb, const struct shk_facts *facts)
+{
+    json_t *entry = shk_log_seen(facts, "line-like-an-error");
+    long long lines = 0;
+    shk_strbuf_puts(sb, "no known cause");
+    if (!entry || shk_look_member_int(entry, "lines", &lines) != SHK_LOOK_PRESENT)
+        return;
+    char *place = shk_log_place(facts, "line-like-an-error");
+    shk_strbuf_printf(sb, "; %lld %s like an error: %s", lines,
+                      lines == 1 ? "line looks" : "lines look", place ? place : "");
+    free(place);
+}
+
+enum shk_verdict shk_diagnose_answer(const struct shk_config *config,
+                                     const struct shk_diagnoses *causes,
+                                     const struct shk_coverage *coverage,
+                                     const struct shk_facts *facts, char **headline_p)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    enum shk_verdict answer = SHK_UNKNOWN;
+    bool decided = false, logs = shk_log_given(facts);
+    for (size_t i = 0; i < causes->count; i++)
+        decided |= strcmp(causes->rows[i].confidence, "possible") != 0 &&
+                   !harmless(config, &causes->rows[i]);
+    if (causes->count) {
+        answer = decided ? SHK_FAIL : SHK_UNKNOWN;
+        say_causes(&sb, causes);
+    } else if (logs && started(facts)) {
+        answer = SHK_PASS;
+        shk_strbuf_puts(&sb, "no cause, and the logs show a start as it should be");
+    } else if (!logs && coverage->verdicts[SHK_PASS] && !coverage->required_unknown &&
+               !coverage->verdicts[SHK_FAIL]) {
+        answer = SHK_PASS;
+        shk_strbuf_puts(&sb, "no cause, and every required check passed");
+    } else {
+        say_none(&sb, facts);
+    }
+    *headline_p = shk_strbuf_take(&sb);
+    return answer;
+}
