@@ -236,7 +236,7 @@ static const char *clue_confidence(const struct cause *cause)
 
 static const char *confidence(const struct cause *cause)
 {
-    if (cause->refuted && cause->weight)
+    if (cause->refuted)
         return "possible";
     if (cause->confirmed && cause->specific && cause->weight + cause->against >= strong_weight)
         return "confirmed";
@@ -352,18 +352,18 @@ static bool holds(const char *const *conditions, const struct shk_facts *const *
     return every ? nodes && hits == nodes : hits > 0;
 }
 
-/* What facts say about causes that lines and rules speak for. */
+/* What facts say about causes of which no check is sure. */
 static void weigh_facts(struct cause *causes, size_t count, const struct shk_facts *const *facts,
                         size_t nodes)
 {
     for (size_t i = 0; i < count; i++) {
         struct cause *cause = &causes[i];
         const struct shk_diagnosis *entry = cause->entry;
-        if (!entry || !cause->weight || cause->count)
+        if (!entry || (cause->count && cause->verdict == SHK_FAIL))
             continue;
         cause->refuted = holds(entry->refuted, facts, nodes, true);
         cause->confirmed = !cause->refuted && holds(entry->confirmed, facts, nodes, false);
-        if (cause->refuted) {
+        if (cause->refuted && cause->weight) {
             cause->weight -= refuted_weight;
             cause->specific = false;
         }

@@ -34,16 +34,47 @@ static bool looked(const struct shk_facts *facts, const char *key)
     return shk_look(facts, key, NULL) != SHK_LOOK_MISSING;
 }
 
-/* Were any NICs (accelerators) counted? */
-static bool kind_told(const struct shk_facts *facts, bool nics)
+/* Is a NIC (accelerator) of another kind there? */
+static bool other_kind(const struct shk_facts *facts, bool nics)
 {
-    bool told = looked(facts, "pci.devices");
     char key[64];
     for (size_t i = nics ? 0 : FIRST_GPU; i < (nics ? FIRST_GPU : KINDS); i++) {
         snprintf(key, sizeof key, "pci.count.%s", kinds[i]);
-        told |= looked(facts, key);
+        if (shk_look(facts, key, NULL) == SHK_LOOK_PRESENT)
+            return true;
     }
-    return told;
+    return false;
+}
+
+/* How many of a kind the list of devices has; -1: there is no list. */
+static long long listed(const struct shk_facts *facts, const char *kind)
+{
+    json_t *devices = NULL, *device;
+    size_t i;
+    long long count = 0;
+    if (shk_look_array(facts, "pci.devices", &devices) != SHK_LOOK_PRESENT)
+        return -1;
+    json_array_foreach(devices, i, device)
+    {
+        const char *text = NULL;
+        (void)shk_look_member_text(device, "kind", &text);
+        count += text && strcmp(text, kind) == 0;
+    }
+    return count;
+}
+
+static int count_kind(struct shk_facts *all, const struct shk_facts *facts, size_t kind)
+{
+    char key[64];
+    long long count = listed(facts, kinds[kind]);
+    snprintf(key, sizeof key, "pci.count.%s", kinds[kind]);
+    if (looked(facts, key))
+        return 0;
+    if (count > 0)
+        return shk_facts_int(all, key, count, NULL, "assumed");
+    if (count < 0 && !other_kind(facts, kind < FIRST_GPU))
+        return 0;
+    return shk_facts_absent(all, key, "assumed", "not counted");
 }
 
 /* A copy with the usual values where nobody looked; NULL: out of memory. */
@@ -51,15 +82,11 @@ static struct shk_facts *completed(const struct shk_facts *facts)
 {
     struct shk_facts *all = shk_facts_create();
     int rc = all ? shk_facts_merge(all, facts) : -ENOMEM;
-    char key[64];
     for (size_t i = 0; !rc && i < sizeof usual / sizeof *usual; i++)
         if (!looked(facts, usual[i].key))
             rc = shk_facts_text(all, usual[i].key, usual[i].text, "assumed");
-    for (size_t i = 0; !rc && i < KINDS; i++) {
-        snprintf(key, sizeof key, "pci.count.%s", kinds[i]);
-        if (!looked(facts, key) && kind_told(facts, i < FIRST_GPU))
-            rc = shk_facts_absent(all, key, "assumed", "not counted");
-    }
+    for (size_t i = 0; !rc && i < KINDS; i++)
+        rc = count_kind(all, facts, i);
     if (rc) {
         shk_facts_destroy(all);
         return NULL;

@@ -122,10 +122,15 @@ static void md_left_out(const struct md *m, size_t n, const char *what)
 
 static void md_verdict(const struct md *m)
 {
-    shk_strbuf_printf(m->out, "**shakedown: %s** on ", md_words[m->model->verdict]);
-    md_code(m, m->model->where);
-    shk_strbuf_puts(m->out, ": ");
-    shk_model_counts(m->out, m->report->coverage.verdicts);
+    if (m->report->headline) {
+        shk_strbuf_puts(m->out, "**shakedown diagnosis:** ");
+        md_text(m, m->report->headline);
+    } else {
+        shk_strbuf_printf(m->out, "**shakedown: %s** on ", md_words[m->model->verdict]);
+        md_code(m, m->model->where);
+        shk_strbuf_puts(m->out, ": ");
+        shk_model_counts(m->out, m->report->coverage.verdicts);
+    }
     if (m->report->profile) {
         shk_strbuf_puts(m->out, "; profile ");
         md_code(m, m->report->profile);

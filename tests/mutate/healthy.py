@@ -1,11 +1,30 @@
 """healthy.py MUTATE SHAKEDOWN NODE.json...: the healthy nodes are green. Rows that warn, fail or are unknown, and notes,
 are those listed here, each for a reason."""
 import json
+import random
 import subprocess
 import sys
 
 # A laptop's GPU whose address NVML and the bus spell the same, but whose windows the document does not hold.
 EXPECTED = {("laptop", "gpu.bar", "gpu-bar1-size", "unknown")}
+
+
+def causes(program, facts):
+    """What diagnose is surer of than possible."""
+    document = json.dumps({"schema": "shakedown.facts/1", "facts": facts}).encode()
+    answer = subprocess.run([program, "diagnose", "--facts", "-", "--format", "json"], input=document, capture_output=True)
+    return [row["key"] for row in json.loads(answer.stdout)["diagnoses"] if row["confidence"] != "possible"]
+
+
+def parts(name, facts):
+    """The whole, and parts of it as a report holds them."""
+    yield "whole", facts
+    pick = random.Random(name)
+    for i in range(20):
+        share = 0.1 + 0.04 * i
+        kept = {key: value for key, value in facts.items() if pick.random() < share}
+        kept.pop("probe.env.status", None)  # an environment of which a part is left out was not read
+        yield f"part {i}", kept
 
 
 def main():
@@ -17,6 +36,8 @@ def main():
         answer = subprocess.run([program, "check", "-", "--format", "json"], input=document, capture_output=True)
         report = json.loads(answer.stdout)
         rows = report["findings"]
+        for part, facts in parts(name, json.loads(document)["facts"]):
+            wrong += [f"{name}, {part}: diagnose says {key}" for key in causes(program, facts)]
         if answer.returncode or report["summary"]["verdict"] != "pass":
             wrong.append(f"{name}: {report['summary']['verdict']}, exit {answer.returncode}")
         if sum(row["verdict"] == "pass" for row in rows) < 8:
