@@ -157,6 +157,14 @@ static int session_capture(struct shk_host *host, const struct shk_options *o,
     return rc;
 }
 
+/* Made when first needed: by then a profile of a file is in the catalogue. */
+static int session_names(struct shk_session *session, struct shk_error *err)
+{
+    if (!session->names && shk_config_name_set(session->config, &session->names) < 0)
+        return shk_error_set(err, ENOMEM, "out of memory");
+    return 0;
+}
+
 static int session_probe(void *arg, struct shk_facts **facts_p, struct shk_error *err)
 {
     struct shk_session *session = arg;
@@ -168,7 +176,10 @@ static int session_probe(void *arg, struct shk_facts **facts_p, struct shk_error
         .progress = session_progress,
         .progress_arg = session,
     };
-    int rc = shk_host_open(&host, o->sysroot, err);
+    int rc = session_names(session, err);
+    how.names = session->names;
+    if (!rc)
+        rc = shk_host_open(&host, o->sysroot, err);
     if (rc)
         return rc;
     session->live = shk_host_is_live(host);
@@ -435,12 +446,14 @@ int shk_session_load(struct shk_session *session, const char *path)
 }
 
 /* What `env` printed is a whole environment: what it does not hold is not set. */
-static int session_env_whole(struct shk_facts *facts, const char *path)
+static int session_env_whole(struct shk_facts *facts, const struct shk_name_set *names,
+                             const char *path)
 {
     struct shk_fact fact;
     if (shk_facts_get(facts, "probe.env.status", &fact))
         return 0;
-    return shk_facts_text(facts, "probe.env.status", "ok", path);
+    int rc = shk_probe_env_looked_for(facts, names, path);
+    return rc ? rc : shk_facts_text(facts, "probe.env.status", "ok", path);
 }
 
 /* "export NAME=VALUE", "NAME=VALUE"; blank lines and comments are skipped. */
@@ -457,7 +470,7 @@ static int session_env_line(struct shk_session *session, char *text, const char 
         return shk_error_set(err, EINVAL, "%s: not NAME=VALUE", source);
     *eq = '\0';
     for (size_t i = 0; i < session->nodes && !rc; i++)
-        rc = shk_probe_env_fact(session->facts[i], text, eq + 1, source);
+        rc = shk_probe_env_fact(session->facts[i], session->names, text, eq + 1, source);
     return rc ? shk_error_set(err, -rc, "%s: '%.60s' is not a variable name", source, text) : 0;
 }
 
@@ -494,8 +507,8 @@ int shk_session_load_env(struct shk_session *session, const char *path)
         return session_fail(&err, SHK_EXIT_USAGE);
     char *line = NULL, source[300];
     size_t cap = 0;
-    int rc = 0;
     bool whole = !session->part;
+    int rc = session_names(session, &err);
     for (int at = 1; !rc && getline(&line, &cap, in) >= 0; at++) {
         snprintf(source, sizeof source, "%s:%d", path, at);
         char *text = at == 1 ? line + shk_bom(line, strlen(line)) : line;
@@ -508,7 +521,7 @@ int shk_session_load_env(struct shk_session *session, const char *path)
     free(line);
     fclose(in);
     for (size_t i = 0; i < session->nodes && !rc && whole; i++)
-        rc = session_env_whole(session->facts[i], path);
+        rc = session_env_whole(session->facts[i], session->names, path);
     return rc ? session_fail(&err, SHK_EXIT_USAGE) : SHK_EXIT_OK;
 }
 
@@ -534,6 +547,7 @@ void shk_session_end(struct shk_session *session)
     shk_diagnoses_free(&session->diagnoses);
     free(session->headline);
     shk_findings_destroy(session->findings);
+    shk_name_set_destroy(session->names);
     shk_config_free(session->config);
     shk_session_profiles_free(session);
     free(session->profile_why);
