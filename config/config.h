@@ -212,10 +212,11 @@ struct shk_diagnosis {
     const char *const *explains; /* keys that are mere effects of this cause; NULL-terminated, NULL
                                     when there is none */
     const char *scope;           /* whose fault: "node", "launch"; NULL: node */
-    const char *const *confirmed; /* conditions on facts that show it; NULL-terminated, NULL: none */
-    const char *const *refuted;   /* conditions that hold only where it cannot be; as above */
-    bool benign;                 /* the lines look like errors but are not */
-    bool symptom;                /* generic consequence: never outranks a cause */
+    const char *const
+        *confirmed;             /* conditions on facts that show it; NULL-terminated, NULL: none */
+    const char *const *refuted; /* conditions that hold only where it cannot be; as above */
+    bool benign;                /* the lines look like errors but are not */
+    bool symptom;               /* generic consequence: never outranks a cause */
     const char *source;
     const char *place;
 };
