@@ -29,7 +29,7 @@ static const struct {
     {"rules",
      "- {name: r, when: [{setting: NCCL_NET}], diagnosis: shm-too-small, weight: 5, why: w, "
      "source: s}\n",
-     "exactly one of matches"},
+     "exactly one test"},
     {"rules",
      "- {name: r, when: [{setting: NCCL_NET, set: true, fact: a.b}], diagnosis: shm-too-small, "
      "weight: 5, why: w, source: s}\n",
