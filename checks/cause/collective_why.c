@@ -33,6 +33,17 @@ const char *shk_collective_cause_key(const char *cause)
         {"all-hang", "collective-hangs"},
         {"node-unreachable", "node-unreachable"},
         {"path-mtu", "path-mtu-hole"},
+        {"verbs-cq", "verbs-queues-too-large"},
+        {"verbs-qp", "verbs-queue-pair-refused"},
+        {"verbs-mr", "mr-registration-failed"},
+        {"verbs-memlock", "memlock-too-low"},
+        {"verbs-no-node", "rdma-device-not-in-container"},
+        {"verbs-permission", "rdma-device-no-permission"},
+        {"verbs-no-gid", "rdma-port-no-address"},
+        {"verbs-address", "rdma-port-no-address"},
+        {"verbs-port-down", "nic-port-down"},
+        {"verbs-no-device", "verbs-provider-absent"},
+        {"verbs-no-cm", "rdma-ucm-missing"},
     };
     for (size_t i = 0; cause && i < sizeof(keys) / sizeof(keys[0]); i++)
         if (strcmp(keys[i][0], cause) == 0)

@@ -44,8 +44,16 @@ static int run_put_json(struct shk_job *job, const char *key, json_t *value, str
 static int run_publish(struct shk_job *job, const struct fabric *fabric, struct shk_error *err)
 {
     const struct fi_info *info = fabric->rail[0].info;
+    const char *provider = info->fabric_attr->prov_name;
     int rc = run_put_json(job, FABRIC_IDENTITY, fabric_identity(fabric->lib, info), err);
 
+    if (rc == 0 && fabric->queues.most != 0 && fabric->queues.universe != 0 && provider != NULL &&
+        strstr(provider, "ofi_rxm") != NULL) {
+        char text[320];
+
+        fabric_queues_text(&fabric->queues, text, sizeof(text));
+        rc = shk_job_put(job, FABRIC_QUEUES, text, strlen(text), err);
+    }
     if (rc == 0 && fabric->hmem != NULL) {
         return run_put_json(job, FABRIC_HMEM, fabric_hmem_json(fabric), err);
     }
@@ -153,10 +161,12 @@ static int run_connected(const struct fabric_run *run, struct fabric *fabric, st
         run_phase(run, job, SHK_PHASE_REGISTER);
         rc = fabric_register(fabric, layout->max_put, err);
     }
-    if (rc == 0) {
-        run_phase(run, job, SHK_PHASE_EXCHANGE);
-        rc = fabric_exchange(fabric, run->tweaks->notify, err);
+    if (rc < 0) {
+        (void)fabric_refused(fabric, run->options->provider, rc, err);
+        return rc;
     }
+    run_phase(run, job, SHK_PHASE_EXCHANGE);
+    rc = fabric_exchange(fabric, run->tweaks->notify, err);
     if (rc == 0) {
         rc = run_measure(run, fabric, job, err);
     }
@@ -191,6 +201,7 @@ static int run_choose(const struct fabric_run *run, struct fabric *fabric,
                                   : fabric_choose(lib, provider, first, &list, err);
 
     if (rc < 0) {
+        (void)fabric_refused(fabric, provider, rc, err);
         return rc;
     }
     fabric->lib = lib;
@@ -221,6 +232,21 @@ static int run_heap(const struct fabric_run *run, struct fabric *fabric,
     return rc == 0 ? shk_heap_create_in(heap, layout->length, &fabric->hmem->gpu->memory, err) : rc;
 }
 
+/* What libfabric has to be told before it is loaded, from what the RDMA devices here can do. */
+static void run_prepare(const struct fabric_run *run, struct fabric *fabric, struct shk_job *job)
+{
+    const char *provider = run->options->provider;
+    struct shk_host *host = NULL;
+
+    if (shk_host_open(&host, NULL, NULL) == 0) {
+        (void)fabric_queues_fit(host, run->tweaks->verbs_names, provider, shk_job_size(job),
+                                &fabric->queues);
+        fabric_gid_choose(host, provider);
+        shk_host_close(host);
+    }
+    fabric->wire.job = job; /* what fails before the wire is made leaves its cause there */
+}
+
 /* One rank, in its own process. */
 static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
 {
@@ -237,9 +263,11 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
                          run->options->max_bytes / SHK_TYPE_BYTES * SHK_TYPE_BYTES, &layout);
     layout.length[SHK_AREA_RAIL] = FABRIC_TOKEN_BYTES;
     run_phase(run, job, SHK_PHASE_OPEN);
+    run_prepare(run, &fabric, job);
     rc = fabric_lib_open(&lib, run->tweaks->library_names, err);
     if (rc == 0) {
         shk_crumb_library(lib.dynlib.path);
+        fabric_log_keep(&lib);
         rc = run_choose(run, &fabric, &lib, job, err);
     }
     if (rc == 0) {

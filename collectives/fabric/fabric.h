@@ -19,6 +19,7 @@ enum shk_fabric_notify {
 /* What tests may change; zeroed for the real thing. */
 struct shk_fabric_tweaks {
     const char *const *library_names; /* instead of libfabric.so.1 */
+    const char *const *verbs_names;   /* instead of libibverbs.so.1 */
     enum shk_fabric_notify notify;
     void (*tamper)(struct shk_wire *wire, size_t bytes, void *arg); /* see shk_sweep_options */
     void *tamper_arg;

@@ -196,9 +196,23 @@ static void facts_add_roofline(json_t *lines, const struct shk_job *job)
     json_decref(roofline);
 }
 
+/* What is shown as evidence, too. */
+struct facts_shown {
+    const json_t *identity, *hmem, *rails, *ports;
+};
+
+static void facts_add_published(json_t *lines, const struct shk_job *job, const char *key)
+{
+    char *text = facts_published(job, key);
+
+    if (text != NULL) {
+        facts_add_line(lines, text);
+    }
+    free(text);
+}
+
 static void facts_evidence(struct facts_out *out, const struct shk_job *job,
-                           const struct shk_crew_result *result, const json_t *identity,
-                           const json_t *hmem, const json_t *rails)
+                           const struct shk_crew_result *result, const struct facts_shown *shown)
 {
     json_t *lines = json_array();
     char *notify = facts_published(job, FABRIC_NOTIFY);
@@ -206,8 +220,10 @@ static void facts_evidence(struct facts_out *out, const struct shk_job *job,
     char line[SHK_CREW_OUTPUT + 64];
     unsigned rank = 0;
 
-    facts_add_identity(lines, identity);
-    facts_add_hmem(lines, hmem);
+    facts_add_identity(lines, shown->identity);
+    fabric_ports_evidence(shown->ports, facts_add_line, lines);
+    facts_add_published(lines, job, FABRIC_QUEUES);
+    facts_add_hmem(lines, shown->hmem);
     if (notify != NULL) {
         snprintf(line, sizeof(line), "arrival known at the target by: %.100s", notify);
         facts_add_line(lines, line);
@@ -218,7 +234,7 @@ static void facts_evidence(struct facts_out *out, const struct shk_job *job,
         facts_add_line(lines, line);
     }
     facts_add_roofline(lines, job);
-    fabric_rails_evidence(rails, facts_add_line, lines);
+    fabric_rails_evidence(shown->rails, facts_add_line, lines);
     for (rank = 0; rank < shk_job_size(job); rank++) {
         if (result->ranks[rank].output[0] != '\0') {
             snprintf(line, sizeof(line), "output of rank %u: %s", rank, result->ranks[rank].output);
@@ -229,18 +245,18 @@ static void facts_evidence(struct facts_out *out, const struct shk_job *job,
     facts_json(out, "evidence", lines);
 }
 
-/* Where each rank ran: of ranks that got that far. */
-static void facts_placement(struct facts_out *out, const struct shk_job *job)
+/* What each rank published under key as an object, with its number: of ranks that got that far. */
+static json_t *facts_rows(struct facts_out *out, const struct shk_job *job, const char *key)
 {
     json_t *rows = json_array();
-    char buf[256];
+    char buf[512];
     unsigned rank = 0;
     size_t len = 0;
 
     for (rank = 0; rank < shk_job_size(job) && rows != NULL; rank++) {
         json_t *row = NULL;
 
-        if (shk_job_get(job, rank, FABRIC_PLACE, buf, sizeof(buf), &len, NULL) != 0) {
+        if (shk_job_get(job, rank, key, buf, sizeof(buf), &len, NULL) != 0) {
             continue;
         }
         row = json_loadb(buf, len, 0, NULL);
@@ -250,7 +266,7 @@ static void facts_placement(struct facts_out *out, const struct shk_job *job)
         }
         json_decref(row);
     }
-    facts_json(out, "placement", rows);
+    return rows;
 }
 
 static void facts_roofline(struct facts_out *out, const struct shk_job *job)
@@ -306,6 +322,22 @@ static bool facts_not_here(struct facts_out *out, const struct shk_job *job,
     return na;
 }
 
+/* Host memory: what the crew found out, or what the rank itself did. */
+static void facts_cause(struct facts_out *out, const struct shk_job *job,
+                        const struct shk_crew_result *result)
+{
+    char *refused = result->cause == NULL && result->outcome == SHK_CREW_FAILED
+                        ? facts_published_by(job, result->rank, FABRIC_REFUSED)
+                        : NULL;
+
+    if (result->cause != NULL) {
+        facts_text(out, "cause", result->cause);
+    } else if (refused != NULL) {
+        facts_text(out, "cause", refused);
+    }
+    free(refused);
+}
+
 static void facts_outcome(struct facts_out *out, const struct shk_job *job,
                           const struct shk_crew_result *result)
 {
@@ -329,8 +361,8 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
     } else {
         rank = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;
         facts_status(out, names[result->outcome], result->reason.text, rank, result->phase);
-        if (result->cause != NULL && !facts_is_hmem(out)) {
-            facts_text(out, "cause", result->cause);
+        if (!facts_is_hmem(out)) {
+            facts_cause(out, job, result);
         }
     }
 }
@@ -346,6 +378,7 @@ int fabric_facts(const char *transport, struct shk_facts *facts, const struct sh
     struct facts_out out = {.facts = facts, .transport = transport};
     json_t *identity = facts_identity(job);
     json_t *hmem = NULL;
+    json_t *ports = NULL;
     json_t *rails = fabric_rails_json(job, result);
 
     facts_outcome(&out, job, result);
@@ -355,13 +388,18 @@ int fabric_facts(const char *transport, struct shk_facts *facts, const struct sh
     facts_json(&out, "sizes", shk_sweep_json(job));
     facts_roofline(&out, job);
     hmem = facts_hmem(&out, job);
-    facts_placement(&out, job);
-    facts_evidence(&out, job, result, identity, hmem, rails);
+    facts_json(&out, "placement", facts_rows(&out, job, FABRIC_PLACE));
+    ports = facts_rows(&out, job, FABRIC_PORT);
+    facts_evidence(&out, job, result, &(struct facts_shown){identity, hmem, rails, ports});
+    if (json_array_size(ports) > 0) {
+        facts_json(&out, "ports", json_incref(ports));
+    }
     facts_json(&out, "rails", rails);
     facts_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
     if (json_array_size(result->disagree) > 0) {
         facts_json(&out, "disagree", json_incref(result->disagree));
     }
+    json_decref(ports);
     json_decref(hmem);
     json_decref(identity);
     return facts_end(&out, err);

@@ -11,11 +11,17 @@ static const char *const lib_names[] = {"libfabric.so.1", NULL};
     }
 
 static const struct shk_symbol lib_symbols[] = {
-    LIB_SYMBOL(getinfo, "fi_getinfo", false),      LIB_SYMBOL(freeinfo, "fi_freeinfo", false),
-    LIB_SYMBOL(dupinfo, "fi_dupinfo", false),      LIB_SYMBOL(fabric, "fi_fabric", false),
-    LIB_SYMBOL(strerror, "fi_strerror", false),    LIB_SYMBOL(version, "fi_version", false),
-    LIB_SYMBOL(tostr, "fi_tostr", true),           LIB_SYMBOL(getparams, "fi_getparams", true),
-    LIB_SYMBOL(freeparams, "fi_freeparams", true), {0},
+    LIB_SYMBOL(getinfo, "fi_getinfo", false),
+    LIB_SYMBOL(freeinfo, "fi_freeinfo", false),
+    LIB_SYMBOL(dupinfo, "fi_dupinfo", false),
+    LIB_SYMBOL(fabric, "fi_fabric", false),
+    LIB_SYMBOL(strerror, "fi_strerror", false),
+    LIB_SYMBOL(version, "fi_version", false),
+    LIB_SYMBOL(tostr, "fi_tostr", true),
+    LIB_SYMBOL(getparams, "fi_getparams", true),
+    LIB_SYMBOL(freeparams, "fi_freeparams", true),
+    LIB_SYMBOL(open, "fi_open", true),
+    {0},
 };
 
 int fabric_lib_open(struct fabric_lib *lib, const char *const *names, struct shk_error *err)

@@ -35,6 +35,30 @@ static int peers_agreement(struct fabric *fabric, struct shk_error *err)
     return rc == 0 ? shk_agree_note(job, "libfabric file", fabric->lib->dynlib.path, err) : rc;
 }
 
+/* Device and address of an RDMA endpoint, for the report; other endpoints have none. */
+static int peers_publish_port(struct fabric *fabric, const void *addr, size_t len,
+                              struct shk_error *err)
+{
+    struct shk_host *host = NULL;
+    json_t *row = NULL;
+    char *text = NULL;
+    int rc = 0;
+
+    if (shk_host_open(&host, NULL, NULL) != 0) {
+        return 0;
+    }
+    row = fabric_port(host, fabric->rail[0].info, addr, len);
+    shk_host_close(host);
+    if (row != NULL) {
+        text = json_dumps(row, JSON_COMPACT);
+        rc = text != NULL ? shk_job_put(fabric->wire.job, FABRIC_PORT, text, strlen(text), err)
+                          : shk_error_set(err, FI_ENOMEM, "out of memory");
+    }
+    free(text);
+    json_decref(row);
+    return rc;
+}
+
 static int peers_publish(struct fabric *fabric, struct shk_error *err)
 {
     const struct fabric_rail *first = &fabric->rail[0];
@@ -59,7 +83,8 @@ static int peers_publish(struct fabric *fabric, struct shk_error *err)
         return fabric_error(fabric->lib, "fi_getname", rc != 0 ? rc : -FI_ETOOSMALL, err);
     }
     card.addr_len = (uint32_t)len;
-    return shk_job_put(fabric->wire.job, PEERS_KEY, &card, sizeof(card), err);
+    rc = peers_publish_port(fabric, card.addr, len, err);
+    return rc == 0 ? shk_job_put(fabric->wire.job, PEERS_KEY, &card, sizeof(card), err) : rc;
 }
 
 static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *card,
@@ -78,7 +103,8 @@ static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *c
     return 0;
 }
 
-static int peers_insert(struct fabric *fabric, struct shk_error *err)
+/* own: what failed is known to be this host's. */
+static int peers_insert(struct fabric *fabric, bool *own, struct shk_error *err)
 {
     struct fabric_rail *first = &fabric->rail[0];
     unsigned rank = 0;
@@ -107,6 +133,7 @@ static int peers_insert(struct fabric *fabric, struct shk_error *err)
         shk_crumb_call("fi_av_insert of rank %u", rank);
         if (fi_av_insert(first->av, card.addr, 1, &peer->addr, 0, NULL) != 1) {
             rc = fabric_error(fabric->lib, "fi_av_insert", -FI_EADDRNOTAVAIL, err);
+            *own = fabric_refused(fabric, NULL, rc, err);
         }
     }
     return rc;
@@ -149,6 +176,7 @@ static int peers_agree(struct fabric *fabric, enum shk_fabric_notify notify, str
 
 int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct shk_error *err)
 {
+    bool own = false;
     int rc = peers_agreement(fabric, err);
 
     if (rc == 0) {
@@ -164,8 +192,8 @@ int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct
         rc = shk_agree_check(fabric->wire.job, err);
     }
     if (rc == 0) {
-        rc = peers_insert(fabric, err);
-        if (rc < 0 && fabric->wire.size > 1) { /* of this rank with another: either may be it */
+        rc = peers_insert(fabric, &own, err);
+        if (rc < 0 && fabric->wire.size > 1 && !own) { /* with another: either may be it */
             shk_job_fail(fabric->wire.job, -rc, true, err->text);
         }
     }

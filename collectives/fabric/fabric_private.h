@@ -5,6 +5,7 @@
 #include "collectives/algorithm/sweep.h"
 #include "collectives/fabric/fabric.h"
 #include "collectives/fabric/fabric_rails.h"
+#include "collectives/fabric/fabric_verbs.h"
 #include "collectives/gpu/gpu_memory.h"
 #include "collectives/ranks/crew.h"
 #include "core/text/strbuf.h"
@@ -28,6 +29,8 @@ struct fabric_api {
     char *(*tostr)(const void *data, enum fi_type type); /* optional, as all below */
     int (*getparams)(struct fi_param **params, int *count);
     void (*freeparams)(struct fi_param *params);
+    int (*open)(uint32_t version, const char *name, void *attr, size_t attr_len, uint64_t flags,
+                struct fid **fid, void *context);
 };
 
 struct fabric_lib {
@@ -102,6 +105,9 @@ struct fabric_result {
 #define FABRIC_NOTIFY   "fabric.notify"
 #define FABRIC_HMEM     "fabric.hmem"
 #define FABRIC_PLACE    "fabric.place"
+#define FABRIC_PORT     "fabric.port"
+#define FABRIC_QUEUES   "fabric.queues"
+#define FABRIC_REFUSED  "fabric.refused"
 #define FABRIC_CAUSE    "gpu.cause" /* the same as that of the GPU transports */
 
 /* fabric_rails_facts.c: collective.fabric.rails, and lines of evidence. NULL: no memory. */
@@ -179,6 +185,7 @@ struct fabric {
     size_t inject;
     char unlike[192]; /* first rank on another fabric, for errors: "" when none */
     unsigned probes;  /* probe notifications received */
+    struct fabric_queues queues;
 };
 
 /* Small messages that the transport keeps ready to receive, and puts under way at most. */
@@ -204,6 +211,33 @@ int fabric_rail_register(struct fabric *fabric, struct fabric_rail *rail, struct
 int fabric_register(struct fabric *fabric, size_t max_put, struct shk_error *err);
 int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct shk_error *err);
 void fabric_close(struct fabric *fabric);
+
+/* libfabric's warnings from here on, kept in this process instead of lost (libfabric 1.16 and
+ * later, unless FI_LOG_LEVEL is set). find: the oldest of the last ones that has these words, or
+ * the oldest (words NULL), as "verbs vrb_cq_open: Unable to create verbs CQ". */
+void fabric_log_keep(const struct fabric_lib *lib);
+void fabric_log_clear(void);
+void fabric_log_add(const char *provider, const char *func, const char *text);
+bool fabric_log_find(const char *words, char *buf, size_t size);
+
+/* Why a call failed over verbs. */
+struct fabric_refusal {
+    const char *call; /* the error's text, which begins with the name of the call */
+    int errnum;
+    const char *provider;         /* asked for; NULL */
+    const char *domain;           /* in use; NULL: none was to be had */
+    size_t pinned;                /* bytes that this rank has to pin */
+    struct fabric_queues *queues; /* most 0: not known */
+};
+
+/* A cause of collective.<t>.cause, or NULL when it cannot be told; in buf what explains it, "" for
+ * nothing. */
+const char *fabric_refusal(const struct shk_host *host, const struct fabric_refusal *refusal,
+                           char *buf, size_t size);
+
+/* The same for this rank's error: publishes the cause and adds the explanation to err. False: there
+ * is none. */
+bool fabric_refused(struct fabric *fabric, const char *provider, int rc, struct shk_error *err);
 
 /* -errno with "call: libfabric's text" in err; rc is what the call returned. */
 int fabric_error(const struct fabric_lib *lib, const char *call, ssize_t rc, struct shk_error *err);

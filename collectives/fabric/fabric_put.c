@@ -42,11 +42,17 @@ static int put_fail(struct fabric *fabric, const struct fabric_rail *rail, const
                     ssize_t rc, unsigned peer)
 {
     int errnum = rc < 0 ? (int)-rc : FI_EOTHER;
+    bool echo = fabric->wire.size > 1 && errnum != FI_ENOMEM; /* memory is short here, not there */
+    struct shk_error text;
     char over[160];
 
-    return shk_wire_fail(&fabric->wire, errnum, fabric->wire.size > 1, "%s to rank %u%s: %s", call,
-                         peer, put_over(fabric, rail, over, sizeof(over)),
-                         fabric->lib->api.strerror(errnum));
+    (void)shk_error_set(&text, errnum, "%s to rank %u%s: %s", call, peer,
+                        put_over(fabric, rail, over, sizeof(over)),
+                        fabric->lib->api.strerror(errnum));
+    if (!echo) {
+        (void)fabric_refused(fabric, NULL, -errnum, &text);
+    }
+    return shk_wire_fail(&fabric->wire, errnum, echo, "%s", text.text);
 }
 
 int fabric_ops_create(struct fabric *fabric, struct shk_error *err)

@@ -52,7 +52,9 @@ static const struct counters_name port_names[] = {
 };
 
 /* ports/N/hw_counters: mlx5 drivers/infiniband/hw/mlx5/counters.c ("Understanding mlx5 Linux
- * counters"), bnxt_re hw_counters.c, irdma verbs.c, efa efa_verbs.c. */
+ * counters"), bnxt_re hw_counters.c, irdma verbs.c, efa efa_verbs.c, rxe sw/rxe/rxe_hw_counters.c.
+ * Not rxe's duplicate_request (the echo of what a peer sends again), nor ack_deferred and lifespan,
+ * which are no errors. */
 static const struct counters_name hw_names[] = {
     {"packet_seq_err", "resent"},
     {"implied_nak_seq_err", "resent"},
@@ -76,6 +78,15 @@ static const struct counters_name hw_names[] = {
     {"rdma_read_wr_err", "resent"},
     {"rdma_write_wr_err", "resent"},
     {"rx_drops", "busy"},
+    {"completer_retry_err", "resent"},
+    {"rcvd_seq_err", "resent"},
+    {"retry_exceeded_err", "resent"},
+    {"out_of_seq_request", "missed"},
+    {"rcvd_rnr_err", "busy"},
+    {"send_rnr_err", "busy"},
+    {"retry_rnr_exceeded_err", "busy"},
+    {"send_err", "link"},
+    {"link_downed", "link"},
     {NULL, NULL},
 };
 

@@ -27,6 +27,10 @@
     "'version': '1.17.0', 'links': ['efa']}, {'path': '/b/libfabric.so.1', 'version': '2.1.0', "   \
     "'links': ['cxi']}], "
 
+#define REFUSED(cause_)                                                                            \
+    "'collective.fabric.status': 'failed', 'collective.fabric.rank': 1, "                          \
+    "'collective.fabric.phase': 'open', 'collective.fabric.cause': '" cause_ "'"
+
 static const struct support_case cases[] = {
     {"probes fine", "single-node", "probe.health", "probes",
      "'probe.pci.status': 'ok', 'probe.net.status': 'ok'", SHK_PASS, SHK_TESTED, "2 of 2"},
@@ -96,6 +100,28 @@ static const struct support_case cases[] = {
      "'collective.fabric.status': 'timeout', 'collective.fabric.rank': 1, "
      "'collective.fabric.cause': 'node-unreachable'",
      SHK_FAIL, SHK_TESTED, "diagnosis node-unreachable"},
+    {"refused: verbs-cq", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-cq"), SHK_FAIL, SHK_TESTED, "diagnosis verbs-queues-too-large"},
+    {"refused: verbs-qp", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-qp"), SHK_FAIL, SHK_TESTED, "diagnosis verbs-queue-pair-refused"},
+    {"refused: verbs-mr", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-mr"), SHK_FAIL, SHK_TESTED, "diagnosis mr-registration-failed"},
+    {"refused: verbs-memlock", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-memlock"), SHK_FAIL, SHK_TESTED, "diagnosis memlock-too-low"},
+    {"refused: verbs-no-node", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-no-node"), SHK_FAIL, SHK_TESTED, "diagnosis rdma-device-not-in-container"},
+    {"refused: verbs-permission", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-permission"), SHK_FAIL, SHK_TESTED, "diagnosis rdma-device-no-permission"},
+    {"refused: verbs-no-gid", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-no-gid"), SHK_FAIL, SHK_TESTED, "diagnosis rdma-port-no-address"},
+    {"refused: verbs-address", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-address"), SHK_FAIL, SHK_TESTED, "diagnosis rdma-port-no-address"},
+    {"refused: verbs-port-down", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-port-down"), SHK_FAIL, SHK_TESTED, "diagnosis nic-port-down"},
+    {"refused: verbs-no-device", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-no-device"), SHK_FAIL, SHK_TESTED, "diagnosis verbs-provider-absent"},
+    {"refused: verbs-no-cm", "single-node", "collective.allreduce", "all-reduce (fabric)",
+     REFUSED("verbs-no-cm"), SHK_FAIL, SHK_TESTED, "diagnosis rdma-ucm-missing"},
     {"providers differ by a setting", "single-node", "collective.allreduce", "all-reduce (fabric)",
      "'collective.fabric.status': 'failed', 'collective.fabric.rank': 1, "
      "'collective.fabric.disagree': [{'what': 'libfabric provider', 'must': true, 'majority': "
