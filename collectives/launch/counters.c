@@ -78,7 +78,7 @@ static const struct counters_name hw_names[] = {
     {"rdma_read_wr_err", "resent"},
     {"rdma_write_wr_err", "resent"},
     {"rx_drops", "busy"},
-    {"completer_retry_err", "resent"},
+    {"completer_retry_err", "busy"}, /* rxe's timer: its peer is a processor, which may be late */
     {"rcvd_seq_err", "resent"},
     {"retry_exceeded_err", "resent"},
     {"out_of_seq_request", "missed"},

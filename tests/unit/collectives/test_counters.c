@@ -114,6 +114,35 @@ static void expect(json_t *doc, const char *member, const char *want)
     json_decref(wanted);
 }
 
+/* Software RoCE (rdma_rxe): what its own timers count is load, what arrives out of order is loss.
+ */
+Test(counters, software_roce)
+{
+    static const char *const names[] = {"completer_retry_err", "out_of_seq_request", "rcvd_seq_err",
+                                        "duplicate_request",   "sent_pkts",          "link_downed"};
+    char path[160];
+    json_t *before = NULL;
+
+    put_node(0, 0, 0, "0\n");
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            snprintf(path, sizeof path, "/sys/class/infiniband/rxe0/ports/1/hw_counters/%s",
+                     names[i]);
+            put(path, round ? "7\n" : "3\n");
+        }
+        before = round ? before : look();
+    }
+    json_t *moved = moved_between(before, look());
+    expect(moved, "unread", "[]");
+    expect(moved, "moved",
+           "[{\"scope\": \"rxe0/1\", \"counter\": \"completer_retry_err\", \"kind\": \"busy\", "
+           "\"by\": 4}, {\"scope\": \"rxe0/1\", \"counter\": \"rcvd_seq_err\", \"kind\": "
+           "\"resent\", \"by\": 4}, {\"scope\": \"rxe0/1\", \"counter\": \"out_of_seq_request\", "
+           "\"kind\": \"missed\", \"by\": 4}, {\"scope\": \"rxe0/1\", \"counter\": "
+           "\"link_downed\", \"kind\": \"link\", \"by\": 4}]");
+    json_decref(moved);
+}
+
 /* Old totals say nothing; what moved does, with the kind that tells who counted it. */
 Test(counters, what_moved)
 {
