@@ -174,6 +174,7 @@ json_t *fabric_port(const struct shk_host *host, const struct fi_info *info, con
     char *layer = NULL;
     unsigned port = 1;
     unsigned index = 0;
+    bool known = false;
     json_t *row = NULL;
 
     if (host == NULL || !port_name(host, info->domain_attr->name, device, sizeof(device)) ||
@@ -182,9 +183,10 @@ json_t *fabric_port(const struct shk_host *host, const struct fi_info *info, con
     }
     row = json_object();
     port_set(row, "device", device);
+    known = port_find(host, device, gid, &port, &index);
     (void)inet_ntop(AF_INET6, gid, text, sizeof(text));
-    port_set(row, "gid", text);
-    if (port_find(host, device, gid, &port, &index)) {
+    port_set(row, known ? "gid" : "address", text); /* iWARP's GIDs are made of other things */
+    if (known) {
         (void)json_object_set_new(row, "index", json_integer(index));
         if (port_gid_type(host, device, port, index, text, sizeof(text))) {
             port_set(row, "type", text);
@@ -206,7 +208,8 @@ json_t *fabric_port(const struct shk_host *host, const struct fi_info *info, con
 static bool port_line(const json_t *row, char *buf, size_t size)
 {
     const char *device = NULL;
-    const char *gid = NULL;
+    const char *gid = json_string_value(json_object_get(row, "gid"));
+    const char *address = json_string_value(json_object_get(row, "address"));
     const char *type = json_string_value(json_object_get(row, "type"));
     json_int_t mtu = json_integer_value(json_object_get(row, "mtu"));
     json_t *index = json_object_get(row, "index");
@@ -215,8 +218,9 @@ static bool port_line(const json_t *row, char *buf, size_t size)
     char number[24] = "";
     char more[64] = "";
 
-    if (json_unpack((json_t *)row, "{s:s, s:s, s:I, s:I}", "device", &device, "gid", &gid, "rank",
-                    &rank, "port", &port) != 0) {
+    if (json_unpack((json_t *)row, "{s:s, s:I, s:I}", "device", &device, "rank", &rank, "port",
+                    &port) != 0 ||
+        (gid == NULL && address == NULL)) {
         return false;
     }
     if (json_is_integer(index)) {
@@ -225,9 +229,9 @@ static bool port_line(const json_t *row, char *buf, size_t size)
     if (mtu > 0) {
         snprintf(more, sizeof(more), ", MTU %lld", (long long)mtu);
     }
-    snprintf(buf, size, "rank %lld: %s port %lld, GID%s %s%s%s%s%s", (long long)rank, device,
-             (long long)port, number, gid, type != NULL ? " (" : "", type != NULL ? type : "",
-             type != NULL ? ")" : "", more);
+    snprintf(buf, size, "rank %lld: %s port %lld, %s%s %s%s%s%s%s", (long long)rank, device,
+             (long long)port, gid != NULL ? "GID" : "address", number, gid != NULL ? gid : address,
+             type != NULL ? " (" : "", type != NULL ? type : "", type != NULL ? ")" : "", more);
     return true;
 }
 

@@ -48,8 +48,9 @@ void fabric_queues_text(const struct fabric_queues *queues, char *buf, size_t si
 void fabric_gid_choose(const struct shk_host *host, const char *provider);
 
 /* Where an endpoint is, from its device (a libfabric domain, "rxe0" or "rxe0-dgram") and its own
- * address (fi_getname): {device, port, link_layer, gid, index, type, mtu}; index, type and mtu are
- * left out when they are not known. NULL: not an RDMA device, or no memory. */
+ * address (fi_getname): {device, port, link_layer, gid, index, type, mtu}; type and mtu are left
+ * out when they are not known. An address that is in no GID table is `address` instead of gid and
+ * index. NULL: not an RDMA device, or no memory. */
 json_t *fabric_port(const struct shk_host *host, const struct fi_info *info, const void *addr,
                     size_t len);
 

@@ -208,7 +208,7 @@ Test(verbs, the_port_and_the_address_of_an_endpoint)
     /* an address that the table does not have: no index */
     ud[15] = 9;
     expect_port(FI_ADDR_IB_UD, ud, sizeof ud,
-                "{\"device\":\"rxe0\",\"gid\":\"::ffff:10.0.0.9\",\"link_layer\":\"Ethernet\","
+                "{\"address\":\"::ffff:10.0.0.9\",\"device\":\"rxe0\",\"link_layer\":\"Ethernet\","
                 "\"mtu\":1024,\"port\":1}");
     /* of version 1 and 2 with the same address, 2 */
     put(RXE "gids/2", GID1 "\n");
