@@ -85,8 +85,7 @@ unsigned shk_gpus_visible(void);
  *                              fabric-hmem: what it was asked for and does, see docs/facts.md
  *   collective.<t>.rails       [{domain, status, reason, bandwidth, …}], see docs/facts.md (fabric
  *                              only)
- *   collective.<t>.ports       [{rank, device, port, gid, index, type, mtu, link_layer}] (fabric over
- *                              RDMA devices only)
+ *   collective.<t>.ports       [{rank, device, port, gid, …}] over RDMA, see docs/facts.md
  *   collective.<t>.evidence    [text]: what proves the path
  *   collective.<t>.ranks_state [{rank, pid, host, phase, status}] */
 
