@@ -47,7 +47,8 @@ def iwarp():
     return module
 
 
-IWARP = "modprobe rdma_ucm; modprobe libcrc32c; modprobe crc32c_generic; insmod {0}; rdma link add siw0 type siw netdev eth0"
+IWARP = ("modprobe rdma_ucm; modprobe libcrc32c; modprobe crc32c_generic; insmod {0}; "
+         "rdma link add siw0 type siw netdev eth0")
 
 CONF = """ClusterName=vm
 SlurmctldHost=vm1
@@ -81,8 +82,10 @@ def slurm(machines):
     key = base64.b64encode(os.urandom(1024)).decode()
     conf = CONF.format(count=count)
     # the configuration is where Slurm looks without a variable: what it starts has none
-    machines.sh(f"mkdir -p /slurm/state /slurm/spool /etc/slurm /run/munge /sys/fs/cgroup/system.slice; echo {key} | base64 -d >/slurm/key; "
-                f"chmod 600 /slurm/key; cat >/etc/slurm/slurm.conf <<'EOF'\n{conf}EOF\n"
+    machines.sh(f"mkdir -p /slurm/state /slurm/spool /etc/slurm /run/munge /sys/fs/cgroup/system.slice; "
+                f"echo {key} | base64 -d >/slurm/key; "
+                "chmod 600 /slurm/key; "
+                f"cat >/etc/slurm/slurm.conf <<'EOF'\n{conf}EOF\n"
                 "printf 'CgroupPlugin=cgroup/v2\\nIgnoreSystemd=yes\\n' >/etc/slurm/cgroup.conf\n"
                 "chmod 755 /run/munge; chown root: /run/munge\n"
                 "munged --force --key-file=/slurm/key --pid-file=/slurm/munged.pid --log-file=/slurm/munged.log "
