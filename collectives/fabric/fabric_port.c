@@ -325,17 +325,19 @@ bool fabric_port_has_ip(const struct shk_host *host, const char *domain, char *b
     struct ifaddrs *list = NULL;
     const struct ifaddrs *at = NULL;
     char device[64];
+    char interface[64];
     bool has = false;
 
     if (!port_name(host, domain, device, sizeof(device)) ||
-        !port_interface(host, device, buf, size) || getifaddrs(&list) != 0) {
+        !port_interface(host, device, interface, sizeof(interface)) || getifaddrs(&list) != 0) {
         return true;
     }
     for (at = list; at != NULL && !has; at = at->ifa_next) {
-        has = strcmp(at->ifa_name, buf) == 0 && at->ifa_addr != NULL &&
+        has = strcmp(at->ifa_name, interface) == 0 && at->ifa_addr != NULL &&
               (at->ifa_addr->sa_family == AF_INET || at->ifa_addr->sa_family == AF_INET6);
     }
     freeifaddrs(list);
+    snprintf(buf, size, "%s of %s", interface, device);
     return has;
 }
 

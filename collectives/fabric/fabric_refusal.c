@@ -102,7 +102,7 @@ static const char *refusal_logged(const struct shk_host *host, const struct fabr
                                   char *buf, size_t size)
 {
     char line[160];
-    char interface[64];
+    char interface[130];
     size_t i = 0;
 
     for (i = 0; i < sizeof(refusal_log) / sizeof(refusal_log[0]); i++) {
@@ -116,8 +116,7 @@ static const char *refusal_logged(const struct shk_host *host, const struct fabr
         }
         if (strcmp(cause, "verbs-address") == 0 &&
             !fabric_port_has_ip(host, refusal->domain, interface, sizeof(interface))) {
-            snprintf(buf, size, "%s of %s has no IP address: connections need one", interface,
-                     refusal->domain);
+            snprintf(buf, size, "%s has no IP address: connections need one", interface);
             return "verbs-no-gid";
         }
         snprintf(buf, size, "the device refuses %s (libfabric: %s)", refusal_log[i].what, line);
@@ -144,7 +143,7 @@ const char *fabric_refusal(const struct shk_host *host, const struct fabric_refu
     }
     if (strncmp(refusal->call, "fi_av_insert", strlen("fi_av_insert")) == 0) {
         if (!fabric_port_has_ip(host, refusal->domain, text, sizeof(text))) {
-            snprintf(buf, size, "%s of %s has no IP address", text, refusal->domain);
+            snprintf(buf, size, "%s has no IP address", text);
             return "verbs-no-gid";
         }
         return NULL;

@@ -59,7 +59,8 @@ void fabric_ports_evidence(const json_t *rows, void (*line)(json_t *lines, const
                            json_t *lines);
 
 /* Has the network interface behind an RDMA device (or libfabric domain) an IP address in this
- * network namespace? True as well when that cannot be told. Its name in buf. */
+ * network namespace? True as well when that cannot be told. "eth0 of rxe0" in buf when it is known.
+ */
 bool fabric_port_has_ip(const struct shk_host *host, const char *domain, char *buf, size_t size);
 
 /* What keeps every RDMA device from being used, from the kernel's tables: a cause of
