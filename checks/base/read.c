@@ -2,6 +2,8 @@
 
 #include "checks/base/coded.h"
 
+#include "core/text/prose.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@ void shk_row_lacks(struct shk_row *row, const char *key, const char *whyf, ...)
     if (vasprintf(&why, whyf, args) < 0)
         why = NULL;
     va_end(args);
+    shk_prose(why);
     if (row->unread++ == 0) {
         free(row->unread_why);
         row->unread_why = why;

@@ -1,4 +1,5 @@
 #include "checks/base/row.h"
+#include "core/text/prose.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ void shk_row_text(char **slot, const char *fmt, ...)
     if (vasprintf(&text, fmt, ap) < 0)
         text = NULL;
     va_end(ap);
+    shk_prose(text);
     free(*slot);
     *slot = text;
 }
@@ -116,6 +118,7 @@ void shk_row_na(struct shk_findings *findings, struct shk_row *row, const char *
     if (vasprintf(&text, fmt, ap) < 0)
         text = NULL;
     va_end(ap);
+    shk_prose(text);
     free(row->why);
     row->why = text;
     shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);

@@ -1,4 +1,5 @@
 #include "checks/fabric/chain.h"
+#include "core/text/prose.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -21,11 +22,13 @@ void shk_chain_add(struct shk_chain *chain, const char *step, enum shk_link_stat
     if (vasprintf(&what, whatf, args) < 0)
         what = chain_copy(NULL);
     va_end(args);
+    shk_prose(what);
     chain->links[chain->count++] = (struct shk_link){.step = step,
                                                      .state = state,
                                                      .what = what,
                                                      .where = chain_copy(NULL),
                                                      .detail = chain_copy(detail)};
+    shk_prose(chain->links[chain->count - 1].detail);
 }
 
 void shk_chain_where(struct shk_chain *chain, const char *where)

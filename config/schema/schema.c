@@ -1,4 +1,5 @@
 #include "config/schema/schema.h"
+#include "core/text/prose.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -159,6 +160,17 @@ static int schema_add_ref(const struct shk_fill *fill, const struct shk_field *f
     return 0;
 }
 
+/* Keys whose texts are sentences for people. */
+static bool schema_is_prose(const char *key)
+{
+    static const char *const keys[] = {"why",    "title", "symptom", "meaning", "explanation",
+                                       "effect", "cost",  "confirm", "fix"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
 static int schema_take_text(const struct shk_fill *fill, const struct shk_field *field,
                             const struct shk_yaml_node *node, bool lines, const char **text_p)
 {
@@ -166,9 +178,11 @@ static int schema_take_text(const struct shk_fill *fill, const struct shk_field 
     int rc = schema_text_len(fill, field, node, lines, &len);
     if (rc < 0)
         return rc;
-    const char *text = shk_arena_text(fill->arena, node->text, len);
+    char *text = shk_arena_text(fill->arena, node->text, len);
     if (!text)
         return schema_no_memory(fill);
+    if (schema_is_prose(field->key))
+        shk_prose(text);
     struct shk_why why;
     char shown[SHK_EXCERPT + 4];
     if (field->check && !field->check(text, &why))

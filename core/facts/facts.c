@@ -1,6 +1,7 @@
 #include "core/facts/facts.h"
 
 #include "core/facts/facts_private.h"
+#include "core/text/prose.h"
 #include "core/text/redact.h"
 #include "core/text/strbuf.h"
 
@@ -117,6 +118,7 @@ static int facts_missing(struct shk_facts *facts, const char *key, enum shk_fact
         return -ENOMEM;
     json_t *entry = json_pack("{s:s}", "state", fact_states[state]);
     facts_set_text(entry, "source", source);
+    shk_prose(reason);
     facts_set_text(entry, "reason", reason);
     free(reason);
     return shk_facts_store(facts, key, entry);
