@@ -1,11 +1,11 @@
 """Sentences decide nothing: a program whose every sentence is scrambled (core/text/prose.h) gives the same verdicts, causes,
 environments and exit codes.
 usage: scrambled.py PROGRAM SCRAMBLED BUILD"""
-import glob
-import os
+import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 PROGRAMS = [str(pathlib.Path(p).resolve()) for p in sys.argv[1:3]]
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -15,11 +15,15 @@ ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 
 
 def captures():
-    for root in (BUILD, TESTS / "captures"):
-        found = sorted({os.path.dirname(p) for p in glob.glob(f"{root}/**/.shakedown", recursive=True)})
-        if found:
-            return found
-    return []
+    return sorted(p.parent for p in (BUILD / "captures").glob("*/.shakedown"))
+
+
+def document(node, folder):
+    """A node of the mutations as a facts document of its own."""
+    doc = json.loads((TESTS / f"mutate/nodes/{node}.json").read_text())
+    path = pathlib.Path(folder) / f"{node}.json"
+    path.write_text(json.dumps({"schema": "shakedown.facts/1", **doc}))
+    return path
 
 
 def run(program, *arguments, env=None):
@@ -54,7 +58,8 @@ def selftest(program):
 
 def main():
     trees = captures()
-    facts = sorted((TESTS / "golden/facts").glob("*.json")) + [TESTS / f"mutate/nodes/{n}.json" for n in NODES]
+    scratch = tempfile.TemporaryDirectory()
+    facts = sorted((TESTS / "golden/facts").glob("*.json")) + [document(n, scratch.name) for n in NODES]
     assert len(trees) >= 2 and len(facts) >= 3, (trees, facts)
     _, plain = run(PROGRAMS[0], "check", facts[0])
     _, other = run(PROGRAMS[1], "check", facts[0])
