@@ -1,5 +1,6 @@
 /* Links of the chain that belong to the process rather than to the node: limits, fork(), what its
  * devices can do for it, and its network service. */
+#include "checks/env/env.h"
 #include "checks/fabric/chain_private.h"
 #include "checks/hardware/limits.h"
 
@@ -156,7 +157,11 @@ static void job_service(struct shk_why *why)
     else if (answers)
         shk_chain_add(why->chain, "service", SHK_LINK_OK, "no SLINGSHOT_VNIS in the environment",
                       "the default service answers");
-    else if (scheduler)
+    else if (scheduler && !shk_env_known(why->known)) {
+        shk_chain_add(why->chain, "service", SHK_LINK_UNKNOWN, NULL, "%s",
+                      shk_why_reason(why->known, "env.SLINGSHOT_VNIS"));
+        shk_why_unread(why, "env.SLINGSHOT_VNIS", false);
+    } else if (scheduler)
         shk_chain_add(why->chain, "service", SHK_LINK_BROKEN, NULL,
                       "no SLINGSHOT_VNIS in the environment of a %s job", scheduler);
     else if (shk_facts_get(why->known, "job.scheduler", &fact) && fact.state == SHK_FACT_ABSENT)

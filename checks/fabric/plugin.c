@@ -197,6 +197,9 @@ static void not_found(const struct shk_check_context *ctx, struct shk_findings *
     free(names);
     if (name) {
         say_name(ctx, row, list, name);
+    } else if (ctx->profile_doubt || (shk_device_count(ctx->facts, "gpu-nvidia") == 0 &&
+                                      shk_device_count(ctx->facts, "gpu-amd") == 0)) {
+        /* another profile may need no plugin, and NCCL has no GPU to work for */
     } else if (wanted(ctx->profile, "required") || wanted(ctx->profile, "recommended")) {
         long long nodes = shk_job_nodes(ctx->facts);
         bool fail = wanted(ctx->profile, "required") && nodes != 1;

@@ -330,7 +330,7 @@ static void steps_properties(struct shk_chain *chain, const json_t *plugin)
     shk_chain_add(chain, "properties", SHK_LINK_OK, NULL, "of %zu devices", i);
 }
 
-/* What does not complete in time has no result of a call: only its step is known. */
+/* What does not complete in time has no call that failed: only its step is known. */
 static void steps_loopback(struct shk_chain *chain, const json_t *plugin)
 {
     static const char *const waits[] = {"connect", "accept", "test", "isend", "irecv", NULL};
@@ -345,7 +345,7 @@ static void steps_loopback(struct shk_chain *chain, const json_t *plugin)
     const char *step = steps_text(row, "step");
     if (strcmp(step, "verify") == 0)
         shk_chain_code(chain, SHK_CODE_DATA_WRONG);
-    else if (shk_list_has(waits, step) && !json_object_get(row, "rc"))
+    else if (shk_list_has(waits, step) && json_integer_value(json_object_get(row, "rc")) == 0)
         shk_chain_code(chain, SHK_CODE_PENDING);
 }
 

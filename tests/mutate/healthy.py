@@ -23,6 +23,10 @@ def parts(name, facts):
     for i in range(20):
         share = 0.1 + 0.04 * i
         kept = {key: value for key, value in facts.items() if pick.random() < share}
+        # device nodes are listed by what is there: all of them, or none was looked for
+        kept = {key: value for key, value in kept.items() if not key.startswith("dev.")}
+        if pick.random() < share:
+            kept.update({key: value for key, value in facts.items() if key.startswith("dev.")})
         kept.pop("probe.env.status", None)  # an environment of which a part is left out was not read
         yield f"part {i}", kept
 

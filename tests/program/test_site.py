@@ -135,7 +135,8 @@ class Site(Case):
 
     def test_environment_file(self):
         env = self.scratch() / "env"
-        env.write_text("".join(f"{k}={v}\n" for k, v in RIGHT.items() if k != "ACMEFAB_RAILS"))
+        # with PATH: the whole environment, so what is not in it is unset
+        env.write_text("PATH=/usr/bin\n" + "".join(f"{k}={v}\n" for k, v in RIGHT.items() if k != "ACMEFAB_RAILS"))
         report = self.json_of(run("diagnose", "--config", self.site(), "--profile", "acme", "--env", env,
                                   "--format", "json"))
         rows = {f["setting"]: f["verdict"] for f in report["findings"]}

@@ -398,10 +398,17 @@ Test(provider_chain, fork_and_huge_pages)
 
 Test(provider_chain, no_network_service_in_a_job)
 {
-    struct shk_facts *facts = why(
-        "{'pci.count.cxi': 4, 'job.scheduler': 'slurm', 'fabric.providers': ['tcp']}", NULL, NULL);
+    struct shk_facts *facts =
+        why("{'pci.count.cxi': 4, 'job.scheduler': 'slurm', 'fabric.providers': ['tcp'],"
+            " 'probe.env.status': 'ok'}",
+            NULL, NULL);
     cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.cxi"), "service"),
                      "broken: no SLINGSHOT_VNIS in the environment of a slurm job");
+    shk_facts_destroy(facts);
+    facts = why("{'pci.count.cxi': 4, 'job.scheduler': 'slurm', 'fabric.providers': ['tcp']}", NULL,
+                NULL);
+    cr_expect(strncmp(step_text(shk_facts_get_array(facts, "why.cxi"), "service"), "unknown", 7) ==
+              0);
     shk_facts_destroy(facts);
     facts = why("{'pci.count.cxi': 4, 'job.scheduler': {'state': 'absent', 'reason': 'no'}}", NULL,
                 NULL);
