@@ -96,7 +96,9 @@ def topology(xml, places):
 
 
 def base(capture, places):
-    made = subprocess.run([shakedown, "probe", "--sysroot", source / "tests/captures" / capture], check=True, stdout=subprocess.PIPE)
+    with tempfile.TemporaryDirectory(prefix="shk-capture-") as root:
+        subprocess.run([source / "tests/tools/capture", "unpack", source / f"tests/captures/{capture}.json", root], check=True)
+        made = subprocess.run([shakedown, "probe", "--sysroot", root], check=True, stdout=subprocess.PIPE)
     document = json.loads(made.stdout)
     facts = document["facts"]
 
