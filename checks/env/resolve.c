@@ -101,13 +101,14 @@ static void bad_path(const struct shk_setting *setting, const char *value, const
 }
 
 /* Something is there, and no directory, where a directory must be. */
-static bool is_no_directory(const struct shk_setting *setting, const json_t *path)
+static bool is_no_directory(const struct shk_setting *setting, const char *key, const json_t *path,
+                            struct shk_row *row)
 {
     bool exists = false;
     const char *kind = NULL;
     return setting->grammar.directory &&
            shk_look_member_bool(path, "exists", &exists) == SHK_LOOK_PRESENT && exists &&
-           shk_look_member_text(path, "kind", &kind) == SHK_LOOK_PRESENT &&
+           shk_read_member_text(row, key, path, "kind", &kind) == SHK_LOOK_PRESENT &&
            strcmp(kind, "dir") != 0;
 }
 
@@ -125,7 +126,7 @@ static bool resolve_path(const struct shk_setting *setting, const char *value, s
         if (!exists) {
             bad_path(setting, value, "does not exist on this node", row);
             decided = true;
-        } else if (is_no_directory(setting, path)) {
+        } else if (is_no_directory(setting, key, path, row)) {
             bad_path(setting, value, "is no directory", row);
             decided = true;
         } else if (resolve_local(setting, key, path, value, row)) {

@@ -186,6 +186,18 @@ static void read_requested(struct shk_row *row)
         (void)shk_read_env(row, "NCCL_NET_PLUGIN", &value);
 }
 
+static void say_missing(const struct shk_check_context *ctx, struct shk_row *row)
+{
+    long long nodes = shk_job_nodes(ctx->facts);
+    bool fail = wanted(ctx->profile, "required") && nodes != 1;
+    shk_row_verdict(row, fail ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
+    row->diagnosis = "net-plugin-missing";
+    shk_row_text(&row->expected, "a net plugin for this fabric");
+    shk_row_text(&row->why, "without it NCCL falls back to TCP sockets in silence");
+    shk_row_text(&row->fix, "put the directory of the plugin into LD_LIBRARY_PATH, or set "
+                            "NCCL_NET_PLUGIN to its full path");
+}
+
 static void not_found(const struct shk_check_context *ctx, struct shk_findings *findings,
                       struct shk_row *row, const json_t *list)
 {
@@ -197,21 +209,15 @@ static void not_found(const struct shk_check_context *ctx, struct shk_findings *
     free(names);
     if (name) {
         say_name(ctx, row, list, name);
-    } else if (ctx->profile_doubt || (shk_device_count(ctx->facts, "gpu-nvidia") == 0 &&
-                                      shk_device_count(ctx->facts, "gpu-amd") == 0)) {
-        /* another profile may need no plugin, and NCCL has no GPU to work for */
-    } else if (wanted(ctx->profile, "required") || wanted(ctx->profile, "recommended")) {
-        long long nodes = shk_job_nodes(ctx->facts);
-        bool fail = wanted(ctx->profile, "required") && nodes != 1;
-        shk_row_verdict(row, fail ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
-        row->diagnosis = "net-plugin-missing";
-        shk_row_text(&row->expected, "a net plugin for this fabric");
-        shk_row_text(&row->why, "without it NCCL falls back to TCP sockets in silence");
-        shk_row_text(&row->fix, "put the directory of the plugin into LD_LIBRARY_PATH, or set "
-                                "NCCL_NET_PLUGIN to its full path");
-    } else {
+    } else if (!wanted(ctx->profile, "required") && !wanted(ctx->profile, "recommended")) {
         shk_row_na(findings, row, "profile %s needs no net plugin", ctx->profile->name);
         return;
+    } else if (shk_read_device_count(row, "gpu-nvidia") == 0 &&
+               shk_read_device_count(row, "gpu-amd") == 0) {
+        shk_row_na(findings, row, "no GPU on the PCI bus that NCCL or RCCL works with");
+        return;
+    } else if (!ctx->profile_doubt) {
+        say_missing(ctx, row);
     }
     shk_row_end(findings, row);
 }

@@ -38,7 +38,7 @@ class Machine:
         self.gpus, self.nics, self.ports, self.group = [], [], [], 0
         self.facts, self.next_bus = {}, {}
         self.env, self.nodes = {}, {}
-        self.memlock, self.shm, self.root = -1, 128 << 30, True
+        self.memlock, self.ipc_lock, self.shm, self.root = -1, True, 128 << 30, True
         self.cmdline = "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt numa_balancing=disable"
         self.modules = ["ib_core", "ib_uverbs"]
         self.virt, self.profile = False, "single-node"
@@ -309,8 +309,8 @@ class Machine:
                                "addrs": [{"family": "inet", "addr": f"10.{20 + n}.0.11", "prefix": 24}]})
         return {"uname": {"sysname": "Linux", "nodename": "node1", "release": self.kernel,
                           "version": "#1 SMP", "machine": self.arch},
-                "ids": {"uid": 0, "euid": 0, "gid": 0, "groups": [0]} if self.root else
-                       {"uid": 1000, "euid": 1000, "gid": 1000, "groups": [1000]},
+                "ids": {"uid": 0, "euid": 0, "gid": 0, "groups": [0], "ipc_lock": self.ipc_lock} if self.root else
+                       {"uid": 1000, "euid": 1000, "gid": 1000, "groups": [1000], "ipc_lock": False},
                 "rlimits": {"memlock": limit(self.memlock), "nofile": limit(1 << 20),
                             "stack": limit(8 << 20), "as": limit(-1), "core": limit(-1),
                             "nproc": limit(-1)},
@@ -498,7 +498,7 @@ def slow_nic(m):
 
 
 def memlock(m):
-    m.memlock = 64 << 10
+    m.memlock, m.ipc_lock = 64 << 10, False
 
 
 def small_shm(m):

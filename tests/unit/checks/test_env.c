@@ -246,7 +246,7 @@ static const struct env_case {
      "'env.MIOPEN_USER_DB_PATH': '/scratch/me'",
      SHK_FAIL, SHK_EFFECT, "lustre is shared", "miopen-cache-shared-fs"},
     {"cache on a local file system", "single-node", "MIOPEN_USER_DB_PATH",
-     "'path.MIOPEN_USER_DB_PATH': {'exists': true, 'type': 'tmpfs'}, "
+     "'path.MIOPEN_USER_DB_PATH': {'exists': true, 'kind': 'dir', 'type': 'tmpfs'}, "
      "'env.MIOPEN_USER_DB_PATH': '/tmp/me'",
      SHK_PASS, SHK_EFFECT, "tmpfs", NULL},
     {"file is gone", "single-node", "NCCL_TESTFILE",

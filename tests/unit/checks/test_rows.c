@@ -45,7 +45,7 @@ static const struct {
     {"FI_HMEM", "cuda", SHK_PASS, NULL},
     {"FI_HMEM", "1", SHK_FAIL, NULL},
     {"MIOPEN_USER_DB_PATH", "/tmp/me", SHK_PASS,
-     "'path.MIOPEN_USER_DB_PATH': {'exists': true, 'type': 'tmpfs'}"},
+     "'path.MIOPEN_USER_DB_PATH': {'exists': true, 'kind': 'dir', 'type': 'tmpfs'}"},
     {"MIOPEN_USER_DB_PATH", "/home/me", SHK_FAIL,
      "'path.MIOPEN_USER_DB_PATH': {'exists': true, 'type': 'nfs4'}"},
     {"MIOPEN_CUSTOM_CACHE_DIR", "/scratch/me", SHK_FAIL,
