@@ -6,6 +6,7 @@
 #define SHK_COLLECTIVES_COLLECTIVE_H
 
 #include "core/facts/facts.h"
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -24,6 +25,10 @@ struct shk_collective_options {
     unsigned rails; /* network devices to use side by side; 0: SHK_RAILS_MAX, 1: the first only */
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;
+    /* Reads the counters of this node (probes/counters/counters.h has the form); may be NULL. For
+     * ranks of this host; of others, see world.h. */
+    json_t *(*counters)(void *arg);
+    void *counters_arg;
 };
 
 struct shk_job;

@@ -6,12 +6,14 @@
 #include "cli/session/progress.h"
 #include "collectives/collective.h"
 #include "collectives/gpu/layers.h"
+#include "collectives/launch/counters.h"
 #include "collectives/launch/world.h"
 #include "core/host/host.h"
 #include "core/host/record.h"
 #include "core/run/stop.h"
 #include "core/text/strbuf.h"
 #include "probes/base/probe.h"
+#include "probes/counters/counters.h"
 #include "reports/report.h"
 
 #include <errno.h>
@@ -210,6 +212,17 @@ int shk_session_blank(struct shk_session *session)
     return SHK_EXIT_OK;
 }
 
+static json_t *session_counters(void *arg)
+{
+    struct shk_host *host = NULL;
+    (void)arg;
+    if (shk_host_open(&host, NULL, NULL))
+        return NULL;
+    json_t *counters = shk_counters_read(host);
+    shk_host_close(host);
+    return counters;
+}
+
 static struct shk_world_options session_world_options(struct shk_session *session)
 {
     size_t n = 0;
@@ -221,6 +234,7 @@ static struct shk_world_options session_world_options(struct shk_session *sessio
         .deadline_ms = (unsigned)session->options->timeout_s * 1000u,
         .probe = session->collectives_only ? NULL : session_probe,
         .probe_arg = session,
+        .counters = session_counters,
         .progress = session_progress,
         .progress_arg = session,
     };
@@ -363,6 +377,8 @@ static struct shk_collective_options session_collective(struct shk_session *sess
         .brief = !session->collectives_only,
         .provider = o->provider,
         .rails = (unsigned)o->rails,
+        .counters = session_counters,
+        .counters_arg = session,
         .progress = session_progress,
         .progress_arg = session,
     };
@@ -376,7 +392,7 @@ static int session_run_world(const struct shk_transport *transport,
 {
     struct shk_session *session = arg;
     if (!transport->work || (transport->within_node && session_local_tasks(session) < 2))
-        return transport->run(how, facts, err);
+        return shk_counters_run(transport, how, facts, err);
     return shk_world_measure(session->world, transport, how, facts, err);
 }
 

@@ -1,6 +1,7 @@
 #include "collectives/gpu/layers.h"
 #include "collectives/fabric/fabric.h"
 #include "collectives/gpu/gpu.h"
+#include "collectives/launch/counters.h"
 #include "collectives/other/neuron.h"
 #include "core/run/stop.h"
 
@@ -100,7 +101,7 @@ int shk_layer_run(const struct shk_transport *transport,
         return layer_interrupted(facts, transport->name, err);
     }
     if (measure == NULL) {
-        rc = transport->run(options, facts, err);
+        rc = shk_counters_run(transport, options, facts, err);
     } else {
         rc = measure->run(transport, options, facts, measure->arg, err);
         rc = rc == 0 ? shk_gpu_prove(transport, options, measure, facts, err) : rc;

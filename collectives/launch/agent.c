@@ -258,7 +258,7 @@ static void agent_begin_run(struct agent *agent, const json_t *doc)
     agent->told = (struct world_state_frame){0};
     agent->told_ns = 0;
     if (rc == 0) {
-        agent_net_begin(&agent->net, agent->job, agent->leader);
+        agent_net_begin(&agent->net, agent->world->options, agent->leader);
         rc = shk_crew_begin(&agent->crew, &err);
         agent->running = rc == 0;
     }

@@ -1,16 +1,16 @@
 /* What the network did for a rank's worker and its node while it ran: told to rank 0 at its end. */
-#include "collectives/launch/counters.h"
 #include "collectives/launch/world_private.h"
+#include "core/job/moved.h"
 
 /* Between two looks at the worker's sockets. A look goes through all sockets of the host: a few
  * milliseconds. */
 #define NET_LOOK_NS 2000000000ULL
 
-void agent_net_begin(struct agent_net *net, const struct shk_job *job, bool leader)
+void agent_net_begin(struct agent_net *net, const struct shk_world_options *options, bool leader)
 {
-    *net = (struct agent_net){.looked_ns = shk_job_now_ns()};
-    if (job->flows != NULL && leader && shk_host_open(&net->host, NULL, NULL) == 0) {
-        net->before = shk_counters_read(net->host);
+    *net = (struct agent_net){.looked_ns = shk_job_now_ns(), .options = options};
+    if (leader && options->counters != NULL) {
+        net->before = options->counters(options->probe_arg);
     }
 }
 
@@ -28,8 +28,8 @@ void agent_net_turn(struct agent_net *net, const struct shk_job *job, pid_t work
 
 static json_t *net_counters(const struct agent_net *net)
 {
-    json_t *after = net->before != NULL ? shk_counters_read(net->host) : NULL;
-    json_t *moved = after != NULL ? shk_counters_moved(net->before, after) : NULL;
+    json_t *after = net->before != NULL ? net->options->counters(net->options->probe_arg) : NULL;
+    json_t *moved = after != NULL ? shk_moved(net->before, after) : NULL;
 
     json_decref(after);
     return moved;
@@ -40,7 +40,7 @@ json_t *agent_net_json(struct agent_net *net, const struct shk_job *job, pid_t w
     json_t *counters = net_counters(net);
 
     if (job->flows == NULL) {
-        return json_null();
+        return json_pack("{s:o?}", "counters", counters);
     }
     net->looked_ns = 0;
     agent_net_turn(net, job, worker);
@@ -51,6 +51,5 @@ json_t *agent_net_json(struct agent_net *net, const struct shk_job *job, pid_t w
 void agent_net_end(struct agent_net *net)
 {
     json_decref(net->before);
-    shk_host_close(net->host);
     *net = (struct agent_net){0};
 }

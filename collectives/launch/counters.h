@@ -1,26 +1,13 @@
-/* Counters of loss and error that a node keeps: TCP of this network namespace, its interfaces, RDMA
- * ports (InfiniBand, RoCE, EFA) and Slingshot (CXI). Only what moves while something is measured
- * says anything about it: an old total may be from last year. */
+/* A transport with ranks of this host, and the counters of the host around it. */
 #ifndef SHK_COLLECTIVES_COUNTERS_H
 #define SHK_COLLECTIVES_COUNTERS_H
 
-#include "core/host/host.h"
-#include <jansson.h>
+#include "collectives/collective.h"
 
-/* What a counter counts:
- *   "resent"  sent again, or waited for in vain: counted by the sender, whoever lost the packet
- *   "missed"  arrived damaged, out of order or not at all: counted by the receiver
- *   "link"    an error of this node's own link: cable, transceiver, port
- *   "busy"    the receiver had no room: a matter of load, not of the network */
-
-/* As it is now: {values: {scope: {counter: number}}, unread: {scope: why}}. Scopes: "tcp", names of
- * interfaces, "mlx5_0/1" (device and port), "cxi0". A counter that this hardware does not have is
- * not in it. NULL: out of memory. */
-json_t *shk_counters_read(const struct shk_host *host);
-
-/* What came in between: {read: [scope], moved: [{scope, counter, kind, by}], unread: [{scope,
- * why}]}. A scope that was read only once, or whose counter went back (the device was reset), is
- * unread. NULL: out of memory. */
-json_t *shk_counters_moved(const json_t *before, const json_t *after);
+/* Runs it; options->counters (NULL: nobody wants to know) is asked before and after:
+ * collective.<name>.moved has what came in between (core/job/moved.h). */
+int shk_counters_run(const struct shk_transport *transport,
+                     const struct shk_collective_options *options, struct shk_facts *facts,
+                     struct shk_error *err) SHK_MUST_CHECK;
 
 #endif

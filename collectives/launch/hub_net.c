@@ -1,6 +1,7 @@
 /* What the network did during the runs of one transport: traffic between nodes from the sockets of
  * their ranks, and the counters of the nodes. */
 #include "collectives/launch/world_private.h"
+#include "core/job/moved.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,28 +147,6 @@ static json_t *net_rows(json_t *sums)
     return rows;
 }
 
-/* Devices were read, and nothing but TCP's own counters moved, which the flows tell better. */
-static bool net_quiet(const json_t *counters)
-{
-    json_t *item = NULL;
-    size_t devices = 0;
-    size_t i = 0;
-
-    json_array_foreach(json_object_get(counters, "moved"), i, item)
-    {
-        const char *scope = json_string_value(json_object_get(item, "scope"));
-
-        if (scope == NULL || strcmp(scope, "tcp") != 0) {
-            return false;
-        }
-    }
-    json_array_foreach(json_object_get(counters, "read"), i, item)
-    {
-        devices += json_is_string(item) && strcmp(json_string_value(item), "tcp") != 0;
-    }
-    return devices > 0 && json_array_size(json_object_get(counters, "unread")) == 0;
-}
-
 /* Rows of the nodes that have something to tell; *quiet_p: of how many nothing is to be told. */
 static json_t *net_counters(const struct hub_group *group, int *quiet_p)
 {
@@ -177,12 +156,12 @@ static json_t *net_counters(const struct hub_group *group, int *quiet_p)
     *quiet_p = 0;
     for (i = 0; i < group->size; i++) {
         json_t *counters = json_object_get(group->net[i], "counters");
+        json_t *row = json_is_object(counters) ? shk_moved_part(counters, true) : NULL;
 
-        if (json_is_object(counters) && net_quiet(counters)) {
+        if (row != NULL && shk_moved_quiet(row)) {
             ++*quiet_p;
-        } else if (json_is_object(counters)) {
-            json_t *row = json_copy(counters);
-
+            json_decref(row);
+        } else if (row != NULL) {
             (void)json_object_set_new(row, "node", json_string(group->members[i]->host));
             (void)json_array_append_new(rows, row);
         }
@@ -200,6 +179,7 @@ void hub_net_add(struct shk_world *world, const struct hub_group *group, const c
     int quiet = 0;
     unsigned i = 0;
 
+    hub_moved_add(world, group, what);
     for (i = 0; i < group->size; i++) {
         apart = apart || strcmp(group->members[i]->host, group->members[0]->host) != 0;
         net_member(group, i, owners, sums, unread);
@@ -238,5 +218,5 @@ int hub_net_facts(struct shk_world *world, const struct shk_transport *transport
     }
     free(status_key);
     free(key);
-    return rc;
+    return rc == 0 ? hub_moved_facts(world, transport, facts) : rc;
 }

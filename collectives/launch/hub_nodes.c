@@ -179,6 +179,9 @@ static int nodes_finish(struct shk_world *world, struct nodes_part *parts, size_
         hub_groups_finish(world, groups, count);
     }
     for (i = 0; i < count && rc == 0; i++) {
+        if (parts[i].group != NULL) {
+            hub_moved_add(world, parts[i].group, "all-reduce");
+        }
         rc = parts[i].group != NULL ? nodes_judge(&parts[i], transport, options, err) : 0;
     }
     free(groups);
@@ -187,7 +190,8 @@ static int nodes_finish(struct shk_world *world, struct nodes_part *parts, size_
         return shk_error_set(err, ESRCH, "no rank is there");
     }
     if (rc == 0 && (shk_facts_merge(facts, worst->facts) < 0 ||
-                    nodes_tell(parts, count, worst, transport, facts) < 0)) {
+                    nodes_tell(parts, count, worst, transport, facts) < 0 ||
+                    hub_moved_facts(world, transport, facts) < 0)) {
         rc = shk_error_set(err, ENOMEM, "out of memory");
     }
     return rc;

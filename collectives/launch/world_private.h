@@ -127,6 +127,7 @@ struct shk_world {
     uint32_t runs;
     json_t *stuck; /* see hub_path(); of the transport that is measured */
     json_t *net;   /* see hub_net_add(); of the transport that is measured */
+    json_t *moved; /* see hub_moved_add(); likewise */
     bool leaving;  /* goodbye was said */
 };
 
@@ -179,18 +180,18 @@ void agent_facts_clear(struct agent_facts *facts);
 
 /* agent_net.c: what the network did for a rank's worker and its node while it ran. */
 struct agent_net {
-    struct shk_host *host;
+    const struct shk_world_options *options;
     json_t *before;         /* counters of the node; NULL: another rank of the node has them */
     struct shk_flows flows; /* of the worker, when last looked at */
     uint64_t looked_ns;
 };
 
 /* Before the worker starts. */
-void agent_net_begin(struct agent_net *net, const struct shk_job *job, bool leader);
+void agent_net_begin(struct agent_net *net, const struct shk_world_options *options, bool leader);
 /* Now and then, with the worker (0: it ended): sockets that a library closes take what they counted
  * along. */
 void agent_net_turn(struct agent_net *net, const struct shk_job *job, pid_t worker);
-/* {flows, counters?}; JSON null when the ranks share a node. NULL: out of memory. */
+/* {flows?, counters?}: no flows when the ranks share a node. NULL: out of memory. */
 json_t *agent_net_json(struct agent_net *net, const struct shk_job *job, pid_t worker);
 void agent_net_end(struct agent_net *net);
 
@@ -267,6 +268,13 @@ void hub_net_add(struct shk_world *world, const struct hub_group *group, const c
 /* Writes what was added as collective.<t>.counters, and forgets it. -ENOMEM. */
 int hub_net_facts(struct shk_world *world, const struct shk_transport *transport,
                   struct shk_facts *facts) SHK_MUST_CHECK;
+
+/* hub_moved.c: adds which counters of the nodes' hardware moved during a run that has its result:
+ * of all but the network where hub_net_add() has those. */
+void hub_moved_add(struct shk_world *world, const struct hub_group *group, const char *what);
+/* Writes what was added as collective.<t>.moved, and forgets it. -ENOMEM. */
+int hub_moved_facts(struct shk_world *world, const struct shk_transport *transport,
+                    struct shk_facts *facts) SHK_MUST_CHECK;
 
 /* hub_nodes.c: an all-reduce within each node, on all of them at once. The facts are those of the
  * node where it went worst; by_node has a row for each. */

@@ -85,9 +85,14 @@ typedef struct {
 } nvmlFieldValue_t;
 
 enum {
+    NVML_FIELD_CAPPED_POWER = 74,          /* ns at lower clocks for the power limit */
     NVML_FIELD_LINK_SPEED = 164,           /* of one link, MB/s */
+    NVML_FIELD_LINK_RECOVERED = 213,       /* since NVLink 5 */
     NVML_FIELD_LINK_RECOVERY_FAILED = 214, /* since NVLink 5 */
-    NVML_FIELD_RECOVERY_ACTION = 230       /* drivers from 570 on */
+    NVML_FIELD_RECOVERY_ACTION = 230,      /* drivers from 570 on */
+    NVML_FIELD_SLOWED_SW_THERMAL = 251,    /* ns, drivers from 575 on */
+    NVML_FIELD_SLOWED_HW_THERMAL = 252,
+    NVML_FIELD_SLOWED_POWER_BRAKE = 253
 };
 
 enum { NVML_P2P_READ = 0, NVML_P2P_WRITE, NVML_P2P_NVLINK, NVML_P2P_ATOMICS, NVML_P2P_COUNT };

@@ -39,7 +39,7 @@ NUMBER(CurrPcieLinkGeneration, 1, "", 0) /* at rest */
 NUMBER(MaxPcieLinkGeneration, 5, "", 0)
 NUMBER(CurrPcieLinkWidth, 16, "pcie-width", 8)
 NUMBER(MaxPcieLinkWidth, 16, "", 0)
-NUMBER(PcieReplayCounter, 3, "", 0)
+NUMBER(PcieReplayCounter, 3, "replays", 15)
 
 int nvmlDeviceGetComputeMode(struct device *device, unsigned *mode)
 {
@@ -149,8 +149,13 @@ int nvmlDeviceGetFieldValues(struct device *device, int count, struct field *fie
                                 : fault(device, "wants-drain")      ? 4
                                 : fault(device, "wants-unheard-of") ? 77
                                                                     : 0;
-        else if (fields[i].id != 230)
+        else if (fields[i].id >= 251 && fields[i].id <= 253) {
+            static const char *const names[] = {"slowed-sw", "slowed-hw", "slowed-brake"};
+            fields[i].type = 3;
+            fields[i].value.ull = fault(device, names[fields[i].id - 251]) ? 6500000000ULL : 500;
+        } else if (fields[i].id != 230) {
             fields[i].rc = 3;
+        }
     }
     return 0;
 }

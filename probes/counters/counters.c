@@ -1,0 +1,93 @@
+#include "probes/counters/counters.h"
+
+#include "core/facts/facts.h"
+#include "probes/counters/counters_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void counters_begin(struct counters *c, const char *scope, const char *class)
+{
+    (void)json_object_set_new(c->classes, scope, json_string(class));
+}
+
+void counters_set(struct counters *c, const char *scope, const char *name, const char *kind,
+                  unsigned long long value)
+{
+    json_t *of = json_object_get(c->values, scope);
+    if (!of && json_object_set_new(c->values, scope, of = json_object()) != 0)
+        return;
+    (void)json_object_set_new(of, name, json_integer((json_int_t)value));
+    (void)json_object_set_new(c->kinds, name, json_string(kind));
+}
+
+void counters_unread(struct counters *c, const char *scope, const char *why)
+{
+    (void)json_object_set_new(c->unread, scope, shk_json_text(why, strlen(why)));
+}
+
+void counters_files(struct counters *c, const char *scope, const char *dir,
+                    const struct counters_name *names)
+{
+    for (; names->name; names++) {
+        struct shk_error err = {""};
+        char *line = NULL;
+        int rc = shk_host_line(c->host, &line, &err, "%s/%s", dir, names->name);
+        char *end = line;
+        unsigned long long value = rc ? 0 : strtoull(line, &end, 10);
+        if (!rc && end != line && (*end == '\0' || *end == '@'))
+            counters_set(c, scope, names->name, names->kind, value);
+        else if (rc != -ENOENT)
+            counters_unread(c, scope, rc ? err.text : "a counter is not a number");
+        free(line);
+    }
+}
+
+char **counters_list(struct counters *c, const char *dir, const char *scope, const char *class)
+{
+    struct shk_error err = {""};
+    char **names = NULL;
+    int rc = shk_host_list(c->host, &names, NULL, &err, "%s", dir);
+    if (!rc)
+        return names;
+    if (rc != -ENOENT) {
+        counters_begin(c, scope, class);
+        counters_unread(c, scope, err.text);
+    }
+    return NULL;
+}
+
+static double counters_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+json_t *shk_counters_read(const struct shk_host *host)
+{
+    struct counters c = {
+        .host = host,
+        .values = json_object(),
+        .kinds = json_object(),
+        .classes = json_object(),
+        .unread = json_object(),
+        .log = json_object(),
+    };
+    if (c.values && c.kinds && c.classes && c.unread && c.log) {
+        counters_tcp(&c);
+        counters_dev(&c);
+        counters_ethtool(&c);
+        counters_rdma(&c);
+        counters_cxi(&c);
+        counters_pci(&c);
+        counters_memory(&c);
+        counters_nvml(&c);
+        counters_amd(&c);
+        counters_kmsg(&c);
+    }
+    return json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "time", counters_now(), "values", c.values,
+                     "kinds", c.kinds, "classes", c.classes, "unread", c.unread, "log", c.log);
+}
