@@ -160,7 +160,7 @@ static int session_capture(struct shk_host *host, const struct shk_options *o,
 }
 
 /* Made when first needed: by then a profile of a file is in the catalogue. */
-static int session_names(struct shk_session *session, struct shk_error *err)
+int shk_session_names(struct shk_session *session, struct shk_error *err)
 {
     if (!session->names && shk_config_name_set(session->config, &session->names) < 0)
         return shk_error_set(err, ENOMEM, "out of memory");
@@ -178,7 +178,7 @@ static int session_probe(void *arg, struct shk_facts **facts_p, struct shk_error
         .progress = session_progress,
         .progress_arg = session,
     };
-    int rc = session_names(session, err);
+    int rc = shk_session_names(session, err);
     how.names = session->names;
     if (!rc)
         rc = shk_host_open(&host, o->sysroot, err);
@@ -524,7 +524,7 @@ int shk_session_load_env(struct shk_session *session, const char *path)
     char *line = NULL, source[300];
     size_t cap = 0;
     bool whole = !session->part;
-    int rc = session_names(session, &err);
+    int rc = shk_session_names(session, &err);
     for (int at = 1; !rc && getline(&line, &cap, in) >= 0; at++) {
         snprintf(source, sizeof source, "%s:%d", path, at);
         char *text = at == 1 ? line + shk_bom(line, strlen(line)) : line;

@@ -109,6 +109,15 @@ int shk_session_blank(struct shk_session *session);
  * --log. */
 int shk_session_load_logs(struct shk_session *session);
 
+/* session_ticket.c: reads what the texts of the logs held of outputs of tools: adds to nodes of the
+ * same name, to the only one, or adds nodes. A line on stderr says what was read. */
+struct shk_ticket;
+int shk_session_take_ticket(struct shk_session *session, struct shk_ticket *ticket,
+                            struct shk_error *err) SHK_MUST_CHECK;
+
+/* The variables that are written down, from the catalogue. */
+int shk_session_names(struct shk_session *session, struct shk_error *err) SHK_MUST_CHECK;
+
 /* session_profile.c: chooses the profile of each node, unless one was asked for. */
 int shk_session_profiles(struct shk_session *session, struct shk_error *err) SHK_MUST_CHECK;
 void shk_session_profiles_free(struct shk_session *session);

@@ -3,6 +3,7 @@
 #include "cli/session/output.h"
 #include "cli/session/session.h"
 #include "probes/log/logscan.h"
+#include "probes/ticket/ticket.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -52,6 +53,24 @@ static int log_scan(struct shk_session *session, struct shk_logscan *scan, struc
     return rc ? shk_error_sys(err, -rc, "log") : 0;
 }
 
+static int log_watch(void *arg, const char *name, const char *data, size_t len)
+{
+    return shk_ticket_add(arg, name, data, len);
+}
+
+/* diagnose: the texts may hold more than lines of logs. *ticket_p stays NULL elsewhere. */
+static int log_ticket(struct shk_session *session, struct shk_ticket **ticket_p,
+                      struct shk_error *err)
+{
+    if (!session->part)
+        return 0;
+    int rc = shk_session_names(session, err);
+    if (rc)
+        return rc;
+    *ticket_p = shk_ticket_create(session->names);
+    return *ticket_p ? 0 : shk_error_sys(err, ENOMEM, "ticket");
+}
+
 int shk_session_load_logs(struct shk_session *session)
 {
     if (!session->options->log_files.count && !log_has_own(session))
@@ -64,8 +83,14 @@ int shk_session_load_logs(struct shk_session *session)
     int rc = patterns && found ? 0 : shk_error_sys(&err, ENOMEM, "log");
     if (!rc)
         rc = shk_logscan_create(&scan, patterns, n, &shk_log_builtin, &err);
-    if (!rc)
-        rc = log_scan(session, scan, found, &err);
+    struct shk_ticket *ticket = NULL;
+    rc = rc ? rc : log_ticket(session, &ticket, &err);
+    if (!rc && ticket)
+        shk_logscan_watch(scan, log_watch, ticket);
+    rc = rc ? rc : log_scan(session, scan, found, &err);
+    if (!rc && ticket)
+        rc = shk_session_take_ticket(session, ticket, &err);
+    shk_ticket_destroy(ticket);
     for (size_t i = 0; !rc && i < session->nodes; i++) {
         rc = shk_facts_merge(session->facts[i], found);
         if (rc)

@@ -39,6 +39,8 @@ struct log_file {
 };
 
 struct shk_logscan {
+    shk_logscan_watcher *watch;
+    void *watch_arg;
     const struct shk_log_pattern *patterns;
     size_t count;
     hs_database_t *database;
@@ -303,6 +305,12 @@ static int scan_begin(struct shk_logscan *scan, const char *name, struct shk_err
     return 0;
 }
 
+void shk_logscan_watch(struct shk_logscan *scan, shk_logscan_watcher *fn, void *arg)
+{
+    scan->watch = fn;
+    scan->watch_arg = arg;
+}
+
 int shk_logscan_file(struct shk_logscan *scan, const char *path, struct shk_error *err)
 {
     struct shk_logfile *log = NULL;
@@ -310,8 +318,12 @@ int shk_logscan_file(struct shk_logscan *scan, const char *path, struct shk_erro
     int rc = shk_logfile_open(&log, path, err);
     if (!rc)
         rc = scan_begin(scan, strcmp(path, "-") == 0 ? "standard input" : path, err);
-    while (!rc && (rc = shk_logfile_read(log, &piece, err)) > 0)
-        rc = scan_piece(scan, &piece, err);
+    while (!rc && (rc = shk_logfile_read(log, &piece, err)) > 0) {
+        rc = scan->watch ? scan->watch(scan->watch_arg, scan->files[scan->file_count - 1].name,
+                                       piece.data, piece.len)
+                         : 0;
+        rc = rc ? shk_error_sys(err, -rc, "%s", path) : scan_piece(scan, &piece, err);
+    }
     if (log && scan->file_count)
         scan->files[scan->file_count - 1].totals = shk_logfile_totals(log);
     shk_logfile_close(log);

@@ -41,6 +41,11 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
                        size_t count, const struct shk_log_database *database,
                        struct shk_error *err) SHK_MUST_CHECK;
 
+/* From now on `fn` gets every piece of whole lines of the files before it is scanned; what it
+ * returns other than 0 (a negative errno) ends the scan. */
+typedef int shk_logscan_watcher(void *arg, const char *name, const char *data, size_t len);
+void shk_logscan_watch(struct shk_logscan *scan, shk_logscan_watcher *fn, void *arg);
+
 /* Scans a file ("-" is stdin). What was found before an error is kept. */
 int shk_logscan_file(struct shk_logscan *scan, const char *path,
                      struct shk_error *err) SHK_MUST_CHECK;

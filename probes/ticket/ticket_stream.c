@@ -1,0 +1,177 @@
+/* Cuts the lines of one stream into outputs of tools and gives each to its reader. */
+#include "core/text/strbuf.h"
+#include "probes/ticket/ticket_private.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct stream_state {
+    struct shk_ticket *ticket;
+    const struct ticket_stream *stream;
+    const char *file;
+    char node[64];
+    const char *command;                /* of the last prompt whose output this still is */
+    const struct ticket_reader *reader; /* of the open block; NULL: none */
+    size_t start;                       /* of the open block */
+    int rc;
+};
+
+/* Words behind a pipe that leave the output as it was. */
+static bool pipe_is_harmless(const char *behind)
+{
+    static const char *const all[] = {"sort", "less", "more", "cat", "tee"};
+    behind = ticket_skip(behind);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (ticket_after(behind, all[i]))
+            return true;
+    return false;
+}
+
+static bool command_filters(const char *command)
+{
+    const char *bar = command ? strchr(command, '|') : NULL;
+    return bar && bar[1] != '|' && !pipe_is_harmless(bar + 1);
+}
+
+/* Does a word of the command line, up to a pipe, begin one of `commands`? */
+static bool command_is(const char *command, const char *commands)
+{
+    for (const char *one = commands; one; one = strchr(one, '|') ? strchr(one, '|') + 1 : NULL) {
+        size_t len = strcspn(one, "|");
+        for (const char *p = command; *p && *p != '|' && *p != ';'; p++) {
+            bool word = p == command || p[-1] == ' ' || p[-1] == '/';
+            if (word && strncmp(p, one, len) == 0 && (!p[len] || strchr(" \t|;>&", p[len])))
+                return true;
+        }
+    }
+    return false;
+}
+
+static const struct ticket_reader *reader_of_command(const char *command)
+{
+    size_t count;
+    const struct ticket_reader *const *all = ticket_readers(&count);
+    for (size_t i = 0; i < count; i++)
+        if (all[i]->commands && command_is(command, all[i]->commands))
+            return all[i];
+    return NULL;
+}
+
+static void give(struct stream_state *st, const struct ticket_reader *reader,
+                 const struct ticket_block *block)
+{
+    struct shk_facts *facts = ticket_facts(st->ticket, st->node);
+    char *source = shk_strf("%s: %s", st->file, reader->name);
+    if (!facts || !source) {
+        st->rc = -ENOMEM;
+    } else {
+        struct ticket_out out = {
+            .facts = facts, .names = ticket_names(st->ticket), .source = source};
+        reader->read(&out, block);
+        int rc = ticket_tell(st->ticket, reader->name, out.wrote, out.note);
+        st->rc = out.rc ? out.rc : rc;
+    }
+    free(source);
+}
+
+/* Ends the open block in front of line `end`. */
+static void close_block(struct stream_state *st, size_t end, bool ended, bool silent)
+{
+    const struct ticket_reader *reader = st->reader;
+    st->reader = NULL;
+    if (!reader || end < st->start || (end == st->start && !silent) || st->rc)
+        return;
+    struct ticket_block block = {
+        .lines = st->stream->lines + st->start,
+        .count = end - st->start,
+        .command = st->command,
+        .part = command_filters(st->command),
+        .ended = ended,
+        .silent = silent,
+    };
+    for (size_t i = 0; i < block.count && !block.part; i++)
+        block.part = ticket_line_is_gap(block.lines[i]);
+    give(st, reader, &block);
+}
+
+static void give_command(struct stream_state *st, const char *command)
+{
+    struct shk_facts *facts = ticket_facts(st->ticket, st->node);
+    if (!facts) {
+        st->rc = -ENOMEM;
+        return;
+    }
+    struct ticket_out out = {.facts = facts, .names = ticket_names(st->ticket), .source = st->file};
+    ticket_env_command(&out, command);
+    int rc = ticket_tell(st->ticket, "variables", out.wrote, out.note);
+    st->rc = out.rc ? out.rc : rc;
+}
+
+static void prompt(struct stream_state *st, size_t at, const char *command, const char *host)
+{
+    close_block(st, at, true, *host != '\0');
+    if (*host && !*st->stream->node)
+        snprintf(st->node, sizeof st->node, "%s", host);
+    st->command = command;
+    st->reader = reader_of_command(command);
+    st->start = at + 1;
+    give_command(st, command);
+}
+
+/* Lines that speak for themselves, and beginnings of blocks. */
+static void plain(struct stream_state *st, size_t at)
+{
+    size_t count;
+    const struct ticket_reader *const *all = ticket_readers(&count);
+    char *const *lines = st->stream->lines + at;
+    size_t left = st->stream->count - at;
+    for (size_t i = 0; i < count && !st->rc; i++) {
+        if (!all[i]->starts || (!all[i]->single && all[i] == st->reader) ||
+            !all[i]->starts(lines, left))
+            continue;
+        if (all[i]->single) {
+            struct ticket_block one = {.lines = lines,
+                                       .count = left,
+                                       .before = at,
+                                       .command = st->command,
+                                       .part = command_filters(st->command)};
+            give(st, all[i], &one);
+            continue;
+        }
+        if (st->reader)
+            close_block(st, at, false, false);
+        st->reader = all[i];
+        st->start = at;
+        return;
+    }
+}
+
+int ticket_stream_read(struct shk_ticket *ticket, const struct ticket_stream *stream,
+                       const char *file)
+{
+    struct stream_state st = {.ticket = ticket, .stream = stream, .file = file};
+    strcpy(st.node, stream->node);
+    for (size_t i = 0; i < stream->count && !st.rc; i++) {
+        char host[64] = "";
+        const char *line = stream->lines[i];
+        const char *header = ticket_line_header(stream->lines + i, stream->count - i);
+        const char *command = ticket_line_prompt(line, host, sizeof host);
+        if (command) {
+            prompt(&st, i, command, host);
+            continue;
+        }
+        if (!header && !ticket_line_is_fence(line)) {
+            plain(&st, i);
+            continue;
+        }
+        close_block(&st, i, true, false);
+        st.command = NULL;
+        if (header && !*stream->node)
+            snprintf(st.node, sizeof st.node, "%s", header);
+    }
+    close_block(&st, stream->count, false, false);
+    return st.rc;
+}
