@@ -31,6 +31,7 @@ struct shk_options {
     long timeout_s; /* of one probe, and of the whole collective */
     long ranks;
     long rails;
+    long stress_s;
     const char *transport;
     const char *provider;
     const char *sizes;

@@ -22,6 +22,7 @@ struct shk_collective_options {
     bool pairs; /* no all-reduce: pairs of ranks, see pairs.h (a transport's work() only) */
     bool proof; /* nothing timed: the library's log shows how it does each size (GPUs only) */
     const char *provider; /* only this libfabric provider; NULL: libfabric's own choice */
+    unsigned stress_ms;   /* load on all GPUs after the measurement (peer only); 0: none */
     unsigned rails; /* network devices to use side by side; 0: SHK_RAILS_MAX, 1: the first only */
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;

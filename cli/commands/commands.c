@@ -4,7 +4,7 @@ static const struct shk_command commands[] = {
     {.name = "run",
      .arguments = "",
      .options = "profile format output fail-on sysroot config timeout ranks transport provider "
-                "rails "
+                "rails stress "
                 "healthy-nodes "
                 "bad-nodes "
                 "sizes quick trust-libraries log anonymize verbose",
@@ -33,8 +33,9 @@ static const struct shk_command commands[] = {
      .run = shk_cmd_diagnose},
     {.name = "bench",
      .arguments = "",
-     .options = "profile format output fail-on config timeout ranks transport provider rails sizes "
-                "trust-libraries anonymize verbose",
+     .options =
+         "profile format output fail-on config timeout ranks transport provider rails stress sizes "
+         "trust-libraries anonymize verbose",
      .doc = "collectives only",
      .run = shk_cmd_bench},
     {.name = "explain",

@@ -22,6 +22,8 @@
  *                             with 2 or more elements at an address that is not a multiple of 4;
  *                             they do not make the status "wrong". text: the first one, "" none
  *   collective.<t>.copy       {one_way_gbs, both_ways_gbs}: peer copy rate (peer only)
+ *   collective.<t>.copies     [{node, gpus, pairs}]: copies between host and GPU, within a GPU and
+ *                             between all pairs (peer only; see gpu_copies.h)
  *   collective.<t>.proof      what NCCL's log says of the path, see nccl_log.h; multimem:
  *                             {multicast, devices, bytes, granularity, via}, after sums and stores
  *                             through the address were seen to reach every rank

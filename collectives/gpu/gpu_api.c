@@ -46,6 +46,10 @@ static const struct shk_symbol cuda_symbols[] = {
     {.name = "cuGraphDestroy", .offset = AT(graph_destroy)},
     {.name = "cuGraphExecDestroy", .offset = AT(graph_exec_destroy)},
     {.name = "cuFlushGPUDirectRDMAWrites", .offset = AT(flush_writes), .optional = true},
+    {.name = "cuMemHostAlloc", .offset = AT(host_alloc), .optional = true},
+    {.name = "cuMemFreeHost", .offset = AT(host_free), .optional = true},
+    {.name = "cuMemcpyHtoDAsync_v2", .offset = AT(to_device_async), .optional = true},
+    {.name = "cuMemcpyDtoHAsync_v2", .offset = AT(to_host_async), .optional = true},
     {.name = "cuGetErrorString", .offset = AT(error_text), .optional = true},
     {.name = NULL},
 };
@@ -88,6 +92,10 @@ static const struct shk_symbol hip_symbols[] = {
     {.name = "hipGraphLaunch", .offset = AT(graph_launch)},
     {.name = "hipGraphDestroy", .offset = AT(graph_destroy)},
     {.name = "hipGraphExecDestroy", .offset = AT(graph_exec_destroy)},
+    {.name = "hipHostMalloc", .offset = AT(host_alloc), .optional = true},
+    {.name = "hipHostFree", .offset = AT(host_free), .optional = true},
+    {.name = "hipMemcpyHtoDAsync", .offset = AT(to_device_async), .optional = true},
+    {.name = "hipMemcpyDtoHAsync", .offset = AT(to_host_async), .optional = true},
     {.name = "hipDrvGetErrorString", .offset = AT(error_text), .optional = true},
     {.name = NULL},
 };

@@ -89,8 +89,12 @@ struct gpu_api {
     int (*graph_launch)(void *exec, void *stream);
     int (*graph_destroy)(void *graph);
     int (*graph_exec_destroy)(void *exec);
-    int (*flush_writes)(int target, int scope);       /* may be NULL */
-    int (*error_text)(int status, const char **text); /* may be NULL */
+    int (*flush_writes)(int target, int scope); /* may be NULL, as all that follow */
+    int (*host_alloc)(void **at, size_t bytes, unsigned flags); /* pinned */
+    int (*host_free)(void *at);
+    int (*to_device_async)(gpu_ptr to, const void *from, size_t bytes, void *stream);
+    int (*to_host_async)(void *to, gpu_ptr from, size_t bytes, void *stream);
+    int (*error_text)(int status, const char **text);
 };
 
 struct gpu_lib {

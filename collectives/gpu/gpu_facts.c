@@ -1,3 +1,4 @@
+#include "collectives/gpu/gpu_copies.h"
 #include "collectives/gpu/gpu_private.h"
 #include <errno.h>
 #include <stdio.h>
@@ -339,6 +340,14 @@ static void facts_proof(struct facts_out *out, const struct shk_job *job)
                    json_pack("{s:f, s:f}", "one_way_gbs", rates[0], "both_ways_gbs", rates[1]));
     }
     free(text);
+    proof = gpu_copies_json(job);
+    if (proof != NULL) {
+        facts_json(out, "copies", proof);
+    }
+    proof = gpu_stress_json(job);
+    if (proof != NULL) {
+        facts_json(out, "stress", proof);
+    }
 }
 
 static void facts_evidence(struct facts_out *out, const struct shk_job *job,

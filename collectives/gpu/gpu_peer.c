@@ -1,3 +1,4 @@
+#include "collectives/gpu/gpu_copies.h"
 #include "collectives/gpu/gpu_private.h"
 #include "collectives/ranks/job_private.h"
 #include "core/run/isolate.h"
@@ -102,10 +103,12 @@ static int peer_extra(struct gpu_rank *g, struct shk_error *err)
     double warm = 0;
     int rc = 0;
 
+    rc = gpu_copies_measure(g, err);
+    rc = rc == 0 ? gpu_stress_run(g, err) : rc;
     if (g->ranks < 2) {
-        return 0;
+        return rc;
     }
-    rc = peer_copy(g, bytes, true, &warm, err);
+    rc = rc == 0 ? peer_copy(g, bytes, true, &warm, err) : rc;
     if (rc == 0) {
         rc = peer_copy(g, bytes, false, &rates[0], err);
     }

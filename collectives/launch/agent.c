@@ -200,13 +200,15 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
     int brief = 0;
     int proof = 0;
     int rails = 0;
+    int stress = 0;
 
     if (json_unpack((json_t *)doc,
-                    "{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:i, s:s, s:s, s:I, s:I}", "run",
+                    "{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:i, s:i, s:s, s:s, s:I, s:I}", "run",
                     &run, "index", &index, "size", &size, "local", &local, "deadline_ms", &deadline,
-                    "pairs", &pairs, "brief", &brief, "proof", &proof, "rails", &rails, "transport",
-                    &transport, "provider", &provider, "min", &min, "max", &max) != 0 ||
-        index < 0 || index >= size || deadline < 0 || rails < 0) {
+                    "pairs", &pairs, "brief", &brief, "proof", &proof, "rails", &rails, "stress_ms",
+                    &stress, "transport", &transport, "provider", &provider, "min", &min, "max",
+                    &max) != 0 ||
+        index < 0 || index >= size || deadline < 0 || rails < 0 || stress < 0) {
         return -EPROTO;
     }
     agent->transport = agent_transport(transport);
@@ -220,6 +222,7 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
         .brief = brief != 0,
         .proof = proof != 0,
         .rails = (unsigned)rails,
+        .stress_ms = (unsigned)stress,
         .provider = agent->provider[0] != '\0' ? agent->provider : NULL,
     };
     agent->run = (uint32_t)run;

@@ -131,6 +131,30 @@ static json_t *nodes_row(const struct nodes_part *part, const struct shk_transpo
     return row;
 }
 
+/* collective.<t>.<member>, a list by node, of all nodes together. */
+static int nodes_lists(const struct nodes_part *parts, size_t count,
+                       const struct shk_transport *transport, const char *member,
+                       struct shk_facts *facts)
+{
+    json_t *all = json_array();
+    char key[96];
+    size_t i = 0;
+
+    snprintf(key, sizeof(key), "collective.%s.%s", transport->name, member);
+    for (i = 0; i < count; i++) {
+        json_t *list = parts[i].facts != NULL ? shk_facts_get_array(parts[i].facts, key) : NULL;
+
+        if (list != NULL) {
+            (void)json_array_extend(all, list);
+        }
+    }
+    if (json_array_size(all) > 0) {
+        return shk_facts_present(facts, key, all, NULL, "ranks of each node");
+    }
+    json_decref(all);
+    return 0;
+}
+
 /* collective.<t>.by_node, and .nodes: those that ended as the worst did. */
 static int nodes_tell(const struct nodes_part *parts, size_t count, const struct nodes_part *worst,
                       const struct shk_transport *transport, struct shk_facts *facts)
@@ -191,6 +215,8 @@ static int nodes_finish(struct shk_world *world, struct nodes_part *parts, size_
     }
     if (rc == 0 && (shk_facts_merge(facts, worst->facts) < 0 ||
                     nodes_tell(parts, count, worst, transport, facts) < 0 ||
+                    nodes_lists(parts, count, transport, "copies", facts) < 0 ||
+                    nodes_lists(parts, count, transport, "stress", facts) < 0 ||
                     hub_moved_facts(world, transport, facts) < 0)) {
         rc = shk_error_set(err, ENOMEM, "out of memory");
     }

@@ -8,7 +8,9 @@
  *   SHK_FAKE_FLUSH    1: writes of other devices need a flush, and the driver has one
  *   SHK_FAKE_FAULT    init, flush, no-device, peer, memory, illegal, image, hang, crash, corrupt,
  * skip, overrun, input, tired (an operation that is launched three times in a row), moved (illegal
- * access two lengths behind the first operation): what goes wrong */
+ * access two lengths behind the first operation), slow-to-device, slow-to-host, slow-memory (of
+ * device 1), no-pinned, flip (a bit on its
+ * way to the host): what goes wrong */
 #include "tests/fakes/gpu_driver.h"
 #include "collectives/gpu/gpu_api.h"
 
@@ -145,13 +147,16 @@ int CALL(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void **context, in
 {
     static int contexts[64];
 
+    contexts[device & 63] = device;
     *context = &contexts[device & 63];
     return SUCCESS;
 }
 
+static int current;
+
 int CALL(cuCtxSetCurrent, hipCtxSetCurrent)(void *context)
 {
-    (void)context;
+    current = *(int *)context;
     return SUCCESS;
 }
 
@@ -167,7 +172,7 @@ int CALL(cuMemGetInfo_v2, hipMemGetInfo)(size_t *available, size_t *total)
 {
     const char *have = getenv("SHK_FAKE_FREE"); /* bytes */
 
-    *available = have != NULL ? (size_t)atoll(have) : (size_t)1 << 33;
+    *available = have != NULL ? (size_t)atoll(have) : (size_t)1 << 29;
     *total = (size_t)1 << 34;
     return SUCCESS;
 }
@@ -459,11 +464,55 @@ struct copy {
     size_t bytes;
 };
 
+/* Copies by the engines of device 1, that is GPU 0000:02:00.0, take five times as long. */
+static void engine(const char *fault, void *to, const void *from, size_t bytes)
+{
+    int times = current == 1 && shk_fake_faulty(fault) ? 5 : 1;
+
+    for (; times > 0; times--) {
+        memcpy(to, from, bytes);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
 static void run_copy(void *arg)
 {
     const struct copy *copy = arg;
 
-    memcpy((void *)(uintptr_t)copy->to, (const void *)(uintptr_t)copy->from, copy->bytes);
+    engine("slow-memory", (void *)(uintptr_t)copy->to, (const void *)(uintptr_t)copy->from,
+           copy->bytes);
+}
+
+int CALL(cuMemHostAlloc, hipHostMalloc)(void **at, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    *at = shk_fake_faulty("no-pinned") ? NULL : malloc(bytes);
+    return *at != NULL ? SUCCESS : NO_MEMORY;
+}
+
+int CALL(cuMemFreeHost, hipHostFree)(void *at)
+{
+    free(at);
+    return SUCCESS;
+}
+
+int CALL(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(gpu_ptr to, const void *from, size_t bytes,
+                                                   void *stream)
+{
+    (void)stream;
+    engine("slow-to-device", (void *)(uintptr_t)to, from, bytes);
+    return SUCCESS;
+}
+
+int CALL(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, gpu_ptr from, size_t bytes,
+                                                   void *stream)
+{
+    (void)stream;
+    engine("slow-to-host", to, (const void *)(uintptr_t)from, bytes);
+    if (current == 1 && shk_fake_faulty("flip")) {
+        ((unsigned char *)to)[bytes / 2] = 0xa5;
+    }
+    return SUCCESS;
 }
 
 int CALL(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(gpu_ptr to, gpu_ptr from, size_t bytes,
