@@ -336,6 +336,11 @@ int shk_config_load(struct shk_config **config_p, const char *etc_dir, const cha
                     struct shk_error *err) SHK_MUST_CHECK;
 void shk_config_free(struct shk_config *config);
 
+/* Hands the uses of variables and the launchers to core/text/uses.h and core/job/launch.h, borrowed
+ * until the next call; NULL: the built-in ones. The main program does so before anything else, and
+ * again when it has loaded a catalogue and before it frees that. */
+void shk_config_install(const struct shk_config *config);
+
 /* All rows in catalogue order; everything is owned by config. */
 const struct shk_setting *shk_config_settings(const struct shk_config *config, size_t *count_p);
 const struct shk_profile *shk_config_profiles(const struct shk_config *config, size_t *count_p);

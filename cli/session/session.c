@@ -118,6 +118,7 @@ int shk_session_open(struct shk_session *session, const struct shk_options *opti
     }
     if (shk_config_load(&session->config, "/etc/shakedown", options->config_dir, &err))
         return session_fail(&err, SHK_EXIT_USAGE);
+    shk_config_install(session->config);
     return SHK_EXIT_OK;
 }
 
@@ -565,6 +566,7 @@ void shk_session_end(struct shk_session *session)
     free(session->headline);
     shk_findings_destroy(session->findings);
     shk_name_set_destroy(session->names);
+    shk_config_install(NULL);
     shk_config_free(session->config);
     shk_session_profiles_free(session);
     free(session->profile_why);

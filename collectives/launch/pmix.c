@@ -2,6 +2,7 @@
 #include "core/facts/facts.h"
 #include "core/run/dynlib.h"
 #include "core/run/isolate.h"
+#include "core/text/uses.h"
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -15,8 +16,8 @@
 
 bool shk_pmix_offered(unsigned *rank_p)
 {
-    const char *space = getenv("PMIX_NAMESPACE");
-    const char *rank = getenv("PMIX_RANK");
+    const char *space = getenv(shk_variable("pmix-namespace"));
+    const char *rank = getenv(shk_variable("pmix-rank"));
     char *end = NULL;
     unsigned long value = 0;
 

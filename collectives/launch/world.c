@@ -44,14 +44,24 @@ static bool world_number(const char *name, unsigned *value_p)
     return true;
 }
 
-/* Tasks of this node out of "4(x2),1" and this node's place in the step. */
-static unsigned world_slurm_local(void)
+static bool world_first(const char *const *names, unsigned *value_p)
 {
-    const char *list = getenv("SLURM_STEP_TASKS_PER_NODE");
+    for (; names != NULL && *names != NULL; names++) {
+        if (world_number(*names, value_p)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Tasks of this node out of "4(x2),1" and this node's place in the step. */
+static unsigned world_local(const struct shk_launch *launch)
+{
+    const char *list = launch->tasks_per_node != NULL ? getenv(*launch->tasks_per_node) : NULL;
     unsigned node = 0;
     unsigned seen = 0;
 
-    if (list == NULL || !world_number("SLURM_NODEID", &node)) {
+    if (list == NULL || !world_first(launch->node_rank, &node)) {
         return 0;
     }
     while (*list >= '0' && *list <= '9') {
@@ -75,18 +85,6 @@ static const char *world_variable(const char *name, void *arg)
     return getenv(name);
 }
 
-static bool world_first(const char *const names[SHK_LAUNCH_NAMES], unsigned *value_p)
-{
-    size_t i = 0;
-
-    for (i = 0; i < SHK_LAUNCH_NAMES && names[i] != NULL; i++) {
-        if (world_number(names[i], value_p)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Without PMIx: the first task of each node works on its own. */
 static void world_alone(struct shk_world *world)
 {
@@ -103,8 +101,8 @@ static void world_alone(struct shk_world *world)
     if (launch->allocation) {
         return;
     }
-    if (!world_first(launch->local_ranks, &world->local) && strcmp(launch->name, "slurm") == 0) {
-        world->local = world_slurm_local();
+    if (!world_first(launch->local_ranks, &world->local)) {
+        world->local = world_local(launch);
     }
     if (world_first(launch->local_rank, &local_rank) && local_rank > 0) {
         world->role = SHK_WORLD_SILENT;

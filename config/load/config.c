@@ -2,6 +2,8 @@
 
 #include "config/load/builtin.h"
 #include "config/load/load.h"
+#include "core/job/launch.h"
+#include "core/text/uses.h"
 
 #include <errno.h>
 #include <string.h>
@@ -163,6 +165,18 @@ const struct shk_name *shk_config_names(const struct shk_config *config, size_t 
     const struct shk_table *table = &config->tables[SHK_SECTION_NAMES];
     *count_p = table->count;
     return (const struct shk_name *)(const void *)table->rows;
+}
+
+void shk_config_install(const struct shk_config *config)
+{
+    const struct shk_builtin *uses = &shk_builtin[SHK_SECTION_USES],
+                             *launchers = &shk_builtin[SHK_SECTION_LAUNCHERS];
+    const struct shk_table *tables = config ? config->tables : NULL;
+    const void *use_rows = tables ? tables[SHK_SECTION_USES].rows : uses->rows;
+    const void *launch_rows = tables ? tables[SHK_SECTION_LAUNCHERS].rows : launchers->rows;
+    shk_uses_install(use_rows, tables ? tables[SHK_SECTION_USES].count : uses->count);
+    shk_launch_install(launch_rows,
+                       tables ? tables[SHK_SECTION_LAUNCHERS].count : launchers->count);
 }
 
 static bool config_find(const struct shk_config *config, enum shk_section section, const char *name,

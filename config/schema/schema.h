@@ -19,6 +19,8 @@ enum shk_section {
     SHK_SECTION_SIGNATURES,
     SHK_SECTION_RULES,
     SHK_SECTION_NAMES,
+    SHK_SECTION_USES,
+    SHK_SECTION_LAUNCHERS,
     SHK_SECTION_COUNT
 };
 
@@ -130,9 +132,10 @@ void shk_schema_emit(struct shk_strbuf *out, const struct shk_record *record, co
 void shk_schema_markdown(struct shk_strbuf *out, const struct shk_record *record);
 
 /* The records, in settings.c, profiles.c, diagnoses.c, conflicts.c, diff.c, signatures.c,
- * rules.c and variables.c. */
+ * rules.c, variables.c and uses.c. */
 extern const struct shk_record shk_record_setting, shk_record_profile, shk_record_diagnosis,
-    shk_record_conflict, shk_record_diff, shk_record_signature, shk_record_rule, shk_record_name;
+    shk_record_conflict, shk_record_diff, shk_record_signature, shk_record_rule, shk_record_name,
+    shk_record_use, shk_record_launcher;
 
 /* Shorthands for the tables. */
 #define SHK_COUNT(array)      (sizeof(array) / sizeof((array)[0]))

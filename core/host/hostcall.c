@@ -4,6 +4,7 @@
 #include "core/host/host_private.h"
 #include "core/host/hostcall_private.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -181,43 +182,10 @@ const char *shk_hostcall_name(enum shk_hostcall call)
     return hostcalls[call].name;
 }
 
-/* Variables that tell where this process runs, not how a job would be set up: on a capture the
- * captured ones stand. An entry ending in '_' is a prefix. */
-static const char *const hostcall_own[] = {
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "HOSTNAME",
-    "PWD",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "LIBRARY_PATH",
-    "CPATH",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "ROCM_PATH",
-    "ROCM_HOME",
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "PYTHONPATH",
-    "SLURM_",
-    "PMIX_",
-    "PMI_",
-    "PRTE_",
-    "OMPI_COMM_",
-    "LMOD_",
-};
-
+/* On a capture the captured ones stand. */
 static bool hostcall_is_own(const char *name)
 {
-    for (size_t i = 0; i < sizeof hostcall_own / sizeof *hostcall_own; i++) {
-        size_t len = strlen(hostcall_own[i]);
-        bool prefix = hostcall_own[i][len - 1] == '_';
-        if (prefix ? strncmp(name, hostcall_own[i], len) == 0 : strcmp(name, hostcall_own[i]) == 0)
-            return true;
-    }
-    return false;
+    return shk_variable_has("own-environment", name);
 }
 
 /* What a capture knows, with this process's environment on top: "what if it were set so?" */

@@ -4,6 +4,7 @@
 
 #include "core/text/redact.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -422,24 +423,19 @@ static void scrub_learn_addresses(struct scrub *s, const json_t *calls)
 static void scrub_learn_environ(struct scrub *s, json_t *env)
 {
     static const struct {
-        const char *name, *by;
+        const char *use, *by;
     } rows[] = {
-        {"USER", "user1"},
-        {"LOGNAME", "user1"},
-        {"SLURM_JOB_USER", "user1"},
-        {"SLURM_JOB_ACCOUNT", "account1"},
-        {"SLURM_JOB_NODELIST", "node1"},
-        {"SLURM_NODELIST", "node1"},
-        {"SLURM_STEP_NODELIST", "node1"},
-        {"SLURMD_NODENAME", "node1"},
-        {"SLURM_SUBMIT_HOST", "node1"},
-        {"HOSTNAME", "node1"},
+        {"identity.user", "user1"},
+        {"identity.account", "account1"},
+        {"identity.nodelist", "node1"},
+        {"identity.host", "node1"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        scrub_learn_name(s, json_string_value(json_object_get(env, rows[i].name)), rows[i].by);
-        /* a variable that nobody asked for is not in the capture, but its value may be */
-        scrub_learn_name(s, getenv(rows[i].name), rows[i].by);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (const char *const *v = shk_variables(rows[i].use); *v; v++) {
+            scrub_learn_name(s, json_string_value(json_object_get(env, *v)), rows[i].by);
+            /* a variable that nobody asked for is not in the capture, but its value may be */
+            scrub_learn_name(s, getenv(*v), rows[i].by);
+        }
 }
 
 static void scrub_learn_user(struct scrub *s, const char *dir)

@@ -1,26 +1,36 @@
-/* Launchers: the variables by which each tells its processes how many they are and where. */
+/* Launchers: the variables by which each tells its processes how many they are and where. The
+ * catalogue has them (config/launchers); the main program installs them with the uses. */
 #ifndef SHK_CORE_LAUNCH_H
 #define SHK_CORE_LAUNCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-enum { SHK_LAUNCH_NAMES = 3 };
-
-/* Lists of variables end with NULL; of several the first that is set counts. */
+/* Lists of variables end with NULL and are NULL when empty; of several the first that is set
+ * counts. */
 struct shk_launch {
-    const char *name;  /* as in job.launcher */
-    const char *title; /* as its users call it */
-    bool allocation;   /* not a launcher: the job around a process that none started */
-    bool inherits;     /* its processes have the PMIX_* of the one task that started them all */
-    const char *needs[SHK_LAUNCH_NAMES]; /* all of them are set */
-    const char *nodes[SHK_LAUNCH_NAMES], *ranks[SHK_LAUNCH_NAMES], *rank[SHK_LAUNCH_NAMES];
-    const char *local_rank[SHK_LAUNCH_NAMES], *local_ranks[SHK_LAUNCH_NAMES];
+    const char *key;          /* of the row */
+    const char *name;         /* as in job.launcher */
+    const char *title;        /* as its users call it */
+    bool allocation;          /* not a launcher: the job around a process that none started */
+    bool inherits;            /* its processes have the PMIX_* of the one task that started them */
+    const char *const *needs; /* all of them are set */
+    const char *const *nodes, *const *ranks, *const *rank;
+    const char *const *local_rank, *const *local_ranks;
+    /* Without local_ranks: "4(x2),1" for the nodes of the step, and the place of this node. */
+    const char *const *tasks_per_node, *const *node_rank;
+    const char *place; /* FILE:LINE of the row */
 };
+
+/* Borrows the rows until the next call; the outermost launcher comes first. Not to be called while
+ * another thread runs. */
+void shk_launch_install(const struct shk_launch *rows, size_t count);
 
 /* Value of a variable, NULL when it is not set. */
 typedef const char *shk_launch_get(const char *variable, void *arg);
 
-/* The innermost launcher whose variables are set (empty ones are not); NULL: none. */
+/* The innermost launcher whose variables are set (empty ones are not): mpirun inside of a Slurm
+ * step sets both kinds, and the ranks are mpirun's. NULL: none. */
 const struct shk_launch *shk_launch_find(shk_launch_get *get, void *arg);
 
 #endif

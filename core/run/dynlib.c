@@ -3,6 +3,7 @@
 #include "core/host/trust.h"
 #include "core/run/isolate.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,10 +17,10 @@
 
 void shk_dynlib_search_text(char *buf, size_t size)
 {
-    const char *path = getenv("LD_LIBRARY_PATH");
-    snprintf(buf, size, "%s%s%sthe loader's cache and default directories",
-             path && *path ? "LD_LIBRARY_PATH=" : "", path && *path ? path : "",
-             path && *path ? ", then " : "");
+    const char *variable = shk_variable("loader-path"), *path = getenv(variable);
+    bool set = path && *path;
+    snprintf(buf, size, "%s%s%s%sthe loader's cache and default directories", set ? variable : "",
+             set ? "=" : "", set ? path : "", set ? ", then " : "");
 }
 
 bool shk_dynlib_path_of(const void *addr, char *buf, size_t size)
@@ -55,25 +56,21 @@ static bool dynlib_is_host_root(void)
     return !read || (inside == 0 && outside == 0 && count == UINT_MAX);
 }
 
-/* Variables that lead the loader, or a library while it starts, to further code. */
-static const struct {
-    const char *variable, *separators;
-    const char *library; /* the libraries that read it, by the start of their names; NULL: any */
-    bool names;          /* items without a '/' are names, not paths */
-} dynlib_lists[] = {
-    {.variable = "LD_LIBRARY_PATH", .separators = ":;"},
-    {.variable = "FI_PROVIDER_PATH", .separators = ":", .library = "libfabric"},
-    {.variable = "RDMAV_DRIVERS", .separators = ":;", .names = true},
-    {.variable = "IBV_DRIVERS", .separators = ":;", .names = true},
-    {.variable = "CUDA_INJECTION64_PATH", .separators = "", .library = "libcuda"},
-    {.variable = "NCCL_NET_PLUGIN", .separators = ",", .library = "libnccl", .names = true},
-    {.variable = "NCCL_TUNER_PLUGIN", .separators = ",", .library = "libnccl", .names = true},
-    {.variable = "NCCL_PROFILER_PLUGIN", .separators = ",", .library = "libnccl", .names = true},
-    {.variable = "NCCL_ENV_PLUGIN", .separators = ",", .library = "libnccl", .names = true},
-    {.variable = "NCCL_GIN_PLUGIN", .separators = ",", .library = "libnccl", .names = true},
-};
-
 static const char dynlib_refusal[] = "root loads no library that others can change";
+
+/* Lists of the environment that lead to further code. */
+static int dynlib_trust(const struct shk_use *use, struct shk_error *err)
+{
+    struct shk_error why;
+    for (const char *const *v = use->variables; *v; v++) {
+        const char *value = getenv(*v);
+        if (!value || (use->bare && !strchr(value, '/')))
+            continue;
+        if (shk_trust_list(value, use->separators ? use->separators : "", &why) != 0)
+            return shk_error_set(err, EPERM, "%s: %s; %s", *v, why.text, dynlib_refusal);
+    }
+    return 0;
+}
 
 int shk_dynlib_permitted(const char *name, struct shk_error *err)
 {
@@ -83,15 +80,11 @@ int shk_dynlib_permitted(const char *name, struct shk_error *err)
         return 0;
     if (slash && shk_trust_path(name, &why) != 0)
         return shk_error_set(err, EPERM, "%s: %s; %s", name, why.text, dynlib_refusal);
-    for (size_t i = 0; i < sizeof dynlib_lists / sizeof dynlib_lists[0]; i++) {
-        const char *value = getenv(dynlib_lists[i].variable), *of = dynlib_lists[i].library;
-        if (!value || (of && strncmp(base, of, strlen(of)) != 0) ||
-            (dynlib_lists[i].names && !strchr(value, '/')))
-            continue;
-        if (shk_trust_list(value, dynlib_lists[i].separators, &why) != 0)
-            return shk_error_set(err, EPERM, "%s: %s; %s", dynlib_lists[i].variable, why.text,
-                                 dynlib_refusal);
-    }
+    size_t at = 0;
+    for (const struct shk_use *use; (use = shk_use_next("code-path.", &at));)
+        if ((!use->library || strncmp(base, use->library, strlen(use->library)) == 0) &&
+            dynlib_trust(use, err) != 0)
+            return -EPERM;
     return 0;
 }
 

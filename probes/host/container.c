@@ -1,4 +1,5 @@
 /* Which container runtime, if any, this process runs in. */
+#include "core/text/uses.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
 
@@ -8,26 +9,25 @@
 /* In order: a runtime's own mark outranks what its host left behind. */
 static const struct container_mark {
     const char *kind;
-    const char *file;     /* exists inside such containers */
-    const char *variable; /* is set inside such containers */
-    const char *value;    /* … to this; NULL: to anything */
+    const char *file;  /* exists inside such containers */
+    const char *use;   /* one of its variables is set inside such containers */
+    const char *value; /* … to this; NULL: to anything */
 } container_marks[] = {
-    {.kind = "apptainer", .variable = "APPTAINER_NAME"},
-    {.kind = "apptainer", .variable = "SINGULARITY_NAME"},
+    {.kind = "apptainer", .use = "container.apptainer"},
     {.kind = "apptainer", .file = "/.singularity.d"},
     {.kind = "apptainer", .file = "/singularity"},
     {.kind = "podman", .file = "/run/.containerenv"},
-    {.kind = "podman", .variable = "container", .value = "podman"},
-    {.kind = "shifter", .variable = "SHIFTER_RUNTIME"},
-    {.kind = "charliecloud", .variable = "CH_RUNNING"},
-    {.kind = "kubernetes", .variable = "KUBERNETES_SERVICE_HOST"},
+    {.kind = "podman", .use = "container.any", .value = "podman"},
+    {.kind = "shifter", .use = "container.shifter"},
+    {.kind = "charliecloud", .use = "container.charliecloud"},
+    {.kind = "kubernetes", .use = "container.kubernetes"},
     {.kind = "kubernetes", .file = "/var/run/secrets/kubernetes.io"},
     {.kind = "docker", .file = "/.dockerenv"},
-    {.kind = "docker", .variable = "container", .value = "docker"},
-    {.kind = "enroot", .variable = "container", .value = "enroot"},
-    {.kind = "lxc", .variable = "container", .value = "lxc"},
-    {.kind = "nspawn", .variable = "container", .value = "systemd-nspawn"},
-    {.kind = "other", .variable = "container"},
+    {.kind = "docker", .use = "container.any", .value = "docker"},
+    {.kind = "enroot", .use = "container.any", .value = "enroot"},
+    {.kind = "lxc", .use = "container.any", .value = "lxc"},
+    {.kind = "nspawn", .use = "container.any", .value = "systemd-nspawn"},
+    {.kind = "other", .use = "container.any"},
 };
 
 /* Pieces of a cgroup path, or of the root mount, that only a runtime puts there. */
@@ -49,14 +49,22 @@ static const struct container_word {
       {NULL, NULL},
 };
 
+/* The variable of the mark that is set; NULL: none. */
+static const char *container_variable(const struct shk_host *host, const struct container_mark *m)
+{
+    for (const char *const *v = m->use ? shk_variables(m->use) : NULL; v && *v; v++) {
+        const char *value = shk_host_getenv(host, *v);
+        if (value && *value && (!m->value || strcmp(value, m->value) == 0))
+            return *v;
+    }
+    return NULL;
+}
+
 static const struct container_mark *container_find_mark(const struct shk_host *host)
 {
     for (size_t i = 0; i < sizeof container_marks / sizeof *container_marks; i++) {
         const struct container_mark *m = &container_marks[i];
-        if (m->file && shk_host_exists(host, "%s", m->file))
-            return m;
-        const char *value = m->variable ? shk_host_getenv(host, m->variable) : NULL;
-        if (value && *value && (!m->value || strcmp(value, m->value) == 0))
+        if (m->file ? shk_host_exists(host, "%s", m->file) : container_variable(host, m) != NULL)
             return m;
     }
     return NULL;
@@ -95,7 +103,7 @@ static int container_run(struct shk_probe_context *ctx, struct shk_error *err)
     int rc = 0;
     if (mark) {
         kind = mark->kind;
-        source = mark->file ? mark->file : mark->variable;
+        source = mark->file ? mark->file : container_variable(ctx->host, mark);
     } else if ((rc = shk_host_read(ctx->host, source, &cgroup, NULL, &why)) == 0) {
         kind = container_find_word(cgroup, container_cgroup_words);
         if (!kind && shk_host_read(ctx->host, "/proc/self/mountinfo", &mounts, NULL, NULL) == 0)

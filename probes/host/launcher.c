@@ -2,6 +2,7 @@
 #include "core/job/launch.h"
 #include "core/text/redact.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
 
@@ -9,29 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What of the Slurm job becomes a fact: job.slurm.<name>. */
-static const struct {
-    const char *name, *variable;
-    bool number;
-} launcher_slurm[] = {
-    {"job_id", "SLURM_JOB_ID", true},
-    {"step_id", "SLURM_STEP_ID", true},
-    {"cluster", "SLURM_CLUSTER_NAME", false},
-    {"partition", "SLURM_JOB_PARTITION", false},
-    {"nodelist", "SLURM_JOB_NODELIST", false},
-    {"step_nodelist", "SLURM_STEP_NODELIST", false},
-    {"tasks_per_node", "SLURM_TASKS_PER_NODE", false},
-    {"step_tasks_per_node", "SLURM_STEP_TASKS_PER_NODE", false},
-    {"cpus_per_task", "SLURM_CPUS_PER_TASK", true},
-    {"gpus_on_node", "SLURM_GPUS_ON_NODE", true},
-    {"gpus_per_task", "SLURM_GPUS_PER_TASK", false},
-    {"gpu_bind", "SLURM_GPU_BIND", false},
-    {"cpu_bind", "SLURM_CPU_BIND", false},
-    {"mpi_type", "SLURM_MPI_TYPE", false},
-    {"network", "SLURM_NETWORK", false},
-    {"vnis", "SLINGSHOT_VNIS", false},
-};
 
 static const char *launcher_get(const json_t *env, const char *name)
 {
@@ -58,12 +36,12 @@ static void launcher_number(struct shk_gather *g, const char *key, const char *v
 }
 
 static void launcher_first(struct shk_gather *g, const json_t *env, const char *key,
-                           const char *const variables[SHK_LAUNCH_NAMES])
+                           const char *const *variables)
 {
-    for (size_t i = 0; i < SHK_LAUNCH_NAMES && variables[i]; i++) {
-        const char *value = launcher_get(env, variables[i]);
+    for (; variables && *variables; variables++) {
+        const char *value = launcher_get(env, *variables);
         if (value) {
-            launcher_number(g, key, variables[i], value);
+            launcher_number(g, key, *variables, value);
             return;
         }
     }
@@ -101,59 +79,61 @@ static void launcher_text(struct shk_gather *g, const char *key, const char *var
         shk_gather_text(g, key, value, variable);
 }
 
+/* The first variable of a use that is set; NULL: none. */
+static const char *launcher_set(const json_t *env, const struct shk_use *use)
+{
+    for (const char *const *v = use ? use->variables : NULL; v && *v; v++)
+        if (launcher_get(env, *v))
+            return *v;
+    return NULL;
+}
+
 static void launcher_job(struct shk_gather *g, const json_t *env)
 {
-    static const struct {
-        const char *name, *variable;
-    } schedulers[] = {
-        {"slurm", "SLURM_JOB_ID"},
-        {"flux", "FLUX_JOB_ID"},
-        {"pbs", "PBS_JOBID"},
-        {"lsf", "LSB_JOBID"},
-    };
-    char key[96];
-    const char *name = NULL, *source = "environment";
-    for (size_t i = 0; !name && i < sizeof schedulers / sizeof *schedulers; i++)
-        if (launcher_get(env, schedulers[i].variable)) {
-            name = schedulers[i].name;
-            source = schedulers[i].variable;
-        }
-    if (name)
-        shk_gather_text(g, "job.scheduler", name, source);
+    const struct shk_use *use;
+    const char *variable = NULL;
+    size_t at = 0;
+    while (!variable && (use = shk_use_next("scheduler.", &at)))
+        variable = launcher_set(env, use);
+    if (variable)
+        shk_gather_text(g, "job.scheduler", strchr(use->name, '.') + 1, variable);
     else
-        shk_gather_absent(g, "job.scheduler", source, "not inside a batch job");
-    if (!launcher_get(env, "SLURM_JOB_ID"))
+        shk_gather_absent(g, "job.scheduler", "environment", "not inside a batch job");
+    if (!launcher_set(env, shk_use_find("scheduler.slurm")))
         return;
-    for (size_t i = 0; i < sizeof launcher_slurm / sizeof *launcher_slurm; i++) {
-        const char *variable = launcher_slurm[i].variable, *value = launcher_get(env, variable);
-        snprintf(key, sizeof key, "job.slurm.%s", launcher_slurm[i].name);
-        if (!value)
-            shk_gather_absent(g, key, variable, "%s is not set", variable);
-        else if (launcher_slurm[i].number)
-            launcher_number(g, key, variable, value);
+    for (at = 0; (use = shk_use_next("job.slurm.", &at));) {
+        variable = launcher_set(env, use);
+        if (!variable)
+            shk_gather_absent(g, use->name, use->variables[0], "%s is not set", use->variables[0]);
+        else if (use->number)
+            launcher_number(g, use->name, variable, launcher_get(env, variable));
         else
-            launcher_text(g, key, variable, value);
+            launcher_text(g, use->name, variable, launcher_get(env, variable));
     }
 }
 
-/* Whether a PMIx server waits for us; PMIX_SERVER_URI* carries the version in its name. */
+/* Whether a PMIx server waits for us; the variables of its address carry the version in their
+ * names. */
 static void launcher_pmix(struct shk_gather *g, const json_t *env)
 {
-    const char *space = launcher_get(env, "PMIX_NAMESPACE"), *name;
+    const char *name, *source = shk_variable("pmix-namespace"), *space = launcher_get(env, source),
+                      *start = shk_variable("pmix-server");
     json_t *pmix = json_object(), *value, *servers = json_array();
-    json_object_foreach((json_t *)env, name, value) if (strncmp(name, "PMIX_SERVER_URI", 15) == 0)
+    json_object_foreach((json_t *)env, name,
+                        value) if (*start && strncmp(name, start, strlen(start)) == 0)
         json_array_append_new(servers, shk_gather_str(name));
     bool any = space || json_array_size(servers) > 0;
     json_object_set_new(pmix, "namespace", shk_gather_str(space));
-    json_object_set_new(pmix, "rank", shk_gather_str(launcher_get(env, "PMIX_RANK")));
-    json_object_set_new(pmix, "version", shk_gather_str(launcher_get(env, "PMIX_VERSION")));
+    json_object_set_new(pmix, "rank", shk_gather_str(launcher_get(env, shk_variable("pmix-rank"))));
+    json_object_set_new(pmix, "version",
+                        shk_gather_str(launcher_get(env, shk_variable("pmix-version"))));
     json_object_set_new(pmix, "servers", servers);
     if (any) {
-        shk_gather_present(g, "job.pmix", pmix, NULL, "PMIX_NAMESPACE");
+        shk_gather_present(g, "job.pmix", pmix, NULL, source);
         return;
     }
     json_decref(pmix);
-    shk_gather_absent(g, "job.pmix", "PMIX_NAMESPACE", "no PMIx server in the environment");
+    shk_gather_absent(g, "job.pmix", source, "no PMIx server in the environment");
 }
 
 static const char *const launcher_provides[] = {

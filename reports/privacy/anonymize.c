@@ -1,4 +1,5 @@
 #include "reports/privacy/anonymize.h"
+#include "core/text/uses.h"
 #include "reports/model/nodefold.h"
 
 #include <errno.h>
@@ -22,21 +23,20 @@ static const struct {
     enum shk_scrub_kind kind;
 } anonymize_names[] = {
     {"host.name", SHK_SCRUB_HOST},
-    {"env.HOSTNAME", SHK_SCRUB_HOST},
-    {"env.SLURMD_NODENAME", SHK_SCRUB_HOST},
-    {"env.SLURM_SUBMIT_HOST", SHK_SCRUB_HOST},
-    {"env.SLURM_NODELIST", SHK_SCRUB_NODELIST},
-    {"env.SLURM_JOB_NODELIST", SHK_SCRUB_NODELIST},
-    {"env.SLURM_STEP_NODELIST", SHK_SCRUB_NODELIST},
-    {"env.USER", SHK_SCRUB_USER},
-    {"env.LOGNAME", SHK_SCRUB_USER},
-    {"env.SLURM_JOB_USER", SHK_SCRUB_USER},
-    {"env.SLURM_JOB_ACCOUNT", SHK_SCRUB_ACCOUNT},
-    {"env.MASTER_ADDR", SHK_SCRUB_HOST},
     {"job.slurm.nodelist", SHK_SCRUB_NODELIST},
     {"job.slurm.step_nodelist", SHK_SCRUB_NODELIST},
     {"job.slurm.user", SHK_SCRUB_USER},
     {"job.slurm.account", SHK_SCRUB_ACCOUNT},
+};
+
+/* Variables whose value is a name of that kind as a whole. */
+static const struct {
+    const char *use;
+    enum shk_scrub_kind kind;
+} anonymize_uses[] = {
+    {"identity.host", SHK_SCRUB_HOST},         {"identity.peer", SHK_SCRUB_HOST},
+    {"identity.nodelist", SHK_SCRUB_NODELIST}, {"identity.user", SHK_SCRUB_USER},
+    {"identity.account", SHK_SCRUB_ACCOUNT},
 };
 
 static bool anonymize_ends(const char *key, const char *end)
@@ -75,16 +75,25 @@ static void anonymize_learn_node(const char *name, void *arg)
     shk_scrub_name(arg, SHK_SCRUB_HOST, name);
 }
 
+static void anonymize_learn_name(struct shk_scrub *scrub, enum shk_scrub_kind kind,
+                                 const char *text)
+{
+    shk_scrub_name(scrub, kind, text);
+    if (kind == SHK_SCRUB_NODELIST)
+        shk_nodefold_each(text, anonymize_learn_node, scrub);
+}
+
 static int anonymize_learn(const struct shk_fact *fact, void *arg)
 {
     struct shk_scrub *scrub = arg;
     const char *text = json_string_value(fact->value), *last = strrchr(fact->key, '.');
     for (size_t i = 0; text && i < sizeof anonymize_names / sizeof *anonymize_names; i++)
-        if (strcmp(fact->key, anonymize_names[i].key) == 0) {
-            shk_scrub_name(scrub, anonymize_names[i].kind, text);
-            if (anonymize_names[i].kind == SHK_SCRUB_NODELIST)
-                shk_nodefold_each(text, anonymize_learn_node, scrub);
-        }
+        if (strcmp(fact->key, anonymize_names[i].key) == 0)
+            anonymize_learn_name(scrub, anonymize_names[i].kind, text);
+    const char *variable = strncmp(fact->key, "env.", 4) == 0 ? fact->key + 4 : NULL;
+    for (size_t i = 0; text && variable && i < sizeof anonymize_uses / sizeof *anonymize_uses; i++)
+        if (shk_variable_has(anonymize_uses[i].use, variable))
+            anonymize_learn_name(scrub, anonymize_uses[i].kind, text);
     anonymize_learn_value(scrub, last ? last + 1 : fact->key, fact->value);
     return 0;
 }

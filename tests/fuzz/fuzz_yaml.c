@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const folders[] = {"settings", "profiles", "diagnoses", "conflicts",
-                                          "names"};
+                                          "names",    "uses",     "launchers"};
     struct shk_error err = {""};
     struct shk_config *config = NULL;
     if (size < 1)
