@@ -149,35 +149,25 @@ static int files_add_folder(struct shk_config *config, enum shk_section section,
     return rc;
 }
 
-/* Folders that belong to the configuration: the sections and what other parts read. */
-static const char *const files_folders[] = {"settings", "profiles",   "diagnoses", "conflicts",
-                                            "diff",     "signatures", "rules",     "names"};
-
-static bool files_is_folder(const char *name)
-{
-    for (size_t i = 0; i < SHK_COUNT(files_folders); i++)
-        if (strcmp(files_folders[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* One entry of the configuration folder. *found_p: it is one of ours. */
 static int files_add_sub(struct shk_config *config, const char *dir, const char *name,
                          bool *found_p, struct shk_error *err)
 {
     enum shk_section section;
     struct stat st;
+    const char *folders[SHK_SECTION_COUNT];
     char hint[SHK_HINT];
     int rc = 0;
+    for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++)
+        folders[s] = shk_sections[s].folder;
     char *path = shk_strf("%s/%s", dir, name);
     if (!path)
         return shk_error_set(err, ENOMEM, "out of memory");
-    if (files_is_folder(name)) {
+    if (shk_section_find(name, &section) == 0) {
         *found_p = true;
-        if (shk_section_find(name, &section) == 0)
-            rc = files_add_folder(config, section, path, err);
+        rc = files_add_folder(config, section, path, err);
     } else if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-               *shk_hint(hint, name, files_folders, SHK_COUNT(files_folders))) {
+               *shk_hint(hint, name, folders, SHK_SECTION_COUNT)) {
         rc = shk_error_set(err, EINVAL, "%s: unknown folder%s", path, hint);
     }
     free(path);
