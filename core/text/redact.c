@@ -201,13 +201,26 @@ size_t shk_redact_at(const char *text, const char *s, size_t *head_p)
     return n ? n : redact_login(s, head_p);
 }
 
+/* The next place from `s` on where a secret or its name can start, NULL when there is none. */
+static const char *redact_start(const char *text, const char *s)
+{
+    for (; *s; s++) {
+        bool word = redact_is_word(*s);
+        if (s > text && s[-1] == '/' && redact_starts(text, s))
+            return s; /* user:password may start with anything */
+        if ((word || *s == '-' || *s == '.') && redact_starts(text, s))
+            return s;
+        while (word && isalnum((unsigned char)*s) && s[1])
+            s++;
+    }
+    return NULL;
+}
+
 /* The next secret from `s` on: where it is, NULL when there is none; *len_p its bytes. */
 static const char *redact_next(const char *text, const char *s, size_t *len_p)
 {
-    for (; *s; s++) {
+    for (; (s = redact_start(text, s)); s++) {
         size_t head = 0;
-        if (!redact_starts(text, s))
-            continue;
         size_t n = shk_redact_at(text, s, &head);
         if (n) {
             *len_p = n;
