@@ -25,15 +25,18 @@ static int ethtool_ask(int fd, const char *iface, void *command)
 
 static int ethtool_count(int fd, const char *iface, uint32_t *count_p)
 {
-    struct {
+    /* the kernel writes one count behind the struct, which ends in an array without a size */
+    union {
         struct ethtool_sset_info info;
-        uint32_t count;
-    } ask = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_STATS}};
+        unsigned char bytes[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)];
+    } ask = {.bytes = {0}};
+    ask.info.cmd = ETHTOOL_GSSET_INFO;
+    ask.info.sset_mask = 1ULL << ETH_SS_STATS;
     int rc = ethtool_ask(fd, iface, &ask);
-    *count_p = ask.count;
-    return rc                                                                   ? rc
-           : !ask.info.sset_mask || !ask.count || ask.count > ETHTOOL_STATS_MAX ? -EOPNOTSUPP
-                                                                                : 0;
+    memcpy(count_p, ask.bytes + sizeof ask.info, sizeof *count_p);
+    if (rc)
+        return rc;
+    return ask.info.sset_mask && *count_p && *count_p <= ETHTOOL_STATS_MAX ? 0 : -EOPNOTSUPP;
 }
 
 static int ethtool_read(int fd, const char *iface, uint32_t count, struct ethtool_gstrings *names,
