@@ -164,7 +164,7 @@ Test(fabric, shm_one_to_four_ranks, .timeout = 1200)
     all_ranks(&combinations[1]);
 }
 
-Test(fabric, tcp_notified_by_message, .timeout = 1200)
+Test(fabric_long, tcp_notified_by_message, .timeout = 1200)
 {
     all_ranks(&combinations[2]);
 }

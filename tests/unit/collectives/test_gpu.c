@@ -129,7 +129,7 @@ static struct shk_facts *run_push(unsigned ranks, size_t from)
     return run_with("peer", &options, &tweaks);
 }
 
-Test(gpu, push_kernel_two_to_four_ranks, .timeout = 1200)
+Test(gpu_long, push_kernel_two_to_four_ranks, .timeout = 1200)
 {
     unsigned ranks = 0;
 

@@ -251,7 +251,7 @@ static struct shk_facts *run_layers(unsigned ranks)
     return facts;
 }
 
-Test(multimem, layers_use_it_from_three_ranks_on, .timeout = 1200)
+Test(multimem_long, layers_use_it_from_three_ranks_on, .timeout = 1200)
 {
     struct shk_facts *facts = NULL;
 
