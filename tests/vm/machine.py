@@ -109,6 +109,16 @@ def initrd():
     return image
 
 
+def hurry(process):
+    """An emulated processor's clock is this machine's: whoever gets too little of it misses deadlines, those of the
+    kernel and of libraries. So it goes before other work, as process and as session (sched_autogroup)."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, process, -10)
+        pathlib.Path(f"/proc/{process}/autogroup").write_text("-10")
+    except OSError:
+        pass  # a container may not; then it is as fast as the others let it be
+
+
 class Network:
     """A bridge in a network namespace of its own, which the machines are on: 10.211.0.VM on eth0."""
 
@@ -142,7 +152,7 @@ class Machine:
     """One virtual machine. `args`: kernel parameters; `qemu`: further arguments of QEMU; `network`: a Network that
     eth0 is on, else eth0 reaches nobody. sh() runs a script in it, monitor() speaks to QEMU."""
 
-    def __init__(self, number=1, args="", qemu=(), memory=1024, cpus=2, network=None, peers=1, wait=True,
+    def __init__(self, number=1, args="", qemu=(), memory=1024, cpus=1, network=None, peers=1, wait=True,
                  machine="q35,kernel-irqchip=split", cpu="max"):
         self.number, self.count, self.began = number, 0, time.monotonic()
         self.shell = self.lines = None
@@ -171,6 +181,7 @@ class Machine:
         with open(self.dir / "qemu", "wb") as log:
             self.process = subprocess.Popen(network.inside(*command) if network else command, stdout=log, stderr=log, start_new_session=True,
                                             stdin=subprocess.DEVNULL)
+        hurry(self.process.pid)
         if wait:
             self.connect()
 

@@ -1,7 +1,8 @@
-"""PCI Express as the kernel has it: Access Control Services of a switch, links, drivers."""
-import re
+"""PCI Express as the kernel has it: Access Control Services of a switch, errors that QEMU injects, links, NUMA nodes,
+drivers."""
+import re, time
 
-from states import GPUS, NIC, NOBODY, NORMAL, States, gpu_node, main, metal
+from states import GPUS, NIC, NOBODY, NORMAL, States, gpu_node, main, metal, rows
 
 PORTS = ("0000:02:00.0", "0000:02:01.0", "0000:02:02.0")  # of the switch: above the NIC, above the GPUs
 HERE = "/sys/module/identity/parameters"
@@ -56,6 +57,90 @@ class Switch(States):
                     f">/sys/bus/pci/devices/{address}/driver_override; echo {address} >/sys/bus/pci/drivers/{to}/bind")
         self.state("a GPU lent to a virtual machine", "modprobe vfio-pci; " + driver(GPUS[0], "vfio-pci"),
                    {"gpu.driver": "pass"}, undo=driver(GPUS[0], "nvidia"))
+
+
+class Errors(States):
+    """Errors that QEMU injects stay in the kernel's counters, so that this machine has no way back. The kernel's
+    aer_inject would hide them: it answers for the root port."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.boot(metal("intel_iommu=on iommu=pt"))
+        gpu_node(cls.machine)
+        cls.healthy(NORMAL["h100"])
+
+    def inject(self, function, error, counter):
+        """Returns when the kernel has counted it and has recovered."""
+        self.assertIn("OK", self.machine.monitor(f"pcie_aer_inject_error {function} {error}"))
+        self.machine.sh(f"for i in $(seq 100); do grep -q '^TOTAL.* [1-9]' /sys/bus/pci/devices/{counter} && break; sleep 0.2; done; "
+                        f"grep -q '^TOTAL.* [1-9]' /sys/bus/pci/devices/{counter}; sleep 2; "
+                        "for i in $(seq 50); do grep -q 1 /sys/class/net/hsn0/carrier && break; sleep 0.2; done")
+
+    def during(self):
+        """The report of a run in the middle of which the link above the NIC fails."""
+        self.start_program()
+        time.sleep(2)
+        self.assertIn("OK", self.machine.monitor("pcie_aer_inject_error d1 DLP"))
+        return self.end_program()
+
+    def test_errors(self):
+        self.inject("gpu1", "COMP_TIME", f"{GPUS[0]}/aer_dev_nonfatal")
+        # QEMU's device has no valid link capability (width 255) after it was reset
+        self.state("a completion that a GPU waited for in vain", expected={"pci.errors": "warn", "pci.link": "unknown"}, says={"pci.errors": GPUS[0]})
+        self.normal = {**self.normal, "pci.errors": "warn", "pci.link": "unknown"}
+        found = rows(self.during())
+        self.assertNotIn(found["pci.errors"][0], ("na", "pass", "note"))
+        self.inject("d1", "DLP", f"{PORTS[0]}/aer_dev_fatal")
+        self.state("the port above the NIC lost its link in the run before", expected={"pci.errors": "warn"},
+                   says={"pci.errors": PORTS[0]})
+
+
+class Numa(States):
+    """Two NUMA nodes; QEMU's firmware does not say on which a device is, as many boards do not."""
+
+    @classmethod
+    def setUpClass(cls):
+        memory = "".join(f"-object memory-backend-ram,id=m{i},size=768M -numa node,nodeid={i},cpus={i},memdev=m{i} " for i in (0, 1))
+        cls.boot(metal("intel_iommu=on iommu=pt numa_balancing=disable", cpus=2, more=memory + "-numa dist,src=0,dst=1,val=21"))
+        gpu_node(cls.machine)
+        cls.machine.sh(place(0, NIC, *GPUS))
+        cls.healthy(NORMAL["h100"])
+
+    def correctable(self, address, bits):
+        """The kernel's aer_inject reports one; QEMU does not pass them on."""
+        domain, bus, device, fn = (int(part, 16) for part in re.split("[:.]", address))
+        return ("modprobe aer_inject; python3 -c 'import struct; open(\"/dev/aer_inject\", \"wb\", 0).write("
+                f"struct.pack(\"<BBBxIIIIIII\", {bus}, {device}, {fn}, 0, {bits}, 0, 0, 0, 0, {domain}))'; sleep 1")
+
+    def counted(self, address, name):
+        return int(re.search(rf"^{name} (\d+)", self.machine.sh(f"cat /sys/bus/pci/devices/{address}/aer_dev_correctable"), re.M)[1])
+
+    def test_errors(self):
+        path = f"/sys/bus/pci/devices/{GPUS[1]}/aer_dev_fatal"
+        self.state("the fatal errors of a GPU cannot be read", f"chmod 0 {path}", {"pci.errors": "unknown", "pci.acs": "unknown"},
+                   undo=f"chmod 444 {path}", prefix=NOBODY)
+        (self.machine.dir / "inject.sh").write_text(f"sleep 1; {self.correctable(PORTS[0], 0x40)}")
+        self.state("a correctable error of a port, during the run", expected={"pci.errors": "pass"},
+                   prefix="sh -c 'sh /mnt/out/inject.sh & exec \"$@\"' sh")
+        self.machine.sh(f"for i in $(seq 100); do grep -q 'BadTLP 1' /sys/bus/pci/devices/{PORTS[0]}/aer_dev_correctable && exit 0; sleep 0.1; done")
+        self.assertEqual(self.counted(PORTS[0], "BadTLP"), 1)
+        self.state("a correctable error of a GPU", self.correctable(GPUS[0], 0x01), {"pci.errors": "pass"})
+        self.assertEqual(self.counted(GPUS[0], "RxErr"), 1)
+
+    def test_nodes(self):
+        self.state("a GPU whose node the firmware does not tell", place(-1, GPUS[0]), {"pci.numa": "warn"}, {"pci.numa": GPUS[0]},
+                   place(0, GPUS[0]))
+        self.state("the NIC on the far node, below the same switch", place(1, NIC), {"pci.numa": "pass", "topology.nic": "pass"},
+                   undo=place(0, NIC))
+        path = f"/sys/bus/pci/devices/{GPUS[1]}/numa_node"
+        self.state("the node of a GPU cannot be read", f"chmod 0 {path}", {"pci.numa": "unknown", "pci.acs": "unknown"},
+                   {"pci.numa": GPUS[1]}, f"chmod 644 {path}", prefix=NOBODY)
+        self.state("memory moves between the nodes", "sysctl -qw kernel.numa_balancing=1", {"kernel.numa_balancing": "note"},
+                   undo="sysctl -qw kernel.numa_balancing=0")
+
+
+def place(node, *addresses):
+    return "; ".join(f"echo {node} >/sys/bus/pci/devices/{address}/numa_node" for address in addresses)
 
 
 if __name__ == "__main__":
