@@ -73,7 +73,8 @@ const struct shk_transport *const *shk_transports(size_t *count_p);
 unsigned shk_gpus_visible(void);
 
 /* Facts of a transport:
- *   collective.<t>.status      "ok" | "wrong" | "failed" | "timeout" | "crashed" | "na"
+ *   collective.<t>.status      "ok" | "wrong" | "failed" | "timeout" | "crashed" | "na" |
+ *                              "starved" (no processor time before its deadline: not known)
  *   collective.<t>.reason      one line, absent when ok; names rank and phase
  *   collective.<t>.rank        int, the rank to blame, when one can be named
  *   collective.<t>.phase       where it stopped: "start" "open" "register" "exchange" "warmup"

@@ -16,9 +16,10 @@ static const struct {
     enum shk_verdict verdict;
     enum shk_evidence evidence;
 } outcomes[] = {
-    {"crashed", SHK_FAIL, SHK_TESTED},        {"exited", SHK_FAIL, SHK_TESTED},
-    {"timeout", SHK_FAIL, SHK_TESTED},        {"memory", SHK_FAIL, SHK_TESTED},
-    {"failed", SHK_UNKNOWN, SHK_NOT_COVERED}, {"skipped", SHK_NA, SHK_NOT_COVERED},
+    {"crashed", SHK_FAIL, SHK_TESTED},         {"exited", SHK_FAIL, SHK_TESTED},
+    {"timeout", SHK_FAIL, SHK_TESTED},         {"memory", SHK_FAIL, SHK_TESTED},
+    {"failed", SHK_UNKNOWN, SHK_NOT_COVERED},  {"skipped", SHK_NA, SHK_NOT_COVERED},
+    {"starved", SHK_UNKNOWN, SHK_NOT_COVERED},
 };
 
 static const char *member(const struct health *health, const char *name, const char *what)
@@ -38,7 +39,7 @@ static void describe(struct health *health, struct shk_row *row, const char *nam
     const char *library = member(health, name, "library");
     const char *call = member(health, name, "call");
     shk_row_text(&row->observed, "%s", status);
-    if (library || call)
+    if ((library || call) && strcmp(status, "starved") != 0)
         shk_row_text(&row->why, "%s; it was in %s%s%s", reason ? reason : status,
                      library ? library : "an unknown library", call ? ": " : "", call ? call : "");
     else
@@ -170,6 +171,7 @@ const struct shk_check shk_check_probe_health = {
     .eval = eval,
     .doc = "Facts: probe.<name>.{status, reason, library, call}, fabric.problem.\n"
            "A library that crashes, hangs or eats memory when asked is FAIL and named with the "
-           "call: a job would meet the same. A probe that could not read, or of which nobody "
-           "recorded how it ended, is UNKNOWN; one that was skipped is n/a.",
+           "call: a job would meet the same. A probe that could not read, that a busy node gave no "
+           "processor time before its deadline, or of which nobody recorded how it ended, is "
+           "UNKNOWN; one that was skipped is n/a.",
 };

@@ -214,10 +214,17 @@ static const char *use_fix(const char *diagnosis)
                  "install another release of the plugin";
 }
 
-/* What was not started: the question is not asked by --quick and on captures. */
+/* What was not started: the question is not asked by --quick and on captures, nor of what root
+ * must not load. Where it was asked and there was no time for the answer, that is unknown. */
 static void use_untried(struct shk_row *row, const json_t *plugin)
 {
     const char *untried = text_of(plugin, "untried");
+    bool refused = false;
+    if (*untried &&
+        (shk_look_member_bool(plugin, "refused", &refused) != SHK_LOOK_PRESENT || !refused)) {
+        shk_row_lacks(row, SHK_PLUGIN_FACT, "it was not started: %s", untried);
+        return;
+    }
     shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
     shk_row_text(&row->why, "it was not started (%s)",
                  *untried ? untried : "a capture, or --quick");

@@ -222,6 +222,9 @@ static void judge(struct shk_row *row, const struct results *r, const char *t, i
         say_ok(row, r, t, len);
     } else if (shk_list_has(failures, status)) {
         say_failed(row, r, t, len, status);
+    } else if (strcmp(status, "starved") == 0) {
+        const char *reason = member_text(r, t, len, "reason");
+        shk_row_lacks(row, row->fact, "%s", reason ? reason : "the node was too busy");
     } else if (strcmp(status, "na") == 0) {
         const char *reason = member_text(r, t, len, "reason");
         reason = reason ? reason : "it does not apply here";

@@ -79,7 +79,9 @@ static struct layer layer_of(const struct shk_facts *facts, int i)
     if (status_look == SHK_LOOK_MISSING && sizes_look == SHK_LOOK_MISSING)
         return layer;
     layer.status = status_look == SHK_LOOK_PRESENT ? json_string_value(status.value) : NULL;
-    if (!layer.status)
+    if (layer.status && strcmp(layer.status, "starved") == 0)
+        layer.status = NULL, layer.unread = "the node was too busy";
+    else if (!layer.status)
         layer.unread = unread_reason(status_look, &status);
     else if (strcmp(layer.status, "na") == 0)
         layer.status = NULL;

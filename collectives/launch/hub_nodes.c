@@ -86,7 +86,8 @@ static int nodes_judge(struct nodes_part *part, const struct shk_transport *tran
  * what does not apply. */
 static int nodes_weight(const struct nodes_part *part)
 {
-    static const char *const order[] = {"na", "ok", "wrong", "failed", "timeout", "crashed"};
+    static const char *const order[] = {"na",     "ok",      "starved", "wrong",
+                                        "failed", "timeout", "crashed"};
     int last = (int)(sizeof(order) / sizeof(order[0])) - 1;
     int i = 0;
 

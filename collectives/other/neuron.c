@@ -193,6 +193,7 @@ static int run_tool(struct neuron *neuron, struct neuron_out *out, struct shk_er
     } else {
         out_status(out,
                    result.outcome == SHK_CHILD_TIMEOUT    ? "timeout"
+                   : result.outcome == SHK_CHILD_STARVED  ? "starved"
                    : result.outcome == SHK_CHILD_SIGNALED ? "crashed"
                                                           : "failed",
                    result.error.text);
@@ -230,7 +231,10 @@ static int run_gate(struct neuron *neuron, struct neuron_out *out, struct shk_er
         out_status(out, "na", result.error.text);
         rc = 1;
     } else if (rc == 0) {
-        out_status(out, result.outcome == SHK_CHILD_TIMEOUT ? "timeout" : "failed",
+        out_status(out,
+                   result.outcome == SHK_CHILD_TIMEOUT   ? "timeout"
+                   : result.outcome == SHK_CHILD_STARVED ? "starved"
+                                                         : "failed",
                    result.error.text);
         out_text(out, "collective.neuron.phase", "open");
         rc = 1;

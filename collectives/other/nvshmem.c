@@ -52,6 +52,7 @@ int nvshmem_facts_not_run(struct shk_facts *facts, const struct shk_isolate_resu
 {
     static const char *const names[] = {[SHK_CHILD_FAILED] = "na",
                                         [SHK_CHILD_TIMEOUT] = "timeout",
+                                        [SHK_CHILD_STARVED] = "starved",
                                         [SHK_CHILD_SIGNALED] = "crashed"};
     struct out out = {.facts = facts};
     size_t at = (size_t)look->outcome;

@@ -22,6 +22,10 @@ enum { ISOLATE_TICK_MS = 20, ISOLATE_GRACE_MS = 1000 };
 /* Children of a child end this much before it is killed itself, so that it can tell of them. */
 enum { ISOLATE_MARGIN_MS = 300 };
 
+/* How often the processor time of a child is looked at: nothing in the usual case, in which it ends
+ * earlier, and dozens of looks at one that is given seconds. */
+enum { ISOLATE_SHARE_MS = 100 };
+
 /* When this process, being a child, will be killed (ms, monotonic); 0: never. */
 static double isolate_until;
 
@@ -29,7 +33,7 @@ static const char *const outcome_names[] = {
     [SHK_CHILD_OK] = "ok",           [SHK_CHILD_FAILED] = "failed",
     [SHK_CHILD_EXITED] = "exited",   [SHK_CHILD_SIGNALED] = "crashed",
     [SHK_CHILD_TIMEOUT] = "timeout", [SHK_CHILD_MEMORY] = "memory",
-    [SHK_CHILD_NOT_RUN] = "not run",
+    [SHK_CHILD_NOT_RUN] = "not run", [SHK_CHILD_STARVED] = "starved",
 };
 
 const char *shk_isolate_outcome_name(enum shk_isolate_outcome outcome)
@@ -192,6 +196,16 @@ static void isolate_finish(struct isolate_child *c, int status, struct shk_isola
     shk_strbuf_free(&c->output);
 }
 
+/* At the deadline: did it hang, or did nobody let it run? */
+static void isolate_expire(struct isolate_child *c, double now)
+{
+    shk_isolate_share_look(&c->share, c->pid, now, c->started, c->deadline_ms, ISOLATE_MARGIN_MS);
+    isolate_stop(c,
+                 shk_isolate_share_starved(&c->share, now - c->started) ? SHK_CHILD_STARVED
+                                                                        : SHK_CHILD_TIMEOUT,
+                 now);
+}
+
 static void isolate_attend(struct isolate_child *c, struct shk_isolate_result *result)
 {
     double now = isolate_now_ms();
@@ -203,12 +217,16 @@ static void isolate_attend(struct isolate_child *c, struct shk_isolate_result *r
         isolate_finish(c, got == c->pid ? status : 0, result);
         return;
     }
-    if (c->deadline_ms && now - c->started >= c->deadline_ms)
-        isolate_stop(c, SHK_CHILD_TIMEOUT, now);
+    double looked = c->share.seen > 0 ? c->share.seen : c->started;
+    if (c->deadline_ms && !c->killed && now - c->started >= c->deadline_ms)
+        isolate_expire(c, now);
     else if (shk_stop_signal())
         isolate_stop(c, SHK_CHILD_NOT_RUN, now);
     else if (isolate_resident(c->pid) > limit)
         isolate_stop(c, SHK_CHILD_MEMORY, now);
+    else if (c->deadline_ms && !c->killed && now - looked >= ISOLATE_SHARE_MS)
+        shk_isolate_share_look(&c->share, c->pid, now, c->started, c->deadline_ms,
+                               ISOLATE_MARGIN_MS);
     /* uninterruptible sleep: leave it to init rather than wait for ever */
     if (c->killed && now - c->killed_at > ISOLATE_GRACE_MS)
         isolate_finish(c, 0, result);

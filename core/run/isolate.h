@@ -18,6 +18,8 @@ enum shk_isolate_outcome {
     SHK_CHILD_EXITED,   /* the child called exit() or _exit() itself; .code is the status */
     SHK_CHILD_SIGNALED, /* died of signal .code */
     SHK_CHILD_TIMEOUT,  /* killed at the deadline */
+    SHK_CHILD_STARVED,  /* killed at the deadline, but had hardly any processor time: the node was
+                         * too busy, which says nothing about the code that it was in */
     SHK_CHILD_MEMORY,   /* killed for exceeding the memory limit */
     SHK_CHILD_NOT_RUN, /* could not be started, or core/run/stop.h asked to end; reason in .error */
 };

@@ -141,6 +141,18 @@ static const char *conclude_where(const struct shk_isolate_result *r, char *buf,
     return buf;
 }
 
+static void conclude_starved(const struct isolate_child *child, const char *where,
+                             struct shk_isolate_result *result)
+{
+    double ms = child->killed_at - child->started;
+    result->outcome = SHK_CHILD_STARVED;
+    shk_error_set(&result->error, EAGAIN,
+                  "%s: the node was too busy: it got %.1f s of processor time in %.1f s and waited "
+                  "%.1f s for it%s",
+                  child->job->name, child->share.ran / 1e3, ms / 1e3,
+                  shk_isolate_share_waited(&child->share, ms) / 1e3, where);
+}
+
 static void conclude_death(const struct isolate_child *child, int status,
                            struct shk_isolate_result *result)
 {
@@ -151,6 +163,8 @@ static void conclude_death(const struct isolate_child *child, int status,
         result->outcome = SHK_CHILD_TIMEOUT;
         shk_error_set(&result->error, ETIMEDOUT, "%s: no answer after %u ms%s", name,
                       child->deadline_ms, where);
+    } else if (child->killed && child->why == SHK_CHILD_STARVED) {
+        conclude_starved(child, where, result);
     } else if (child->killed && child->why == SHK_CHILD_NOT_RUN) {
         result->outcome = SHK_CHILD_NOT_RUN;
         shk_error_set(&result->error, EINTR, "%s: interrupted by %s%s", name, shk_stop_name(),

@@ -4,6 +4,7 @@
 #define SHK_CORE_ISOLATE_PRIVATE_H
 
 #include "core/run/isolate.h"
+#include "core/run/isolate_share.h"
 #include "core/text/strbuf.h"
 
 /* 64 MiB of result JSON and 64 KiB of captured output bound what a broken child can cost. */
@@ -24,6 +25,7 @@ struct isolate_child {
     unsigned deadline_ms;      /* the job's, or less within a child; 0: none */
     bool running, killed;
     enum shk_isolate_outcome why; /* when killed */
+    struct isolate_share share;
     struct shk_strbuf result, output;
 };
 

@@ -54,9 +54,9 @@ struct shk_probe_options {
 };
 
 /* Runs every probe and fills facts. For each probe it also writes
- *   probe.<name>.status   "ok" | "failed" | "crashed" | "timeout" | "memory" | "skipped"
- *   probe.<name>.ms       wall time
- *   probe.<name>.reason   one line (absent when ok); names library and call after a crash
+ *   probe.<name>.status   "ok" | "failed" | "crashed" | "timeout" | "memory" | "skipped" |
+ * "starved" (the node was too busy for it: no processor time before its deadline) probe.<name>.ms
+ * wall time probe.<name>.reason   one line (absent when ok); names library and call after a crash
  *   probe.<name>.library / .call   breadcrumb, when not ok
  * and, for each key a dead probe would have provided (no prefixes), a failed fact. An error is
  * returned only when nothing could be run at all. */

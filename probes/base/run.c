@@ -52,6 +52,7 @@ static const char *run_status(enum shk_isolate_outcome outcome)
     case SHK_CHILD_EXITED:
     case SHK_CHILD_SIGNALED: return "crashed";
     case SHK_CHILD_TIMEOUT: return "timeout";
+    case SHK_CHILD_STARVED: return "starved";
     case SHK_CHILD_MEMORY: return "memory";
     case SHK_CHILD_FAILED:
     case SHK_CHILD_NOT_RUN: break;

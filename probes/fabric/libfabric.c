@@ -276,7 +276,10 @@ static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_erro
         goto out;
     if (results[0].result)
         fabric_write_answer(f, results[0].result);
-    if (results[0].outcome != SHK_CHILD_OK) {
+    if (results[0].outcome == SHK_CHILD_STARVED) {
+        fabric_all_failed(f, results[0].error.text, false);
+        rc = shk_error_set(err, EAGAIN, "%s", results[0].error.text);
+    } else if (results[0].outcome != SHK_CHILD_OK) {
         fabric_name_file(f, &results[0]);
         fabric_put(f, "fabric.problem",
                    json_pack("{s:s, s:s, s:s, s:s}", "outcome",

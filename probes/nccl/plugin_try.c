@@ -108,7 +108,11 @@ static int try_round(const struct round *round, struct shk_plugin *plugins, size
         return shk_error_sys(err, ENOMEM, "%s", round->name);
     int rc = shk_isolate_run(jobs, results, n, TRY_PARALLEL, err);
     for (size_t i = 0; i < n && !rc; i++) {
-        round->store(&plugins[index[i]], &results[i]);
+        /* how a step ends that had no processor time is not known */
+        if (results[i].outcome == SHK_CHILD_STARVED)
+            json_object_set_new(plugins[index[i]].row, "untried", try_text(results[i].error.text));
+        else
+            round->store(&plugins[index[i]], &results[i]);
         shk_isolate_result_clear(&results[i]);
     }
     free(results);

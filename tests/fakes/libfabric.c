@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined STARVE || defined SPIN
+#include "tests/fakes/starve.h"
+#endif
 
 #ifndef PROVIDER
 #define PROVIDER "cxi"
@@ -89,6 +92,13 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
 #if defined HANG
     for (;;)
         pause();
+#elif defined SPIN
+    starve_never();
+    for (;;)
+        ;
+#elif defined STARVE
+    starve_become();
+    starve_work(1);
 #elif defined SEGV
     *(volatile int *)8 = 1;
 #elif defined ABORT

@@ -9,6 +9,7 @@ FAULTS = {
     "fabric_getinfo_abort": r"SIGABRT.*fi_getinfo|fi_getinfo.*SIGABRT",
     "fabric_getinfo_exit": r"exit.*fi_getinfo|fi_getinfo.*exit",
     "fabric_getinfo_hang": r"fi_getinfo",
+    "fabric_getinfo_spin": r"no answer.*fi_getinfo",
     "fabric_getinfo_memory": r"fi_getinfo",
     "fabric_no_symbol": r"fi_dupinfo",
 }
@@ -17,7 +18,7 @@ FAULTS = {
 class Faults(Case):
     def broken(self, fake, *args):
         """With a deadline that only a library that hangs should reach; the report and how late it came after that."""
-        deadline = 6 if "hang" in fake else 60
+        deadline = 6 if "hang" in fake or "spin" in fake else 60
         start = time.monotonic()
         p = run(*args, "--format", "json", "--timeout", deadline, "--sizes", "4:64",
                 env={"LD_LIBRARY_PATH": str(FAKES / fake)})
@@ -46,6 +47,22 @@ class Faults(Case):
                 fault.survived = True
                 row = self.finding(report, "all-reduce (fabric)", "fail")
                 self.assertRegex(f"{row.get('observed')} {row.get('why')}", "rank 0|rank 1|fi_getinfo")
+
+    def test_a_node_that_is_too_busy_is_no_broken_library(self):
+        """The library works, but gets no processor before the deadline: nobody knows, and nobody is blamed."""
+        processor = min(os.sched_getaffinity(0))
+        with self.fault("broken libfabric", "probes: no processor time"), contextlib.ExitStack() as others:
+            for _ in range(2):
+                spins = others.enter_context(subprocess.Popen(
+                    ["sh", "-c", "while :; do :; done"], preexec_fn=lambda: os.sched_setaffinity(0, {processor})))
+                others.callback(spins.kill)
+            p = run("run", "--quick", "--format", "json", "--timeout", "6",
+                    env={"LD_LIBRARY_PATH": str(FAKES / "fabric_getinfo_starve")})
+            report = self.json_of(p)
+            self.assertEqual(p.returncode, 0, [f for f in report["findings"] if f["verdict"] == "fail"])
+            row = self.finding(report, "probe libfabric", "unknown")
+            self.assertRegex(str(row), r"the node was too busy: it got 0\.\d s of processor time in \d\.\d s")
+            self.finding(report, "libfabric", "unknown")
 
     def test_nothing_is_left_behind(self):
         before = own_shm()
