@@ -82,12 +82,18 @@ static void path_wait(const int *fds, enum path_state *state, nfds_t count)
     struct pollfd polled[PATH_PEERS];
     nfds_t left = 0;
     nfds_t i = 0;
+    bool late = false;
 
     for (i = 0; i < count; i++) {
         polled[i] = (struct pollfd){.fd = state[i] == PATH_ASKED ? fds[i] : -1, .events = POLLOUT};
         left += state[i] == PATH_ASKED;
     }
-    while (left > 0 && shk_job_now_ns() < end && poll(polled, count, PATH_WAIT_MS / 10) >= 0) {
+    /* once more at the end: an answer may be there that this process had no time to see */
+    while (left > 0 && !late) {
+        late = shk_job_now_ns() >= end;
+        if (poll(polled, count, late ? 0 : PATH_WAIT_MS / 10) < 0) {
+            break;
+        }
         for (i = 0; i < count; i++) {
             if (polled[i].fd >= 0 && polled[i].revents != 0) {
                 state[i] = path_answer(polled[i].fd) ? PATH_ANSWERED : PATH_SILENT;

@@ -24,6 +24,9 @@
 
 #define FLOWS_BUFFER ((size_t)32768)
 
+/* The usual least time-out is 200 ms, and an acknowledgement is put off for no longer. */
+#define FLOWS_QUIET_MS 1000U
+
 /* A kernel that does not answer is not waited for longer. */
 #define FLOWS_WAIT_MS 500
 
@@ -165,6 +168,22 @@ static uint64_t flows_unsent(const struct flows_tcp *tcp)
     return segments > tcp->unacked ? segments - tcp->unacked : 0;
 }
 
+/* Data waits and nothing of it gets there: a second time-out in a row, or attempts that fail on
+ * this host, which TCP makes twice a second and neither counts nor backs off from
+ * (tcp_send_probe0() and tcp_retransmit_timer(), TCP_RESOURCE_PROBE_INTERVAL), or no
+ * acknowledgement for as long as three time-outs. A peer that does not read is none of these: it
+ * acknowledges, with its window closed. */
+static bool flows_stuck(const struct flows_tcp *tcp)
+{
+    bool quiet = tcp->last_ack_recv >= FLOWS_QUIET_MS;
+
+    if (tcp->unacked > 0 &&
+        (tcp->backoff >= 2 || (quiet && tcp->last_ack_recv >= 3ULL * tcp->rto / 1000))) {
+        return true;
+    }
+    return quiet && (tcp->unacked > 0 || tcp->notsent_bytes > 0) && flows_unsent(tcp) >= 2;
+}
+
 static void flows_add(struct shk_flows *flows, const struct inet_diag_msg *msg,
                       const struct flows_tcp *tcp, size_t len)
 {
@@ -183,7 +202,7 @@ static void flows_add(struct shk_flows *flows, const struct inet_diag_msg *msg,
         return;
     }
     row->sockets++;
-    row->stuck += tcp->backoff >= 2 && tcp->unacked > 0;
+    row->stuck += flows_stuck(tcp);
     row->mss = tcp->snd_mss > row->mss ? tcp->snd_mss : row->mss;
     row->rtt_us = tcp->min_rtt != 0 && tcp->min_rtt < row->rtt_us ? tcp->min_rtt : row->rtt_us;
     row->sent += tcp->data_segs_out;

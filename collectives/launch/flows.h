@@ -22,11 +22,11 @@
 struct shk_flow {
     char from[SHK_FLOW_ADDRESS], to[SHK_FLOW_ADDRESS]; /* ours, the peer's */
     uint32_t sockets;
-    uint32_t stuck;  /* sockets that wait after a second time-out in a row, with data unanswered */
-    uint32_t mss;    /* bytes of a segment, the largest */
-    uint32_t rtt_us; /* shortest round trip; 0 not known */
-    uint64_t sent;   /* segments with data, those sent again included */
-    uint64_t again;  /* of them sent again */
+    uint32_t stuck;    /* sockets whose data waits and does not get there */
+    uint32_t mss;      /* bytes of a segment, the largest */
+    uint32_t rtt_us;   /* shortest round trip; 0 not known */
+    uint64_t sent;     /* segments with data, those sent again included */
+    uint64_t again;    /* of them sent again */
     uint64_t needless; /* of those, which the peer had already (DSACK, RFC 2883) */
     uint64_t unsent;   /* that this host dropped itself: a packet filter, a full queue */
     int64_t timeouts;  /* expired retransmission timers; -1: the kernel does not tell (6.7 does) */

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
 /* What the ranks of the run do not agree about although they must; NULL. */
 static const json_t *measure_disagreement(const struct hub_group *group)
 {
@@ -88,6 +87,40 @@ static int measure_decide(struct shk_world *world, const struct hub_group *group
     return rc;
 }
 
+/* Every rank hung, and only a run over some of the nodes showed on which node's way the data is
+ * stuck: in the run over all of them it stood still too late, or was not seen. */
+static int measure_path(const struct shk_world *world, const struct hub_group *group,
+                        const struct shk_transport *transport, struct shk_facts *facts)
+{
+    static const char source[] = "all-reduces over some of the nodes";
+    const char *was = group->result.cause != NULL ? group->result.cause : "";
+    char *nodes = shk_strf("collective.%s.nodes", transport->name);
+    char *cause = shk_strf("collective.%s.cause", transport->name);
+    char *reason = shk_strf("collective.%s.reason", transport->name);
+    json_t *names = NULL;
+    const char *only = hub_path_common(world, &names);
+    char *text = NULL;
+    char *all = NULL;
+    int rc = nodes != NULL && cause != NULL && reason != NULL ? 0 : -ENOMEM;
+
+    if (rc == 0 && only != NULL && (*was == '\0' || strcmp(was, "all-hang") == 0)) {
+        const char *found = hub_path_cause(world, only, &text);
+        const char *said = shk_facts_get_text(facts, reason);
+
+        all = shk_strf("%s; there %s", said != NULL ? said : "", text != NULL ? text : "");
+        rc = all != NULL ? shk_facts_text(facts, reason, all, source) : -ENOMEM;
+        rc = rc != 0 ? rc : shk_facts_text(facts, cause, found, source);
+        rc = rc != 0 ? rc : shk_facts_present(facts, nodes, json_incref(names), NULL, source);
+    }
+    json_decref(names);
+    free(all);
+    free(text);
+    free(nodes);
+    free(cause);
+    free(reason);
+    return rc;
+}
+
 /* May a search over parts of the nodes find out who is at fault? */
 static bool measure_is_open(const struct shk_world *world, const struct hub_group *group)
 {
@@ -112,6 +145,8 @@ static int measure_look_closer(struct shk_world *world, const struct hub_group *
             rc = hub_search(world, transport, options, &group->result, measure_bytes(group), facts);
             if (rc == 0 && group->undecided != NULL) {
                 rc = measure_decide(world, group, transport, facts);
+            } else if (rc == 0) {
+                rc = measure_path(world, group, transport, facts);
             }
         }
     }
@@ -149,6 +184,7 @@ int shk_world_measure(struct shk_world *world, const struct shk_transport *trans
     }
     json_decref(world->stuck);
     world->stuck = NULL;
+    world->stuck_how = (struct hub_stuck){0};
     hub_groups_finish(world, &group, 1);
     hub_net_add(world, group, "all-reduce");
     rc = transport->facts(group->job, &group->result, options, facts, err);

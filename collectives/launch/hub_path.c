@@ -7,12 +7,9 @@
 #include <string.h>
 
 struct path {
-    const struct hub_group *group;
     json_t *owners;
-    json_t *stuck;   /* "a b" with a < b -> [a, b]: pairs of nodes */
-    unsigned large;  /* rows where a small packet was answered, */
-    unsigned silent; /* and where none was */
-    json_int_t mss;  /* largest segment that is stuck */
+    json_t *stuck; /* "a b" with a < b -> [a, b]: pairs of nodes */
+    struct hub_stuck how;
 };
 
 static void path_pair(struct path *path, const char *a, const char *b)
@@ -38,9 +35,9 @@ static void path_row(struct path *path, const char *host, const json_t *row)
         return;
     }
     path_pair(path, host, peer);
-    path->large += json_is_true(answers);
-    path->silent += json_is_false(answers);
-    path->mss = mss > path->mss ? mss : path->mss;
+    path->how.large += json_is_true(answers);
+    path->how.silent += json_is_false(answers);
+    path->how.mss = mss > path->how.mss ? mss : path->how.mss;
 }
 
 /* Nodes in more of these pairs than any other: one, or all that are alike. */
@@ -88,43 +85,55 @@ static void path_names(const json_t *names, char *buf, size_t size)
     }
 }
 
+static bool path_is_hole(const struct hub_stuck *how)
+{
+    return how->large > how->silent;
+}
+
+static char *path_text(const struct hub_stuck *how, const char *between, const char *who)
+{
+    return path_is_hole(how)
+               ? shk_strf("packets of %lld B %s %s are sent again and again and never "
+                          "acknowledged, small ones are answered: something on the way has a "
+                          "smaller MTU and drops the large ones",
+                          (long long)how->mss + 40, between, who)
+               : shk_strf("data %s %s is sent again and again and never acknowledged, and no small "
+                          "packet is answered there either: the link or the way is cut",
+                          between, who);
+}
+
+static const char *path_cause(const struct hub_stuck *how)
+{
+    return path_is_hole(how) ? "path-mtu" : "node-unreachable";
+}
+
 /* Where the run was when it stood still, from what was said before. */
-static void path_say(struct path *path, struct hub_group *group, const json_t *names)
+static void path_say(const struct path *path, struct hub_group *group, const json_t *names)
 {
     struct shk_crew_result *result = &group->result;
-    bool hole = path->large > path->silent;
     bool one = json_array_size(names) == 1;
-    const char *who = one ? "to and from" : "between";
-    char text[320];
+    char who[320];
+    char *text = NULL;
     unsigned i = 0;
 
-    path_names(names, text, sizeof(text));
+    path_names(names, who, sizeof(who));
     for (i = 0; i < group->size && one; i++) {
-        if (strcmp(result->ranks[i].host, text) == 0) {
+        if (strcmp(result->ranks[i].host, who) == 0) {
             result->rank = (int)i;
             break;
         }
     }
     result->rank = one ? result->rank : -1;
-    result->cause = hole ? "path-mtu" : "node-unreachable";
-    if (hole) {
-        (void)shk_error_set(&result->reason, ETIMEDOUT,
-                            "phase %s: packets of %lld B %s %s are sent again and again and never "
-                            "acknowledged, small ones are answered: something on the way has a "
-                            "smaller MTU and drops the large ones",
-                            result->phase, (long long)path->mss + 40, who, text);
-    } else {
-        (void)shk_error_set(&result->reason, ETIMEDOUT,
-                            "phase %s: data %s %s is sent again and again and never acknowledged, "
-                            "and no small packet is answered there either: the link or the way is "
-                            "cut",
-                            result->phase, who, text);
-    }
+    result->cause = path_cause(&path->how);
+    text = path_text(&path->how, one ? "to and from" : "between", who);
+    (void)shk_error_set(&result->reason, ETIMEDOUT, "phase %s: %s", result->phase,
+                        text != NULL ? text : "data is stuck");
+    free(text);
 }
 
 json_t *hub_path(struct shk_world *world, struct hub_group *group)
 {
-    struct path path = {.group = group, .owners = hub_net_owners(group), .stuck = json_object()};
+    struct path path = {.owners = hub_net_owners(group), .stuck = json_object()};
     json_t *names = NULL;
     unsigned i = 0;
 
@@ -143,6 +152,11 @@ json_t *hub_path(struct shk_world *world, struct hub_group *group)
         world->stuck = json_object();
     }
     (void)json_object_update(world->stuck, path.stuck);
+    world->stuck_how.large += path.how.large;
+    world->stuck_how.silent += path.how.silent;
+    if (path.how.mss > world->stuck_how.mss) {
+        world->stuck_how.mss = path.how.mss;
+    }
     if (json_array_size(names) > 0) {
         path_say(&path, group, names);
     }
@@ -162,4 +176,10 @@ const char *hub_path_common(const struct shk_world *world, json_t **names_p)
 
     *names_p = names;
     return json_array_size(names) == 1 ? only : NULL;
+}
+
+const char *hub_path_cause(const struct shk_world *world, const char *host, char **text_p)
+{
+    *text_p = path_text(&world->stuck_how, "to and from", host);
+    return path_cause(&world->stuck_how);
 }

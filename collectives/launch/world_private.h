@@ -125,7 +125,12 @@ struct shk_world {
     json_t *nodes_known; /* name -> index */
     struct hub_facts *facts;
     uint32_t runs;
-    json_t *stuck; /* see hub_path(); of the transport that is measured */
+    json_t *stuck; /* see hub_path(); of the transport that is measured, as are these: */
+    struct hub_stuck {
+        unsigned large;  /* flows with stuck data where a small packet was answered, */
+        unsigned silent; /* and where none was */
+        json_int_t mss;  /* largest segment that is stuck */
+    } stuck_how;
     json_t *net;   /* see hub_net_add(); of the transport that is measured */
     json_t *moved; /* see hub_moved_add(); likewise */
     bool leaving;  /* goodbye was said */
@@ -262,6 +267,9 @@ json_t *hub_path(struct shk_world *world, struct hub_group *group);
 /* The node that all pairs with stuck data have in common, of every run of the measurement so far;
  * NULL when none stands out. *names_p holds it. */
 const char *hub_path_common(const struct shk_world *world, json_t **names_p);
+/* The cause, and what is known of it ("packets of 9000 B to and from shk2 are …"), of data that is
+ * stuck to and from this node; free(*text_p). */
+const char *hub_path_cause(const struct shk_world *world, const char *host, char **text_p);
 
 /* hub_net.c: adds what the network did during a run that has its result, called `what`. */
 void hub_net_add(struct shk_world *world, const struct hub_group *group, const char *what);

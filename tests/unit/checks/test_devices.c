@@ -114,6 +114,10 @@ static const struct {
     {"RDMA NICs of another maker", "generic-roce", "nic.count", "NICs",
      "'pci.count.mlx5': {'state': 'absent'}, 'rdma.devices': [{'name': 'b', 'driver': 'bnxt_re'}]",
      SHK_PASS, SHK_EFFECT, "1 RDMA NICs"},
+    {"a probe that a busy node left no processor", "single-node", "probe.health", "probe numa",
+     "'probe.numa.status': 'starved', 'probe.numa.reason': 'numa: the node was too busy: it got "
+     "0.1 s', 'probe.numa.library': 'libnuma.so.1'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "the node was too busy"},
     {"a library that hangs when asked", "single-node", "probe.health", "probe libfabric",
      "'probe.libfabric.status': 'ok', 'fabric.problem': {'outcome': 'timeout', 'text': 'no "
      "answer', "

@@ -99,6 +99,13 @@ static void check_case(const struct row *c)
         cr_expect_not_null(strstr(group.result.reason.text, "8988 B"), "%s",
                            group.result.reason.text);
     }
+    if (c->cause != NULL) {
+        char *text = NULL;
+
+        cr_expect_str_eq(hub_path_cause(&world, "n1", &text), c->cause, "%s", c->name);
+        cr_expect_not_null(strstr(text, " to and from n1 "), "%s", text);
+        free(text);
+    }
     json_decref(undecided);
     json_decref(world.stuck);
     for (i = 0; i < c->nodes; i++) {
