@@ -52,6 +52,10 @@ file(GLOB pages ${CMAKE_SOURCE_DIR}/docs/*.md)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/reports/schema DESTINATION ${data}/shakedown
         FILES_MATCHING PATTERN "*.json" PATTERN "*.xsd")
+set(slurm ${CMAKE_SOURCE_DIR}/config/slurm)
+install(PROGRAMS ${slurm}/prolog.sh ${slurm}/healthcheck.sh ${slurm}/preflight.sbatch
+        DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/shakedown)
+install(FILES ${slurm}/nhc.conf ${slurm}/shakedown.nhc DESTINATION ${data}/shakedown/nhc)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/shakedown.pc.in ${CMAKE_BINARY_DIR}/shakedown.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/shakedown.pc DESTINATION ${data}/pkgconfig)
 install(FILES ${CMAKE_SOURCE_DIR}/cmake/modulefile.lua DESTINATION ${data}/modulefiles/shakedown

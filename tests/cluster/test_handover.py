@@ -1,7 +1,7 @@
 """How a job goes on after shakedown, as the documents and config/slurm say: their lines are run on four hosts of a
 real Slurm, one of which has no libfabric. What counts is where the program ran and with how many ranks.
 Usage: test_handover.py BINARY SOURCE"""
-import pathlib, re, subprocess, sys, time, unittest
+import os, pathlib, re, shutil, subprocess, sys, time, unittest
 import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -185,7 +185,7 @@ class Handover(unittest.TestCase):
         self.assertEqual(self.reason(BAD), "disk", "an administrator's reason stays")
 
     def test_node_health_check(self):
-        """NHC itself is not here: what it does with a line and with die(), which takes the node offline."""
+        """Without NHC itself: what it does with a line and with die(), which takes the node offline."""
         line, = [l for l in (EXAMPLES / "nhc.conf").read_text().splitlines() if l.strip() and l[0] != "#"]
         target, check = line.split("||")
         self.assertEqual(target.strip(), "*")
@@ -196,6 +196,22 @@ die() {{ scontrol update "NodeName=$(hostname)" State=DRAIN "Reason=$2"; exit "$
 ''')
         with unittest.mock.patch.object(type(self), "CAUSE", self.CAUSE.replace("shakedown:", "check_shakedown: ")):
             self.drains(nhc, code=1)
+
+    def test_real_node_health_check(self):
+        """With NHC itself, where it is installed, or its source is in NHC_SOURCE."""
+        source = os.environ.get("NHC_SOURCE")
+        nhc = pathlib.Path(source, "nhc") if source else shutil.which("nhc")
+        if not nhc:
+            self.skipTest("no nhc; NHC_SOURCE can name its source")
+        helpers = pathlib.Path(source, "helpers") if source else pathlib.Path("/usr/libexec/nhc")
+        conf = self.dir / "nhc.d"
+        shutil.copytree(pathlib.Path(source or "/etc/nhc", "scripts"), conf / "scripts")
+        shutil.copy(EXAMPLES / "shakedown.nhc", conf / "scripts")
+        (conf / "nhc.conf").write_text(f' * || export PATH="{self.bin}:$PATH"\n' + (EXAMPLES / "nhc.conf").read_text())
+        run = ("bash", nhc, "-c", conf / "nhc.conf", f"CONFDIR={conf}", f"HELPERDIR={helpers}", "NHC_RM=slurm",
+               f"LOGFILE=>>{conf}/log")
+        with unittest.mock.patch.object(type(self), "CAUSE", self.CAUSE.replace("shakedown:", "NHC: check_shakedown: ")):
+            self.drains(*run, code=1)
 
     def test_prolog(self):
         """As slurmd runs it: the job that comes to the bad host goes elsewhere, and the host tells why."""

@@ -78,6 +78,16 @@ class Slurm(Case):
         self.REASON = self.REASON.replace("shakedown:", "check_shakedown: ")
         self.drains(nhc, 1)
 
+    def test_node_health_check_quotes(self):
+        """NHC evaluates the reason between single quotes: none comes out of a report."""
+        self.command("shakedown", "echo \"FAIL n1: cause: it is 'x'; touch $PWD/hacked; ''\"; echo n1; exit 1")
+        nhc = self.dir / "nhc"
+        nhc.write_text(f"""die() {{ eval echo "'$2'"; exit "$1"; }}\n. "{EXAMPLES}/shakedown.nhc"\ncheck_shakedown 20\n""")
+        p = self.example(nhc)
+        self.assertEqual(p.returncode, 1, p.stderr)
+        self.assertIn("cause: it is x; touch", p.stdout)
+        self.assertFalse((self.dir / "hacked").exists())
+
     def preflight(self, need, good, bad, code, **env):
         """Lists that are None are not written."""
         write = "".join(f'case $1 in --{name}-nodes) printf "{nodes}" >"$2" ;; esac\n'
