@@ -96,6 +96,13 @@ int shk_session_load(struct shk_session *session, const char *path);
 /* Of several documents of one host the last one counts; when they differ, a line on stderr says so.
  */
 void shk_session_one_per_host(struct shk_session *session);
+/* The same of a fleet, before its nodes have their names. */
+void shk_fleet_one_per_host(struct shk_session *session);
+/* Takes a node out of the session; those after it move up by one. */
+void shk_session_drop(struct shk_session *session, size_t node);
+#define SHK_HOST_DIFFERS                                                                           \
+    "host %s: several documents that differ; the last one counts (shakedown diff compares two; "   \
+    "different hosts need different host.name)"
 
 /* Adds NAME=VALUE lines of a file to every node as env.* facts, as the probe would: known names
  * only, secrets withheld. What the file does not name is not set, unless the evidence is only part

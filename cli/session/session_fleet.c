@@ -26,7 +26,7 @@ struct fleet_group {
 struct shk_fleet {
     struct shk_factset *set;
     json_t *index; /* key -> group */
-    json_t *hosts; /* name -> group */
+    json_t *hosts; /* name -> [group, nodes of the session at that time] */
     struct fleet_group *groups;
     size_t count;
 };
@@ -105,13 +105,35 @@ static int fleet_group(struct shk_session *session, const char *key, const char 
     return rc;
 }
 
-/* Documents of one host that differ are nodes of one name, which somebody must be told. */
-static void fleet_host(struct shk_fleet *fleet, const char *name, size_t group)
+static void fleet_forget(struct fleet_group *group, const char *name)
 {
+    for (size_t i = 0; i < group->count; i++) {
+        if (strcmp(group->names[i], name) == 0) {
+            free(group->names[i]);
+            group->names[i] = group->names[--group->count];
+            return;
+        }
+    }
+}
+
+static size_t fleet_number(const json_t *had, size_t i)
+{
+    return (size_t)json_integer_value(json_array_get(had, i));
+}
+
+/* A host is one node: its last document counts. True when it is in this group already. */
+static bool fleet_host(struct shk_session *session, const char *name, size_t group)
+{
+    struct shk_fleet *fleet = session->fleet;
     const json_t *had = json_object_get(fleet->hosts, name);
-    if (had && (size_t)json_integer_value(had) != group)
-        shk_say("host %s: several documents that differ; each counts, under the same name", name);
-    (void)json_object_set_new(fleet->hosts, name, json_integer((json_int_t)group));
+    bool known = had && fleet_number(had, 0) == group;
+    if (had && !known) {
+        shk_say(SHK_HOST_DIFFERS, name);
+        fleet_forget(&fleet->groups[fleet_number(had, 0)], name);
+    }
+    (void)json_object_set_new(fleet->hosts, name,
+                              json_pack("[I, I]", (json_int_t)group, (json_int_t)session->nodes));
+    return known;
 }
 
 /* One document; -EINVAL when it is not in the form that is told apart by its text. */
@@ -124,9 +146,8 @@ static int fleet_document(struct shk_session *session, const char *text, size_t 
         return shk_error_set(err, -rc, "not a facts document");
     snprintf(unnamed, sizeof unnamed, "node %zu", session->nodes + 1);
     rc = fleet_group(session, key, text, *used_p, group_p, err);
-    if (!rc && *name)
-        fleet_host(session->fleet, name, *group_p);
-    if (!rc && fleet_name(&session->fleet->groups[*group_p], *name ? name : unnamed))
+    bool known = !rc && *name && fleet_host(session, name, *group_p);
+    if (!rc && !known && fleet_name(&session->fleet->groups[*group_p], *name ? name : unnamed))
         rc = shk_error_sys(err, ENOMEM, "facts");
     return rc;
 }
@@ -224,6 +245,65 @@ int shk_session_gather_fleet(struct shk_session *session, struct shk_error *err)
     }
     free(groups);
     return rc;
+}
+
+static struct fleet_group *fleet_of(const struct shk_fleet *fleet, size_t node)
+{
+    for (size_t i = 0; i < fleet->count; i++) {
+        if (fleet->groups[i].node == node)
+            return &fleet->groups[i];
+    }
+    return NULL;
+}
+
+/* Does a document that was read in the ordinary way (one in an array) count for its host? `later`:
+ * hosts that such documents after it speak of. */
+static bool fleet_counts(struct shk_session *session, size_t node, json_t *later)
+{
+    struct shk_fleet *fleet = session->fleet;
+    const char *name = shk_facts_get_text(session->facts[node], "host.name");
+    const json_t *had = name ? json_object_get(fleet->hosts, name) : NULL;
+    bool after = name && json_object_get(later, name);
+    if (had || after)
+        shk_say("host %s: several documents; the last one counts", name);
+    if (after || (had && node < fleet_number(had, 1)))
+        return false;
+    if (had) {
+        fleet_forget(&fleet->groups[fleet_number(had, 0)], name);
+        json_object_del(fleet->hosts, name);
+    }
+    if (name)
+        json_object_set_new(later, name, json_true());
+    return true;
+}
+
+static void fleet_drop(struct shk_session *session, size_t node)
+{
+    struct shk_fleet *fleet = session->fleet;
+    shk_session_drop(session, node);
+    for (size_t i = 0; i < fleet->count; i++)
+        fleet->groups[i].node -= fleet->groups[i].node > node;
+}
+
+void shk_fleet_one_per_host(struct shk_session *session)
+{
+    struct shk_fleet *fleet = session->fleet;
+    json_t *later = json_object();
+    for (size_t node = session->nodes; node-- > 0;) {
+        if (!fleet_of(fleet, node) && !fleet_counts(session, node, later))
+            fleet_drop(session, node);
+    }
+    json_decref(later);
+    for (size_t i = fleet->count; i-- > 0;) {
+        size_t node = fleet->groups[i].node;
+        if (fleet->groups[i].count)
+            continue;
+        free(fleet->groups[i].names);
+        fleet->count--;
+        memmove(&fleet->groups[i], &fleet->groups[i + 1],
+                (fleet->count - i) * sizeof *fleet->groups);
+        fleet_drop(session, node);
+    }
 }
 
 size_t shk_fleet_names(const struct shk_fleet *fleet, size_t node, const char *const **names_p)

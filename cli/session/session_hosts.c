@@ -13,7 +13,7 @@ static bool hosts_equal(const struct shk_facts *a, const struct shk_facts *b)
     return equal;
 }
 
-static void hosts_drop(struct shk_session *session, size_t node)
+void shk_session_drop(struct shk_session *session, size_t node)
 {
     shk_facts_destroy(session->facts[node]);
     session->nodes--;
@@ -35,8 +35,10 @@ static size_t hosts_later(const struct shk_session *session, size_t node)
 
 void shk_session_one_per_host(struct shk_session *session)
 {
-    if (session->fleet) /* says so itself, and its groups are made already */
+    if (session->fleet) {
+        shk_fleet_one_per_host(session);
         return;
+    }
     for (size_t node = 0; node < session->nodes;) {
         size_t later = hosts_later(session, node);
         if (!later) {
@@ -44,9 +46,7 @@ void shk_session_one_per_host(struct shk_session *session)
             continue;
         }
         if (!hosts_equal(session->facts[node], session->facts[later]))
-            shk_say("host %s: several documents that differ; the last one counts (shakedown diff "
-                    "compares two; different hosts need different host.name)",
-                    shk_facts_get_text(session->facts[node], "host.name"));
-        hosts_drop(session, node);
+            shk_say(SHK_HOST_DIFFERS, shk_facts_get_text(session->facts[node], "host.name"));
+        shk_session_drop(session, node);
     }
 }

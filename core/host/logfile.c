@@ -1,14 +1,18 @@
 #include "core/host/logfile.h"
 
+#include "core/run/stop.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
-enum { RAW = 1 << 17, PIECE = 1 << 20 };
+/* STOP_MS: how often a request to end is looked at while nothing comes. */
+enum { RAW = 1 << 17, PIECE = 1 << 20, STOP_MS = 200 };
 _Static_assert(PIECE > 2 * SHK_LOGFILE_LINE_MAX, "a line fits into a piece");
 
 enum packing { PLAIN, GZIP, ZSTD };
@@ -30,12 +34,25 @@ struct shk_logfile {
     struct shk_logfile_totals totals;
 };
 
-/* Refills raw; sets eof. */
+/* Waits until there is something to read; false when the process is asked to end first. */
+static bool log_wait(int fd)
+{
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    int rc = 0;
+    while (!shk_stop_signal() && rc == 0) {
+        rc = poll(&polled, 1, STOP_MS);
+        if (rc < 0 && errno == EINTR)
+            rc = 0;
+    }
+    return !shk_stop_signal();
+}
+
+/* Refills raw; sets eof, also when the process is asked to end: then what was read is all. */
 static int log_fill(struct shk_logfile *log, struct shk_error *err)
 {
     ssize_t n;
     do
-        n = read(log->fd, log->raw, RAW);
+        n = log_wait(log->fd) ? read(log->fd, log->raw, RAW) : 0;
     while (n < 0 && errno == EINTR);
     if (n < 0)
         return shk_error_sys(err, errno, "%s", log->path);
@@ -110,7 +127,7 @@ static int log_more(struct shk_logfile *log, bool *more_p, struct shk_error *err
             return rc;
         *more_p = !log->eof;
         if (log->eof)
-            return log_unfinished(log)
+            return log_unfinished(log) && !shk_stop_signal()
                        ? shk_error_set(err, EIO, "%s: ends in the middle of the compressed data",
                                        log->path)
                        : 0;

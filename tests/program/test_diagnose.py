@@ -1,6 +1,6 @@
 """shakedown diagnose: healthy logs give nothing, known messages give their cause, one bad rank among many comes first."""
-import gzip, json, subprocess, unittest
-from support import Case, SOURCE, main, run
+import fcntl, gzip, json, resource, signal, struct, subprocess, termios, time, unittest
+from support import BASE_ENV, BINARY, Case, SOURCE, main, run
 
 LOGS = SOURCE / "tests" / "logs"
 # Real runs with one thing broken on purpose (NCCL 2.28 on two GPUs).
@@ -27,6 +27,48 @@ class Diagnose(Case):
         path = self.scratch() / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
+
+    def interrupted(self, data, number):
+        """Ended while it waits for more of a log; what it says of the part that it has read."""
+        p = subprocess.Popen([str(BINARY), "diagnose", "--format", "json", "-"], env=BASE_ENV, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(p.kill)
+        p.stdin.write(data)
+        p.stdin.flush()
+        left = 1
+        while left and p.poll() is None:
+            time.sleep(0.05)
+            left, = struct.unpack("i", fcntl.ioctl(p.stdin, termios.FIONREAD, b"\0" * 4))
+        p.send_signal(number)
+        p.wait(timeout=120)
+        out, err = p.stdout.read(), p.stderr.read()
+        for pipe in (p.stdin, p.stdout, p.stderr):
+            pipe.close()
+        self.assertEqual(p.returncode, 128 + number, err)
+        return json.loads(out)
+
+    def test_a_signal_that_asks_to_end(self):
+        """What was read by then is judged, and the answer says that it was not all; a start as it should be is no
+        healthy job then."""
+        bad = (LOGS / "faults" / "bad-net.log").read_bytes()
+        good = sorted((LOGS / "healthy").glob("nccl*.log"))[0].read_bytes()
+        for number, name in ((signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "SIGINT")):
+            report = self.interrupted(bad, number)
+            self.assertEqual(report["interrupted"], name)
+            self.assertIn("net-plugin-missing", [d["key"] for d in report["diagnoses"]])
+        report = self.interrupted(good, signal.SIGTERM)
+        self.assertEqual((report["interrupted"], report["diagnoses"]), ("SIGTERM", []))
+        # the middle of a compressed file
+        packed = gzip.compress(bad * 400, 1)
+        report = self.interrupted(packed[:len(packed) // 2], signal.SIGTERM)
+        self.assertIn("net-plugin-missing", [d["key"] for d in report["diagnoses"]])
+
+    def test_a_limit_on_the_size_of_files(self):
+        log = self.write("x.log", "n1:1:1 [0] NCCL WARN Error: network AWS Libfabric not found.\n")
+        p = run("diagnose", log, "-o", self.scratch() / "r.json", "--format", "json",
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+        self.assertEqual(p.returncode, 4, p.stderr)
+        self.assertIn("net-plugin-missing", p.stdout)
 
     def test_healthy_logs_give_no_diagnosis(self):
         logs = sorted((LOGS / "healthy").glob("*.log"))

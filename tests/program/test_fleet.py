@@ -128,6 +128,49 @@ class Profiles(Fleet):
         self.assertEqual([(f["setting"], f["nodes"]) for f in odd], [("pci.count.gpu-amd", ["m2"])])
 
 
+class Hosts(Fleet):
+    """A host is one node, however many documents of it there are, and however many hosts."""
+
+    LAST = "host m01: several documents{}; the last one counts"
+
+    def look(self, docs):
+        """The nodes, those that differ from the others, and what is said on stderr."""
+        code, report, err = self.check(docs)
+        self.assertEqual(code, 0, err)
+        odd = {n for f in self.agree(report, "warn") for n in f["nodes"]}
+        return sorted(str(n["name"]) for n in report["nodes"]), odd, err
+
+    @staticmethod
+    def lost():
+        doc = healthy("mi300x", "m01")
+        doc["facts"]["pci.count.gpu-amd"] = present(7)
+        return doc
+
+    def test_two_documents_of_one_host(self):
+        for hosts in (4, 66):
+            with self.subTest(hosts=hosts):
+                docs = [healthy("mi300x", f"m{i:02}") for i in range(hosts)]
+                whole = self.look(docs)
+                self.assertEqual(whole[1:], (set(), ""))
+                self.assertEqual(self.look([*docs, docs[1]]), whole)
+                # the odd one comes last and counts, or first and does not
+                nodes, odd, err = self.look([*docs, self.lost()])
+                self.assertEqual(odd, {"m01"})
+                self.assertIn("m01", nodes)
+                self.assertIn(self.LAST.format(" that differ"), err)
+                nodes, odd, err = self.look([self.lost(), *docs])
+                self.assertEqual((nodes, odd), (whole[0], set()))
+                self.assertIn(self.LAST.format(" that differ"), err)
+
+    def test_documents_in_an_array(self):
+        docs = [healthy("mi300x", f"m{i:02}") for i in range(66)]
+        for order, bad in (([*docs, [self.lost()]], True), ([[self.lost()], *docs], False),
+                           ([*docs, [self.lost(), docs[1]]], False)):
+            nodes, odd, err = self.look(order)
+            self.assertEqual(odd, {"m01"} if bad else set())
+            self.assertIn(self.LAST.format(""), err)
+
+
 class Agree(Fleet):
     def vary(self, base, change, at=2, nodes=6):
         docs = [healthy(base, f"n{i}") for i in range(nodes)]
