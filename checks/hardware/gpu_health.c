@@ -119,6 +119,9 @@ static const struct view_row {
      shk_gpu_judge_mode},
     {"NVLink speed", "the same on all links of a GPU",
      "NVIDIA NVML API Reference: NVML_FI_DEV_NVLINK_GET_SPEED", shk_gpu_judge_links},
+    {"GPU processes", "no process holds a GPU",
+     "NVIDIA NVML API Reference: nvmlDeviceGetComputeRunningProcesses; proc(5)",
+     shk_gpu_judge_processes},
 };
 
 /* Takes one GPU's word over into the row's. */
@@ -219,6 +222,7 @@ const struct shk_check shk_check_gpu_health = {
         "Power limit below the default: WARN on some GPUs, a note when all have it.\n"
         "Compute mode: prohibited is FAIL; exclusive with more ranks than GPUs is a note.\n"
         "NVLink speed: a link slower than another of the same GPU is WARN.\n"
+        "Processes: one that has ended and still holds memory is WARN, another one a note.\n"
         "PCIe replays and NVLink error counters are facts; their totals are not judged. What NVML "
         "does not offer for a GPU is n/a.",
 };

@@ -40,5 +40,7 @@ void shk_gpu_judge_clocks(struct shk_gpu_view *view, const json_t *gpu, struct s
 void shk_gpu_judge_power(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
 void shk_gpu_judge_mode(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
 void shk_gpu_judge_links(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+void shk_gpu_judge_processes(struct shk_gpu_view *view, const json_t *gpu,
+                             struct shk_gpu_word *word);
 
 #endif

@@ -72,7 +72,23 @@ static void hear(struct moved *m, const struct shk_moved_item *item)
         json_array_append_new(m->nodes, json_string(m->node));
 }
 
-static void one_item(struct moved *m, const char *key, const json_t *object, double seconds)
+/* Of the same device: how many cycles its firmware counted. */
+static long long cycles_of(const json_t *list, const char *scope)
+{
+    const json_t *item;
+    long long by = 0;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        if (strcmp(shk_member_name(item, "kind"), "cycles") == 0 &&
+            strcmp(shk_member_name(item, "scope"), scope) == 0)
+            (void)shk_look_member_int(item, "by", &by);
+    }
+    return by;
+}
+
+static void one_item(struct moved *m, const char *key, const json_t *list, const json_t *object,
+                     double seconds)
 {
     struct shk_moved_item item = {.seconds = seconds};
     if (shk_read_member_text(m->row, key, object, "scope", &item.scope) != SHK_LOOK_PRESENT ||
@@ -82,6 +98,7 @@ static void one_item(struct moved *m, const char *key, const json_t *object, dou
         shk_read_member_int(m->row, key, object, "by", &item.by) != SHK_LOOK_PRESENT)
         return;
     (void)shk_look_member_text(object, "line", &item.line);
+    item.cycles = cycles_of(list, item.scope);
     if (item.by > 0 && is_for(m->view, &item))
         hear(m, &item);
 }
@@ -103,7 +120,7 @@ static void one_node(struct moved *m, const char *key, const json_t *node)
     m->node = shk_member_name(node, "node");
     (void)shk_read_member_number(m->row, key, node, "seconds", &seconds);
     if (shk_read_member_array(m->row, key, node, "moved", &list) == SHK_LOOK_PRESENT)
-        json_array_foreach(list, i, item) one_item(m, key, item, seconds);
+        json_array_foreach(list, i, item) one_item(m, key, list, item, seconds);
     if (shk_read_member_array(m->row, key, node, "read", &list) == SHK_LOOK_PRESENT)
         json_array_foreach(list, i, item) m->devices +=
             json_is_string(item) && of_class(m, node, json_string_value(item));

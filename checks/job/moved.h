@@ -8,7 +8,8 @@
 struct shk_moved_item {
     const char *scope, *class, *counter, *kind, *line; /* line: of the kernel's log; NULL */
     long long by;
-    double seconds; /* between the two readings */
+    double seconds;   /* between the two readings */
+    long long cycles; /* of the device's firmware meanwhile; 0 not known */
 };
 
 struct shk_moved_word {

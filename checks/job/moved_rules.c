@@ -17,6 +17,9 @@ static const double crc_per_second = 100;
  * be one of them. */
 static const double slowed_seconds = 0.2;
 
+/* The same of GPUs whose firmware counts cycles. */
+static const double slowed_part = 0.01;
+
 static const char peer_fix[] =
     "nvidia-smi nvlink -e; dmesg | grep -i xid; drain the node when it goes on, reset its GPUs and "
     "have the bridge, board or switch checked";
@@ -66,6 +69,16 @@ static struct shk_moved_word judge_slowed(const struct shk_moved_item *item)
               : "the GPU was too hot under load and ran at lower clocks",
         power ? "nvidia-smi -q -d PERFORMANCE; ipmitool sel list | tail"
               : "nvidia-smi -q -d TEMPERATURE,PERFORMANCE; see to fans, air flow or coolant"};
+}
+
+/* More than 0 % is what AMD calls a violation (rocm_smi.h, TVIOL); one cycle of it is no harm. */
+static struct shk_moved_word judge_cycles(const struct shk_moved_item *item)
+{
+    if (item->cycles <= 0 || (double)item->by < slowed_part * (double)item->cycles)
+        return note();
+    return (struct shk_moved_word){
+        SHK_WARN, "gpu-thermal-slowdown", "the GPU was too hot under load and ran at lower clocks",
+        "amd-smi metric --temperature --throttle; see to fans, air flow or coolant"};
 }
 
 static struct shk_moved_word judge_uncorrected(const struct shk_moved_item *item)
@@ -178,8 +191,13 @@ struct shk_moved_word shk_moved_judge(const struct shk_moved_item *item)
         const char *kind;
         struct shk_moved_word (*judge)(const struct shk_moved_item *item);
     } rules[] = {
-        {"event", judge_event},       {"uncorrected", judge_uncorrected}, {"replay", judge_replays},
-        {"link-replay", judge_links}, {"link-crc", judge_links},          {"slowed", judge_slowed},
+        {"event", judge_event},
+        {"slowed-cycles", judge_cycles},
+        {"uncorrected", judge_uncorrected},
+        {"replay", judge_replays},
+        {"link-replay", judge_links},
+        {"link-crc", judge_links},
+        {"slowed", judge_slowed},
     };
     static const char *const noted[] = {"corrected", "link", "resent", "missed"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

@@ -25,18 +25,17 @@ static int ethtool_ask(int fd, const char *iface, void *command)
 
 static int ethtool_count(int fd, const char *iface, uint32_t *count_p)
 {
-    /* the kernel writes one count behind the struct, which ends in an array without a size */
-    union {
-        struct ethtool_sset_info info;
-        unsigned char bytes[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)];
-    } ask = {.bytes = {0}};
-    ask.info.cmd = ETHTOOL_GSSET_INFO;
-    ask.info.sset_mask = 1ULL << ETH_SS_STATS;
-    int rc = ethtool_ask(fd, iface, &ask);
-    memcpy(count_p, ask.bytes + sizeof ask.info, sizeof *count_p);
-    if (rc)
-        return rc;
-    return ask.info.sset_mask && *count_p && *count_p <= ETHTOOL_STATS_MAX ? 0 : -EOPNOTSUPP;
+    struct ethtool_sset_info *ask = calloc(1, sizeof *ask + sizeof ask->data[0]);
+    if (!ask)
+        return -ENOMEM;
+    ask->cmd = ETHTOOL_GSSET_INFO;
+    ask->sset_mask = 1ULL << ETH_SS_STATS;
+    int rc = ethtool_ask(fd, iface, ask);
+    *count_p = ask->data[0];
+    if (!rc && (!ask->sset_mask || !*count_p || *count_p > ETHTOOL_STATS_MAX))
+        rc = -EOPNOTSUPP;
+    free(ask);
+    return rc;
 }
 
 static int ethtool_read(int fd, const char *iface, uint32_t count, struct ethtool_gstrings *names,

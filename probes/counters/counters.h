@@ -18,6 +18,7 @@
  *   "link-crc"     a damaged flit on NVLink
  *   "uncorrected"  data was lost
  *   "slowed"       nanoseconds at lower clocks for heat or the power supply
+ *   "slowed-cycles" cycles of the firmware of an AMD GPU at lower clocks for heat, "cycles" all
  *   "capped"       nanoseconds at lower clocks for the power limit: as intended
  *   "event"        lines of the kernel's log
  * Classes of scopes: "network", "gpu", "pci", "memory", "log". */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,38 @@ static void amd_ras(struct counters *c, const char *gpu)
     shk_host_list_free(names);
 }
 
+/* gpu_metrics, drivers/gpu/drm/amd/include/kgd_pp_interface.h: since revision 1.6 (MI300) the
+ * firmware counts the cycles that it spent limiting clocks, by reason, and all its cycles. Where
+ * the first of these 32-bit numbers is, by content revision. */
+static void amd_metrics(struct counters *c, const char *gpu)
+{
+    static const struct counters_name names[] = {
+        {"cycles", "cycles"},
+        {"PROCHOT cycles", "slowed-cycles"},
+        {"power cap cycles", "capped"},
+        {"thermal cycles", "slowed-cycles"},
+        {"VR thermal cycles", "slowed-cycles"},
+        {"HBM thermal cycles", "slowed-cycles"},
+        {NULL, NULL},
+    };
+    char path[96], *data = NULL;
+    size_t len = 0, at = 0;
+    struct shk_error err = {""};
+    snprintf(path, sizeof path, PCI_BUS "/%.16s/gpu_metrics", gpu);
+    int rc = shk_host_read(c->host, path, &data, &len, &err);
+    if (rc == 0 && len >= 4 && data[2] == 1)
+        at = data[3] == 6 ? 32 : data[3] == 7 || data[3] == 8 ? 40 : 0;
+    for (size_t i = 0; at && names[i].name && at + 4 * (i + 1) <= len; i++) {
+        uint32_t value = 0;
+        memcpy(&value, data + at + 4 * i, sizeof value);
+        if (value != UINT32_MAX) /* not offered */
+            counters_set(c, gpu, names[i].name, names[i].kind, value);
+    }
+    if (rc && rc != -ENOENT && rc != -EOPNOTSUPP)
+        counters_unread(c, gpu, err.text);
+    free(data);
+}
+
 void counters_amd(struct counters *c)
 {
     static const struct counters_name replay[] = {{"pcie_replay_count", "replay"}, {NULL, NULL}};
@@ -68,6 +101,7 @@ void counters_amd(struct counters *c)
         counters_begin(c, gpus[i], "gpu");
         counters_files(c, gpus[i], dir, replay);
         amd_ras(c, gpus[i]);
+        amd_metrics(c, gpus[i]);
     }
     shk_host_list_free(gpus);
 }

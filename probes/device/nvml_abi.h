@@ -56,6 +56,12 @@ typedef struct {
     int marginTemperature;
 } nvmlMarginTemperature_v1_t;
 
+typedef struct {
+    unsigned pid;
+    unsigned long long usedGpuMemory; /* bytes; all bits set: not known */
+    unsigned gpuInstanceId, computeInstanceId;
+} nvmlProcessInfo_v2_t;
+
 typedef union {
     double dVal;
     unsigned uiVal;

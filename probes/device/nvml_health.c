@@ -5,6 +5,7 @@
 #include "core/run/isolate.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
+#include "probes/device/nvml_processes.h"
 #include "probes/device/nvml_value.h"
 
 #include <stddef.h>
@@ -39,6 +40,7 @@ struct health_ops {
     int (*threshold)(nvmlDevice_t device, int threshold, unsigned *celsius);
     int (*margin)(nvmlDevice_t device, nvmlMarginTemperature_v1_t *margin);
     int (*fields)(nvmlDevice_t device, int count, nvmlFieldValue_t *values);
+    int (*processes)(nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v2_t *list);
     int (*link_state)(nvmlDevice_t device, unsigned link, unsigned *active);
     int (*link_errors)(nvmlDevice_t device, unsigned link, int counter, unsigned long long *count);
 };
@@ -79,6 +81,7 @@ static const struct shk_symbol health_symbols[] = {
     MAY("TemperatureThreshold", threshold),
     MAY("MarginTemperature", margin),
     MAY("FieldValues", fields),
+    MAY("ComputeRunningProcesses_v3", processes),
     MAY("NvLinkState", link_state),
     MAY("NvLinkErrorCounter", link_errors),
     {.name = NULL},
@@ -91,6 +94,7 @@ static const struct shk_library health_library = {
 /* One GPU that is being asked. */
 struct gpu {
     const struct health_ops *ops;
+    const struct shk_host *host;
     nvmlDevice_t device;
     unsigned index;
     json_t *row;
@@ -297,10 +301,26 @@ static void ask_links(struct gpu *gpu)
     json_object_set_new(gpu->row, "links", list);
 }
 
-/* A GPU that gives no handle has no address either. */
-static json_t *one_gpu(const struct health_ops *ops, unsigned index)
+enum { PROCESSES = 64 }; /* of one GPU; more run only where it is shared out on purpose */
+
+static void ask_processes(struct gpu *gpu)
 {
-    struct gpu gpu = {.ops = ops, .index = index, .row = json_pack("{s:i}", "index", (int)index)};
+    nvmlProcessInfo_v2_t list[PROCESSES];
+    unsigned count = PROCESSES;
+    json_t *rows = json_array();
+    shk_crumb_call("nvmlDeviceGetComputeRunningProcesses_v3(%u)", gpu->index);
+    int rc = ASK(gpu, processes, &count, list);
+    for (unsigned i = 0; !rc && i < count && i < PROCESSES; i++)
+        json_array_append_new(rows,
+                              shk_nvml_process(gpu->host, list[i].pid, list[i].usedGpuMemory));
+    shk_nvml_member(gpu->row, "processes", rc, rows);
+}
+
+/* A GPU that gives no handle has no address either. */
+static json_t *one_gpu(const struct shk_host *host, const struct health_ops *ops, unsigned index)
+{
+    struct gpu gpu = {
+        .ops = ops, .host = host, .index = index, .row = json_pack("{s:i}", "index", (int)index)};
     nvmlPciInfo_t pci = {.domain = 0};
     char address[32];
     shk_crumb_call("nvmlDeviceGetHandleByIndex_v2(%u)", index);
@@ -317,6 +337,7 @@ static json_t *one_gpu(const struct health_ops *ops, unsigned index)
         ask_temperature(&gpu);
         ask_recovery(&gpu);
         ask_links(&gpu);
+        ask_processes(&gpu);
     }
     const char *state = gpu.broken == NVML_ERROR_GPU_IS_LOST      ? "lost"
                         : gpu.broken == NVML_ERROR_RESET_REQUIRED ? "reset required"
@@ -350,7 +371,7 @@ static void ask_all(struct shk_gather *g, const struct shk_dynlib *lib,
     }
     json_t *list = json_array();
     for (unsigned i = 0; i < count; i++)
-        json_array_append_new(list, one_gpu(ops, i));
+        json_array_append_new(list, one_gpu(g->host, ops, i));
     shk_gather_present(g, health_key, list, NULL, lib->path);
     shk_crumb_call("nvmlShutdown");
     ops->shutdown();

@@ -166,4 +166,21 @@ int nvmlDeviceGetNvLinkErrorCounter(struct device *device, unsigned link, int co
     *count = fault(device, "link-errors") && link == 4 && counter == 1 ? 12 : 0;
     return refused(device);
 }
+
+struct process {
+    unsigned pid;
+    unsigned long long memory;
+    unsigned instance, compute;
+};
+
+/* No process has that number, nor may one: it is above the kernel's limit. */
+int nvmlDeviceGetComputeRunningProcesses_v3(struct device *device, unsigned *count,
+                                            struct process *list)
+{
+    unsigned room = *count;
+    *count = fault(device, "held-by-nobody") && room > 0;
+    if (*count)
+        list[0] = (struct process){.pid = 4194305, .memory = 1 << 30};
+    return refused(device);
+}
 #endif

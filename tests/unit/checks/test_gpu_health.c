@@ -29,6 +29,11 @@
 #define POWER  "GPU power limit"
 #define MODE   "GPU compute mode"
 #define LINKS  "NVLink speed"
+#define HELD   "GPU processes"
+#define HOLDS(state)                                                                               \
+    ", 'processes': [{'pid': 4711, 'memory': 5, 'state': " state                                   \
+    ", 'name': 'python', 'uid': 1000, 'started_s': 3600, 'job': '77'}]"
+#define FREE ", 'processes': []"
 
 static const struct {
     const char *name, *setting, *facts;
@@ -54,6 +59,25 @@ static const struct {
     {"driver without actions", ACTION, BOTH(NONE("recovery_action")), SHK_NA, "none of 2 GPUs"},
     {"action unread", ACTION, ONE(LOST("recovery_action")), SHK_UNKNOWN, "0000:03:00.0"},
     {"state unread", ACTION, ONE(LOST("state")), SHK_UNKNOWN, "0000:03:00.0"},
+
+    {"nobody holds it", HELD, BOTH(FREE), SHK_PASS, "no process holds a GPU"},
+    {"a zombie holds it", HELD,
+     NODE "'nvml.health': [" GPU("3", HOLDS("'zombie'")) ", " GPU("4", FREE) "]", SHK_WARN,
+     "0000:03:00.0: 4711 python of user 1000, job 77, since 3600 s after boot (zombie)"},
+    {"nobody is left who holds it", HELD,
+     NODE "'nvml.health': [" GPU("3", HOLDS("'gone'")) ", " GPU("4", FREE) "]", SHK_WARN,
+     "gpu-held-by-dead-process"},
+    {"another one uses it", HELD,
+     NODE "'nvml.health': [" GPU("3", HOLDS("'running'")) ", " GPU("4", FREE) "]", SHK_NOTE,
+     "4711 python"},
+    {"in another namespace", HELD,
+     NODE "'nvml.health': [" GPU("3", HOLDS("null")) ", " GPU("4", FREE) "]", SHK_NOTE, "4711"},
+    {"processes unread", HELD,
+     NODE "'nvml.health': [" GPU("3", LOST("processes")) ", " GPU("4", FREE) "]", SHK_UNKNOWN,
+     "0000:03:00.0"},
+    {"processes missing on one", HELD, NODE "'nvml.health': [" GPU("3", "") ", " GPU("4", FREE) "]",
+     SHK_UNKNOWN, "0000:03:00.0"},
+    {"driver without processes", HELD, BOTH(NONE("processes")), SHK_NA, "none of 2 GPUs"},
 
     {"healthy", MEMORY, ONE(""), SHK_PASS, "no uncorrected error, no repair pending or failed"},
     {"remapping failed", MEMORY, ONE(", 'remap_failure': true"), SHK_FAIL, "gpu-row-remap-failed"},
