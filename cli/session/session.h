@@ -122,6 +122,13 @@ struct shk_ticket;
 int shk_session_take_ticket(struct shk_session *session, struct shk_ticket *ticket,
                             struct shk_error *err) SHK_MUST_CHECK;
 
+/* session_dumps.c: adds the file when it is a dump of PyTorch's flight recorder (probes/ticket);
+ * one that cannot be read is left out with a line on stderr. *taken_p: it is no log. 0 or -ENOMEM.
+ */
+struct shk_flight;
+int shk_session_take_dump(struct shk_flight *flight, const char *path, bool *taken_p,
+                          struct shk_error *err) SHK_MUST_CHECK;
+
 /* The variables that are written down, from the catalogue. */
 int shk_session_names(struct shk_session *session, struct shk_error *err) SHK_MUST_CHECK;
 

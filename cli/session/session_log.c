@@ -2,7 +2,9 @@
 #include "cli/session/logpatterns.h"
 #include "cli/session/output.h"
 #include "cli/session/session.h"
+#include "core/text/strbuf.h"
 #include "probes/log/logscan.h"
+#include "probes/ticket/flight.h"
 #include "probes/ticket/ticket.h"
 
 #include <errno.h>
@@ -36,16 +38,47 @@ static bool log_has_own(const struct shk_session *session)
     return count > 0;
 }
 
-static int log_scan(struct shk_session *session, struct shk_logscan *scan, struct shk_facts *found,
-                    struct shk_error *err)
+/* What the files of diagnose may be besides logs; NULL elsewhere. */
+struct log_inputs {
+    struct shk_ticket *ticket;
+    struct shk_flight *flight;
+};
+
+static int log_one(struct shk_logscan *scan, const struct log_inputs *inputs, const char *path,
+                   struct shk_error *err)
+{
+    bool taken = false;
+    int rc = inputs->flight ? shk_session_take_dump(inputs->flight, path, &taken, err) : 0;
+    return rc || taken ? rc : shk_logscan_file(scan, path, err);
+}
+
+/* The lines that dumps come to are searched like those of a log. */
+static int log_dumps(struct shk_logscan *scan, const struct shk_flight *flight,
+                     struct shk_error *err)
+{
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    if (!flight || !shk_flight_count(flight))
+        return 0;
+    shk_flight_compare(flight, &text);
+    shk_say("read: %zu dump%s of PyTorch's flight recorder", shk_flight_count(flight),
+            shk_flight_count(flight) == 1 ? "" : "s");
+    int rc = text.failed
+                 ? shk_error_sys(err, ENOMEM, "flight recorder")
+                 : shk_logscan_text(scan, "flight recorder", shk_strbuf_text(&text), text.len, err);
+    shk_strbuf_free(&text);
+    return rc;
+}
+
+static int log_scan(struct shk_session *session, struct shk_logscan *scan,
+                    const struct log_inputs *inputs, struct shk_facts *found, struct shk_error *err)
 {
     const struct shk_texts *files = &session->options->log_files;
-    for (size_t i = 0; i < files->count; i++) {
-        int rc = shk_logscan_file(scan, files->items[i], err);
-        if (rc)
-            return rc;
-    }
     int rc = 0;
+    for (size_t i = 0; i < files->count && !rc; i++)
+        rc = log_one(scan, inputs, files->items[i], err);
+    rc = rc ? rc : log_dumps(scan, inputs->flight, err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < session->nodes && !rc; i++)
         rc = shk_facts_each(session->facts[i], "collective.", log_own, scan);
     if (!rc)
@@ -58,17 +91,20 @@ static int log_watch(void *arg, const char *name, const char *data, size_t len)
     return shk_ticket_add(arg, name, data, len);
 }
 
-/* diagnose: the texts may hold more than lines of logs. *ticket_p stays NULL elsewhere. */
-static int log_ticket(struct shk_session *session, struct shk_ticket **ticket_p,
-                      struct shk_error *err)
+static int log_inputs(struct shk_session *session, struct shk_logscan *scan,
+                      struct log_inputs *inputs, struct shk_error *err)
 {
     if (!session->part)
         return 0;
     int rc = shk_session_names(session, err);
     if (rc)
         return rc;
-    *ticket_p = shk_ticket_create(session->names);
-    return *ticket_p ? 0 : shk_error_sys(err, ENOMEM, "ticket");
+    inputs->ticket = shk_ticket_create(session->names);
+    inputs->flight = shk_flight_create();
+    if (!inputs->ticket || !inputs->flight)
+        return shk_error_sys(err, ENOMEM, "log");
+    shk_logscan_watch(scan, log_watch, inputs->ticket);
+    return 0;
 }
 
 int shk_session_load_logs(struct shk_session *session)
@@ -83,14 +119,13 @@ int shk_session_load_logs(struct shk_session *session)
     int rc = patterns && found ? 0 : shk_error_sys(&err, ENOMEM, "log");
     if (!rc)
         rc = shk_logscan_create(&scan, patterns, n, &shk_log_builtin, &err);
-    struct shk_ticket *ticket = NULL;
-    rc = rc ? rc : log_ticket(session, &ticket, &err);
-    if (!rc && ticket)
-        shk_logscan_watch(scan, log_watch, ticket);
-    rc = rc ? rc : log_scan(session, scan, found, &err);
-    if (!rc && ticket)
-        rc = shk_session_take_ticket(session, ticket, &err);
-    shk_ticket_destroy(ticket);
+    struct log_inputs inputs = {.ticket = NULL};
+    rc = rc ? rc : log_inputs(session, scan, &inputs, &err);
+    rc = rc ? rc : log_scan(session, scan, &inputs, found, &err);
+    if (!rc && inputs.ticket)
+        rc = shk_session_take_ticket(session, inputs.ticket, &err);
+    shk_ticket_destroy(inputs.ticket);
+    shk_flight_destroy(inputs.flight);
     for (size_t i = 0; !rc && i < session->nodes; i++) {
         rc = shk_facts_merge(session->facts[i], found);
         if (rc)

@@ -192,7 +192,7 @@ static bool df_size(const char *word, double unit, long long *value_p)
 /* "tmpfs  24G  0  24G  0% /dev/shm", a device, four numbers, the place. */
 static bool df_line(const char *line, char words[5][64])
 {
-    const char *p = line;
+    const char *p = ticket_skip(line);
     for (size_t i = 0; i < 5; i++) {
         size_t len = ticket_word(words[i], 64, p, "");
         if (!len)

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,11 +150,44 @@ static void plain(struct stream_state *st, size_t at)
     }
 }
 
+/* How many lines from here on are a block that is indented as a whole, as markdown writes code: an
+ * empty line stands above it. */
+static size_t indented(char *const *lines, size_t left, size_t *by_p)
+{
+    size_t count = 0, by = SIZE_MAX;
+    for (; count < left; count++) {
+        size_t indent = strspn(lines[count], " ");
+        if (!lines[count][indent])
+            continue;
+        if (indent < 4 && *lines[count] != '\t')
+            break;
+        indent = indent ? indent : 1;
+        by = indent < by ? indent : by;
+    }
+    *by_p = by;
+    return by == SIZE_MAX ? 0 : count;
+}
+
+static void dedent(const struct ticket_stream *stream)
+{
+    for (size_t i = 0; i < stream->count; i++) {
+        size_t by;
+        if (i && *ticket_skip(stream->lines[i - 1]))
+            continue;
+        size_t count = indented(stream->lines + i, stream->count - i, &by);
+        for (size_t k = i; k < i + count; k++)
+            if (strlen(stream->lines[k]) >= by)
+                stream->lines[k] += by;
+        i += count;
+    }
+}
+
 int ticket_stream_read(struct shk_ticket *ticket, const struct ticket_stream *stream,
                        const char *file)
 {
     struct stream_state st = {.ticket = ticket, .stream = stream, .file = file};
     strcpy(st.node, stream->node);
+    dedent(stream);
     for (size_t i = 0; i < stream->count && !st.rc; i++) {
         char host[64] = "";
         const char *line = stream->lines[i];

@@ -142,6 +142,8 @@ static void cat_read(struct ticket_out *out, const struct ticket_block *block)
         cmdline_put(out, line);
     } else if (strcmp(path, "/sys/kernel/mm/transparent_hugepage/enabled") == 0) {
         choice_put(out, "kernel.thp", line);
+    } else if (strcmp(path, "/opt/rocm/.info/version") == 0 && isdigit((unsigned char)*line)) {
+        ticket_put_text(out, "rocm.version", line);
     } else if (sys && ticket_long(line, &number)) {
         snprintf(key + 7, sizeof key - 7, "%s", sys);
         for (char *c = key; *c; c++)

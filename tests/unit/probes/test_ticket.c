@@ -1,79 +1,8 @@
 /* Outputs of tools as people paste them: healthy ones become facts, cut and strange ones do not. */
-#include "probes/ticket/ticket.h"
+#include "ticket_support.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
-#include <string.h>
-
-static const struct shk_name_rule rules[] = {
-    {.name = "NCCL_", .family = "nccl", .prefix = true},
-    {.name = "FI_", .family = "libfabric", .prefix = true},
-};
-
-static struct shk_ticket *read_text(const char *text, struct shk_name_set **names_p)
-{
-    *names_p = shk_name_set_create();
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        cr_assert_eq(shk_name_set_add(*names_p, &rules[i]), 0);
-    struct shk_ticket *ticket = shk_ticket_create(*names_p);
-    cr_assert_not_null(ticket);
-    cr_assert_eq(shk_ticket_add(ticket, "t.md", text, strlen(text)), 0);
-    cr_assert_eq(shk_ticket_read(ticket), 0);
-    return ticket;
-}
-
-static const struct shk_facts *facts_of(const struct shk_ticket *ticket, const char *name)
-{
-    for (size_t i = 0; i < shk_ticket_nodes(ticket); i++) {
-        struct shk_ticket_node node = shk_ticket_node(ticket, i);
-        if (strcmp(node.name, name) == 0)
-            return node.facts;
-    }
-    return NULL;
-}
-
-/* "key=JSON", "!key": nothing is known of it, "~key": absent. */
-static void expect(const struct shk_facts *facts, const char *want, const char *where)
-{
-    struct shk_fact fact = {0};
-    char key[128];
-    const char *eq = strchr(want, '=');
-    bool sign = *want == '!' || *want == '~';
-    snprintf(key, sizeof key, "%.*s",
-             (int)(sign || !eq ? strlen(want) - sign : (size_t)(eq - want)), want + sign);
-    bool known = facts && shk_facts_get(facts, key, &fact);
-    if (*want == '!') {
-        cr_expect(!known, "%s: %s is known", where, key);
-        return;
-    }
-    cr_expect(known, "%s: %s is not known", where, key);
-    if (!known || *want == '~') {
-        cr_expect(!known || fact.state == SHK_FACT_ABSENT, "%s: %s is not absent", where, key);
-        return;
-    }
-    char *got = json_dumps(fact.value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
-    cr_expect_str_eq(got ? got : "", eq + 1, "%s: %s is %s, not %s", where, key, got, eq + 1);
-    free(got);
-}
-
-struct sample {
-    const char *what, *node, *text;
-    const char *want[8];
-};
-
-static void try(const struct sample *s, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct shk_name_set *names;
-        struct shk_ticket *ticket = read_text(s[i].text, &names);
-        const struct shk_facts *facts = facts_of(ticket, s[i].node ? s[i].node : "");
-        for (size_t w = 0; w < 8 && s[i].want[w]; w++)
-            expect(facts, s[i].want[w], s[i].what);
-        shk_ticket_destroy(ticket);
-        shk_name_set_destroy(names);
-    }
-}
-#define TRY(samples) try(samples, sizeof samples / sizeof *samples)
 
 static const struct sample variables[] = {
     {.what = "export", .text = "export NCCL_DEBUG=INFO\n", .want = {"env.NCCL_DEBUG=\"INFO\""}},
@@ -434,12 +363,12 @@ Test(ticket, nodes_are_told_apart_and_what_was_read_is_said)
 {
     struct shk_name_set *names;
     struct shk_ticket *ticket =
-        read_text("me@n1:~$ ulimit -l\n64\nme@n1:~$ ssh n2\nme@n2:~$ ulimit -l\nunlimited\n"
+        ticket_of("me@n1:~$ ulimit -l\n64\nme@n1:~$ ssh n2\nme@n2:~$ ulimit -l\nunlimited\n"
                   "export NCCL_DEBUG=INFO\n" SMI_HEAD,
                   &names);
-    expect(facts_of(ticket, "n1"), "limits.memlock={\"soft\":65536}", "n1");
-    expect(facts_of(ticket, "n2"), "limits.memlock={\"soft\":-1}", "n2");
-    expect(facts_of(ticket, "n2"), "host.name=\"n2\"", "n2");
+    ticket_expect(ticket_facts_of(ticket, "n1"), "limits.memlock={\"soft\":65536}", "n1");
+    ticket_expect(ticket_facts_of(ticket, "n2"), "limits.memlock={\"soft\":-1}", "n2");
+    ticket_expect(ticket_facts_of(ticket, "n2"), "host.name=\"n2\"", "n2");
     char *said = shk_ticket_summary(ticket);
     cr_expect_str_eq(
         said,
@@ -453,11 +382,11 @@ Test(ticket, prefixes_of_nodes)
 {
     struct shk_name_set *names;
     struct shk_ticket *ticket =
-        read_text("node01: x\nnode01: x\nnode01: max locked memory (kbytes, -l) 64\nnode01: x\n"
+        ticket_of("node01: x\nnode01: x\nnode01: max locked memory (kbytes, -l) 64\nnode01: x\n"
                   "node02: x\nnode02: x\nnode02: max locked memory (kbytes, -l) 128\nnode02: x\n",
                   &names);
-    expect(facts_of(ticket, "node01"), "limits.memlock={\"soft\":65536}", "node01");
-    expect(facts_of(ticket, "node02"), "limits.memlock={\"soft\":131072}", "node02");
+    ticket_expect(ticket_facts_of(ticket, "node01"), "limits.memlock={\"soft\":65536}", "node01");
+    ticket_expect(ticket_facts_of(ticket, "node02"), "limits.memlock={\"soft\":131072}", "node02");
     shk_ticket_destroy(ticket);
     shk_name_set_destroy(names);
 }
@@ -467,7 +396,7 @@ Test(ticket, an_ordinary_log_says_nothing)
     static const char log[] = "node01:1:1 [0] NCCL INFO NCCL_DEBUG set by environment to INFO\n"
                               "step 10: loss=0.1 lr=1e-3\nepoch=1\nGPU 0: busy\nip: none\n";
     struct shk_name_set *names;
-    struct shk_ticket *ticket = read_text(log, &names);
+    struct shk_ticket *ticket = ticket_of(log, &names);
     char *said = shk_ticket_summary(ticket);
     cr_expect_str_eq(said, "");
     free(said);
