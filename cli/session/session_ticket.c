@@ -8,11 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts that were given win over what a text says. */
+static int ticket_drop(const struct shk_fact *fact, void *arg)
+{
+    json_decref(shk_facts_swap(arg, fact->key, NULL));
+    return 1; /* the list has changed */
+}
+
+/* Facts that were given win over what a text says, a whole environment over every variable in it.
+ */
 static int ticket_merge(struct shk_facts *into, const struct shk_facts *found)
 {
+    struct shk_fact fact;
     struct shk_facts *all = shk_facts_create();
     int rc = all ? shk_facts_merge(all, found) : -ENOMEM;
+    if (!rc && shk_facts_get(into, "probe.env.status", &fact))
+        while (shk_facts_each(all, "env.", ticket_drop, all))
+            ;
     rc = rc ? rc : shk_facts_merge(all, into);
     rc = rc ? rc : shk_facts_merge(into, all);
     shk_facts_destroy(all);

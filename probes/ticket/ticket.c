@@ -10,6 +10,7 @@ enum { STREAMS_MAX = 256, NODES_MAX = 256, HOST_RUN = 4 };
 
 struct ticket_file {
     char *name;
+    bool cut; /* it is longer than what is looked at */
     struct shk_strbuf text;
 };
 
@@ -17,6 +18,7 @@ struct shk_ticket {
     const struct shk_name_set *names;
     struct ticket_file *files;
     size_t file_count;
+    size_t taken;                  /* bytes of all files */
     struct shk_ticket_node *nodes; /* names are owned */
     size_t node_count;
     json_t *said;  /* {reader: number of facts}, in the order of the text */
@@ -81,19 +83,6 @@ static int new_file(struct shk_ticket *ticket, const char *name)
     ticket->files = files;
     files[ticket->file_count] = (struct ticket_file){.name = strdup(name)};
     return files[ticket->file_count++].name ? 0 : -ENOMEM;
-}
-
-int shk_ticket_add(struct shk_ticket *ticket, const char *file, const char *data, size_t len)
-{
-    struct ticket_file *last = ticket->file_count ? &ticket->files[ticket->file_count - 1] : NULL;
-    if (!last || strcmp(last->name, file) != 0) {
-        if (new_file(ticket, file))
-            return -ENOMEM;
-        last = &ticket->files[ticket->file_count - 1];
-    }
-    size_t room = SHK_TICKET_FILE_MAX - last->text.len;
-    shk_strbuf_add(&last->text, data, len < room ? len : room);
-    return last->text.failed ? -ENOMEM : 0;
 }
 
 const struct shk_name_set *ticket_names(const struct shk_ticket *ticket)
@@ -162,15 +151,38 @@ static json_t *file_hosts(char *const *lines, size_t count)
     return hosts;
 }
 
+/* Bytes of the UTF-8 character at p; 0: none begins here. */
+static size_t character(const char *p, size_t left)
+{
+    json_t *text = NULL;
+    size_t len = (unsigned char)*p < 0x80   ? 1
+                 : (unsigned char)*p < 0xe0 ? 2
+                 : (unsigned char)*p < 0xf0 ? 3
+                                            : 4;
+    if (len > 1)
+        text = len <= left ? json_stringn(p, len) : NULL;
+    json_decref(text);
+    return len == 1 || text ? len : 0;
+}
+
+/* Makes it text: what is no UTF-8, and zeros, become '?'. */
+static void make_text(char *p, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        size_t step = p[i] ? character(p + i, len - i) : 0;
+        if (!step)
+            p[i] = '?';
+        i += step ? step : 1;
+    }
+}
+
 /* Cuts the text into lines, in place; NULL: out of memory. */
 static char **file_lines(struct shk_strbuf *text, size_t *count_p)
 {
     size_t count = 1;
-    for (size_t i = 0; i < text->len; i++) {
-        if (text->data[i] == '\0')
-            text->data[i] = ' ';
+    make_text(text->data, text->len);
+    for (size_t i = 0; i < text->len; i++)
         count += text->data[i] == '\n';
-    }
     char **lines = malloc(count * sizeof *lines), *p = text->data;
     *count_p = 0;
     while (lines && p) {
@@ -238,14 +250,34 @@ static int file_read(struct shk_ticket *ticket, struct ticket_file *file)
     }
     free(streams);
     free(lines);
+    shk_strbuf_free(&file->text);
     return rc;
+}
+
+int shk_ticket_add(struct shk_ticket *ticket, const char *file, const char *data, size_t len)
+{
+    struct ticket_file *last = ticket->file_count ? &ticket->files[ticket->file_count - 1] : NULL;
+    if (!last || strcmp(last->name, file) != 0) {
+        if ((last && file_read(ticket, last)) || new_file(ticket, file))
+            return -ENOMEM;
+        last = &ticket->files[ticket->file_count - 1];
+    }
+    size_t used = last->text.len;
+    size_t room = SHK_TICKET_FILE_MAX - used;
+    size_t most = ticket->taken < SHK_TICKET_ALL_MAX ? SHK_TICKET_ALL_MAX - ticket->taken : 0;
+    if (room > most)
+        room = used + most > SHK_TICKET_FILE_MIN ? most : SHK_TICKET_FILE_MIN - used;
+    ticket->taken += len < room ? len : room;
+    shk_strbuf_add(&last->text, data, len < room ? len : room);
+    last->cut |= len > room;
+    return last->text.failed ? -ENOMEM : 0;
 }
 
 int shk_ticket_read(struct shk_ticket *ticket)
 {
     int rc = 0;
-    for (size_t i = 0; i < ticket->file_count && !rc; i++)
-        rc = file_read(ticket, &ticket->files[i]);
+    if (ticket->file_count)
+        rc = file_read(ticket, &ticket->files[ticket->file_count - 1]);
     return rc;
 }
 
@@ -275,6 +307,10 @@ char *shk_ticket_summary(const struct shk_ticket *ticket)
     }
     json_object_foreach(ticket->notes, name, unused)
         shk_strbuf_printf(&sb, "%s%s", sb.len ? "; " : "", name);
+    for (size_t i = 0; sb.len && i < ticket->file_count; i++)
+        if (ticket->files[i].cut)
+            shk_strbuf_printf(&sb, "; %s is long, its end was not looked at",
+                              ticket->files[i].name);
     if (!sb.len)
         shk_strbuf_puts(&sb, "");
     return shk_strbuf_take(&sb);

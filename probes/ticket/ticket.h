@@ -14,6 +14,10 @@
 /* Of one file no more than this is looked at: a ticket is small, and a job script prints such
  * things at its start. */
 #define SHK_TICKET_FILE_MAX ((size_t)16 << 20)
+/* Of all files together, but always this much of each: logs of a thousand ranks do not hold more
+ * that is new. */
+#define SHK_TICKET_ALL_MAX  ((size_t)64 << 20)
+#define SHK_TICKET_FILE_MIN ((size_t)256 << 10)
 
 struct shk_ticket;
 
@@ -21,8 +25,8 @@ struct shk_ticket;
 struct shk_ticket *shk_ticket_create(const struct shk_name_set *names);
 void shk_ticket_destroy(struct shk_ticket *ticket);
 
-/* A piece of a file of that name, in order, any bytes; what is beyond SHK_TICKET_FILE_MAX is left
- * out. -ENOMEM. */
+/* A piece of a file of that name, in order, any bytes; what is beyond the limits is left
+ * out, and a file is read and forgotten when the next one begins. -ENOMEM. */
 int shk_ticket_add(struct shk_ticket *ticket, const char *file, const char *data, size_t len);
 
 /* Reads what was added. To be called once. -ENOMEM. */

@@ -84,6 +84,8 @@ static bool put_is_new(struct ticket_out *out, const char *key, const json_t *va
 
 void ticket_put(struct ticket_out *out, const char *key, json_t *value, const char *unit)
 {
+    if (!value) /* bytes that are no text */
+        return;
     out->wrote++;
     if (!put_is_new(out, key, value)) {
         json_decref(value);
@@ -138,6 +140,8 @@ json_t *ticket_device(struct ticket_out *out, const char *key, const char *id, j
     enum { DEVICES_MAX = 4096 };
     json_t *list = shk_facts_get_array(out->facts, key), *entry;
     size_t i;
+    if (!value)
+        return NULL;
     if (!list) {
         ticket_put(out, key, json_array(), NULL);
         list = shk_facts_get_array(out->facts, key);
@@ -165,6 +169,8 @@ json_t *ticket_device(struct ticket_out *out, const char *key, const char *id, j
 
 void ticket_member(struct ticket_out *out, json_t *entry, const char *name, json_t *value)
 {
+    if (!value)
+        return;
     out->wrote++;
     if (!entry || json_object_get(entry, name))
         json_decref(value);

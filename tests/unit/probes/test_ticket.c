@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct sample variables[] = {
     {.what = "export", .text = "export NCCL_DEBUG=INFO\n", .want = {"env.NCCL_DEBUG=\"INFO\""}},
@@ -387,6 +388,47 @@ Test(ticket, prefixes_of_nodes)
                   &names);
     ticket_expect(ticket_facts_of(ticket, "node01"), "limits.memlock={\"soft\":65536}", "node01");
     ticket_expect(ticket_facts_of(ticket, "node02"), "limits.memlock={\"soft\":131072}", "node02");
+    shk_ticket_destroy(ticket);
+    shk_name_set_destroy(names);
+}
+
+Test(ticket, bytes_that_are_no_text)
+{
+    static const struct sample bytes[] = {
+        {.what = "driver",
+         .text = "| NVIDIA-SMI 1 \xff Driver Version: 5\xfe\xc3\xa4 |\n",
+         .want = {"nvml.driver=\"5?\xc3\xa4\""}},
+        {.what = "device",
+         .text = "link \xff/1 state ACTIVE physical_state LINK_UP\n",
+         .want = {"rdma.devices=[{\"name\":\"?\",\"ports\":[{\"phys_state\":\"LinkUp\",\"port\":1,"
+                  "\"state\":\"ACTIVE\"}]}]"}},
+    };
+    TRY(bytes);
+}
+
+Test(ticket, several_files_and_long_ones)
+{
+    static const char first[] = "export NCCL_DEBUG=INFO\n", second[] = "export NCCL_IB_HCA=a\n";
+    static const char late[] = "export FI_PROVIDER=efa\n";
+    size_t size = SHK_TICKET_FILE_MAX;
+    char *filler = malloc(size);
+    struct shk_name_set *names;
+    struct shk_ticket *ticket = ticket_of("", &names);
+    shk_ticket_destroy(ticket);
+    ticket = shk_ticket_create(names);
+    memset(filler, '\n', size);
+    cr_assert_eq(shk_ticket_add(ticket, "a", first, strlen(first)), 0);
+    cr_assert_eq(shk_ticket_add(ticket, "b", second, strlen(second)), 0);
+    cr_assert_eq(shk_ticket_add(ticket, "b", filler, size), 0);
+    cr_assert_eq(shk_ticket_add(ticket, "b", late, strlen(late)), 0);
+    cr_assert_eq(shk_ticket_read(ticket), 0);
+    ticket_expect(ticket_facts_of(ticket, ""), "env.NCCL_DEBUG=\"INFO\"", "first");
+    ticket_expect(ticket_facts_of(ticket, ""), "env.NCCL_IB_HCA=\"a\"", "second");
+    ticket_expect(ticket_facts_of(ticket, ""), "!env.FI_PROVIDER", "late");
+    char *said = shk_ticket_summary(ticket);
+    cr_expect_str_eq(said, "2 variables; b is long, its end was not looked at");
+    free(said);
+    free(filler);
     shk_ticket_destroy(ticket);
     shk_name_set_destroy(names);
 }
