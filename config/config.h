@@ -211,6 +211,7 @@ struct shk_diagnosis {
     const char *who;             /* "user", "admin", "user, admin" */
     const char *const *explains; /* keys that are mere effects of this cause; NULL-terminated, NULL
                                     when there is none */
+    const char *const *only_on;  /* fabrics, GPUs or surroundings; NULL: anywhere */
     const char *scope;           /* whose fault: "node", "launch"; NULL: node */
     const char *const
         *confirmed;             /* conditions on facts that show it; NULL-terminated, NULL: none */
@@ -252,7 +253,9 @@ enum shk_log_role {
     SHK_LOG_SYMPTOM, /* general consequence: never outranks a cause */
     SHK_LOG_CONTEXT, /* only rules look at it */
     SHK_LOG_PROOF,   /* shows what a setting did */
-    SHK_LOG_BENIGN   /* looks like an error and is none */
+    SHK_LOG_BENIGN,  /* looks like an error and is none */
+    SHK_LOG_WORDS,   /* only says that a line looks like an error */
+    SHK_LOG_NAMES    /* only names what is there: a device, a container */
 };
 extern const char *const shk_log_role_names[];
 

@@ -32,14 +32,15 @@ static void say_causes(struct shk_strbuf *sb, const struct shk_diagnoses *causes
 
 static void say_none(struct shk_strbuf *sb, const struct shk_facts *facts)
 {
-    json_t *entry = shk_log_seen(facts, "line-like-an-error");
     long long lines = 0;
+    const json_t *shapes = shk_log_unknown_shapes(facts, &lines);
     shk_strbuf_puts(sb, "no known cause");
-    if (!entry || shk_look_member_int(entry, "lines", &lines) != SHK_LOOK_PRESENT)
+    if (!json_array_size(shapes))
         return;
-    char *place = shk_log_place(facts, "line-like-an-error");
-    shk_strbuf_printf(sb, "; %lld %s like an error: %s", lines,
-                      lines == 1 ? "line looks" : "lines look", place ? place : "");
+    char *place = shk_log_unknown_place(json_array_get(shapes, 0));
+    shk_strbuf_printf(sb, "; %lld %s like %s: %s: %s", lines,
+                      lines == 1 ? "line looks" : "lines look", lines == 1 ? "an error" : "errors",
+                      place ? place : "log", shk_log_unknown_text(json_array_get(shapes, 0)));
     free(place);
 }
 

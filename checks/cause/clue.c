@@ -28,6 +28,12 @@ void shk_clue_add(struct shk_clues *clues, const char *key, int weight, bool spe
         (struct shk_clue){.key = key, .weight = weight, .specific = specific, .text = text};
 }
 
+void shk_clue_seen(struct shk_clues *clues, const json_t *entry)
+{
+    if (clues->count)
+        clues->items[clues->count - 1].seen = entry;
+}
+
 void shk_clues_free(struct shk_clues *clues)
 {
     for (size_t i = 0; i < clues->count; i++)

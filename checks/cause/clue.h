@@ -6,11 +6,12 @@
 #include "checks/base/row.h"
 
 struct shk_clue {
-    const char *key; /* of the cause; borrowed from the catalogue */
-    int weight;      /* 1 to 100 for, below zero against */
-    bool specific;   /* not a mere symptom, and not one of several possible causes */
-    char *text;      /* for people; owned */
-    const char *fix; /* NULL: what the diagnosis says */
+    const char *key;    /* of the cause; borrowed from the catalogue */
+    int weight;         /* 1 to 100 for, below zero against */
+    bool specific;      /* not a mere symptom, and not one of several possible causes */
+    char *text;         /* for people; owned */
+    const char *fix;    /* NULL: what the diagnosis says */
+    const json_t *seen; /* of a line: the entry of its signature in the facts; NULL */
 };
 
 struct shk_clues {
@@ -22,6 +23,9 @@ struct shk_clues {
 /* Takes the text. Clues of no key and empty texts are dropped. */
 void shk_clue_add(struct shk_clues *clues, const char *key, int weight, bool specific, char *text);
 void shk_clues_free(struct shk_clues *clues);
+
+/* The clue that was added last rests on the lines of this signature (borrowed from the facts). */
+void shk_clue_seen(struct shk_clues *clues, const json_t *entry);
 
 /* What the lines of the logs speak for and against; facts: of one node, with log.* facts. */
 void shk_clues_from_log(struct shk_clues *clues, const struct shk_config *config,
@@ -42,6 +46,11 @@ void shk_clues_between_nodes(struct shk_clues *clues, const struct shk_config *c
 /* The cause that a variable which differs between ranks or nodes points to, and its weight; NULL
  * when it may differ. */
 const char *shk_clue_variable(const struct shk_config *config, const char *name, int *weight_p);
+
+/* Drops guesses at causes that cannot be where the logs and facts come from (only-on of a
+ * diagnosis), and puts those that fit before the others. */
+void shk_clues_in_context(struct shk_clues *clues, const struct shk_config *config,
+                          const struct shk_facts *const *facts, size_t nodes);
 
 /* One node as it is asked about. */
 struct shk_clue_source {
@@ -67,6 +76,21 @@ const char *shk_log_env(const struct shk_facts *facts, const char *name);
 /* What a named group of a signature captured in one line (`tuple`, an entry of "captures"); NULL
  * when the group took no part. Borrowed. */
 const char *shk_clue_capture(const json_t *tuple, const char *group);
+
+/* The kinds of lines that look like errors and that no signature knows (log.unknown), and how many
+ * lines there are; NULL: none. Borrowed. */
+const json_t *shk_log_unknown_shapes(const struct shk_facts *facts, long long *lines_p);
+/* "log.txt:12" of such a kind (new string, NULL: out of memory), and its first line. */
+char *shk_log_unknown_place(const json_t *shape);
+const char *shk_log_unknown_text(const json_t *shape);
+
+/* A row of log.setting for each of the first kinds, UNKNOWN: nobody says that they mean anything.
+ */
+void shk_log_unknown_rows(const struct shk_check_context *ctx, struct shk_findings *findings);
+
+/* The first of them that comes before the first line of a signature (an entry log.sig.ID) in the
+ * same file; NULL: none. */
+const json_t *shk_log_unknown_before(const struct shk_facts *facts, const json_t *seen);
 
 /* Are there logs at all? */
 bool shk_log_given(const struct shk_facts *facts);

@@ -20,6 +20,7 @@ static const double more_score = 5;            /* each further finding with the 
 static const double clue_score = 10, more_clue_score = 2;
 static const double both_score = 0.3; /* of the weaker one of findings and clues */
 static const int refuted_weight = 60; /* taken from a cause that a fact speaks against */
+static const int late_weight = 70;    /* makes likely what comes after unknown errors */
 static const int strong_weight = 60;  /* of a clue that puts mere settings below its cause */
 
 /* One key while it is being merged. */
@@ -42,6 +43,9 @@ struct cause {
     const struct cause *above; /* explains this one; NULL */
     bool named;                /* by the catalogue, not only as a symptom of any cause */
     bool confirmed, refuted;   /* by what the entry says of facts */
+    size_t lines_seen;         /* clues that are lines of a log, */
+    size_t lines_late;     /* and those after a line that looks like an error and is not known */
+    const json_t *unknown; /* the first such line */
 };
 
 static bool counts(const struct shk_finding *f)
@@ -122,13 +126,18 @@ static void add_text(struct cause *cause, const char *text)
 }
 
 /* The strongest clues come first, in front of what the findings say. */
-static void merge_clue(struct cause *cause, const struct shk_clue *clue)
+static void merge_clue(struct cause *cause, const struct shk_clue *clue,
+                       const struct shk_facts *log)
 {
     if (clue->weight < 0) {
         cause->against += clue->weight;
         return;
     }
+    const json_t *unknown = log && clue->seen ? shk_log_unknown_before(log, clue->seen) : NULL;
     cause->clues++;
+    cause->lines_seen += clue->seen != NULL;
+    cause->lines_late += unknown != NULL;
+    cause->unknown = cause->unknown ? cause->unknown : unknown;
     cause->specific |= clue->specific;
     cause->seen |= clue->specific;
     if (clue->weight > cause->weight)
@@ -223,15 +232,22 @@ static void lower_effects(struct cause *causes, size_t count)
             }
 }
 
+/* Something that nobody knows went wrong before all that speaks for this cause. */
+static bool comes_late(const struct cause *cause)
+{
+    return !cause->count && cause->lines_seen && cause->lines_late == cause->clues;
+}
+
 /* Of clues alone, or where they agree with findings. */
 static const char *clue_confidence(const struct cause *cause)
 {
-    int net = cause->weight + cause->against;
+    bool late = comes_late(cause);
+    int net = cause->weight + cause->against, likely = late ? late_weight : 50;
     if (cause->count && net >= 50)
         return "confirmed";
-    if (net >= 85 && cause->clues > 1)
+    if (net >= 85 && cause->clues > 1 && !late)
         return "confirmed";
-    return cause->specific && net >= 50 ? "likely" : "possible";
+    return cause->specific && net >= likely ? "likely" : "possible";
 }
 
 static const char *confidence(const struct cause *cause)
@@ -288,6 +304,16 @@ static int fill_row(struct shk_diagnosis_row *row, struct cause *cause)
     return 0;
 }
 
+static void add_unknown(struct cause *cause)
+{
+    char *place = comes_late(cause) ? shk_log_unknown_place(cause->unknown) : NULL;
+    if (place && cause->line_count < MAX_LINES)
+        shk_strbuf_printf(&cause->lines[cause->line_count++],
+                          "less sure, for an error that no signature knows comes before: %s: %s",
+                          place, shk_log_unknown_text(cause->unknown));
+    free(place);
+}
+
 /* "explains: …" under a cause, and what would decide under a guess. */
 static void add_notes(struct cause *causes, size_t count)
 {
@@ -298,6 +324,7 @@ static void add_notes(struct cause *causes, size_t count)
             if (causes[j].above == cause && cause->line_count < MAX_LINES)
                 shk_strbuf_printf(&cause->lines[cause->line_count++], "explains: %s",
                                   causes[j].key);
+        add_unknown(cause);
         if (!cause->clues || strcmp(confidence(cause), "possible") != 0 || !confirm ||
             cause->line_count == MAX_LINES)
             continue;
@@ -411,7 +438,8 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
     if (!causes)
         return -ENOMEM;
     for (size_t i = 0; i < clues->count; i++)
-        merge_clue(cause_of(causes, &count, config, clues->items[i].key), &clues->items[i]);
+        merge_clue(cause_of(causes, &count, config, clues->items[i].key), &clues->items[i],
+                   nodes ? facts[0] : NULL);
     for (size_t i = 0; i < total; i++) {
         const struct shk_finding *f = shk_findings_at(findings, i);
         if (counts(f))
@@ -440,6 +468,7 @@ static int gather(struct shk_clues *clues, const struct shk_config *config,
         const struct shk_clue_source src = {config, facts[i], findings};
         shk_clues_from_checks(clues, &src);
     }
+    shk_clues_in_context(clues, config, facts, nodes);
     if (clues->count)
         qsort(clues->items, clues->count, sizeof(*clues->items), by_weight);
     return clues->failed ? -ENOMEM : 0;

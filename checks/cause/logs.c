@@ -120,6 +120,7 @@ static void judge_detail(const struct shk_check_context *ctx, struct shk_finding
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     judge_detail(ctx, findings);
+    shk_log_unknown_rows(ctx, findings);
     json_t *tuples = json_object_get(shk_log_seen(ctx->facts, "nccl-env-read"), "captures");
     for (size_t i = 0; i < json_array_size(tuples); i++) {
         const char *name = NULL;
@@ -143,10 +144,11 @@ const struct shk_check shk_check_log_setting = {
     .title = "Settings that a log shows: read, in effect, or without effect",
     .eval = eval,
     .doc =
-        "Facts: log.sig.*, env.*.\n"
+        "Facts: log.sig.*, log.unknown, env.*.\n"
         "Of the variables that the processes of a log say they have read, those that the "
         "environment does not tell get a row here; the rows of the others (env.value) take their "
         "evidence from the log. PASS when a line shows the setting read or in effect, WARN when "
         "a line shows that it had none; which lines do is data (config/signatures: proves, "
-        "refutes).",
+        "refutes). Lines that look like errors and that no signature knows have a row each, the "
+        "first of each kind; these are UNKNOWN.",
 };

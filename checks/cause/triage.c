@@ -16,9 +16,11 @@ static void one_signature(struct shk_clues *clues, const struct shk_facts *facts
                           const struct shk_signature *sig)
 {
     bool cause = sig->role == SHK_LOG_CAUSE;
-    size_t others = shk_list_count(sig->also);
+    size_t others = shk_list_count(sig->also), before = clues->count;
     if (sig->diagnosis)
         shk_clue_add(clues, sig->diagnosis, sig->weight, cause, shk_log_place(facts, sig->id));
+    if (clues->count > before)
+        shk_clue_seen(clues, shk_log_seen(facts, sig->id));
     for (size_t i = 0; i < others; i++)
         shk_clue_add(clues, sig->also[i], also_weight(sig->weight, i), false,
                      shk_log_place(facts, sig->id));

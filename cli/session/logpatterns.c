@@ -15,6 +15,10 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
             .capture = all[i].capture,
             .place = all[i].place,
             .origins = all[i].role == SHK_LOG_CAUSE || all[i].role == SHK_LOG_SYMPTOM,
+            .once = all[i].role == SHK_LOG_NAMES,
+            .error_words = all[i].role == SHK_LOG_WORDS,
+            .explains = all[i].role != SHK_LOG_WORDS && all[i].role != SHK_LOG_PROOF &&
+                        all[i].role != SHK_LOG_NAMES,
         };
     *count_p = n;
     return patterns;

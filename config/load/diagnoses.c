@@ -6,6 +6,19 @@
 
 static const char *const diagnosis_actors[] = {"user", "admin", "user, admin"};
 
+static const char *const diagnosis_worlds[] = {"efa", "cxi",    "verbs",    "nvidia",
+                                               "amd", "neuron", "container"};
+
+static bool diagnosis_valid_world(const char *text, struct shk_why *why)
+{
+    for (size_t i = 0; i < SHK_COUNT(diagnosis_worlds); i++)
+        if (strcmp(text, diagnosis_worlds[i]) == 0)
+            return true;
+    snprintf(why->text, sizeof why->text,
+             "not one of efa, cxi, verbs, nvidia, amd, neuron, container");
+    return false;
+}
+
 static const char *const diagnosis_scopes[] = {"node", "launch"};
 
 static const struct shk_field diagnosis_fields[] = {
@@ -51,6 +64,13 @@ static const struct shk_field diagnosis_fields[] = {
      .doc =
          "whose fault: `node` (default) is a reason to drain it, `launch` (a setting, an option of "
          "the container, a library path of the job) is not"},
+    {.key = "only-on",
+     SHK_AT(struct shk_diagnosis, only_on),
+     .kind = SHK_FIELD_TEXTS,
+     .check = diagnosis_valid_world,
+     .doc = "`efa` `cxi` `verbs` `nvidia` `amd` `neuron` `container`: where it can occur, and "
+            "nowhere else: a line that has several causes does not speak "
+            "for it where the logs or facts show another fabric or kind of GPU, or no container"},
     {.key = "explains",
      SHK_AT(struct shk_diagnosis, explains),
      .kind = SHK_FIELD_TEXTS,

@@ -6,7 +6,8 @@
 
 const char *const shk_log_role_names[] = {
     [SHK_LOG_CAUSE] = "cause", [SHK_LOG_SYMPTOM] = "symptom", [SHK_LOG_CONTEXT] = "context",
-    [SHK_LOG_PROOF] = "proof", [SHK_LOG_BENIGN] = "benign",
+    [SHK_LOG_PROOF] = "proof", [SHK_LOG_BENIGN] = "benign",   [SHK_LOG_WORDS] = "error-words",
+    [SHK_LOG_NAMES] = "names",
 };
 
 static const char *const signature_libraries[] = {
@@ -52,7 +53,10 @@ static const struct shk_field signature_fields[] = {
      SHK_NAMES(shk_log_role_names),
      .doc = "`cause`: speaks for a diagnosis; `symptom`: a general consequence, which never "
             "outranks a cause; `context`: for rules only; `proof`: shows what a setting did; "
-            "`benign`: looks like an error and is none"},
+            "`benign`: looks like an error and is none; `error-words`: a line that looks like an "
+            "error, and is shown as not known where no other role but `proof` and `names` matches "
+            "it; `names`: only names what is "
+            "there, a device or a container"},
     {.key = "diagnosis",
      SHK_AT(struct shk_signature, diagnosis),
      .kind = SHK_FIELD_TEXT,
@@ -99,7 +103,9 @@ static const struct shk_field signature_fields[] = {
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_capture,
      .doc = "regular expression (PCRE) on the line; its named groups are kept as facts: `value`, "
-            "`name`, `iface`, `address`, `version`"},
+            "`name`, `iface`, `address`, `version` are compared between processes; of `errno`, "
+            "`wc` (completion status), `cuda`, `hsa` and `exit` the name of the code is kept, "
+            "whether the line has its number or its text (ENOMEM, RETRY_EXC_ERR, SIGBUS)"},
     {.key = "differs",
      SHK_AT(struct shk_signature, differs),
      .kind = SHK_FIELD_TEXT,
@@ -120,8 +126,7 @@ static int signature_check(const struct shk_fill *fill, const struct shk_yaml_no
     const struct shk_signature *s = row;
     if (s->role == SHK_LOG_CAUSE && !s->diagnosis)
         return shk_fill_error(fill, node, "diagnosis", "missing, the role is cause");
-    if ((s->role == SHK_LOG_BENIGN || s->role == SHK_LOG_PROOF || s->role == SHK_LOG_CONTEXT) &&
-        (s->diagnosis || s->also))
+    if (s->role != SHK_LOG_CAUSE && s->role != SHK_LOG_SYMPTOM && (s->diagnosis || s->also))
         return shk_fill_error(fill, node, s->diagnosis ? "diagnosis" : "also",
                               "a line of role %s speaks for no cause", shk_log_role_names[s->role]);
     if (s->differs && !s->capture)

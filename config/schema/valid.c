@@ -123,15 +123,21 @@ bool shk_valid_log_pattern(const char *text, struct shk_why *why)
 
 bool shk_valid_capture(const char *text, struct shk_why *why)
 {
-    static const char *const groups[] = {"(?<name>",    "(?<value>", "(?<iface>", "(?<address>",
-                                         "(?<version>", "(?<count>", "(?<rank>"};
+    static const char *const groups[] = {
+        "name", "value", "iface", "address", "version", "count",  "rank",  "errno", "wc",
+        "cuda", "hsa",   "exit",  "signal",  "status",  "device", "other", "link",
+    };
+    char group[24];
     if (strnlen(text, 513) > 512)
         return valid_no(why, "regular expression longer than 512 bytes");
-    for (size_t i = 0; i < SHK_COUNT(groups); i++)
-        if (strstr(text, groups[i]))
+    for (size_t i = 0; i < SHK_COUNT(groups); i++) {
+        snprintf(group, sizeof group, "(?<%s>", groups[i]);
+        if (strstr(text, group))
             return true;
-    return valid_no(why, "has no group (?<name>, (?<value>, (?<iface>, (?<address>, (?<version>, "
-                         "(?<count> or (?<rank>");
+    }
+    return valid_no(why, "has no group (?<NAME>; names are name, value, iface, address, version, "
+                         "count, rank, errno, wc, cuda, hsa, exit, signal, status, device, other "
+                         "and link");
 }
 
 /* Names that checks/base/condition.c can look up, besides fact keys. */

@@ -3,6 +3,7 @@
 
 #include "core/facts/facts.h"
 #include "core/text/strbuf.h"
+#include "probes/log/logcodes.h"
 
 #include <errno.h>
 #include <pcre2.h>
@@ -111,7 +112,9 @@ static void capture_new(struct shk_log_captures *captures, const struct shk_log_
     json_t *values = json_object();
     for (size_t g = 0; g < matcher->group_count; g++) {
         size_t start = 0, len = group_span(matcher, g, &start);
-        json_object_set_new(values, matcher->groups[g].name, shk_json_text(line + start, len));
+        const char *name = matcher->groups[g].name, *code = shk_log_code(name, line + start, len);
+        json_object_set_new(values, name,
+                            code ? json_string(code) : shk_json_text(line + start, len));
     }
     if (*who->origin)
         json_object_set_new(values, "origin", shk_json_text(who->origin, strlen(who->origin)));

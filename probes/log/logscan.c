@@ -4,6 +4,7 @@
 #include "core/text/strbuf.h"
 #include "probes/log/logcapture.h"
 #include "probes/log/logline.h"
+#include "probes/log/logunknown.h"
 
 #include <errno.h>
 #include <hs.h>
@@ -51,6 +52,7 @@ struct shk_logscan {
     size_t file_count;
     struct shk_log_seen *seen;  /* origins and nodes */
     struct shk_log_seen *ranks; /* process -> rank */
+    struct shk_log_unknown *unknown;
     /* The piece that is being scanned. */
     struct shk_logpiece piece;
     size_t line_start, line_end; /* the line looked up last */
@@ -99,7 +101,7 @@ static int scan_compile(const struct shk_log_pattern *patterns, size_t n,
     int rc = texts && ids && flags ? 0 : shk_error_sys(err, ENOMEM, "log patterns");
     for (size_t i = 0; !rc && i < n; i++) {
         ids[i] = (unsigned)i;
-        flags[i] = HS_FLAG_MULTILINE;
+        flags[i] = HS_FLAG_MULTILINE | (patterns[i].once ? HS_FLAG_SINGLEMATCH : 0);
         texts[i] = scan_pattern(patterns[i].pattern);
         if (!texts[i])
             rc = shk_error_sys(err, ENOMEM, "log patterns");
@@ -122,7 +124,7 @@ uint64_t shk_logscan_digest(const struct shk_log_pattern *patterns, size_t count
 {
     uint64_t digest = count;
     for (size_t i = 0; i < count; i++)
-        digest = digest * 0x100000001b3u ^ shk_log_hash(patterns[i].pattern);
+        digest = (digest * 0x100000001b3u ^ shk_log_hash(patterns[i].pattern)) + patterns[i].once;
     return digest;
 }
 
@@ -178,7 +180,8 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
     scan->matchers = calloc(count + 1, sizeof *scan->matchers);
     scan->seen = shk_log_seen_create(SEEN_MAX);
     scan->ranks = shk_log_seen_create(SEEN_MAX);
-    int rc = scan->sigs && scan->matchers && scan->seen && scan->ranks
+    scan->unknown = shk_log_unknown_create();
+    int rc = scan->sigs && scan->matchers && scan->seen && scan->ranks && scan->unknown
                  ? 0
                  : shk_error_sys(err, ENOMEM, "log patterns");
     if (!rc && count)
@@ -269,6 +272,10 @@ static int scan_match(unsigned id, unsigned long long from, unsigned long long t
         return 0;
     scan_line(scan, to ? (size_t)to - 1 : 0);
     sig->line_end = scan->line_end + 1;
+    if (scan->patterns[id].error_words)
+        shk_log_unknown_error(scan->unknown, scan->line_start);
+    else if (scan->patterns[id].explains)
+        shk_log_unknown_explained(scan->unknown, scan->line_start);
     scan_hit(scan, id);
     return 0;
 }
@@ -285,6 +292,8 @@ static int scan_piece(struct shk_logscan *scan, const struct shk_logpiece *piece
                 scan) != HS_SUCCESS)
         return shk_error_set(err, EIO, "%s: cannot be searched",
                              scan->files[scan->file_count - 1].name);
+    scan->failed |=
+        !shk_log_unknown_settle(scan->unknown, piece, scan->files[scan->file_count - 1].name);
     return scan->failed ? shk_error_sys(err, ENOMEM, "%s", scan->files[scan->file_count - 1].name)
                         : 0;
 }
@@ -402,6 +411,9 @@ int shk_logscan_facts(const struct shk_logscan *scan, struct shk_facts *facts)
     rc = shk_facts_present(facts, "log.files", files, NULL, "--log");
     if (!rc)
         rc = shk_facts_int(facts, "log.lines", lines, NULL, "--log");
+    json_t *unknown = rc ? NULL : shk_log_unknown_json(scan->unknown);
+    if (unknown)
+        rc = shk_facts_present(facts, "log.unknown", unknown, NULL, "--log");
     for (size_t i = 0; !rc && i < scan->count; i++) {
         char *key = scan->sigs[i].lines ? shk_strf("log.sig.%s", scan->patterns[i].id) : NULL;
         if (scan->sigs[i].lines)
@@ -438,6 +450,7 @@ void shk_logscan_destroy(struct shk_logscan *scan)
     hs_free_database(scan->database);
     shk_log_seen_destroy(scan->seen);
     shk_log_seen_destroy(scan->ranks);
+    shk_log_unknown_destroy(scan->unknown);
     free(scan->sigs);
     free(scan->matchers);
     free(scan->files);

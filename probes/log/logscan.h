@@ -1,7 +1,7 @@
 /* Looks for many patterns at once in logs, and says what was found as facts: log.files, log.lines,
- * log.sig.<id> (docs/facts.md). Lines of many ranks and nodes that match the same pattern are
- * folded into one entry with a count, the first occurrence and the first few places. Memory does
- * not depend on the size of the logs. */
+ * log.sig.<id>, log.unknown (docs/facts.md). Lines of many ranks and nodes that match the same
+ * pattern are folded into one entry with a count, the first occurrence and the first few places.
+ * Memory does not depend on the size of the logs. */
 #ifndef SHK_PROBES_LOGSCAN_H
 #define SHK_PROBES_LOGSCAN_H
 
@@ -17,6 +17,9 @@ struct shk_log_pattern {
     const char *capture; /* PCRE with named groups, on the line that matched; NULL */
     const char *place;   /* for messages about the pattern; may be NULL */
     bool origins;        /* remember who printed it */
+    bool error_words;    /* only says that a line looks like an error */
+    bool once;           /* it is enough to know that it is there: no count */
+    bool explains;       /* a line that matches is known, even if it looks like an error */
 };
 
 /* A database that was compiled from the same patterns before. */

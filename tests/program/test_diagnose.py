@@ -205,6 +205,27 @@ class Diagnose(Case):
         self.assertEqual(code, 3)
         self.assertIn("no known cause; 1 line looks like an error: odd:1: job: frobnicator failed", line)
 
+    def test_unknown_errors_are_shown_and_make_less_sure(self):
+        cause = "x NCCL WARN Call to ibv_modify_qp failed with error Invalid argument\n"
+        odd = "frobnicator failed on n1\nfrobnicator failed on n2\n"
+        after = self.write("after", cause + odd)
+        self.assertEqual([c["confidence"] for c in self.causes("--log", after)][:1], ["likely"])
+        before = self.write("before", odd + cause)
+        first = self.causes("--log", before)[0]
+        self.assertEqual(first["confidence"], "possible")
+        self.assertIn("less sure", " ".join(first["evidence"]))
+        text = run("diagnose", "--log", before).stdout
+        self.assertIn("before:1", text)
+        self.assertIn("2 lines look like errors, and no signature knows them: frobnicator failed on n1", " ".join(text.split()))
+
+    def test_guesses_of_another_fabric_are_dropped(self):
+        line = "n1:1:1 [0] misc/ibvwrap.cc:1 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory\n"
+        self.assertIn("efa-nic-count-low", self.keys("--log", self.write("l", line)))
+        mellanox = "n1:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB ib0:10.0.0.1<0>\n" + line
+        self.assertNotIn("efa-nic-count-low", self.keys("--log", self.write("m", mellanox)))
+        facts = self.write("f", json.dumps({"schema": "shakedown.facts/1", "facts": {"pci.count.mlx5": 4, "pci.count.efa": {"state": "absent"}}}))
+        self.assertNotIn("efa-nic-count-low", self.keys("--log", self.write("l", line), "--facts", facts))
+
     def test_facts_refute_and_confirm(self):
         log = self.write("l", "n1:1:1 [0] misc/ibvwrap.cc:1 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n")
         def confidence(limit):

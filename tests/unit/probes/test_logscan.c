@@ -1,3 +1,4 @@
+#include "probes/log/logcodes.h"
 #include "probes/log/logline.h"
 #include "probes/log/logscan.h"
 
@@ -47,6 +48,13 @@ static const struct shk_log_pattern patterns[] = {
      .pattern = "set by environment to ",
      .capture = "(?<name>[A-Z_]+) set by environment to (?<value>[^ ]*)"},
     {.id = "rank", .pattern = "rank \\d+ nranks", .capture = "rank (?<rank>\\d+) nranks"},
+    {.id = "errors", .pattern = "\\b(failed|refused)\\b", .error_words = true},
+    {.id = "known", .pattern = "known to have|lock(ed)? failed$", .explains = true},
+    {.id = "open",
+     .pattern = "open: ",
+     .capture = "open: (?<errno>[^,]+), (?<wc>\\d+)",
+     .explains = true},
+    {.id = "named", .pattern = "mlx5_\\d", .once = true},
 };
 enum { PATTERNS = sizeof patterns / sizeof *patterns };
 
@@ -156,4 +164,100 @@ Test(logscan, a_database_of_other_patterns_is_not_used)
     shk_logscan_destroy(scan);
     shk_facts_destroy(facts);
     free(data);
+}
+
+Test(logscan, errors_that_nothing_explains_are_folded)
+{
+    struct shk_facts *f = scan("n1:1:1 [0] frob of 17 failed at 0x7f\n"
+                               "n2:2:9 [1] frob of 4 failed at 0x8e\r\n"
+                               "known to have failed, and refused\n"
+                               "all is well\n"
+                               "the lock failed\n"
+                               "connection refused");
+    json_t *unknown = shk_facts_get_object(f, "log.unknown");
+    json_t *shapes = json_object_get(unknown, "shapes"), *first = json_array_get(shapes, 0);
+    cr_assert_eq(json_array_size(shapes), 2);
+    cr_expect_eq(json_integer_value(json_object_get(unknown, "lines")), 3);
+    cr_expect_eq(json_integer_value(json_object_get(first, "lines")), 2);
+    cr_expect_eq(json_integer_value(json_object_get(first, "line")), 1);
+    cr_expect_str_eq(json_string_value(json_object_get(first, "text")),
+                     "n1:1:1 [0] frob of 17 failed at 0x7f");
+    cr_expect_eq(json_integer_value(json_object_get(json_array_get(shapes, 1), "line")), 6);
+    shk_facts_destroy(f);
+    f = scan("known to have failed\nall is well\n");
+    cr_expect_null(shk_facts_get_object(f, "log.unknown"));
+    shk_facts_destroy(f);
+}
+
+Test(logscan, kinds_of_unknown_lines_are_bounded)
+{
+    char *text = calloc(100, 64);
+    for (int i = 0; i < 100; i++)
+        sprintf(text + strlen(text), "%.*s failed\n", i + 1,
+                "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklm"
+                "abcdefghijklmnopqrstuvwxyzabcdefghijklmno");
+    struct shk_facts *f = scan(text);
+    json_t *unknown = shk_facts_get_object(f, "log.unknown");
+    cr_expect_eq(json_array_size(json_object_get(unknown, "shapes")), 32);
+    cr_expect_eq(json_integer_value(json_object_get(unknown, "lines")), 100);
+    shk_facts_destroy(f);
+    free(text);
+}
+
+Test(logscan, codes_are_kept_by_name)
+{
+    struct shk_facts *f = scan("open: Cannot allocate memory, 12\nopen: 13, 99\n");
+    json_t *got = json_object_get(shk_facts_get_object(f, "log.sig.open"), "captures");
+    json_t *first = json_array_get(got, 0), *second = json_array_get(got, 1);
+    cr_expect_str_eq(json_string_value(json_object_get(first, "errno")), "ENOMEM");
+    cr_expect_str_eq(json_string_value(json_object_get(first, "wc")), "RETRY_EXC_ERR");
+    cr_expect_str_eq(json_string_value(json_object_get(second, "errno")), "EACCES");
+    cr_expect_str_eq(json_string_value(json_object_get(second, "wc")), "99");
+    shk_facts_destroy(f);
+}
+
+Test(logscan, what_is_only_named_is_seen_once)
+{
+    struct shk_facts *f = scan("mlx5_0 failed\nmlx5_1\n");
+    cr_expect_eq(number(f, "log.sig.named", "lines"), 1);
+    cr_expect_not_null(shk_facts_get_object(f, "log.unknown"));
+    shk_facts_destroy(f);
+}
+
+Test(logcodes, numbers_and_texts)
+{
+    static const struct {
+        const char *group, *text, *name;
+    } codes[] = {
+        {"errno", "12", "ENOMEM"},
+        {"errno", "-12", "ENOMEM"},
+        {"errno", "Cannot allocate memory", "ENOMEM"},
+        {"errno", "enomem", "ENOMEM"},
+        {"errno", "4711", NULL},
+        {"errno", "", NULL},
+        {"wc", "0", "SUCCESS"},
+        {"wc", "20", "RESP_TIMEOUT_ERR"},
+        {"wc", "21", "GENERAL_ERR"},
+        {"wc", "22", NULL},
+        {"wc", "-1", NULL},
+        {"wc", "IBV_WC_LOC_LEN_ERR", "LOC_LEN_ERR"},
+        {"cuda", "802", "SYSTEM_NOT_READY"},
+        {"cuda", "1234", NULL},
+        {"hsa", "4104", "OUT_OF_RESOURCES"},
+        {"hsa", "0x1008", "OUT_OF_RESOURCES"},
+        {"exit", "-9", "SIGKILL"},
+        {"exit", "137", "SIGKILL"},
+        {"exit", "Killed", "SIGKILL"},
+        {"exit", "135", "SIGBUS"},
+        {"exit", "1", NULL},
+        {"name", "12", NULL},
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        const char *got = shk_log_code(codes[i].group, codes[i].text, strlen(codes[i].text));
+        if (codes[i].name)
+            cr_expect_str_eq(got ? got : "(none)", codes[i].name, "%s %s", codes[i].group,
+                             codes[i].text);
+        else
+            cr_expect_null(got, "%s %s: %s", codes[i].group, codes[i].text, got);
+    }
 }
