@@ -266,14 +266,17 @@ struct shk_signature {
     const char *pattern; /* part of one line, Vectorscan syntax */
     const char *meaning;
     enum shk_log_role role;
-    const char *diagnosis;       /* NULL: none */
-    const char *const *also;     /* other causes, likelier first; NULL */
-    int weight;                  /* 1 to 100: how surely it means the diagnosis */
-    const char *const *proves;   /* settings seen in effect; NULL */
-    const char *const *refutes;  /* settings seen without effect; NULL */
-    const char *const *excludes; /* causes that it speaks against; NULL */
-    const char *capture;         /* PCRE with named groups on the line; NULL */
-    const char *differs;         /* cause when captured values are not all the same; NULL */
+    const char *diagnosis;        /* NULL: none */
+    const char *const *also;      /* other causes, likelier first; NULL */
+    int weight;                   /* 1 to 100: how surely it means the diagnosis */
+    const char *const *proves;    /* settings seen in effect; NULL */
+    const char *const *refutes;   /* settings seen without effect; NULL */
+    const char *const *excludes;  /* causes that it speaks against; NULL */
+    const char *capture;          /* PCRE with named groups on the line; NULL */
+    const char *differs;          /* cause when captured values are not all the same; NULL */
+    const char *const *elsewhere; /* lines that the other nodes print instead; NULL */
+    const char *behind; /* cause when one process has a lower count than the others; NULL */
+    const char *more;   /* what gives more detail of the same kind; NULL */
     const char *source;
     const char *place;
 };

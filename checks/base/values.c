@@ -96,6 +96,55 @@ static void one_signature(struct shk_clues *clues, const struct shk_config *conf
     }
 }
 
+static bool count_of(const json_t *tuple, long long *count_p)
+{
+    const char *text = text_of(tuple, "count");
+    char *end = NULL;
+    if (text)
+        *count_p = strtoll(text, &end, 10);
+    return text && end != text;
+}
+
+/* Of counts of one name: the process that is behind all others stopped first. */
+struct behind {
+    const json_t *last; /* tuple of the least */
+    long long least, next;
+    size_t count;
+};
+
+static void note_count(struct behind *b, const json_t *tuple, long long count)
+{
+    if (!b->count++ || count < b->least) {
+        b->next = b->least;
+        b->least = count;
+        b->last = tuple;
+    } else if (b->count == 2 || count < b->next) {
+        b->next = count;
+    }
+}
+
+static void one_behind(struct shk_clues *clues, const struct shk_facts *facts,
+                       const struct shk_signature *sig)
+{
+    json_t *tuples = json_object_get(shk_log_seen(facts, sig->id), "captures");
+    for (size_t i = 0; i < json_array_size(tuples); i++) {
+        const json_t *first = json_array_get(tuples, i);
+        struct behind b = {0};
+        for (size_t k = i; k < json_array_size(tuples) && !named_before(tuples, i); k++) {
+            const json_t *tuple = json_array_get(tuples, k);
+            long long count = 0;
+            if (same(text_of(tuple, "name"), text_of(first, "name")) && count_of(tuple, &count) &&
+                text_of(tuple, "origin"))
+                note_count(&b, tuple, count);
+        }
+        if (b.count < 2 || b.next <= b.least)
+            continue;
+        shk_clue_add(clues, sig->behind, sig->weight, sig->weight >= SPECIFIC,
+                     shk_strf("%s: %s stopped first, at %lld; the next one is at %lld",
+                              sig->meaning, text_of(b.last, "origin"), b.least, b.next));
+    }
+}
+
 void shk_clues_from_values(struct shk_clues *clues, const struct shk_config *config,
                            const struct shk_facts *const *facts, size_t nodes)
 {
@@ -106,4 +155,7 @@ void shk_clues_from_values(struct shk_clues *clues, const struct shk_config *con
     for (size_t i = 0; i < count; i++)
         if (sigs[i].capture)
             one_signature(clues, config, facts[0], &sigs[i]);
+    for (size_t i = 0; i < count; i++)
+        if (sigs[i].behind)
+            one_behind(clues, facts[0], &sigs[i]);
 }

@@ -101,6 +101,25 @@ static const char *const detail[] = {"nccl-env-read",
                                      "ofi-plugin-version-value",
                                      "fi-read-string-var"};
 
+/* What would tell more than these logs do, by the kinds of lines that they have; false: nothing
+ * better than a log of NCCL and libfabric. */
+static bool say_more(const struct shk_check_context *ctx, struct shk_row *row)
+{
+    size_t count, said = 0;
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    const struct shk_signature *sigs = shk_config_signatures(ctx->config, &count);
+    for (size_t i = 0; i < count && said < 2; i++)
+        if (sigs[i].more && shk_log_seen(ctx->facts, sigs[i].id))
+            shk_strbuf_printf(&sb, "%s%s", said++ ? "; " : "", sigs[i].more);
+    if (said)
+        shk_row_text(&row->why,
+                     "the logs hold no start of NCCL or libfabric, so what they do not say proves "
+                     "nothing; more would tell: %s",
+                     shk_strbuf_text(&sb));
+    shk_strbuf_free(&sb);
+    return said > 0;
+}
+
 /* What is absent from a terse log says nothing, and users should know how to get a better one. */
 static void judge_detail(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
@@ -111,9 +130,11 @@ static void judge_detail(const struct shk_check_context *ctx, struct shk_finding
             return;
     struct shk_row row = shk_row_begin(ctx, &shk_check_log_setting, "detail of the logs");
     row.fact = "log.sig.*";
-    shk_row_text(&row.why, "the logs hold no line of NCCL's or libfabric's start, so what they do "
-                           "not say proves nothing; run once more with NCCL_DEBUG=INFO "
-                           "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH FI_LOG_LEVEL=info");
+    if (!say_more(ctx, &row))
+        shk_row_text(&row.why,
+                     "the logs hold no line of NCCL's or libfabric's start, so what they do "
+                     "not say proves nothing; run once more with NCCL_DEBUG=INFO "
+                     "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH FI_LOG_LEVEL=info");
     shk_row_end(findings, &row);
 }
 

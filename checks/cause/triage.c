@@ -28,6 +28,23 @@ static void one_signature(struct shk_clues *clues, const struct shk_facts *facts
         shk_clue_add(clues, sig->excludes[i], -sig->weight, false, shk_log_place(facts, sig->id));
 }
 
+/* The line is printed on some nodes, and what belongs in its place on the others. */
+static void one_difference(struct shk_clues *clues, const struct shk_facts *facts,
+                           const struct shk_signature *sig)
+{
+    json_t *entry = shk_log_seen(facts, sig->id), *alone = json_object_get(entry, "alone");
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    if (!json_array_size(alone))
+        return;
+    char *place = shk_log_place(facts, sig->id);
+    shk_strbuf_puts(&sb, "only on ");
+    shk_strbuf_array(&sb, alone, 4);
+    shk_strbuf_printf(&sb, ", the other nodes do not say so: %s", place ? place : sig->meaning);
+    shk_clue_add(clues, sig->differs, sig->weight, true, shk_strbuf_take(&sb));
+    shk_clue_seen(clues, entry);
+    free(place);
+}
+
 void shk_clues_from_log(struct shk_clues *clues, const struct shk_config *config,
                         const struct shk_facts *facts)
 {
@@ -35,6 +52,9 @@ void shk_clues_from_log(struct shk_clues *clues, const struct shk_config *config
     const struct shk_signature *sigs = shk_config_signatures(config, &count);
     if (!shk_log_given(facts))
         return;
+    for (size_t i = 0; i < count; i++)
+        if (sigs[i].elsewhere)
+            one_difference(clues, facts, &sigs[i]);
     for (size_t i = 0; i < count; i++)
         if ((sigs[i].diagnosis || sigs[i].also || sigs[i].excludes) &&
             shk_log_seen(facts, sigs[i].id))

@@ -1,6 +1,15 @@
 #include "cli/session/logpatterns.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Who printed either of two lines is to be known. */
+static void patterns_compare(struct shk_log_pattern *patterns, size_t n, size_t i, const char *id)
+{
+    for (size_t k = 0; k < n; k++)
+        if (strcmp(patterns[k].id, id) == 0)
+            patterns[i].origins = patterns[k].origins = true;
+}
 
 /* Benign lines are looked for too: rules may ask for them. */
 struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t *count_p)
@@ -14,12 +23,16 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
             .pattern = all[i].pattern,
             .capture = all[i].capture,
             .place = all[i].place,
+            .elsewhere = all[i].elsewhere,
             .origins = all[i].role == SHK_LOG_CAUSE || all[i].role == SHK_LOG_SYMPTOM,
             .once = all[i].role == SHK_LOG_NAMES,
             .error_words = all[i].role == SHK_LOG_WORDS,
             .explains = all[i].role != SHK_LOG_WORDS && all[i].role != SHK_LOG_PROOF &&
                         all[i].role != SHK_LOG_NAMES,
         };
+    for (size_t i = 0; patterns && i < n; i++)
+        for (const char *const *id = all[i].elsewhere; id && *id; id++)
+            patterns_compare(patterns, n, i, *id);
     *count_p = n;
     return patterns;
 }

@@ -113,6 +113,27 @@ static const struct shk_field signature_fields[] = {
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
      .doc = "the root cause when the captured values are not the same in all processes"},
+    {.key = "elsewhere",
+     SHK_AT(struct shk_signature, elsewhere),
+     .kind = SHK_FIELD_TEXTS,
+     .check = shk_valid_key,
+     .refers = true,
+     .section = SHK_SECTION_SIGNATURES,
+     .doc = "signatures that nodes print where all is well: a node that prints this line and none "
+            "of them, while others do, is different, and `differs` is the root cause"},
+    {.key = "behind",
+     SHK_AT(struct shk_signature, behind),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_key,
+     .refers = true,
+     .section = SHK_SECTION_DIAGNOSES,
+     .doc = "the root cause when one process has a lower `count` than all others: it stopped "
+            "first"},
+    {.key = "more",
+     SHK_AT(struct shk_signature, more),
+     .kind = SHK_FIELD_TEXT,
+     .doc = "a command, or settings for the next run, that tell more than a log of this kind does; "
+            "shown where the logs have no detail"},
     {.key = "source",
      SHK_AT(struct shk_signature, source),
      .kind = SHK_FIELD_TEXT,
@@ -129,8 +150,12 @@ static int signature_check(const struct shk_fill *fill, const struct shk_yaml_no
     if (s->role != SHK_LOG_CAUSE && s->role != SHK_LOG_SYMPTOM && (s->diagnosis || s->also))
         return shk_fill_error(fill, node, s->diagnosis ? "diagnosis" : "also",
                               "a line of role %s speaks for no cause", shk_log_role_names[s->role]);
-    if (s->differs && !s->capture)
-        return shk_fill_error(fill, node, "differs", "needs a capture");
+    if (s->differs && !s->capture && !s->elsewhere)
+        return shk_fill_error(fill, node, "differs", "needs a capture, or elsewhere");
+    if (s->elsewhere && !s->differs)
+        return shk_fill_error(fill, node, "elsewhere", "needs differs");
+    if (s->behind && (!s->capture || !strstr(s->capture, "(?<count>")))
+        return shk_fill_error(fill, node, "behind", "needs a capture with the group count");
     if (s->role == SHK_LOG_PROOF && !s->proves && !s->refutes && !s->capture)
         return shk_fill_error(fill, node, "proves", "missing, the role is proof");
     return 0;

@@ -216,11 +216,16 @@ static unsigned long long scan_line_number(const struct shk_logscan *scan)
     return line;
 }
 
+/* The mark of a node (or origin) that printed a line. */
+static uint64_t place_hash(size_t id, char kind, const char *name)
+{
+    return shk_log_hash(name) ^ (id * 2654435761u + (size_t)kind);
+}
+
 static void scan_place(struct shk_logscan *scan, struct log_places *places, size_t id, char kind,
                        const char *name)
 {
-    if (!*name ||
-        !shk_log_seen_add(scan->seen, shk_log_hash(name) ^ (id * 2654435761u + (size_t)kind)))
+    if (!*name || !shk_log_seen_add(scan->seen, place_hash(id, kind, name)))
         return;
     places->distinct++;
     if (places->named < PLACES_MAX)
@@ -375,6 +380,34 @@ static json_t *places_json(const struct shk_logscan *scan, const struct log_plac
     return array;
 }
 
+/* Has this node printed one of the lines? *any_p: has any? */
+static bool printed_one(const struct shk_logscan *scan, const char *const *ids, const char *node,
+                        bool *any_p)
+{
+    bool printed = false;
+    uint32_t value;
+    for (; ids && *ids; ids++)
+        for (size_t i = 0; i < scan->count; i++) {
+            if (strcmp(scan->patterns[i].id, *ids) != 0)
+                continue;
+            *any_p |= scan->sigs[i].nodes.distinct > 0;
+            printed |= shk_log_seen_get(scan->seen, place_hash(i, 'n', node), &value);
+        }
+    return printed;
+}
+
+/* Nodes that printed this line and none of those that others print instead. */
+static json_t *alone_json(const struct shk_logscan *scan, size_t id)
+{
+    const struct log_places *nodes = &scan->sigs[id].nodes;
+    json_t *alone = json_array();
+    bool any = false;
+    for (size_t i = 0; i < nodes->named; i++)
+        if (!printed_one(scan, scan->patterns[id].elsewhere, nodes->names[i], &any) && any)
+            json_array_append_new(alone, text_json(nodes->names[i]));
+    return alone;
+}
+
 static json_t *sig_json(const struct shk_logscan *scan, const struct log_sig *sig)
 {
     json_t *entry = json_object();
@@ -390,6 +423,9 @@ static json_t *sig_json(const struct shk_logscan *scan, const struct log_sig *si
         json_object_set_new(entry, "nodes", places_json(scan, &sig->nodes));
         json_object_set_new(entry, "node_count", json_integer((json_int_t)sig->nodes.distinct));
     }
+    size_t id = (size_t)(sig - scan->sigs);
+    if (scan->patterns[id].elsewhere)
+        json_object_set_new(entry, "alone", alone_json(scan, id));
     if (sig->captures.count)
         json_object_set_new(entry, "captures", shk_log_captures_json(&sig->captures));
     return entry;

@@ -13,13 +13,14 @@
 
 struct shk_log_pattern {
     const char *id;
-    const char *pattern; /* Vectorscan syntax, within one line */
-    const char *capture; /* PCRE with named groups, on the line that matched; NULL */
-    const char *place;   /* for messages about the pattern; may be NULL */
-    bool origins;        /* remember who printed it */
-    bool error_words;    /* only says that a line looks like an error */
-    bool once;           /* it is enough to know that it is there: no count */
-    bool explains;       /* a line that matches is known, even if it looks like an error */
+    const char *pattern;          /* Vectorscan syntax, within one line */
+    const char *capture;          /* PCRE with named groups, on the line that matched; NULL */
+    const char *place;            /* for messages about the pattern; may be NULL */
+    const char *const *elsewhere; /* ids of lines that other nodes print instead; NULL */
+    bool origins;                 /* remember who printed it */
+    bool error_words;             /* only says that a line looks like an error */
+    bool once;                    /* it is enough to know that it is there: no count */
+    bool explains;                /* a line that matches is known, even if it looks like an error */
 };
 
 /* A database that was compiled from the same patterns before. */

@@ -1,5 +1,5 @@
 """shakedown diagnose: healthy logs give nothing, known messages give their cause, one bad rank among many comes first."""
-import fcntl, gzip, json, resource, signal, struct, subprocess, termios, time, unittest
+import fcntl, gzip, json, resource, signal, struct, subprocess, termios, time, unittest, yaml
 from support import BASE_ENV, BINARY, Case, SOURCE, main, run
 
 LOGS = SOURCE / "tests" / "logs"
@@ -154,6 +154,36 @@ class Diagnose(Case):
         self.assertEqual(self.keys("--log", self.write("l", "something went wrong\n")), [])
         process = run("diagnose", "--log", LOGS / "healthy" / "nccl-2.28-info.log")
         self.assertNotIn("detail of the logs", process.stdout)
+
+    def test_what_would_tell_more_fits_the_log(self):
+        for line, word in (("NVRM: GPU 0000:01:00.0: RmInitAdapter failed!", "dmesg"), ("[1.2] [n1:7:0] x.c:1 UCX  ERROR odd thing", "UCX_LOG_LEVEL"),
+                           ("srun: error: odd thing", "srun -vv"), ("libfabric:3:4::core:core:f():1<warn> odd", "FI_LOG_LEVEL=info"),
+                           ("MPICH ERROR [Rank 0] odd", "MPICH_ENV_DISPLAY")):
+            with self.subTest(line=line):
+                text = " ".join(run("diagnose", "--log", self.write("l", line + "\n")).stdout.split())
+                self.assertIn(word, text)
+        kernel = run("diagnose", "--log", self.write("l", "NVRM: GPU 0000:01:00.0: RmInitAdapter failed!\n")).stdout
+        self.assertNotIn("NCCL_DEBUG", kernel)
+
+    def test_environments_that_profiles_ask_for_are_healthy(self):
+        """What each site's own list asks for, with and without what it only recommends, gives nothing above possible."""
+        profiles = {row["name"]: row for f in (SOURCE / "config/profiles").glob("*.yaml") for row in [yaml.safe_load(f.read_text())]}
+        variables = {row["name"] for f in (SOURCE / "config/settings").glob("*.yaml") for row in yaml.safe_load(f.read_text())
+                     if row.get("variable", True)}
+        def lines(row):
+            base = lines(profiles[row["extends"]]) if row.get("extends") else {}
+            return base | {line["name"]: line for line in row.get("settings", [])}
+        asked = 0
+        for name, row in sorted(profiles.items()):
+            for optional in (False, True):
+                env = {line["name"]: line["accepted"][0] for line in lines(row).values()
+                       if line["name"] in variables and line.get("accepted") and (optional or line.get("strength") != "optional")}
+                env |= {"PATH": "/usr/bin", "HOME": "/home/u"} if optional else {}
+                file = self.write("env", "".join(f"{k}={v}\n" for k, v in env.items()))
+                with self.subTest(profile=name, optional=optional):
+                    self.assertEqual([c["key"] for c in self.causes("--env", file) if c["confidence"] != "possible"], [])
+                asked += 1
+        self.assertGreater(asked, 50)
 
     def test_settings_seen_in_the_log(self):
         report = self.json_of(run("diagnose", "--format", "json", "--log", LOGS / "healthy" / "nccl-2.28-set.log"))
