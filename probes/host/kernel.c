@@ -1,4 +1,6 @@
 /* The kernel: command line, modules, build options, sysctls, huge-page policy. */
+#include "probes/host/kernel.h"
+
 #include "core/text/strbuf.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
@@ -15,7 +17,7 @@ static const char *const kernel_modules[] = {
     "nv_peer_mem", "nvidia",         "nvidia_fs", "nvidia_peermem", "nvidia_uvm", "xpmem",
 };
 
-static const char *const kernel_sysctls[] = {
+const char *const shk_kernel_sysctls[] = {
     "fs.file-max",
     "fs.nr_open",
     "kernel.numa_balancing",
@@ -39,6 +41,7 @@ static const char *const kernel_sysctls[] = {
     "vm.swappiness",
     "vm.unprivileged_userfaultfd",
     "vm.zone_reclaim_mode",
+    NULL,
 };
 
 static const char *const kernel_options[] = {
@@ -289,8 +292,8 @@ static int kernel_run(struct shk_probe_context *ctx, struct shk_error *err)
         release = NULL;
     shk_gather_line(&g, "kernel.cmdline", "/proc/cmdline", "/proc/self");
     kernel_all_modules(&g, release);
-    for (size_t i = 0; i < sizeof kernel_sysctls / sizeof *kernel_sysctls; i++)
-        kernel_sysctl(&g, kernel_sysctls[i]);
+    for (const char *const *name = shk_kernel_sysctls; *name; name++)
+        kernel_sysctl(&g, *name);
     kernel_choice(&g, "kernel.thp", "/sys/kernel/mm/transparent_hugepage/enabled");
     kernel_choice(&g, "kernel.thp_defrag", "/sys/kernel/mm/transparent_hugepage/defrag");
     kernel_config(&g, release);

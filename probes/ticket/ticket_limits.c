@@ -1,4 +1,5 @@
 /* ulimit -a of bash and dash, prlimit, /proc/self/limits, sysctl, df of /dev/shm. */
+#include "probes/host/kernel.h"
 #include "probes/ticket/ticket_private.h"
 
 #include <ctype.h>
@@ -104,40 +105,15 @@ const struct ticket_reader ticket_reader_ulimit_one = {
     .commands = "ulimit -l|ulimit -n|ulimit -s|ulimit -v|ulimit -u",
     .read = ulimit_one_read};
 
-/* What the probe of the kernel looks for (docs/facts.md). */
-static const char *const sysctls[] = {"fs.file-max",
-                                      "fs.nr_open",
-                                      "kernel.numa_balancing",
-                                      "kernel.pid_max",
-                                      "kernel.shmall",
-                                      "kernel.shmmax",
-                                      "kernel.threads-max",
-                                      "kernel.yama.ptrace_scope",
-                                      "net.core.netdev_max_backlog",
-                                      "net.core.rmem_max",
-                                      "net.core.somaxconn",
-                                      "net.core.wmem_max",
-                                      "net.ipv4.conf.all.arp_announce",
-                                      "net.ipv4.conf.all.arp_ignore",
-                                      "net.ipv4.conf.all.rp_filter",
-                                      "net.ipv4.ip_local_port_range",
-                                      "net.ipv4.ip_local_reserved_ports",
-                                      "vm.max_map_count",
-                                      "vm.nr_overcommit_hugepages",
-                                      "vm.overcommit_memory",
-                                      "vm.swappiness",
-                                      "vm.unprivileged_userfaultfd",
-                                      "vm.zone_reclaim_mode"};
-
 /* Only the form of sysctl's answer, "a.b = 1": "a.b=1" is what someone wants to set. */
 static const char *sysctl_value(const char *line, const char **name_p)
 {
     if (!islower((unsigned char)*line))
         return NULL;
-    for (size_t i = 0; i < sizeof sysctls / sizeof *sysctls; i++) {
-        const char *p = ticket_after(line, sysctls[i]);
+    for (const char *const *name = shk_kernel_sysctls; *name; name++) {
+        const char *p = ticket_after(line, *name);
         if (p && p[0] == ' ' && p[1] == '=' && p[2] == ' ') {
-            *name_p = sysctls[i];
+            *name_p = *name;
             return ticket_skip(p + 2);
         }
     }
