@@ -524,7 +524,7 @@ static void help_program(FILE *out)
           "  shakedown --quick                    this node, in a second or two, no GPU context\n"
           "  shakedown diagnose slurm-1234.out    why did that job fail?\n"
           "  shakedown check nodes/*.json         saved facts of many nodes, on any machine\n"
-          "  shakedown explain NCCL_IB_HCA        what one setting does\n",
+          "  shakedown explain SETTING            what one setting does\n",
           out);
 }
 

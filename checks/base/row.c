@@ -1,5 +1,7 @@
 #include "checks/base/row.h"
+#include "checks/base/expand.h"
 #include "core/text/prose.h"
+#include "core/text/uses.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -28,6 +30,14 @@ void shk_row_text(char **slot, const char *fmt, ...)
     shk_prose(text);
     free(*slot);
     *slot = text;
+}
+
+void shk_row_expand(char **slot, const char *text)
+{
+    char *expanded = shk_uses_expand(text);
+    if (expanded)
+        shk_row_text(slot, "%s", expanded);
+    free(expanded);
 }
 
 void shk_row_verdict(struct shk_row *row, enum shk_verdict verdict, enum shk_evidence evidence)

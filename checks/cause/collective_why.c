@@ -1,6 +1,7 @@
 /* Whose fault a collective that failed is: its cause, ranks that do not agree, nodes of which it is
  * not known which. */
 #include "checks/base/coded.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -83,7 +84,7 @@ static bool same_sides(const json_t *a, const json_t *b)
 static const char *key_of_difference(const json_t *rows)
 {
     static const char *const keys[][2] = {
-        {"FI_PROVIDER", "provider-differs-across-nodes"},
+        {NULL, "provider-differs-across-nodes"}, /* the filter of providers */
         {"libfabric version", "libfabric-version-differs-across-nodes"},
         {"libfabric file", "libfabric-version-differs-across-nodes"},
         {"libfabric provider", "provider-differs-across-nodes"},
@@ -96,9 +97,10 @@ static const char *key_of_difference(const json_t *rows)
         json_t *row;
         json_array_foreach((json_t *)rows, i, row)
         {
-            const char *what = NULL;
+            const char *what = NULL,
+                       *of = keys[k][0] ? keys[k][0] : shk_variable("provider-filter");
             (void)shk_look_member_text(row, "what", &what);
-            if (what && strcmp(what, keys[k][0]) == 0 && same_sides(first, row))
+            if (what && strcmp(what, of) == 0 && same_sides(first, row))
                 return keys[k][1];
         }
     }

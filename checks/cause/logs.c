@@ -2,6 +2,7 @@
 #include "checks/base/coded.h"
 #include "checks/cause/clue.h"
 #include "checks/env/env.h"
+#include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,8 +134,10 @@ static void judge_detail(const struct shk_check_context *ctx, struct shk_finding
     if (!say_more(ctx, &row))
         shk_row_text(&row.why,
                      "the logs hold no line of NCCL's or libfabric's start, so what they do "
-                     "not say proves nothing; run once more with NCCL_DEBUG=INFO "
-                     "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH FI_LOG_LEVEL=info");
+                     "not say proves nothing; run once more with %s=INFO "
+                     "%s=INIT,ENV,NET,GRAPH %s=info",
+                     shk_variable("nccl-log"), shk_variable("nccl-log-parts"),
+                     shk_variable("fabric-log"));
     shk_row_end(findings, &row);
 }
 

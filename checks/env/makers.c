@@ -46,7 +46,7 @@ static const struct {
     {"apptainer", "nvidia", "apptainer exec --nv …"},
     {"apptainer", "amd", "apptainer exec --rocm …"},
     {"apptainer", "neuron", "apptainer exec --bind /dev …"},
-    {"enroot", "nvidia", "export NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=all"},
+    {"enroot", "nvidia", "export {visible-devices.container}=all {capabilities.container}=all"},
     {"enroot", "amd", "srun --container-mounts=/dev/kfd,/dev/dri …"},
     {"enroot", "neuron", "srun --container-mounts=/dev/neuron0,… …"},
     {"kubernetes", "nvidia", "resources: {limits: {nvidia.com/gpu: N}}"},

@@ -45,7 +45,7 @@ void shk_readers_clear(struct shk_readers *readers);
 struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
                                        const struct shk_setting *setting);
 
-/* The prefix whose libraries own a name ("FI_" is libfabric's); NULL when there is none. */
+/* The prefix whose libraries own a name (libfabric owns its own); NULL when there is none. */
 const struct shk_name *shk_name_family(const struct shk_config *config, const char *name);
 
 /* As shk_readers_ask() for a name that the catalogue does not know. */

@@ -1,15 +1,18 @@
 #include "checks/env/readers_provider.h"
 
 #include "checks/base/row.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* FI_<PROVIDER>_…? */
+/* The prefix of libfabric, <PROVIDER>_…? */
 static bool name_is_of(const char *name, const char *provider, size_t len)
 {
-    return len && len < 32 && strncmp(name, "FI_", 3) == 0 &&
-           strncasecmp(name + 3, provider, len) == 0 && name[3 + len] == '_';
+    const char *prefix = shk_variable("prefixes.libfabric");
+    size_t start = strlen(prefix);
+    return len && len < 32 && strncmp(name, prefix, start) == 0 &&
+           strncasecmp(name + start, provider, len) == 0 && name[start + len] == '_';
 }
 
 /* The provider in the library whose name a variable carries that the catalogue does not know. */

@@ -1,6 +1,7 @@
 /* Why does a provider not work here? The chain from the adapter to the domain, link by link, from
  * whatever part of the facts there is. */
 #include "checks/fabric/chain_private.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 #include <strings.h>
@@ -8,10 +9,6 @@
 static const char *const efa_modules[] = {"efa", "ib_uverbs", NULL};
 static const char *const cxi_modules[] = {"cxi_ss1", "cxi_user", NULL};
 static const char *const verbs_modules[] = {"ib_uverbs", NULL};
-static const char *const efa_fork[] = {"FI_EFA_FORK_SAFE", "RDMAV_FORK_SAFE", "IBV_FORK_SAFE",
-                                       NULL};
-static const char *const cxi_fork[] = {"CXI_FORK_SAFE", NULL};
-static const char *const verbs_fork[] = {"RDMAV_FORK_SAFE", "IBV_FORK_SAFE", NULL};
 
 static const struct shk_why_kind why_kinds[] = {
     {.name = "efa",
@@ -21,7 +18,7 @@ static const struct shk_why_kind why_kinds[] = {
      .modules = efa_modules,
      .verbs_class = true,
      .driver = "efa",
-     .fork_vars = efa_fork,
+     .fork_use = "fork-safe.efa",
      .every_link = true,
      .capability = true},
     {.name = "cxi",
@@ -29,7 +26,7 @@ static const struct shk_why_kind why_kinds[] = {
      .count_key = "pci.count.cxi",
      .pci_kind = "cxi",
      .modules = cxi_modules,
-     .fork_vars = cxi_fork,
+     .fork_use = "fork-safe.cxi",
      .every_link = true,
      .service = true},
     {.name = "verbs",
@@ -39,7 +36,7 @@ static const struct shk_why_kind why_kinds[] = {
      .pci_kind = "mlx5",
      .modules = verbs_modules,
      .verbs_class = true,
-     .fork_vars = verbs_fork},
+     .fork_use = "fork-safe.verbs"},
 };
 
 const struct shk_why_kind *shk_why_kind_of(const char *provider)
@@ -91,7 +88,7 @@ const char *shk_why_filter(const struct shk_facts *known)
     enum shk_look look = shk_look_text(known, "fabric.filter", &filter);
     return look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT
                ? filter
-               : shk_why_text(known, "env.FI_PROVIDER");
+               : shk_why_text(known, shk_variable_fact("provider-filter"));
 }
 
 void shk_why_lacks(struct shk_why *why, const char *key)

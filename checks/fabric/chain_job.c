@@ -5,6 +5,7 @@
 #include "checks/hardware/limits.h"
 
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 #include <strings.h>
@@ -53,7 +54,7 @@ static void job_limits(struct shk_why *why)
 /* Fork support that is asked for in the environment, NULL when none is. */
 static const char *job_fork_variable(const struct shk_why *why)
 {
-    for (const char *const *v = why->kind->fork_vars; *v; v++) {
+    for (const char *const *v = shk_variables(why->kind->fork_use); *v; v++) {
         const char *value = shk_why_env(why, *v);
         if (value && strcmp(value, "0") != 0)
             return *v;
@@ -77,7 +78,7 @@ static void job_fork(struct shk_why *why)
 {
     const char *kernel = shk_why_text(why->known, "host.kernel");
     const char *state = shk_why_text(why->known, "verbs.fork");
-    const char *huge = shk_why_env(why, "FI_EFA_USE_HUGE_PAGE"), *set = job_fork_variable(why);
+    const char *huge = shk_why_env(why, shk_variable("huge-pages")), *set = job_fork_variable(why);
     bool efa = strcmp(why->kind->name, "efa") == 0, asked = why->kind->verbs_class && state;
     bool unneeded =
         asked ? strcmp(state, "unneeded") == 0 : kernel && shk_version_cmp(kernel, "5.13") >= 0;
@@ -87,8 +88,8 @@ static void job_fork(struct shk_why *why)
         shk_chain_add(why->chain, "fork", SHK_LINK_OK, pages,
                       "kernel %s copies pinned pages at fork", kernel ? kernel : "");
     else if (efa && set && huge && strcmp(huge, "1") == 0)
-        shk_chain_add(why->chain, "fork", SHK_LINK_BROKEN, pages,
-                      "%s and FI_EFA_USE_HUGE_PAGE=1 exclude each other", set);
+        shk_chain_add(why->chain, "fork", SHK_LINK_BROKEN, pages, "%s and %s=1 exclude each other",
+                      set, shk_variable("huge-pages"));
     else if (set)
         shk_chain_add(why->chain, "fork", SHK_LINK_OK, pages, "%s is set", set);
     else if (!kernel && !asked)
@@ -97,7 +98,7 @@ static void job_fork(struct shk_why *why)
     else
         shk_chain_add(why->chain, "fork", SHK_LINK_UNKNOWN, pages,
                       "kernel %s: fork is safe only with %s=1", kernel ? kernel : "",
-                      why->kind->fork_vars[0]);
+                      shk_variable(why->kind->fork_use));
     shk_chain_where(why->chain, asked ? "ibv_is_fork_initialized" : "host.kernel");
 }
 
@@ -129,13 +130,13 @@ static void job_capability(struct shk_why *why)
             problem = shk_why_member(row, "problem");
         }
     }
-    bool forced = job_true(shk_why_env(why, "FI_EFA_USE_DEVICE_RDMA"));
+    bool forced = job_true(shk_why_env(why, shk_variable("device-rdma")));
     if (!told)
         shk_chain_add(why->chain, "capability", SHK_LINK_UNKNOWN, NULL, "%s",
                       *problem ? problem : "no EFA device was asked");
     else if (forced && !read)
         shk_chain_add(why->chain, "capability", SHK_LINK_BROKEN, "libfabric aborts then",
-                      "FI_EFA_USE_DEVICE_RDMA is on, but a device has no RDMA read");
+                      "%s is on, but a device has no RDMA read", shk_variable("device-rdma"));
     else
         shk_chain_add(why->chain, "capability", SHK_LINK_OK, problem,
                       "RDMA read: %s, RDMA write: %s", read ? "yes" : "no", write ? "yes" : "no");
@@ -146,24 +147,26 @@ static void job_capability(struct shk_why *why)
  * variables. Without them the provider tries the default service, which a site may have closed. */
 static void job_service(struct shk_why *why)
 {
-    const char *vni = shk_why_env(why, "SLINGSHOT_VNIS"),
-               *svc = shk_why_env(why, "SLINGSHOT_SVC_IDS");
+    const char *vni = shk_why_env(why, shk_variable("job.slurm.vnis")),
+               *svc = shk_why_env(why, shk_variable("fabric-service"));
     const char *scheduler = shk_why_text(why->known, "job.scheduler");
     bool answers = shk_why_list_names(shk_why_array(why->known, "fabric.providers"), "cxi");
     struct shk_fact fact;
+    char none[160];
+    snprintf(none, sizeof none, "no %s in the environment", shk_variable("job.slurm.vnis"));
     if (vni)
         shk_chain_add(why->chain, "service", SHK_LINK_OK, NULL, "VNI %s, services %s", vni,
                       svc ? svc : "not named");
     else if (answers)
-        shk_chain_add(why->chain, "service", SHK_LINK_OK, "no SLINGSHOT_VNIS in the environment",
-                      "the default service answers");
+        shk_chain_add(why->chain, "service", SHK_LINK_OK, none, "the default service answers");
     else if (scheduler && !shk_env_known(why->known)) {
         shk_chain_add(why->chain, "service", SHK_LINK_UNKNOWN, NULL, "%s",
-                      shk_why_reason(why->known, "env.SLINGSHOT_VNIS"));
-        shk_why_unread(why, "env.SLINGSHOT_VNIS", false);
+                      shk_why_reason(why->known, shk_variable_fact("job.slurm.vnis")));
+        shk_why_unread(why, shk_variable_fact("job.slurm.vnis"), false);
     } else if (scheduler)
         shk_chain_add(why->chain, "service", SHK_LINK_BROKEN, NULL,
-                      "no SLINGSHOT_VNIS in the environment of a %s job", scheduler);
+                      "no %s in the environment of a %s job", shk_variable("job.slurm.vnis"),
+                      scheduler);
     else if (shk_facts_get(why->known, "job.scheduler", &fact) && fact.state == SHK_FACT_ABSENT)
         shk_chain_add(why->chain, "service", SHK_LINK_NA, NULL, "not inside a batch job");
     else {
@@ -171,7 +174,7 @@ static void job_service(struct shk_why *why)
                       shk_why_reason(why->known, "job.scheduler"));
         shk_why_unread(why, "job.scheduler", false);
     }
-    shk_chain_where(why->chain, "SLINGSHOT_VNIS");
+    shk_chain_where(why->chain, shk_variable("job.slurm.vnis"));
 }
 
 void shk_why_job_steps(struct shk_why *why)

@@ -1,6 +1,7 @@
 #include "checks/fabric/chain_private.h"
 
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,9 @@ static char *library_plugin_text(const struct shk_why *why)
     const json_t *plugin = library_plugin(why);
     if (plugin)
         return shk_strf("as the file %s", shk_why_member(plugin, "path"));
-    return path ? shk_strf("FI_PROVIDER_PATH=%s holds no lib%s-fi.so", path, why->provider) : NULL;
+    return path ? shk_strf("%s=%s holds no lib%s-fi.so", shk_variable("code-path.provider"), path,
+                           why->provider)
+                : NULL;
 }
 
 static void library_missing(struct shk_why *why)
@@ -193,18 +196,22 @@ static void library_filter(struct shk_why *why)
     const char *filter = library_filter_text(why), *value;
     enum shk_look look = shk_look_text(why->known, "fabric.filter", &value);
     if (look != SHK_LOOK_PRESENT && look != SHK_LOOK_ABSENT &&
-        shk_look_text(why->known, "env.FI_PROVIDER", &value) == SHK_LOOK_FAILED) {
-        shk_chain_add(why->chain, "filter", SHK_LINK_UNKNOWN, NULL, "FI_PROVIDER was not read");
-        shk_why_lacks(why, "env.FI_PROVIDER");
+        shk_look_text(why->known, shk_variable_fact("provider-filter"), &value) ==
+            SHK_LOOK_FAILED) {
+        shk_chain_add(why->chain, "filter", SHK_LINK_UNKNOWN, NULL, "%s was not read",
+                      shk_variable("provider-filter"));
+        shk_why_lacks(why, shk_variable_fact("provider-filter"));
     } else if (!filter || !*filter)
-        shk_chain_add(why->chain, "filter", SHK_LINK_OK, NULL, "FI_PROVIDER is not set");
+        shk_chain_add(why->chain, "filter", SHK_LINK_OK, NULL, "%s is not set",
+                      shk_variable("provider-filter"));
     else if (shk_why_filtered(why))
-        shk_chain_add(why->chain, "filter", SHK_LINK_BROKEN, NULL, "FI_PROVIDER=%s %s %s", filter,
+        shk_chain_add(why->chain, "filter", SHK_LINK_BROKEN, NULL, "%s=%s %s %s",
+                      shk_variable("provider-filter"), filter,
                       *filter == '^' ? "excludes" : "leaves out", why->provider);
     else
-        shk_chain_add(why->chain, "filter", SHK_LINK_OK, NULL, "FI_PROVIDER=%s lets it through",
-                      filter);
-    shk_chain_where(why->chain, "FI_PROVIDER");
+        shk_chain_add(why->chain, "filter", SHK_LINK_OK, NULL, "%s=%s lets it through",
+                      shk_variable("provider-filter"), filter);
+    shk_chain_where(why->chain, shk_variable("provider-filter"));
 }
 
 void shk_why_library_steps(struct shk_why *why)

@@ -1,6 +1,7 @@
 #include "checks/fabric/chain_private.h"
 
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,9 @@ static bool offer_getinfo(struct shk_why *why)
     json_t *getinfo = shk_why_object(why->known, "fabric.getinfo");
     const char *text = json_string_value(json_object_get(getinfo, "text"));
     bool plain = shk_why_filtered(why) && shk_why_object(why->known, "fabric.unfiltered");
-    const char *how = plain ? "FI_PROVIDER taken out" : NULL, *log = offer_log(why);
+    char without[160];
+    snprintf(without, sizeof without, "%s taken out", shk_variable("provider-filter"));
+    const char *how = plain ? without : NULL, *log = offer_log(why);
     bool offered = providers && shk_why_list_names(providers, why->provider);
     if (!providers)
         shk_chain_add(why->chain, "getinfo", SHK_LINK_UNKNOWN, NULL, "%s",
@@ -149,12 +152,9 @@ static void offer_count(const struct shk_why *why, struct offer_domains *d)
 /* The job may have been given, or have asked for, some of the devices only. */
 static bool offer_selected(const struct shk_why *why)
 {
-    static const char *const variables[] = {"FI_EFA_IFACE", "FI_CXI_DEVICE_NAME",
-                                            "SLINGSHOT_DEVICES", "FI_VERBS_IFACE"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        if (shk_why_env(why, variables[i]))
+    for (const char *const *v = shk_variables("fabric-devices"); *v; v++)
+        if (shk_why_env(why, *v))
             return true;
-    }
     return false;
 }
 

@@ -6,16 +6,16 @@
 
 struct shk_why_kind {
     const char *name;
-    const char *adapter;          /* for people: "EFA function (PCI 1d0f:efa0 to efaf)" */
-    const char *count_key;        /* pci.count.… */
-    const char *pci_kind;         /* of pci.devices[].kind */
-    const char *const *modules;   /* all of them are needed; NULL-terminated */
-    bool verbs_class;             /* its devices are RDMA devices, else those of cxi.devices */
-    const char *driver;           /* of its RDMA devices; NULL: every driver but efa's */
-    const char *const *fork_vars; /* variables that make fork() safe; NULL-terminated */
-    bool every_link;              /* each link should be up; else one is enough */
-    bool service;                 /* needs a network service from the launcher (CXI) */
-    bool capability;              /* libefa tells what its devices can do */
+    const char *adapter;        /* for people: "EFA function (PCI 1d0f:efa0 to efaf)" */
+    const char *count_key;      /* pci.count.… */
+    const char *pci_kind;       /* of pci.devices[].kind */
+    const char *const *modules; /* all of them are needed; NULL-terminated */
+    bool verbs_class;           /* its devices are RDMA devices, else those of cxi.devices */
+    const char *driver;         /* of its RDMA devices; NULL: every driver but efa's */
+    const char *fork_use;       /* the use of the variables that make fork() safe */
+    bool every_link;            /* each link should be up; else one is enough */
+    bool service;               /* needs a network service from the launcher (CXI) */
+    bool capability;            /* libefa tells what its devices can do */
 };
 
 /* NULL for a provider that needs no device of its own (tcp, shm …). */

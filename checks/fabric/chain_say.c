@@ -1,6 +1,7 @@
 #include "checks/base/coded.h"
 #include "checks/fabric/chain.h"
 #include "checks/fabric/fabric.h"
+#include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,11 @@ static const struct {
     {.step = "pci",
      .provider = "cxi",
      .diagnosis = "cxi-provider-absent",
-     .fix = "run on nodes with Slingshot NICs, or unset FI_PROVIDER"},
+     .fix = "run on nodes with Slingshot NICs, or unset {provider-filter}"},
     {.step = "pci",
      .provider = "verbs",
      .diagnosis = "verbs-provider-absent",
-     .fix = "run on nodes with RDMA adapters, or unset FI_PROVIDER"},
+     .fix = "run on nodes with RDMA adapters, or unset {provider-filter}"},
     {.step = "module",
      .provider = "efa",
      .diagnosis = "efa-provider-absent",
@@ -54,7 +55,7 @@ static const struct {
     {.step = "userlib",
      .provider = "cxi",
      .diagnosis = "cxi-provider-absent",
-     .fix = "put the directory of libcxi.so.1 into LD_LIBRARY_PATH (into the container, if it is "
+     .fix = "put the directory of libcxi.so.1 into {loader-path} (into the container, if it is "
             "one)"},
     {.step = "userlib",
      .fix = "install the user-space drivers of the same rdma-core release as libibverbs "
@@ -66,19 +67,18 @@ static const struct {
     {.step = "fork",
      .provider = "efa",
      .diagnosis = "efa-fork-hugepage-conflict",
-     .fix = "export FI_EFA_USE_HUGE_PAGE=0"},
+     .fix = "export {huge-pages}=0"},
     {.step = "capability",
      .provider = "efa",
      .diagnosis = "efa-device-open-failure",
-     .fix = "unset FI_EFA_USE_DEVICE_RDMA"},
+     .fix = "unset {device-rdma}"},
     {.step = "service",
      .provider = "cxi",
      .diagnosis = "cxi-vni-missing",
      .fix = "start the ranks with srun, and let Slurm set up the network: srun "
             "--network=single_node_vni"},
-    {.step = "filter", .fix = "unset FI_PROVIDER, or add %s to it"},
-    {.step = "library",
-     .fix = "put the libfabric that has the %s provider first in LD_LIBRARY_PATH"},
+    {.step = "filter", .fix = "unset {provider-filter}, or add %s to it"},
+    {.step = "library", .fix = "put the libfabric that has the %s provider first in {loader-path}"},
     {.step = "dependencies",
      .fix = "make the library that is named available to the loader (ldd libfabric.so.1)"},
     {.step = "hints",
@@ -91,7 +91,7 @@ static const struct {
      .diagnosis = "mtu-mismatch",
      .fix = "set the same MTU on every port of the fabric"},
     {.step = "link", .fix = "have the port and its cable checked; it must be up"},
-    {.step = NULL, .fix = "FI_LOG_LEVEL=info fi_info -p %s says where it gives up"},
+    {.step = NULL, .fix = "{fabric-log}=info fi_info -p %s says where it gives up"},
 };
 enum { CHAIN_RULES = sizeof(chain_rules) / sizeof(chain_rules[0]) };
 
@@ -154,10 +154,11 @@ void shk_chain_say(const struct shk_check_context *ctx, struct shk_row *row, con
     const struct shk_link *also = shk_chain_software(chain);
     shk_row_text(&row->why, "%s%s%s", text ? text : link->what, also ? "; besides, " : "",
                  also ? also->what : "");
-    const char *fix = chain_rules[i].fix, *named = strstr(fix, "%s");
+    char *fix = shk_uses_expand(chain_rules[i].fix), *named = fix ? strstr(fix, "%s") : NULL;
     if (named)
         shk_row_text(&row->fix, "%.*s%s%s", (int)(named - fix), fix, provider, named + 2);
-    else
+    else if (fix)
         shk_row_text(&row->fix, "%s", fix);
+    free(fix);
     free(text);
 }

@@ -1,6 +1,7 @@
 #include "checks/fabric/fabric.h"
 #include "checks/base/read.h"
 #include "checks/fabric/plugin.h"
+#include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@ static void say_no_library(const struct shk_check_context *ctx, struct shk_row *
     shk_row_text(&row->observed, "not found");
     shk_row_text(&row->expected, "libfabric with provider %s", provider);
     shk_row_text(&row->why, "%s", reason ? reason : "no libfabric.so.1 where the loader looks");
-    shk_row_text(&row->fix, "put the directory of libfabric.so.1 into LD_LIBRARY_PATH");
+    shk_row_text(&row->fix, "put the directory of libfabric.so.1 into %s",
+                 shk_variable("loader-path"));
 }
 
 static void eval_library(const struct shk_check_context *ctx, struct shk_findings *findings)
@@ -153,8 +155,8 @@ static void say_wrong_copy(const struct shk_check_context *ctx, struct shk_row *
     const char *slash = strrchr(copy, '/');
     shk_row_text(&row->why, "the loader takes %s, which lacks the provider %s; %s has it", taken,
                  provider, copy);
-    shk_row_text(&row->fix, "export LD_LIBRARY_PATH=%.*s:$LD_LIBRARY_PATH",
-                 slash ? (int)(slash - copy) : 1, slash ? copy : ".");
+    shk_row_text(&row->fix, "export %s=%.*s:$%s", shk_variable("loader-path"),
+                 slash ? (int)(slash - copy) : 1, slash ? copy : ".", shk_variable("loader-path"));
 }
 
 /* Are there copies of different versions? Lists them all. */
@@ -197,8 +199,8 @@ static bool say_lacking(struct shk_row *row, const json_t *copies)
         shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
         shk_row_text(&row->observed, "%s", shk_member_name(copy, "path"));
         shk_row_text(&row->why, "the loader cannot bring it together: %s", lacks);
-        shk_row_text(&row->fix, "ldd %s; put what is not found there into LD_LIBRARY_PATH",
-                     shk_member_name(copy, "path"));
+        shk_row_text(&row->fix, "ldd %s; put what is not found there into %s",
+                     shk_member_name(copy, "path"), shk_variable("loader-path"));
         return true;
     }
     return false;

@@ -1,6 +1,7 @@
 #include "checks/fabric/plugin.h"
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -79,7 +80,7 @@ static char *suffix_of(const char *path)
 static bool in_library_path(const struct shk_facts *facts, const char *path)
 {
     const char *list, *slash = strrchr(path, '/');
-    if (!slash || shk_look_env(facts, "LD_LIBRARY_PATH", &list) != SHK_LOOK_PRESENT)
+    if (!slash || shk_look_env(facts, shk_variable("loader-path"), &list) != SHK_LOOK_PRESENT)
         return false;
     for (const char *p = list; *p;) {
         size_t n = strcspn(p, ":;"), len = n;
@@ -121,19 +122,17 @@ static void suggest(const struct shk_check_context *ctx, struct shk_row *row, co
         int dir = (int)(strrchr(path, '/') ? strrchr(path, '/') - path : 0);
         bool near = in_library_path(ctx->facts, path);
         if (near && !*suffix)
-            shk_row_text(&row->fix, "unset NCCL_NET_PLUGIN");
+            shk_row_text(&row->fix, "unset %s", shk_variable("net-plugin"));
         else if (near)
-            shk_row_text(&row->fix, "export NCCL_NET_PLUGIN=%s", suffix);
+            shk_row_text(&row->fix, "export %s=%s", shk_variable("net-plugin"), suffix);
         else if (takes_paths(list, value))
-            shk_row_text(&row->fix, "export NCCL_NET_PLUGIN=%s", path);
+            shk_row_text(&row->fix, "export %s=%s", shk_variable("net-plugin"), path);
         else if (*suffix)
-            shk_row_text(&row->fix,
-                         "export NCCL_NET_PLUGIN=%s LD_LIBRARY_PATH=%.*s:$LD_LIBRARY_PATH", suffix,
-                         dir, path);
+            shk_row_text(&row->fix, "export %s=%s %s=%.*s:$%s", shk_variable("net-plugin"), suffix,
+                         shk_variable("loader-path"), dir, path, shk_variable("loader-path"));
         else
-            shk_row_text(&row->fix,
-                         "unset NCCL_NET_PLUGIN; export LD_LIBRARY_PATH=%.*s:$LD_LIBRARY_PATH", dir,
-                         path);
+            shk_row_text(&row->fix, "unset %s; export %s=%.*s:$%s", shk_variable("net-plugin"),
+                         shk_variable("loader-path"), dir, path, shk_variable("loader-path"));
         shk_row_text(&row->expected, "%s, by its %s", path, *suffix ? "name" : "own name");
         if (*suffix)
             shk_row_text(&row->expected, "%s (did you mean %s?)", path, suffix);
@@ -142,7 +141,7 @@ static void suggest(const struct shk_check_context *ctx, struct shk_row *row, co
     }
 }
 
-/* NCCL_NET_PLUGIN names something that the loader does not get. */
+/* The variable names something that the loader does not get. */
 static void say_name(const struct shk_check_context *ctx, struct shk_row *row, const json_t *list,
                      const char *value)
 {
@@ -155,18 +154,19 @@ static void say_name(const struct shk_check_context *ctx, struct shk_row *row, c
     if (blocked) {
         row->diagnosis = "plugin-file-unusable";
         shk_row_text(&row->observed, "%s: %s", path, shk_plugin_text(blocked, "text"));
-        shk_row_text(&row->why, "NCCL_NET_PLUGIN=%s: the loader cannot open %s: %s%s", value, path,
-                     shk_plugin_text(blocked, "text"), after ? after : "");
+        shk_row_text(&row->why, "%s=%s: the loader cannot open %s: %s%s",
+                     shk_variable("net-plugin"), value, path, shk_plugin_text(blocked, "text"),
+                     after ? after : "");
         if (strcmp(state, "denied") == 0)
             shk_row_text(&row->fix, "chmod a+r %s", path);
         else
             shk_row_text(&row->fix, "ls -l %s; install the plugin again", path);
     } else {
         row->diagnosis = "net-plugin-name-wrong";
-        shk_row_text(&row->why, "NCCL_NET_PLUGIN=%s: the loader finds no %s%s%s%s", value,
-                     tried ? tried : "such file", after ? after : "",
+        shk_row_text(&row->why, "%s=%s: the loader finds no %s%s%s%s", shk_variable("net-plugin"),
+                     value, tried ? tried : "such file", after ? after : "",
                      seen ? ". Not asked for, but there: " : "", seen ? seen : "");
-        shk_row_text(&row->fix, "unset NCCL_NET_PLUGIN");
+        shk_row_text(&row->fix, "unset %s", shk_variable("net-plugin"));
         suggest(ctx, row, list, value);
     }
     free(tried);
@@ -183,7 +183,7 @@ static void read_requested(struct shk_row *row)
     if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT)
         shk_row_was_read(row);
     else
-        (void)shk_read_env(row, "NCCL_NET_PLUGIN", &value);
+        (void)shk_read_env(row, shk_variable("net-plugin"), &value);
 }
 
 static void say_missing(const struct shk_check_context *ctx, struct shk_row *row)
@@ -194,8 +194,10 @@ static void say_missing(const struct shk_check_context *ctx, struct shk_row *row
     row->diagnosis = "net-plugin-missing";
     shk_row_text(&row->expected, "a net plugin for this fabric");
     shk_row_text(&row->why, "without it NCCL falls back to TCP sockets in silence");
-    shk_row_text(&row->fix, "put the directory of the plugin into LD_LIBRARY_PATH, or set "
-                            "NCCL_NET_PLUGIN to its full path");
+    shk_row_text(&row->fix,
+                 "put the directory of the plugin into %s, or set "
+                 "%s to its full path",
+                 shk_variable("loader-path"), shk_variable("net-plugin"));
 }
 
 static void not_found(const struct shk_check_context *ctx, struct shk_findings *findings,
@@ -259,9 +261,9 @@ const struct shk_check shk_check_plugin_file = {
     .title = "The net plugin is found where NCCL looks",
     .eval = eval_file,
     .doc = "Facts: plugin.candidates (by NCCL's own search order), plugin.requested.\n"
-           "A name in NCCL_NET_PLUGIN that the loader gets no file for is FAIL: there is none, or "
+           "A name in {net-plugin} that the loader gets no file for is FAIL: there is none, or "
            "it is a dangling link, links in a circle or without permission, which is told; a file "
-           "of a like name that nothing asks for is suggested. Without NCCL_NET_PLUGIN no file is "
+           "of a like name that nothing asks for is suggested. Without {net-plugin} no file is "
            "FAIL or WARN as the profile says, WARN in a job of one node.",
 };
 

@@ -4,6 +4,7 @@
 #include "checks/base/read.h"
 #include "checks/env/resolve.h"
 #include "checks/fabric/plugin.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 #include <strings.h>
@@ -82,14 +83,14 @@ const char *shk_plugin_requested(const struct shk_facts *facts)
         return NULL;
     enum shk_look look = shk_look_text(facts, "plugin.requested", &name);
     if (look != SHK_LOOK_PRESENT && look != SHK_LOOK_ABSENT)
-        (void)shk_look_env(facts, "NCCL_NET_PLUGIN", &name);
+        (void)shk_look_env(facts, shk_variable("net-plugin"), &name);
     return name && *name && strcasecmp(name, "none") != 0 ? name : NULL;
 }
 
 enum shk_net_demand shk_net_demand(const struct shk_facts *facts, const char **value_p)
 {
     const char *value;
-    if (shk_look_env(facts, "NCCL_NET", &value) != SHK_LOOK_PRESENT)
+    if (shk_look_env(facts, shk_variable("net-choice"), &value) != SHK_LOOK_PRESENT)
         return SHK_NET_ANY;
     if (value_p)
         *value_p = value;
@@ -177,14 +178,14 @@ char *shk_plugin_consequence(const struct shk_check_context *ctx, const json_t *
     if (link->code == SHK_CODE_DIED && is_reached(ctx, plugin, link))
         text = shk_strf("; in a job this takes the rank with it");
     else if (demand == SHK_NET_BUILTIN)
-        text = shk_strf("; with NCCL_NET=%s %s does not use it", value, name);
+        text = shk_strf("; with %s=%s %s does not use it", shk_variable("net-choice"), value, name);
     else if (shk_list_has(unnoticed, link->step))
         text = strdup("");
     else if (is_replaced(ctx, plugin))
         text = shk_strf("; %s takes the next plugin of the list", name);
     else if (demand == SHK_NET_PLUGIN)
-        text =
-            shk_strf("; NCCL_NET=\"%s\" allows no other network, so %s ends the job", value, name);
+        text = shk_strf("; %s=\"%s\" allows no other network, so %s ends the job",
+                        shk_variable("net-choice"), value, name);
     else
         text = shk_strf("; %s goes on without it, over its own IB or Socket network", name);
     free(library);
@@ -211,7 +212,7 @@ static bool is_ofi(const json_t *plugin)
     json_array_foreach(reads, i, name)
     {
         const char *text = json_string_value(name);
-        if (text && strncmp(text, "OFI_NCCL_", 9) == 0)
+        if (text && shk_variable_has("plugin-own.ofi", text))
             return true;
     }
     return false;
@@ -308,10 +309,10 @@ static void say_ends(const struct shk_check_context *ctx, struct shk_row *row, c
     shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
     shk_row_text(&row->expected, "a network that is here");
     shk_row_text(&row->why,
-                 "%s; %s takes no other network than the one that NCCL_NET names, and "
+                 "%s; %s takes no other network than the one that %s names, and "
                  "ends the job with \"invalid usage\"",
-                 why, library ? library : "NCCL");
-    shk_row_text(&row->fix, "unset NCCL_NET");
+                 why, library ? library : "NCCL", shk_variable("net-choice"));
+    shk_row_text(&row->fix, "unset %s", shk_variable("net-choice"));
     row->diagnosis = "net-plugin-name-wrong";
     free(library);
 }
@@ -348,7 +349,8 @@ static bool resolve_plugin(const struct shk_check_context *ctx, const char *valu
                         : shk_strf("no net plugin was found that could be \"%s\"", value);
         say_ends(ctx, row, why ? why : "no such network");
         if (names.broken.len && !names.known.len)
-            shk_row_text(&row->fix, "mend the plugin, or go without it: unset NCCL_NET");
+            shk_row_text(&row->fix, "mend the plugin, or go without it: unset %s",
+                         shk_variable("net-choice"));
         free(why);
     }
     shk_strbuf_free(&names.known);

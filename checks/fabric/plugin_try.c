@@ -1,8 +1,10 @@
 /* The net plugins that NCCL would take, judged by their chain: may the file be
  * used and does it load (plugin.load), and does it work when it is started (plugin.use)? */
 #include "checks/base/coded.h"
+#include "checks/base/expand.h"
 #include "checks/base/read.h"
 #include "checks/fabric/plugin.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -108,19 +110,21 @@ static void load_fix(const struct shk_check_context *ctx, struct shk_row *row, c
         shk_row_text(&row->fix, "ls -lL %s; install the plugin again, readable for everybody",
                      text_of(shk_plugin_blocked(plugin), "path"));
     else if (strcmp(link->step, "file") == 0)
-        shk_row_text(&row->fix, "take it out of NCCL_NET_PLUGIN, or give the path of the file");
+        shk_row_text(&row->fix, "take it out of %s, or give the path of the file",
+                     shk_variable("net-plugin"));
     else if (strcmp(link->step, "format") == 0)
         shk_row_text(&row->fix, "install the plugin again, built for this machine");
     else if (strcmp(link->step, "abi") == 0)
         shk_row_text(&row->fix, "install a plugin release made for this NCCL");
     else if (strcmp(link->step, "versions") == 0 && slash)
-        shk_row_text(&row->fix, "export LD_LIBRARY_PATH=%.*s:$LD_LIBRARY_PATH",
-                     (int)(slash - newer), newer);
+        shk_row_text(&row->fix, "export %s=%.*s:$%s", shk_variable("loader-path"),
+                     (int)(slash - newer), newer, shk_variable("loader-path"));
     else if (strcmp(link->step, "versions") == 0)
         shk_row_text(&row->fix,
                      "put the %s that the plugin was built with first in "
-                     "LD_LIBRARY_PATH, or build the plugin against %s",
-                     text_of(problem, "library"), text_of(problem, "path"));
+                     "%s, or build the plugin against %s",
+                     text_of(problem, "library"), shk_variable("loader-path"),
+                     text_of(problem, "path"));
     else if (link->code == SHK_CODE_DIED || link->code == SHK_CODE_SLOTS_MISSING)
         shk_row_text(&row->fix, "install another release of the plugin");
     else
@@ -210,7 +214,7 @@ static const char *use_fix(const char *diagnosis)
                ? "install another release of the plugin"
            : strcmp(diagnosis, "plugin-no-device") == 0
                ? "fi_info; ibv_devinfo -l: without a network adapter there is nothing to mend"
-               : "FI_LOG_LEVEL=warn NCCL_DEBUG=INFO in the job's environment says more; otherwise "
+               : "{fabric-log}=warn {nccl-log}=INFO in the job's environment says more; otherwise "
                  "install another release of the plugin";
 }
 
@@ -259,7 +263,7 @@ static void use_row(const struct shk_check_context *ctx, struct shk_row *row, co
     } else {
         add_problem(ctx, row, plugin, broken);
         row->diagnosis = use_diagnosis(broken);
-        shk_row_text(&row->fix, "%s", use_fix(row->diagnosis));
+        shk_row_expand(&row->fix, use_fix(row->diagnosis));
     }
 }
 
@@ -336,14 +340,15 @@ const struct shk_check shk_check_plugin_load = {
     .family = "net plugin",
     .title = "The net plugin loads",
     .eval = eval_load,
-    .doc = "Fact: plugin.candidates, from the file up to dlopen(RTLD_NOW) in a child, as "
-           "NCCL does it: file format, interface versions, needed libraries, their symbol "
-           "versions. The loader's reason is given word for word.\n"
-           "A row for each plugin that NCCL would try. The first broken link is FAIL when it kills "
-           "or hangs the rank, when NCCL_NET leaves no other network, and when NCCL_NET_PLUGIN or "
-           "the profile asks for a plugin and no other one takes its place; a note when NCCL_NET "
-           "names one of NCCL's own networks, or when nothing asks for it and the node has no "
-           "network adapter; else WARN.",
+    .doc =
+        "Fact: plugin.candidates, from the file up to dlopen(RTLD_NOW) in a child, as "
+        "NCCL does it: file format, interface versions, needed libraries, their symbol "
+        "versions. The loader's reason is given word for word.\n"
+        "A row for each plugin that NCCL would try. The first broken link is FAIL when it kills "
+        "or hangs the rank, when {net-choice} leaves no other network, and when {net-plugin} or "
+        "the profile asks for a plugin and no other one takes its place; a note when {net-choice} "
+        "names one of NCCL's own networks, or when nothing asks for it and the node has no "
+        "network adapter; else WARN.",
 };
 
 const struct shk_check shk_check_plugin_use = {

@@ -2,6 +2,7 @@
 #include "checks/env/resolve.h"
 #include "checks/fabric/chain.h"
 #include "checks/fabric/fabric.h"
+#include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -127,12 +128,12 @@ static void say_unusable(const struct shk_check_context *ctx, struct shk_row *ro
         shk_row_text(&row->why, "the loaded %s has no provider \"%s\"%s%s%s; it has: %s", library,
                      name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", have);
         if (near)
-            shk_row_text(&row->fix, "export FI_PROVIDER=%s", near);
+            shk_row_text(&row->fix, "export %s=%s", shk_variable("provider-filter"), near);
         else
             shk_row_text(&row->fix,
-                         "put the libfabric that has the %s provider first in LD_LIBRARY_PATH, or "
-                         "unset FI_PROVIDER",
-                         name);
+                         "put the libfabric that has the %s provider first in %s, or "
+                         "unset %s",
+                         name, shk_variable("loader-path"), shk_variable("provider-filter"));
     } else {
         struct shk_chain chain;
         (void)shk_chain_of(ctx->facts, name, &chain);
@@ -143,7 +144,8 @@ static void say_unusable(const struct shk_check_context *ctx, struct shk_row *ro
             library, name, because ? because : "no device, no permission or no network service");
         free(because);
         shk_chain_clear(&chain);
-        shk_row_text(&row->fix, "check the devices and services of %s, or unset FI_PROVIDER", name);
+        shk_row_text(&row->fix, "check the devices and services of %s, or unset %s", name,
+                     shk_variable("provider-filter"));
     }
     free(near);
     free(library);
@@ -165,7 +167,7 @@ static bool resolve_exclusion(const struct shk_check_context *ctx, const char *l
             row->diagnosis = "net-transport-forced";
             shk_row_text(&row->why, "it excludes %s, which profile %s needs", *p,
                          ctx->profile->name);
-            shk_row_text(&row->fix, "unset FI_PROVIDER");
+            shk_row_text(&row->fix, "unset %s", shk_variable("provider-filter"));
         }
     }
     return true;

@@ -5,6 +5,7 @@
 #include "checks/env/grammar.h"
 #include "checks/fabric/chain.h"
 #include "checks/fabric/fabric.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 #include <strings.h>
@@ -46,9 +47,8 @@ static void say_from_lists(const struct shk_check_context *ctx, struct shk_row *
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
         shk_row_text(&row->why, "the loaded %s was built without it",
                      library ? library : "library");
-        shk_row_text(&row->fix,
-                     "put the site's libfabric with provider %s first in LD_LIBRARY_PATH",
-                     provider);
+        shk_row_text(&row->fix, "put the site's libfabric with provider %s first in %s", provider,
+                     shk_variable("loader-path"));
     } else {
         bool one_node = shk_job_nodes(ctx->facts) == 1;
         shk_row_verdict(row, one_node ? SHK_WARN : SHK_FAIL, SHK_EFFECT);
@@ -151,7 +151,7 @@ static void read_asked(struct shk_row *row)
     if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT)
         shk_row_was_read(row);
     else
-        (void)shk_read_env(row, "FI_PROVIDER", &value);
+        (void)shk_read_env(row, shk_variable("provider-filter"), &value);
 }
 
 /* Nobody asks for it: what is in its way is told all the same, and judged as nothing. */
@@ -180,8 +180,8 @@ static void unwanted_row(const struct shk_check_context *ctx, struct shk_finding
         shk_row_text(&row.observed, "no broken link");
     }
     shk_chain_clear(&chain);
-    shk_row_na(findings, &row, "neither profile %s nor FI_PROVIDER asks for it",
-               ctx->profile->name);
+    shk_row_na(findings, &row, "neither profile %s nor %s asks for it", ctx->profile->name,
+               shk_variable("provider-filter"));
     free(setting);
 }
 
@@ -203,7 +203,7 @@ static void asked_fill(const struct shk_check_context *ctx, struct asked *asked)
     size_t len;
     bool known = shk_chains_known(ctx->facts);
     if (shk_look_text(ctx->facts, "fabric.filter", &list) != SHK_LOOK_PRESENT)
-        (void)shk_look_env(ctx->facts, "FI_PROVIDER", &list);
+        (void)shk_look_env(ctx->facts, shk_variable("provider-filter"), &list);
     if (!list || *list == '^')
         return;
     while (shk_grammar_item(&list, ',', &start, &len)) {
@@ -283,8 +283,10 @@ const struct shk_check shk_check_fabric_provider = {
         "(those that the library "
         "contains).\n"
         "The first broken link is FAIL when it is about the software (library, its dependencies, "
-        "FI_PROVIDER). Elsewhere it is FAIL, or WARN in a job of one node, where a fabric such as "
+        "{provider-filter}). Elsewhere it is FAIL, or WARN in a job of one node, where a fabric "
+        "such as "
         "Slingshot may give no network service, or when the provider works in spite of it.\n"
-        "efa, cxi and verbs that neither profile nor FI_PROVIDER asks for are n/a, with the first "
+        "efa, cxi and verbs that neither profile nor {provider-filter} asks for are n/a, with the "
+        "first "
         "broken link.",
 };

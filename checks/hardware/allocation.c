@@ -2,6 +2,7 @@
 #include "checks/base/read.h"
 #include "checks/env/grammar.h"
 #include "checks/env/makers.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 #include <strings.h>
@@ -60,21 +61,20 @@ static enum shk_look look_variable(struct shk_row *row, bool remember, const cha
 
 long long shk_gpus_allocated(struct shk_row *row, bool remember, const char **by_p)
 {
-    static const char *const lists[] = {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"};
     long long count = -1;
     const char *text = NULL;
-    if (look_variable(row, remember, "SLURM_GPUS_ON_NODE", &text) == SHK_LOOK_PRESENT) {
-        *by_p = "SLURM_GPUS_ON_NODE";
+    if (look_variable(row, remember, shk_variable("job.slurm.gpus_on_node"), &text) ==
+        SHK_LOOK_PRESENT) {
+        *by_p = shk_variable("job.slurm.gpus_on_node");
         return list_size(text) < 0 ? -1 : strtoll(text, NULL, 10);
     }
     if (shk_look_int(row->ctx->facts, "job.slurm.gpus_on_node", &count) == SHK_LOOK_PRESENT) {
-        *by_p = "SLURM_GPUS_ON_NODE";
+        *by_p = shk_variable("job.slurm.gpus_on_node");
         return count;
     }
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (look_variable(row, remember, lists[i], &text) == SHK_LOOK_PRESENT &&
-            list_size(text) >= 0) {
-            *by_p = lists[i];
+    for (const char *const *v = shk_variables("job-gpus"); *v; v++)
+        if (look_variable(row, remember, *v, &text) == SHK_LOOK_PRESENT && list_size(text) >= 0) {
+            *by_p = *v;
             return list_size(text);
         }
     return -1;
@@ -190,8 +190,9 @@ const struct shk_check shk_check_gpu_allocation = {
     .family = "devices",
     .title = "How many of the node's accelerators this job may use",
     .eval = eval,
-    .doc = "Facts: pci.count.*, job.slurm.gpus_on_node, env.SLURM_GPUS_ON_NODE, "
-           "env.SLURM_STEP_GPUS, env.SLURM_JOB_GPUS, env.*_VISIBLE_DEVICES, nvml.devices, "
+    .doc = "Facts: pci.count.*, job.slurm.gpus_on_node, the variables that list the GPUs of step "
+           "or job,"
+           " env.*_VISIBLE_DEVICES, nvml.devices, "
            "gpu.amd.hidden, job.local_ranks.\n"
            "Fewer than on the bus is a note: the others are not tested here. A mask that names no "
            "device is WARN. A mask of one rank among several says nothing of the job.",

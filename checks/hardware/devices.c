@@ -1,5 +1,7 @@
 /* Accelerators: on the bus, served by the driver. */
+#include "checks/base/expand.h"
 #include "checks/env/makers.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -125,7 +127,8 @@ static void judge_some(struct shk_row *row, const struct served *s)
     if (shk_gpus_allocated(row, false, &by) > s->seen)
         look = SHK_LOOK_ABSENT; /* more were given than are there */
     else if (strcmp(s->maker->name, "nvidia") == 0 &&
-             shk_look_env(row->ctx->facts, "NVIDIA_VISIBLE_DEVICES", &asked) == SHK_LOOK_PRESENT &&
+             shk_look_env(row->ctx->facts, shk_variable("visible-devices.container"), &asked) ==
+                 SHK_LOOK_PRESENT &&
              strcmp(asked, "all") == 0)
         look = SHK_LOOK_ABSENT; /* the toolkit was to pass all of them in */
     else if (strcmp(s->maker->name, "amd") == 0)
@@ -149,7 +152,7 @@ static void judge_none(struct shk_row *row, const struct served *s)
     if (shk_read_container(row, &container) == SHK_LOOK_PRESENT && look != SHK_LOOK_PRESENT) {
         row->diagnosis = "gpu-device-not-in-container";
         shk_row_text(&row->why, "the accelerators were not passed into the container");
-        shk_row_text(&row->fix, "%s", shk_engine_option(container, s->maker->name));
+        shk_row_expand(&row->fix, shk_engine_option(container, s->maker->name));
         return;
     }
     row->diagnosis = "accelerator-driver-missing";
@@ -242,7 +245,7 @@ static void eval_rocm(const struct shk_check_context *ctx, struct shk_findings *
                      "AMD GPUs are here, but no ROCm installation where it is looked "
                      "for: %s",
                      fact.reason ? fact.reason : fact.source);
-        shk_row_text(&row.fix, "module load rocm (or export ROCM_PATH=…)");
+        shk_row_text(&row.fix, "module load rocm (or export %s=…)", shk_variable("rocm-root"));
     }
     shk_row_end(findings, &row);
 }

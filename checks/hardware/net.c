@@ -1,6 +1,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/env/resolve.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -40,8 +41,10 @@ static void unreachable(struct shk_row *row, bool resolves, bool all_loopback)
     shk_row_text(&row->why, resolves ? "processes that advertise their host name (Gloo, MPI, "
                                        "torchrun) tell their peers a loopback address"
                                      : "processes that look up their own host name fail");
-    shk_row_text(&row->fix, "name the real address of the host in /etc/hosts, or set "
-                            "MASTER_ADDR and GLOO_SOCKET_IFNAME");
+    shk_row_text(&row->fix,
+                 "name the real address of the host in /etc/hosts, or set "
+                 "%s and %s",
+                 shk_variable("identity.peer"), shk_variable("gloo-interface"));
 }
 
 static void eval_hostname(const struct shk_check_context *ctx, struct shk_findings *findings)
@@ -149,7 +152,8 @@ static void bad_choice(struct shk_row *row, const struct choice *choice)
                  choice->name ? "NCCL would choose %s, which other nodes cannot reach"
                               : "no interface is up with an address",
                  choice->name);
-    shk_row_text(&row->fix, "export NCCL_SOCKET_IFNAME=<interface of the cluster network>");
+    shk_row_text(&row->fix, "export %s=<interface of the cluster network>",
+                 shk_variable("socket-interface"));
 }
 
 static void eval_choice(const struct shk_check_context *ctx, struct shk_findings *findings)
@@ -159,9 +163,9 @@ static void eval_choice(const struct shk_check_context *ctx, struct shk_findings
     const char *set = NULL;
     row.fact = "net.ifaces";
     row.source = "NVIDIA/nccl:src/misc/socket.cc";
-    (void)shk_read_env(&row, "NCCL_SOCKET_IFNAME", &set);
+    (void)shk_read_env(&row, shk_variable("socket-interface"), &set);
     if (set && strlen(set) > 1) {
-        shk_row_na(findings, &row, "NCCL_SOCKET_IFNAME chooses it");
+        shk_row_na(findings, &row, "%s chooses it", shk_variable("socket-interface"));
         return;
     }
     if (shk_read_job_nodes(&row) == 1) {
@@ -193,6 +197,6 @@ const struct shk_check shk_check_socket_choice = {
     .family = "network",
     .title = "The interface that NCCL would choose for its bootstrap",
     .eval = eval_choice,
-    .doc = "Fact: net.ifaces. Applies NCCL's own order when NCCL_SOCKET_IFNAME is not set.\n"
+    .doc = "Fact: net.ifaces. Applies NCCL's own order when {socket-interface} is not set.\n"
            "WARN on fabric profiles when that would be a bridge, or nothing.",
 };

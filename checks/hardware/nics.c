@@ -3,6 +3,7 @@
 #include "checks/env/grammar.h"
 
 #include "checks/base/coded.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 #include <strings.h>
@@ -206,9 +207,10 @@ static void judge_down(struct shk_row *row, const struct links *links)
         return;
     }
     row->diagnosis = "nic-port-down";
-    shk_row_text(&row->why, "down: %s; %s", names,
+    shk_row_text(&row->why, "down: %s; %s%s", names,
+                 verdict != SHK_FAIL && named ? shk_variable("nccl-hca") : "",
                  verdict == SHK_FAIL ? "no port is left"
-                 : named             ? "NCCL_IB_HCA names it"
+                 : named             ? " names it"
                                      : "the profile counts on it");
     shk_row_text(&row->fix, "ibstat; check the cable and the switch port");
 }
@@ -235,7 +237,7 @@ static void judge_verbs(struct shk_row *row, const char *kind)
     json_t *list = NULL, *device;
     size_t i, devices = 0;
     enum shk_look look = shk_read_array(row, "rdma.devices", &list);
-    (void)shk_look_env(row->ctx->facts, "NCCL_IB_HCA", &links.hca);
+    (void)shk_look_env(row->ctx->facts, shk_variable("nccl-hca"), &links.hca);
     json_array_foreach(list, i, device)
     {
         if (!is_of_kind(device, kind))
@@ -252,7 +254,7 @@ static void judge_verbs(struct shk_row *row, const char *kind)
         shk_row_text(&row->observed, "%u up, %u down", links.up, links.down + links.spare_down);
         shk_row_text(&row->expected, "all up");
         if (links.down || links.spare_down) {
-            (void)shk_read_env(row, "NCCL_IB_HCA", &links.hca);
+            (void)shk_read_env(row, shk_variable("nccl-hca"), &links.hca);
             judge_down(row, &links);
         } else if (links.up) {
             shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
@@ -317,9 +319,9 @@ const struct shk_check shk_check_nic_link = {
     .title = "The links of the fabric's NICs are up",
     .eval = eval_link,
     .doc = "Facts: rdma.devices[].ports[].{state, link_layer}, cxi.devices[].link_state, "
-           "pci.count.*, env.NCCL_IB_HCA.\n"
+           "pci.count.*, env.{nccl-hca}.\n"
            "A Slingshot link that is not up is FAIL. Of InfiniBand and Ethernet ports NCCL takes "
            "those that are active: one that is down is WARN when fewer are left than the profile "
-           "has, or when NCCL_IB_HCA names it, FAIL when none is left, else a note. All InfiniBand "
+           "has, or when {nccl-hca} names it, FAIL when none is left, else a note. All InfiniBand "
            "ports in INIT: no subnet manager.",
 };

@@ -2,6 +2,7 @@
 #include "checks/base/tally.h"
 #include "checks/env/readers_together.h"
 #include "checks/hardware/pci.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -166,7 +167,7 @@ static bool wants_imex(struct shk_row *row)
     long long nodes = 0;
     read_fabric(row, &fabric);
     (void)shk_read_int(row, "nvidia.imex.nodes", &nodes);
-    (void)shk_read_env_used(row, "NCCL_MNNVL_ENABLE", &asked);
+    (void)shk_read_env_used(row, shk_variable("nvlink-between-nodes"), &asked);
     shk_tally_free(&fabric.tally);
     return fabric.domain || nodes > 1 || (asked && strcmp(asked, "1") == 0);
 }
@@ -228,17 +229,17 @@ const struct shk_check shk_check_imex = {
     .family = "kernel",
     .title = "Multi-node NVLink has its service and channel",
     .eval = eval_imex,
-    .doc = "Facts: dev.nvidia-caps-imex-channels/channel0, nvidia.imex.{running, nodes}, "
-           "nvml.devices[].fabric, env.NCCL_MNNVL_ENABLE.\n"
-           "Judged when the GPUs belong to a named cluster, IMEX is configured for several nodes, "
-           "or NCCL_MNNVL_ENABLE=1. No channel, no access to it, or a stopped service is FAIL.",
+    .doc =
+        "Facts: dev.nvidia-caps-imex-channels/channel0, nvidia.imex.{running, nodes}, "
+        "nvml.devices[].fabric, env.{nvlink-between-nodes}.\n"
+        "Judged when the GPUs belong to a named cluster, IMEX is configured for several nodes, "
+        "or {nvlink-between-nodes}=1. No channel, no access to it, or a stopped service is FAIL.",
 };
 
 /* The variable that asks for it; NULL: none. */
 static const char *asks_gdrcopy(struct shk_row *row)
 {
-    static const char *const names[] = {"NCCL_GDRCOPY_ENABLE", "FI_HMEM_CUDA_USE_GDRCOPY", NULL};
-    for (const char *const *n = names; *n; n++) {
+    for (const char *const *n = shk_variables("gdrcopy"); *n; n++) {
         const char *value = NULL;
         if (shk_read_env_used(row, *n, &value) == SHK_LOOK_PRESENT &&
             (strcmp(value, "1") == 0 || strcmp(value, "true") == 0))
@@ -291,6 +292,6 @@ const struct shk_check shk_check_gdrcopy = {
     .family = "kernel",
     .title = "GDRCopy has its device when it is asked for",
     .eval = eval_gdrcopy,
-    .doc = "Facts: dev.gdrdrv, env.NCCL_GDRCOPY_ENABLE, env.FI_HMEM_CUDA_USE_GDRCOPY.\n"
+    .doc = "Facts: dev.gdrdrv, the variables that ask for GDRCopy.\n"
            "Asked for and not there, or not for this user, is WARN.",
 };

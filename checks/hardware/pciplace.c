@@ -1,6 +1,7 @@
 /* Where GPUs and NICs sit: NUMA nodes, and the window into GPU memory. */
 #include "checks/base/tally.h"
 #include "checks/hardware/pci.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -47,8 +48,10 @@ static void no_place(struct shk_row *row, const struct places *places, size_t no
     shk_row_text(&row->why, "the firmware does not say where %s",
                  alone ? "it is; there is no other device to be near to"
                        : "they are, so libraries take them for far away or near by chance");
-    shk_row_text(&row->fix, guest ? "set NCCL_TOPO_FILE to the file that the provider gives"
-                                  : "update the firmware, or set NCCL_TOPO_FILE");
+    shk_row_text(&row->fix,
+                 guest ? "set %s to the file that the provider gives"
+                       : "update the firmware, or set %s",
+                 shk_variable("topology-file"));
     shk_strbuf_free(&names);
 }
 

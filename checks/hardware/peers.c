@@ -1,6 +1,8 @@
 /* GPUs among each other: the libraries of the driver, NVLinks, peer access. */
+#include "checks/base/expand.h"
 #include "checks/base/tally.h"
 #include "checks/hardware/pci.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -16,7 +18,7 @@ static const struct {
      "reboot, or reload the modules, after the update of the driver"},
     {804, "cuda-compat-driver-loaded",
      "a libcuda of the compatibility package is loaded that this GPU or driver does not support",
-     "take the directory cuda/compat out of LD_LIBRARY_PATH"},
+     "take the directory cuda/compat out of {loader-path}"},
 };
 
 enum { NVML_VERSION_MISMATCH = 18 };
@@ -41,7 +43,7 @@ static void library_error(struct shk_row *row, const char *library, const json_t
             continue;
         row->diagnosis = cuda_errors[i].diagnosis;
         shk_row_text(&row->why, "%s", cuda_errors[i].why);
-        shk_row_text(&row->fix, "%s", cuda_errors[i].fix);
+        shk_row_expand(&row->fix, cuda_errors[i].fix);
     }
 }
 

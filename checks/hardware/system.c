@@ -2,6 +2,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/env/readers_together.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -146,7 +147,7 @@ static void eval_hugepages(const struct shk_check_context *ctx, struct shk_findi
     long long total = -1, unused = -1;
     row.fact = key;
     row.source = "ofiwg/libfabric:man/fi_efa.7.md";
-    enum shk_look env = shk_read_env_used(&row, "FI_EFA_USE_HUGE_PAGE", &asked);
+    enum shk_look env = shk_read_env_used(&row, shk_variable("huge-pages"), &asked);
     if (env != SHK_LOOK_PRESENT || strcmp(asked, "0") == 0) {
         shk_row_na(findings, &row, "nothing here insists on huge pages");
         return;
@@ -161,10 +162,11 @@ static void eval_hugepages(const struct shk_check_context *ctx, struct shk_findi
         if (!unused) {
             shk_row_text(&row.expected, "some free");
             shk_row_text(&row.why,
-                         "FI_EFA_USE_HUGE_PAGE=%s finds none, so the provider falls back "
+                         "%s=%s finds none, so the provider falls back "
                          "to small pages",
-                         asked);
-            shk_row_text(&row.fix, "sysctl -w vm.nr_hugepages=N, or unset FI_EFA_USE_HUGE_PAGE");
+                         shk_variable("huge-pages"), asked);
+            shk_row_text(&row.fix, "sysctl -w vm.nr_hugepages=N, or unset %s",
+                         shk_variable("huge-pages"));
         }
     } else {
         shk_row_lacks(&row, key, "%s has an unexpected form", key);
@@ -177,6 +179,6 @@ const struct shk_check shk_check_hugepages = {
     .family = "kernel",
     .title = "Huge pages are there when they are asked for",
     .eval = eval_hugepages,
-    .doc = "Facts: hugepages.2048, env.FI_EFA_USE_HUGE_PAGE.\n"
+    .doc = "Facts: hugepages.2048, env.{huge-pages}.\n"
            "Asked for and none free is WARN; n/a when nothing asks.",
 };

@@ -2,6 +2,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/tally.h"
 #include "checks/env/readers_together.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -70,13 +71,12 @@ static void reach_of(const json_t *list, int rank, struct reach *reach)
 }
 
 static const struct level {
-    const char *name, *list, *setting, *between, *use;
+    const char *use, *list, *between, *else_;
 } asked[] = {
-    {"NCCL_NET_GDR_LEVEL", "topology.gpus", "NCCL_NET_GDR_LEVEL on this machine",
-     "GPUs to their nearest NIC",
+    {"distance-limit.nic", "topology.gpus", "GPUs to their nearest NIC",
      "GPUDirect RDMA is never used, all messages are copied through "
      "the host"},
-    {"NCCL_P2P_LEVEL", "topology.peers", "NCCL_P2P_LEVEL on this machine", "pairs of GPUs",
+    {"distance-limit.peer", "topology.peers", "pairs of GPUs",
      "peer access is never used, GPUs exchange data through shared memory"},
 };
 
@@ -89,21 +89,24 @@ static void judge_level(struct shk_row *row, const struct level *level, int rank
         return;
     shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
     shk_row_text(&row->expected, "at least %s, the nearest here", reach->nearest);
-    shk_row_text(&row->why, "%s", level->use);
-    shk_row_text(&row->fix, "unset %s, or export %s=%s", level->name, level->name,
+    shk_row_text(&row->why, "%s", level->else_);
+    const char *name = shk_variable(level->use);
+    shk_row_text(&row->fix, "unset %s, or export %s=%s", name, name,
                  levels[distance_rank(reach->nearest)]);
 }
 
 static void level_row(const struct shk_check_context *ctx, struct shk_findings *findings,
                       const struct level *level)
 {
-    struct shk_row row = shk_row_begin(ctx, &shk_check_levels, level->setting);
+    char setting[160];
+    snprintf(setting, sizeof setting, "%s on this machine", shk_variable(level->use));
+    struct shk_row row = shk_row_begin(ctx, &shk_check_levels, setting);
     struct reach reach = {.tally = SHK_TALLY_INIT};
     const char *value = NULL;
     json_t *list = NULL;
     row.fact = level->list;
     row.source = "NVIDIA/nccl:src/graph/paths.cc";
-    (void)shk_read_env_used(&row, level->name, &value);
+    (void)shk_read_env_used(&row, shk_variable(level->use), &value);
     (void)shk_read_gpu_count(&row);
     int rank = value ? level_of(value) : -1;
     if (value && rank < 0) {
@@ -127,7 +130,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 {
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         const char *value = "";
-        enum shk_look look = shk_look_env(ctx->facts, asked[i].name, &value);
+        enum shk_look look = shk_look_env(ctx->facts, shk_variable(asked[i].use), &value);
         bool set = look == SHK_LOOK_FAILED || (look == SHK_LOOK_PRESENT && *value);
         if (set && shk_gpu_count(ctx->facts) != 0)
             level_row(ctx, findings, &asked[i]);
@@ -140,7 +143,8 @@ const struct shk_check shk_check_levels = {
     .family = "devices",
     .title = "The distances that NCCL is told to use occur on this machine",
     .eval = eval,
-    .doc = "Facts: env.NCCL_NET_GDR_LEVEL, env.NCCL_P2P_LEVEL, topology.gpus, topology.peers.\n"
+    .doc = "Facts: env.{distance-limit.nic}, env.{distance-limit.peer}, topology.gpus, "
+           "topology.peers.\n"
            "A level below the nearest GPU and NIC, or pair of GPUs, is WARN: it switches direct "
            "access off altogether. NODE counts as PHB, as NCCL has it. No row when not set.",
 };

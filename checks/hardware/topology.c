@@ -3,6 +3,7 @@
 #include "checks/env/grammar.h"
 #include "checks/env/makers.h"
 #include "checks/hardware/pci.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 #include <strings.h>
@@ -73,8 +74,11 @@ static void too_far(struct shk_row *row, const struct rails *rails)
                  "the machine: either they are plugged in wrong, or the topology shown is not "
                  "the real one",
                  rails->fabric, rails->far, rails->first_far ? rails->first_far : "one");
-    shk_row_text(&row->fix, guest ? "set NCCL_TOPO_FILE to the file that the provider gives"
-                                  : "compare lstopo with the manual of the machine");
+    if (guest)
+        shk_row_text(&row->fix, "set %s to the file that the provider gives",
+                     shk_variable("topology-file"));
+    else
+        shk_row_text(&row->fix, "compare lstopo with the manual of the machine");
 }
 
 static void judge_rails(struct shk_findings *findings, struct shk_row *row, struct rails *rails)
@@ -169,8 +173,10 @@ static void wrong_file(struct shk_row *row, const char *observed, const char *wh
     row->diagnosis = "topo-file-mismatch";
     shk_row_text(&row->observed, "%s", observed);
     shk_row_text(&row->why, "%s", why);
-    shk_row_text(&row->fix, "name the file that belongs to this type of node, or unset "
-                            "NCCL_TOPO_FILE");
+    shk_row_text(&row->fix,
+                 "name the file that belongs to this type of node, or unset "
+                 "%s",
+                 shk_variable("topology-file"));
 }
 
 static void other_machine(struct shk_row *row, const struct named *named, const char *path)
@@ -210,7 +216,9 @@ static void judge_file(struct shk_row *row, const json_t *file)
 static void eval_file(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     static const char key[] = "topology.nccl_file";
-    struct shk_row row = shk_row_begin(ctx, &shk_check_topo_file, "NCCL_TOPO_FILE and the bus");
+    char name[160];
+    snprintf(name, sizeof name, "%s and the bus", shk_variable("topology-file"));
+    struct shk_row row = shk_row_begin(ctx, &shk_check_topo_file, name);
     const char *asked = NULL;
     json_t *file = NULL;
     struct shk_fact fact = {.reason = NULL};
@@ -225,8 +233,9 @@ static void eval_file(const struct shk_check_context *ctx, struct shk_findings *
         shk_row_na(findings, &row, "no topology file is read");
         return;
     }
-    bool unusable = shk_look(ctx->facts, key, &fact) == SHK_LOOK_FAILED &&
-                    shk_look_env(ctx->facts, "NCCL_TOPO_FILE", &asked) == SHK_LOOK_PRESENT;
+    bool unusable =
+        shk_look(ctx->facts, key, &fact) == SHK_LOOK_FAILED &&
+        shk_look_env(ctx->facts, shk_variable("topology-file"), &asked) == SHK_LOOK_PRESENT;
     /* The reason of the fact names the file when it is the file's fault. */
     if (unusable && fact.reason && strstr(fact.reason, asked)) {
         shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
@@ -243,7 +252,7 @@ const struct shk_check shk_check_topo_file = {
     .family = "devices",
     .title = "NCCL's topology file describes this node",
     .eval = eval_file,
-    .doc = "Facts: topology.nccl_file, pci.devices, env.NCCL_TOPO_FILE.\n"
+    .doc = "Facts: topology.nccl_file, pci.devices, env.{topology-file}.\n"
            "A file that was asked for and is missing or no XML is FAIL; one that names GPUs or "
            "NICs that are not on the bus, or leaves out a GPU, WARN.",
 };

@@ -1,5 +1,6 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -106,21 +107,21 @@ static bool uneven(const char *tasks)
 /* "4(x2),3"; ABSENT: known that nothing says so. */
 static enum shk_look read_tasks(struct shk_row *row, const char **tasks_p)
 {
-    static const char *const names[] = {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"};
+    const char *const *names = shk_variables("tasks-per-node");
     if (shk_look_text(row->ctx->facts, "job.slurm.tasks_per_node", tasks_p) == SHK_LOOK_PRESENT) {
         shk_row_was_read(row);
         return SHK_LOOK_PRESENT;
     }
     if (shk_look(row->ctx->facts, "job.slurm.tasks_per_node", NULL) == SHK_LOOK_FAILED)
         (void)shk_read_text(row, "job.slurm.tasks_per_node", tasks_p);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        enum shk_look look = shk_look_env(row->ctx->facts, names[i], tasks_p);
+    for (const char *const *v = names; *v; v++) {
+        enum shk_look look = shk_look_env(row->ctx->facts, *v, tasks_p);
         if (look != SHK_LOOK_MISSING)
-            (void)shk_read_env(row, names[i], tasks_p);
+            (void)shk_read_env(row, *v, tasks_p);
         if (look == SHK_LOOK_PRESENT)
             return look;
     }
-    return shk_read_env(row, names[0], tasks_p);
+    return shk_read_env(row, shk_variable("tasks-per-node"), tasks_p);
 }
 
 static void say_job(struct shk_row *row, const char *launcher, long long nodes, long long ranks)
@@ -181,8 +182,8 @@ const struct shk_check shk_check_job = {
     .family = "launcher",
     .title = "The job starts as many ranks on every node",
     .eval = eval_job,
-    .doc = "Facts: job.launcher, job.nodes, job.ranks, env.SLURM_STEP_TASKS_PER_NODE, "
-           "env.SLURM_TASKS_PER_NODE.\nUneven tasks per node are WARN, fewer ranks than nodes "
+    .doc = "Facts: job.launcher, job.nodes, job.ranks, the tasks "
+           "per node of the job.\nUneven tasks per node are WARN, fewer ranks than nodes "
            "FAIL.",
 };
 
@@ -194,24 +195,24 @@ static void say_no_vni(struct shk_row *row)
     shk_row_text(&row->why, "the scheduler gave this step no network identifier, or the "
                             "container does not pass it on; the provider then uses the default "
                             "service, which many sites close");
-    shk_row_text(&row->fix, "start inside a job step (srun), and pass SLINGSHOT_* into "
-                            "containers");
+    shk_row_text(&row->fix, "start inside a job step (srun), and pass %s* into containers",
+                 shk_variable("fabric-service-prefix"));
 }
 
 static void eval_vni(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_begin(ctx, &shk_check_vni, "SLINGSHOT_VNIS");
+    struct shk_row row = shk_row_begin(ctx, &shk_check_vni, shk_variable("job.slurm.vnis"));
     const char *launcher = NULL, *vnis = NULL;
-    row.fact = "env.SLINGSHOT_VNIS";
+    row.fact = shk_variable_fact("job.slurm.vnis");
     row.source = "ofiwg/libfabric:prov/cxi/src";
     shk_read_profile(&row);
     if (!shk_profile_wants_provider(ctx->profile, "cxi")) {
         shk_row_na(findings, &row, "no Slingshot fabric");
         return;
     }
-    enum shk_look look = shk_look_env(ctx->facts, "SLINGSHOT_VNIS", &vnis);
+    enum shk_look look = shk_look_env(ctx->facts, shk_variable("job.slurm.vnis"), &vnis);
     if (look == SHK_LOOK_FAILED || look == SHK_LOOK_PRESENT)
-        (void)shk_read_env(&row, "SLINGSHOT_VNIS", &vnis);
+        (void)shk_read_env(&row, shk_variable("job.slurm.vnis"), &vnis);
     if (look == SHK_LOOK_PRESENT && *vnis) {
         shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
         shk_row_text(&row.observed, "%s", vnis);
@@ -228,7 +229,7 @@ static void eval_vni(const struct shk_check_context *ctx, struct shk_findings *f
         shk_row_na(findings, &row, "a job of one node may have none");
         return;
     }
-    look = shk_read_env(&row, "SLINGSHOT_VNIS", &vnis);
+    look = shk_read_env(&row, shk_variable("job.slurm.vnis"), &vnis);
     if (nodes > 1 && job == SHK_LOOK_PRESENT &&
         (look == SHK_LOOK_ABSENT || look == SHK_LOOK_PRESENT))
         say_no_vni(&row);
@@ -241,6 +242,6 @@ const struct shk_check shk_check_vni = {
     .family = "launcher",
     .title = "A Slingshot job step has its network identifiers",
     .eval = eval_vni,
-    .doc = "Facts: env.SLINGSHOT_VNIS, job.launcher, job.nodes.\n"
+    .doc = "Facts: env.{job.slurm.vnis}, job.launcher, job.nodes.\n"
            "Missing in a Slurm step of several nodes is WARN.",
 };

@@ -1,6 +1,7 @@
 /* The job over its nodes: are all tasks there, and where. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -140,11 +141,11 @@ static void eval_spread(const struct shk_check_context *ctx, struct shk_findings
         return; /* not a job of several ranks */
     (void)shk_read_array(&row, "job.layout", &layout);
     long long used = (long long)json_array_size(layout);
-    long long nodes = env_number(&row, "SLURM_JOB_NUM_NODES");
-    long long step = env_number(&row, "SLURM_STEP_NUM_NODES");
+    long long nodes = env_number(&row, shk_variable("job-nodes"));
+    long long step = env_number(&row, shk_variable("step-nodes"));
     row.fact = "job.layout";
     if (!nodes)
-        nodes = env_number(&row, "SLURM_NNODES");
+        nodes = env_number(&row, shk_variable("job-nodes-old"));
     if (shk_row_lacking(&row)) {
         shk_row_end(findings, &row);
         return;
@@ -179,8 +180,8 @@ const struct shk_check shk_check_job_spread = {
     .title = "Ranks run on every node of the allocation",
     .eval = eval_spread,
     .of_job = true,
-    .doc = "Facts: job.layout, job.missing, env.SLURM_JOB_NUM_NODES (or SLURM_NNODES), "
-           "env.SLURM_STEP_NUM_NODES.\nFewer nodes with ranks than the job has is WARN. Fewer host "
+    .doc = "Facts: job.layout, job.missing, env.{job-nodes} (or {job-nodes-old}), "
+           "env.{step-nodes}.\nFewer nodes with ranks than the job has is WARN. Fewer host "
            "names than the step has nodes, with no rank missing, is FAIL.",
 };
 
@@ -222,7 +223,7 @@ static long long slots_cpus(struct shk_row *row, bool *of_job_p)
     json_t *numa = NULL, *item;
     size_t i;
     long long cpus = 0;
-    if (shk_read_env(row, "SLURM_JOB_CPUS_PER_NODE", &list) == SHK_LOOK_PRESENT)
+    if (shk_read_env(row, shk_variable("job-cpus"), &list) == SHK_LOOK_PRESENT)
         cpus = cpu_given(list);
     *of_job_p = cpus > 0;
     if (cpus)
@@ -284,7 +285,6 @@ const struct shk_check shk_check_job_slots = {
     .title = "No node has more ranks than processors",
     .eval = eval_slots,
     .of_job = true,
-    .doc =
-        "Facts: job.layout, host.numa of rank 0's node, env.SLURM_JOB_CPUS_PER_NODE.\nMore ranks "
-        "than processors, of the node or of the allocation, is WARN.",
+    .doc = "Facts: job.layout, host.numa of rank 0's node, env.{job-cpus}.\nMore ranks "
+           "than processors, of the node or of the allocation, is WARN.",
 };

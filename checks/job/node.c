@@ -2,6 +2,7 @@
 #include "checks/base/coded.h"
 #include "core/text/nameset.h"
 #include "core/text/redact.h"
+#include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static const struct {
 bool shk_env_file_wins(const struct shk_facts *facts, const char *name)
 {
     const char *version = NULL;
-    if (strncmp(name, "NVSHMEM_", 8) != 0)
+    if (!shk_variable_has("prefixes.nvshmem", name))
         return false;
     return shk_look_text(facts, "nvshmem.version", &version) != SHK_LOOK_PRESENT ||
            shk_version_cmp(version, "3.6") >= 0;

@@ -4,6 +4,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/cause/clue.h"
+#include "core/text/uses.h"
 
 #include <string.h>
 #include <strings.h>
@@ -20,13 +21,13 @@ static bool is_off(const char *value)
     return false;
 }
 
-/* NCCL's own NCCL_SYM_…, and what frameworks call theirs: …SYMM_MEM…, …SYMMMEM…; not what switches
+/* NCCL's own, and what frameworks call theirs: …SYMM_MEM…, …SYMMMEM…; not what switches
  * a part of it off. */
 static bool asks_for_windows(const char *name)
 {
     if (strstr(name, "DISABLE") || strstr(name, "_NO_"))
         return false;
-    return strncmp(name, "NCCL_SYM_", 9) == 0 || strstr(name, "SYMM_MEM") ||
+    return shk_variable_has("symmetric-windows", name) || strstr(name, "SYMM_MEM") ||
            strstr(name, "SYMMMEM");
 }
 

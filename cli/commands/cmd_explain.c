@@ -4,6 +4,7 @@
 #include "cli/session/output.h"
 #include "config/config.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 #include "probes/base/probe.h"
 
 #include <errno.h>
@@ -125,7 +126,9 @@ static bool explain_check(const struct shk_config *config, const char *name, FIL
             continue;
         explain_line(out, "Check", all[i]->id);
         explain_line(out, "Judges", all[i]->title);
-        explain_line(out, "How", all[i]->doc);
+        char *how = shk_uses_expand(all[i]->doc);
+        explain_line(out, "How", how);
+        free(how);
         return true;
     }
     return false;
@@ -284,7 +287,7 @@ static struct explain_names explain_all(const struct shk_config *config)
     return names;
 }
 
-/* Names that hold the word, in any case of letters: "NCCL_SOCKET_IFNAME, …". */
+/* Names that hold the word, in any case of letters, with commas between them. */
 static size_t explain_parts(struct shk_strbuf *out, const struct explain_names *names,
                             const char *word)
 {

@@ -4,6 +4,7 @@
 #include "core/host/host.h"
 #include "core/run/isolate.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -150,7 +151,7 @@ void shk_selftest_files(struct shk_selftest_report *report)
         {"a link to itself", file_loop}, {"a folder", file_folder},
         {"a file of 8 GiB", file_huge},  {"a link out of the tree", file_escape},
     };
-    const char *base = getenv("TMPDIR");
+    const char *base = getenv(shk_variable("temporary-files"));
     char *dir = shk_strf("%s/shakedown-selftest-XXXXXX", base && *base ? base : "/tmp");
     report->area = "files";
     if (dir && mkdtemp(dir)) {

@@ -1,6 +1,7 @@
 /* libfabric's warnings, kept for the moment in which a call fails: its error number alone says
  * little. Only the last ones; nothing is printed. */
 #include "collectives/fabric/fabric_private.h"
+#include "core/text/uses.h"
 #include <pthread.h>
 #include <rdma/fi_ext.h>
 #include <rdma/providers/fi_prov.h>
@@ -76,7 +77,7 @@ void fabric_log_keep(const struct fabric_lib *lib)
     struct fid *open = NULL;
 
     /* A log that was asked for goes where it was asked to go. */
-    if (lib->api.open == NULL || getenv("FI_LOG_LEVEL") != NULL ||
+    if (lib->api.open == NULL || getenv(shk_variable("fabric-log")) != NULL ||
         lib->api.open(lib->version, "logging", NULL, 0, 0, &open, NULL) != 0) {
         return;
     }

@@ -1,6 +1,7 @@
 #include "collectives/algorithm/agree.h"
 #include "collectives/fabric/fabric_private.h"
 #include "core/run/isolate.h"
+#include "core/text/uses.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static int peers_agreement(struct fabric *fabric, struct shk_error *err)
 {
     struct shk_job *job = fabric->wire.job;
     const struct shk_heap *heap = fabric->wire.heap;
+    const char *filter = shk_variable("provider-filter");
     char symmetric[64];
     int rc =
         shk_agree_put(job, "libfabric provider", fabric->rail[0].info->fabric_attr->prov_name, err);
@@ -30,7 +32,7 @@ static int peers_agreement(struct fabric *fabric, struct shk_error *err)
     snprintf(symmetric, sizeof(symmetric), "%zu B, last part at %zu", heap->bytes,
              heap->offset[SHK_AREA_COUNT - 1]);
     rc = rc == 0 ? shk_agree_put(job, "layout of the heap", symmetric, err) : rc;
-    rc = rc == 0 ? shk_agree_note(job, "FI_PROVIDER", getenv("FI_PROVIDER"), err) : rc;
+    rc = rc == 0 ? shk_agree_note(job, filter, getenv(filter), err) : rc;
     rc = rc == 0 ? shk_agree_note(job, "libfabric version", fabric->lib->text, err) : rc;
     return rc == 0 ? shk_agree_note(job, "libfabric file", fabric->lib->dynlib.path, err) : rc;
 }

@@ -2,6 +2,7 @@
  * none can be used. */
 #include "collectives/fabric/fabric_verbs.h"
 #include "core/facts/facts.h"
+#include "core/text/uses.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -275,15 +276,15 @@ static int port_v4_index(const struct shk_host *host, const char *device)
 
 void fabric_gid_choose(const struct shk_host *host, const char *provider)
 {
-    const char *wanted = provider != NULL ? provider : getenv("FI_PROVIDER");
+    const char *wanted = provider != NULL ? provider : getenv(shk_variable("provider-filter"));
     char **names = NULL;
     size_t count = 0;
     size_t i = 0;
     int same = -1;
     char number[16];
 
-    if (wanted == NULL || strstr(wanted, "ofi_rxd") == NULL || getenv("FI_VERBS_GID_IDX") != NULL ||
-        !fabric_wants_verbs(provider, false) ||
+    if (wanted == NULL || strstr(wanted, "ofi_rxd") == NULL ||
+        getenv(shk_variable("verbs-gid")) != NULL || !fabric_wants_verbs(provider, false) ||
         shk_host_list(host, &names, &count, NULL, PORT_CLASS) != 0) {
         return;
     }
@@ -301,7 +302,7 @@ void fabric_gid_choose(const struct shk_host *host, const char *provider)
     shk_host_list_free(names);
     if (same > 0) {
         snprintf(number, sizeof(number), "%d", same);
-        (void)setenv("FI_VERBS_GID_IDX", number, 1);
+        (void)setenv(shk_variable("verbs-gid"), number, 1);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "core/facts/facts.h"
 #include "core/run/dynlib.h"
 #include "core/run/isolate.h"
+#include "core/text/uses.h"
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ static const struct shk_symbol queues_symbols[] = {
 
 bool fabric_wants_verbs(const char *provider, bool unset)
 {
-    const char *wanted = provider != NULL ? provider : getenv("FI_PROVIDER");
+    const char *wanted = provider != NULL ? provider : getenv(shk_variable("provider-filter"));
 
     if (wanted == NULL || *wanted == '\0') {
         return unset;
@@ -158,8 +159,8 @@ static bool queues_ask(const char *const *names, struct fabric_queues *queues)
 bool fabric_queues_fit(const struct shk_host *host, const char *const *names, const char *provider,
                        unsigned ranks, struct fabric_queues *queues)
 {
-    static const char *const variables[] = {"FI_UNIVERSE_SIZE", "FI_OFI_RXM_MSG_TX_SIZE",
-                                            "FI_OFI_RXM_MSG_RX_SIZE", "FI_OFI_RXM_USE_SRX"};
+    static const char *const uses[] = {"fabric-peers", "rxm-send-queue", "rxm-receive-queue",
+                                       "rxm-shared-queue"};
     char number[16];
     bool known = false;
     size_t i = 0;
@@ -169,8 +170,8 @@ bool fabric_queues_fit(const struct shk_host *host, const char *const *names, co
         return false;
     }
     known = queues_ask(names, queues);
-    for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-        if (getenv(variables[i]) != NULL) {
+    for (i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+        if (getenv(shk_variable(uses[i])) != NULL) {
             return false;
         }
     }
@@ -183,11 +184,11 @@ bool fabric_queues_fit(const struct shk_host *host, const char *const *names, co
         queues->universe = ranks > 2 ? ranks : 2;
     }
     snprintf(number, sizeof(number), "%u", queues->universe);
-    (void)setenv(variables[0], number, 1);
+    (void)setenv(shk_variable(uses[0]), number, 1);
     if (queues->msg != 0) {
         snprintf(number, sizeof(number), "%u", queues->msg);
-        (void)setenv(variables[1], number, 1);
-        (void)setenv(variables[2], number, 1);
+        (void)setenv(shk_variable(uses[1]), number, 1);
+        (void)setenv(shk_variable(uses[2]), number, 1);
     }
     return true;
 }
@@ -197,11 +198,12 @@ void fabric_queues_text(const struct fabric_queues *queues, char *buf, size_t si
     char msg[96] = "";
 
     if (queues->msg != 0) {
-        snprintf(msg, sizeof(msg), " FI_OFI_RXM_MSG_TX_SIZE=%u FI_OFI_RXM_MSG_RX_SIZE=%u",
-                 queues->msg, queues->msg);
+        snprintf(msg, sizeof(msg), " %s=%u %s=%u", shk_variable("rxm-send-queue"), queues->msg,
+                 shk_variable("rxm-receive-queue"), queues->msg);
     }
     snprintf(buf, size,
              "libfabric's usual completion queue has %zu entries, %s takes %zu: run with "
-             "FI_UNIVERSE_SIZE=%u%s, as any program over verbs;ofi_rxm has to here",
-             queues->usual, queues->device, queues->most, queues->universe, msg);
+             "%s=%u%s, as any program over verbs;ofi_rxm has to here",
+             queues->usual, queues->device, queues->most, shk_variable("fabric-peers"),
+             queues->universe, msg);
 }

@@ -1,6 +1,7 @@
 /* Why libfabric refused: from the call, its error number, its own warnings and the kernel's tables
  * to a cause that has a fix. */
 #include "collectives/fabric/fabric_private.h"
+#include "core/text/uses.h"
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -49,7 +50,8 @@ static const char *refusal_absent(const struct shk_host *host, const struct fabr
                                   char *buf, size_t size)
 {
     static const char cm[] = "/dev/infiniband/rdma_cm";
-    const char *wanted = refusal->provider != NULL ? refusal->provider : getenv("FI_PROVIDER");
+    const char *wanted =
+        refusal->provider != NULL ? refusal->provider : getenv(shk_variable("provider-filter"));
     const char *cause = NULL;
     int rc = 0;
 
@@ -84,9 +86,9 @@ static size_t refusal_env(const char *name, size_t usual)
 static bool refusal_queue(const struct fabric_refusal *refusal, char *buf, size_t size)
 {
     const struct fabric_queues *queues = refusal->queues;
-    size_t universe = refusal_env("FI_UNIVERSE_SIZE", FABRIC_UNIVERSE);
-    size_t per = refusal_env("FI_OFI_RXM_MSG_TX_SIZE", FABRIC_MSG_QUEUE) +
-                 refusal_env("FI_OFI_RXM_MSG_RX_SIZE", FABRIC_MSG_QUEUE);
+    size_t universe = refusal_env(shk_variable("fabric-peers"), FABRIC_UNIVERSE);
+    size_t per = refusal_env(shk_variable("rxm-send-queue"), FABRIC_MSG_QUEUE) +
+                 refusal_env(shk_variable("rxm-receive-queue"), FABRIC_MSG_QUEUE);
 
     if (queues == NULL || queues->most == 0 || universe * per <= queues->most) {
         return false;

@@ -1,6 +1,7 @@
 #include "collectives/fabric/fabric_private.h"
 #include "core/run/isolate.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,8 +122,8 @@ static bool why_offers(struct why *why, const char *provider, bool relaxed)
 static void why_refused(struct why *why, const char *provider)
 {
     if (why_offers(why, provider, false)) {
-        shk_strbuf_printf(why->text, "%s would fit, FI_PROVIDER=%s excludes it", provider,
-                          why->filter != NULL ? why->filter : "");
+        shk_strbuf_printf(why->text, "%s would fit, %s=%s excludes it", provider,
+                          shk_variable("provider-filter"), why->filter != NULL ? why->filter : "");
     } else if (!why_hint(why, provider)) {
         shk_strbuf_printf(why->text, "%s %s", provider,
                           why_offers(why, provider, true)
@@ -163,13 +164,15 @@ void fabric_why_text(const struct fabric_lib *lib, const char *provider, const c
 
     (void)why_built_in(&why, "", &names);
     if (wanted != NULL && *wanted != '\0' && *wanted != '^') {
-        shk_strbuf_printf(text, "%s%s: ", provider != NULL ? "provider " : "FI_PROVIDER=", wanted);
+        shk_strbuf_printf(
+            text, "%s%s%s: ", provider != NULL ? "provider" : shk_variable("provider-filter"),
+            provider != NULL ? " " : "=", wanted);
         why_wanted(&why, wanted);
     } else {
         shk_strbuf_printf(text, "no provider of libfabric %s (%s) fits", lib->text,
                           lib->dynlib.path);
         if (wanted != NULL && *wanted == '^') {
-            shk_strbuf_printf(text, " with FI_PROVIDER=%s", wanted);
+            shk_strbuf_printf(text, " with %s=%s", shk_variable("provider-filter"), wanted);
         }
     }
     shk_strbuf_printf(text, "; it has %s", shk_strbuf_text(&names));
@@ -187,14 +190,14 @@ void fabric_why_text(const struct fabric_lib *lib, const char *provider, const c
 static int why_child(void *arg, json_t **result_p, struct shk_error *err)
 {
     const struct why_question *question = arg;
-    const char *env = getenv("FI_PROVIDER");
+    const char *env = getenv(shk_variable("provider-filter"));
     char *filter = env != NULL ? strdup(env) : NULL;
     struct shk_strbuf text = SHK_STRBUF_INIT;
     struct fabric_lib lib;
     int rc = 0;
 
     /* The filter acts when the library starts: without it, the others are seen as well. */
-    unsetenv("FI_PROVIDER");
+    unsetenv(shk_variable("provider-filter"));
     rc = fabric_lib_open(&lib, question->names, err);
     if (rc == 0) {
         shk_crumb_call("fi_getinfo");

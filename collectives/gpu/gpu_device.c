@@ -1,5 +1,6 @@
 #include "collectives/gpu/gpu_private.h"
 #include "core/run/isolate.h"
+#include "core/text/uses.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,10 +91,8 @@ int gpu_ok(struct gpu_rank *g, int status, struct shk_error *err, const char *ca
 
 static const char *device_filter(const struct gpu_rank *g, const char **name_p)
 {
-    static const char *const cuda[] = {"CUDA_VISIBLE_DEVICES", NULL};
-    static const char *const hip[] = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-                                      "CUDA_VISIBLE_DEVICES", NULL};
-    const char *const *names = g->gpu.vendor == GPU_HIP ? hip : cuda;
+    const char *const *names =
+        shk_variables(g->gpu.vendor == GPU_HIP ? "visible-devices.hip" : "visible-devices.cuda");
 
     for (; *names != NULL; names++) {
         if (getenv(*names) != NULL) {

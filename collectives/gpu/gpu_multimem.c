@@ -1,5 +1,6 @@
 #include "collectives/gpu/gpu_multicast.h"
 #include "core/run/isolate.h"
+#include "core/text/uses.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static struct gpu_multicast the_team;
 /* As NCCL reads it: 0 turns NVLS off, anything else leaves it on. */
 static bool nvls_off(void)
 {
-    const char *text = getenv("NCCL_NVLS_ENABLE");
+    const char *text = getenv(shk_variable("nvlink-multicast"));
     char *end = NULL;
 
     return text != NULL && *text != '\0' && strtoll(text, &end, 0) == 0 && end != text &&
@@ -27,8 +28,9 @@ static int multimem_gate(struct gpu_rank *g, struct shk_error *err)
     int supported = 0;
 
     if (nvls_off()) {
-        return shk_error_set(err, ENOTSUP, "NCCL_NVLS_ENABLE=%.20s: multicast is not to be used",
-                             getenv("NCCL_NVLS_ENABLE"));
+        return shk_error_set(err, ENOTSUP, "%s=%.20s: multicast is not to be used",
+                             shk_variable("nvlink-multicast"),
+                             getenv(shk_variable("nvlink-multicast")));
     }
     if (g->ranks < 2) {
         return shk_error_set(err, ENOTSUP, "multicast needs at least 2 ranks");

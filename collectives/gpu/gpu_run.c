@@ -1,5 +1,6 @@
 #include "collectives/gpu/gpu_private.h"
 #include "collectives/ranks/job_private.h"
+#include "core/text/uses.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -172,7 +173,7 @@ static int run_take_proof(const char *name, const struct shk_facts *second, stru
     }
     snprintf(reason, sizeof(reason), "collective.%s.reason", name);
     why = shk_facts_get_text(second, reason);
-    return shk_facts_failed(facts, key, "NCCL_DEBUG_FILE", "second run: %s",
+    return shk_facts_failed(facts, key, shk_variable("nccl-log-file"), "second run: %s",
                             why != NULL ? why : "no log");
 }
 

@@ -1,6 +1,7 @@
 #include "collectives/nccl/nccl_comm.h"
 #include "collectives/algorithm/agree.h"
 #include "core/run/isolate.h"
+#include "core/text/uses.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static struct nccl_comm the_comm = {.log_fd = -1};
  * cost time where figures are measured that are to be compared. */
 static int comm_log_start(const struct gpu_rank *g)
 {
-    const char *level = getenv("NCCL_DEBUG");
+    const char *level = getenv(shk_variable("nccl-log"));
     char path[64];
     int fd = memfd_create("nccl-log", 0);
 
@@ -29,14 +30,14 @@ static int comm_log_start(const struct gpu_rank *g)
     }
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (level == NULL || strcmp(level, "TRACE") != 0) {
-        (void)setenv("NCCL_DEBUG", "INFO", 1);
+        (void)setenv(shk_variable("nccl-log"), "INFO", 1);
     }
-    (void)setenv("NCCL_DEBUG_SUBSYS",
+    (void)setenv(shk_variable("nccl-log-parts"),
                  g->run->options->proof   ? "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG,TUNING"
                  : g->run->options->brief ? "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG"
                                           : "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS",
                  1);
-    (void)setenv("NCCL_DEBUG_FILE", path, 1);
+    (void)setenv(shk_variable("nccl-log-file"), path, 1);
     return fd;
 }
 

@@ -1,5 +1,6 @@
 #include "collectives/other/nvshmem_private.h"
 #include "core/run/dynlib.h"
+#include "core/text/uses.h"
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -221,9 +222,9 @@ static int pe_start(struct pe *pe, struct shk_error *err)
 
     attr.args.version = VERSIONED(struct nvshmem_args);
     attr.args.id_args.version = VERSIONED(struct nvshmem_id_args);
-    setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
-    setenv("NVSHMEM_REMOTE_TRANSPORT", "none", 1);
-    setenv("NVSHMEM_SYMMETRIC_SIZE", "64M", 1);
+    setenv(shk_variable("nvshmem-multicast-off"), "1", 1);
+    setenv(shk_variable("nvshmem-transport"), "none", 1);
+    setenv(shk_variable("nvshmem-heap"), "64M", 1);
     rc = pe_id(pe, &id, err);
     if (rc < 0) {
         return rc;

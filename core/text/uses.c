@@ -1,14 +1,26 @@
 #include "core/text/uses.h"
 
+#include "core/text/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { USES_KEY = 136 }; /* "env." and the longest name of a variable */
 
 static const struct shk_use *uses_rows;
 static size_t uses_count;
+static char (*uses_keys)[USES_KEY]; /* of the fact of each row's first variable */
 
 void shk_uses_install(const struct shk_use *rows, size_t count)
 {
     uses_rows = rows;
     uses_count = count;
+    free(uses_keys);
+    uses_keys = calloc(count ? count : 1, sizeof *uses_keys);
+    for (size_t i = 0; uses_keys && i < count; i++)
+        if (rows[i].variables && rows[i].variables[0])
+            snprintf(uses_keys[i], sizeof uses_keys[i], "env.%s", rows[i].variables[0]);
 }
 
 const struct shk_use *shk_use_find(const char *name)
@@ -40,6 +52,28 @@ const char *shk_variable(const char *use)
 {
     const char *first = shk_variables(use)[0];
     return first ? first : "";
+}
+
+const char *shk_variable_fact(const char *use)
+{
+    const struct shk_use *row = shk_use_find(use);
+    return row && uses_keys ? uses_keys[row - uses_rows] : "";
+}
+
+char *shk_uses_expand(const char *text)
+{
+    struct shk_strbuf out = SHK_STRBUF_INIT;
+    for (const char *open; (open = strchr(text, '{')); text = open) {
+        char name[64];
+        size_t len = strcspn(open + 1, "{}");
+        shk_strbuf_add(&out, text, (size_t)(open - text));
+        snprintf(name, sizeof name, "%.*s", (int)len, open + 1);
+        const char *variable = open[1 + len] == '}' ? shk_variable(name) : "";
+        shk_strbuf_puts(&out, *variable ? variable : "{");
+        open += *variable ? len + 2 : 1;
+    }
+    shk_strbuf_puts(&out, text);
+    return shk_strbuf_take(&out);
 }
 
 bool shk_variable_has(const char *use, const char *variable)

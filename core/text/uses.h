@@ -36,6 +36,13 @@ const char *const *shk_variables(const char *use);
 /* The first of them; "" when there is none, which no environment has. Never NULL. */
 const char *shk_variable(const char *use);
 
+/* The fact that holds it: "env.NAME". Lives until the next shk_uses_install(). Never NULL. */
+const char *shk_variable_fact(const char *use);
+
+/* A copy of the text in which "{use}" is the variable of that use; what is no use stays. New
+ * string, NULL when out of memory. */
+char *shk_uses_expand(const char *text);
+
 /* Is the variable one of them, or does it begin as one that ends in '_'? */
 bool shk_variable_has(const char *use, const char *variable);
 

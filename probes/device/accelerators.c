@@ -1,5 +1,6 @@
 /* GPUs and accelerators as their kernel drivers list them, without any vendor library. */
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
 #include "probes/device/kfd.h"
@@ -219,7 +220,7 @@ static void accelerators_amd(struct shk_gather *g)
 
 static void accelerators_rocm(struct shk_gather *g)
 {
-    const char *root = shk_host_getenv(g->host, "ROCM_PATH");
+    const char *root = shk_host_getenv(g->host, shk_variable("rocm-root"));
     char *path = shk_strf("%s/.info/version", root && *root == '/' ? root : "/opt/rocm");
     if (path)
         shk_gather_line(g, "rocm.version", path, "/opt");

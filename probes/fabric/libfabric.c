@@ -8,6 +8,7 @@
 #include "core/host/hostcall.h"
 #include "core/run/isolate.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 #include "probes/fabric/libfabric_ask.h"
 #include "probes/fabric/libfabric_dl.h"
 #include "probes/fabric/libfabric_file.h"
@@ -265,7 +266,7 @@ static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_erro
     plain.unfiltered = true;
     const struct shk_isolate_job jobs[] = {
         {.name = "libfabric", .fn = shk_libfabric_ask, .arg = &as_is, .deadline_ms = FABRIC_ASK_MS},
-        {.name = "libfabric without FI_PROVIDER",
+        {.name = "libfabric without the filter",
          .fn = shk_libfabric_ask,
          .arg = &plain,
          .deadline_ms = FABRIC_ASK_MS},
@@ -293,7 +294,7 @@ static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_erro
     fabric_write_log(f, results[0].output);
     if (filter)
         fabric_write_unfiltered(f, results[1].result, results[1].error.text,
-                                "FI_PROVIDER taken out of the environment");
+                                shk_variable("provider-filter"));
     shk_isolate_result_clear(&results[0]);
     if (filter)
         shk_isolate_result_clear(&results[1]);
@@ -304,9 +305,10 @@ out:
 
 static void fabric_write_env(struct fabric *f, const char *filter, const char *provider_path)
 {
-    fabric_note(f, shk_facts_text(f->ctx->facts, "fabric.filter", filter, "FI_PROVIDER"));
+    fabric_note(
+        f, shk_facts_text(f->ctx->facts, "fabric.filter", filter, shk_variable("provider-filter")));
     fabric_note(f, shk_facts_text(f->ctx->facts, "fabric.provider_path", provider_path,
-                                  "FI_PROVIDER_PATH"));
+                                  shk_variable("code-path.provider")));
 }
 
 /* A libfabric whose own dependencies are not met does not load at all. */
@@ -376,8 +378,8 @@ static int fabric_run(struct shk_probe_context *ctx, struct shk_error *err)
     struct fabric f = {.ctx = ctx};
     struct shk_ldsearch *search = NULL;
     struct shk_libcopies copies = {0};
-    const char *filter = shk_host_getenv(ctx->host, "FI_PROVIDER");
-    const char *provider_path = shk_host_getenv(ctx->host, "FI_PROVIDER_PATH");
+    const char *filter = shk_host_getenv(ctx->host, shk_variable("provider-filter"));
+    const char *provider_path = shk_host_getenv(ctx->host, shk_variable("code-path.provider"));
     filter = filter && *filter ? filter : NULL;
     int rc = shk_ldsearch_create(&search, ctx->host, err);
     if (!rc)
@@ -387,7 +389,7 @@ static int fabric_run(struct shk_probe_context *ctx, struct shk_error *err)
     fabric_write_env(&f, filter, provider_path);
     fabric_put(&f, "fabric.dl_providers",
                shk_libfabric_dl(search, provider_path, shk_libcopies_chosen(&copies)),
-               provider_path ? "FI_PROVIDER_PATH" : fabric_soname);
+               provider_path ? shk_variable("code-path.provider") : fabric_soname);
     /* the loader is asked even when we found nothing: it may know better (hwcaps, preloads) */
     if (ctx->executes)
         rc = fabric_ask_live(&f, filter, err);

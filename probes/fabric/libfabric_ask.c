@@ -3,6 +3,7 @@
 #include "core/facts/facts.h"
 #include "core/run/dynlib.h"
 #include "core/run/isolate.h"
+#include "core/text/uses.h"
 
 #include <errno.h>
 #include <rdma/fabric.h>
@@ -74,7 +75,7 @@ static json_t *ask_version(uint32_t version)
     return json_sprintf("%u.%u", FI_MAJOR(version), FI_MINOR(version));
 }
 
-/* fi_tostr() writes "FI_A, FI_B" (into one static buffer). */
+/* fi_tostr() writes flags with commas between them (into one static buffer). */
 static json_t *ask_flags(const struct ask *a, const void *value, enum fi_type type)
 {
     json_t *list = json_array();
@@ -239,7 +240,7 @@ static void ask_params(struct ask *a)
     json_t *list = json_array();
     for (int i = 0; i < count; i++) {
         const struct fi_param *p = &params[i];
-        bool ours = a->own_log && p->name && strcmp(p->name, "FI_LOG_LEVEL") == 0;
+        bool ours = a->own_log && p->name && strcmp(p->name, shk_variable("fabric-log")) == 0;
         json_t *row = json_object();
         ask_set_text(row, "name", p->name);
         if ((unsigned)p->type <= FI_PARAM_SIZE_T)
@@ -327,11 +328,11 @@ int shk_libfabric_ask(void *arg, json_t **result_p, struct shk_error *err)
     double start = ask_now_ms();
     *result_p = a.out;
     if (a.question->unfiltered)
-        unsetenv("FI_PROVIDER");
+        unsetenv(shk_variable("provider-filter"));
     if (a.question->no_gpu)
-        setenv("FI_HMEM", "system", 0);
-    a.own_log = !getenv("FI_LOG_LEVEL");
-    setenv("FI_LOG_LEVEL", "warn", 0);
+        setenv(shk_variable("fabric-memory"), "system", 0);
+    a.own_log = !getenv(shk_variable("fabric-log"));
+    setenv(shk_variable("fabric-log"), "warn", 0);
     int rc = shk_dynlib_open(&a.lib, &ask_library, &a.ops, err);
     json_object_set_new(a.out, "open_ms", json_real(ask_now_ms() - start));
     if (rc)

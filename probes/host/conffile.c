@@ -9,6 +9,7 @@
  * definition wins, and the files win over the environment. NVIDIA/nvshmem README.md. */
 #include "core/text/redact.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
 
@@ -289,14 +290,14 @@ static void conffile_libfabric(struct conffile *c)
  * the password entry, it takes $HOME. */
 static void conffile_nvshmem(struct conffile *c)
 {
-    const char *asked = shk_host_getenv(c->g->host, "NVSHMEM_CONF_FILE");
+    const char *asked = shk_host_getenv(c->g->host, shk_variable("conf-file.nvshmem"));
     const char *home = shk_host_getenv(c->g->host, "HOME");
     if (asked && *asked == '/')
-        conffile_read(c, CONFFILE_NVSHMEM, asked, "NVSHMEM_CONF_FILE");
+        conffile_read(c, CONFFILE_NVSHMEM, asked, shk_variable("conf-file.nvshmem"));
     else if (asked && *asked)
         conffile_problem(c, asked, 0,
-                         "NVSHMEM_CONF_FILE is relative: which file that is depends on the "
-                         "working directory");
+                         "%s is relative: which file that is depends on the working directory",
+                         shk_variable("conf-file.nvshmem"));
     if (home && *home == '/')
         conffile_read_home(c, CONFFILE_NVSHMEM, home, ".nvshmem.conf");
     conffile_read(c, CONFFILE_NVSHMEM, "/etc/nvshmem.conf", NULL);
@@ -305,13 +306,13 @@ static void conffile_nvshmem(struct conffile *c)
 static void conffile_all(struct conffile *c)
 {
     char *home = conffile_home(c->g->host);
-    const char *asked = shk_host_getenv(c->g->host, "NCCL_CONF_FILE");
+    const char *asked = shk_host_getenv(c->g->host, shk_variable("conf-file.nccl"));
     if (asked && *asked == '/')
-        conffile_read(c, CONFFILE_NCCL, asked, "NCCL_CONF_FILE");
+        conffile_read(c, CONFFILE_NCCL, asked, shk_variable("conf-file.nccl"));
     else if (asked && *asked)
         conffile_problem(c, asked, 0,
-                         "NCCL_CONF_FILE is relative: which file that is depends on "
-                         "the working directory");
+                         "%s is relative: which file that is depends on the working directory",
+                         shk_variable("conf-file.nccl"));
     else {
         conffile_read_home(c, CONFFILE_NCCL, home, ".nccl.conf");
         conffile_other_home(c, home);

@@ -2,6 +2,7 @@
  * because looking at a dead network mount can hang. */
 #include "core/text/redact.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
 
@@ -59,10 +60,9 @@ static json_t *paths_entries(const struct shk_host *host, const char *value)
 
 static bool paths_is_list(const char *name, const char *value)
 {
-    static const char *const names[] = {"LIBRARY_PATH", "CPATH", "FI_PROVIDER_PATH", "LD_PRELOAD"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t n = strlen(names[i]), len = strlen(name);
-        if (len >= n && strcmp(name + len - n, names[i]) == 0)
+    for (const char *const *v = shk_variables("path-list"); *v; v++) {
+        size_t n = strlen(*v), len = strlen(name);
+        if (len >= n && strcmp(name + len - n, *v) == 0)
             return true;
     }
     return *value == '/' && strstr(value, ":/");

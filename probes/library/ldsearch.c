@@ -2,6 +2,7 @@
 
 #include "core/host/hostcall.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 #include "probes/library/ldcache.h"
 
 #include <elf.h>
@@ -51,7 +52,7 @@ int shk_ldsearch_create(struct shk_ldsearch **search_p, const struct shk_host *h
     if (!s)
         return shk_error_sys(err, ENOMEM, "library search");
     s->host = host;
-    const char *path = shk_host_getenv(host, "LD_LIBRARY_PATH");
+    const char *path = shk_host_getenv(host, shk_variable("loader-path"));
     s->library_path = strdup(path ? path : "");
     if (shk_ldcache_read(&s->cache, host, "/etc/ld.so.cache", &cache_err) != 0)
         s->cache_problem = strdup(cache_err.text);
@@ -99,8 +100,9 @@ unsigned shk_ldsearch_machine(const struct shk_ldsearch *search)
 char *shk_ldsearch_places(const struct shk_ldsearch *search)
 {
     bool set = *search->library_path;
-    return shk_strf("%s%s%s, default directories", set ? "LD_LIBRARY_PATH=" : "no LD_LIBRARY_PATH",
-                    search->library_path, search->cache ? ", ld.so.cache" : ", no ld.so.cache");
+    return shk_strf("%s%s%s%s%s, default directories", set ? "" : "no ",
+                    shk_variable("loader-path"), set ? "=" : "", search->library_path,
+                    search->cache ? ", ld.so.cache" : ", no ld.so.cache");
 }
 
 /* One search: the name, who asks, and where the answers go. */
@@ -260,7 +262,7 @@ static int ldsearch_walk(const struct query *q, const struct shk_ldsearch_asker 
         return ldsearch_offer(q, q->name, "path");
     int rc = ldsearch_rpaths(q, asker);
     if (!rc && *library_path)
-        rc = ldsearch_list(q, library_path, ":;", NULL, "LD_LIBRARY_PATH");
+        rc = ldsearch_list(q, library_path, ":;", NULL, shk_variable("loader-path"));
     if (!rc && asker && shk_elf_runpath(asker->elf))
         rc = ldsearch_list(q, shk_elf_runpath(asker->elf), ":", asker->path, "RUNPATH");
     if (rc || (asker && shk_elf_nodeflib(asker->elf)))

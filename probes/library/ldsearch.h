@@ -41,7 +41,8 @@ struct shk_ldsearch_asker {
 
 struct shk_ldsearch_hit {
     char path[1024];
-    const char *via; /* "path", "RPATH", "LD_LIBRARY_PATH", "RUNPATH", "ld.so.cache", "default" */
+    const char
+        *via; /* "path", "RPATH", the variable of the loader, "RUNPATH", "ld.so.cache", "default" */
 };
 
 /* The file for `name` (a bare name, or a path when it holds a '/'). asker may be NULL: a program

@@ -1,5 +1,6 @@
 /* Which variables the other libraries read, told from their files alone: NVSHMEM with its modules,
  * libcxi, the runtimes of HSA, HIP and Neuron, MIOpen. */
+#include "core/text/uses.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
 
@@ -28,30 +29,27 @@ static const char *const nvshmem_dirs[] = {
 static const struct runtimes_kind {
     const char *key;        /* of the facts */
     const char *sonames[3]; /* the first that is found */
-    const char *prefixes[3];
+    const char *use;        /* variables begin so */
     const char *const *dirs;
     const char *version;    /* text before the version among the strings; NULL: none */
     const char *modules[3]; /* patterns beside the library that read variables as well */
-    const char *bare;       /* names stand in the file without this prefix */
+    bool bare;              /* names stand in the file without the prefix */
 } runtimes_kinds[] = {
     {.key = "nvshmem",
      .sonames = {"libnvshmem_host.so.3", "libnvshmem_host.so.2"},
-     .prefixes = {"NVSHMEM_"},
+     .use = "prefixes.nvshmem",
      .dirs = nvshmem_dirs,
      .version = "NVSHMEM v",
      .modules = {"nvshmem_transport_*.so*", "nvshmem_bootstrap_*.so*"},
-     .bare = "NVSHMEM_"},
-    {.key = "libcxi", .sonames = {"libcxi.so.1"}, .prefixes = {"CXI_"}, .dirs = cxi_dirs},
-    {.key = "hsa",
-     .sonames = {"libhsa-runtime64.so.1"},
-     .prefixes = {"HSA_", "ROCR_"},
-     .dirs = rocm_dirs},
+     .bare = true},
+    {.key = "libcxi", .sonames = {"libcxi.so.1"}, .use = "prefixes.libcxi", .dirs = cxi_dirs},
+    {.key = "hsa", .sonames = {"libhsa-runtime64.so.1"}, .use = "prefixes.hsa", .dirs = rocm_dirs},
     {.key = "hip",
      .sonames = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"},
-     .prefixes = {"HIP_", "AMD_", "GPU_"},
+     .use = "prefixes.hip",
      .dirs = rocm_dirs},
-    {.key = "miopen", .sonames = {"libMIOpen.so.1"}, .prefixes = {"MIOPEN_"}, .dirs = rocm_dirs},
-    {.key = "neuron", .sonames = {"libnrt.so.1"}, .prefixes = {"NEURON_"}, .dirs = neuron_dirs},
+    {.key = "miopen", .sonames = {"libMIOpen.so.1"}, .use = "prefixes.miopen", .dirs = rocm_dirs},
+    {.key = "neuron", .sonames = {"libnrt.so.1"}, .use = "prefixes.neuron", .dirs = neuron_dirs},
 };
 
 struct runtimes_scan {
@@ -61,7 +59,7 @@ struct runtimes_scan {
     size_t modules;
 };
 
-/* NVSHMEM puts "NVSHMEM_" in front of DEBUG at run time (env_defs_internal.h). Single words are
+/* NVSHMEM puts its prefix in front of DEBUG at run time (env_defs_internal.h). Single words are
  * mostly those of enumerations, except for these. */
 static bool runtimes_is_bare_name(const char *text, size_t len)
 {
@@ -82,7 +80,7 @@ static int runtimes_string(const char *text, size_t len, void *arg)
     const char *start = scan->kind->version;
     size_t skip = start ? strlen(start) : 0;
     if (scan->kind->bare && runtimes_is_bare_name(text, len)) {
-        char *name = shk_strf("%s%s", scan->kind->bare, text);
+        char *name = shk_strf("%s%s", shk_variable(scan->kind->use), text);
         if (name)
             json_object_set_new(scan->names, name, json_true());
         free(name);
@@ -97,7 +95,7 @@ static int runtimes_string(const char *text, size_t len, void *arg)
 static void runtimes_scan_elf(struct runtimes_scan *scan, const struct shk_elf *elf)
 {
     size_t i;
-    json_t *name, *names = shk_elf_env_names(elf, scan->kind->prefixes);
+    json_t *name, *names = shk_elf_env_names(elf, shk_variables(scan->kind->use));
     json_array_foreach(names, i, name)
         json_object_set_new(scan->names, json_string_value(name), json_true());
     json_decref(names);

@@ -1,6 +1,7 @@
 #include "probes/nccl/nccl_search.h"
 
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,20 +52,20 @@ static const struct rule rccl_rules[] = {
 };
 
 static const struct {
-    const char *variable, *word; /* word: libnccl-<word>.so */
+    const char *use, *word; /* word: libnccl-<word>.so */
 } kinds[] = {
-    [SHK_ABI_NET] = {.variable = "NCCL_NET_PLUGIN", .word = "net"},
-    [SHK_ABI_COLLNET] = {.variable = "NCCL_NET_PLUGIN", .word = "net"},
-    [SHK_ABI_TUNER] = {.variable = "NCCL_TUNER_PLUGIN", .word = "tuner"},
-    [SHK_ABI_PROFILER] = {.variable = "NCCL_PROFILER_PLUGIN", .word = "profiler"},
-    [SHK_ABI_ENV] = {.variable = "NCCL_ENV_PLUGIN", .word = "env"},
-    [SHK_ABI_GIN] = {.variable = "NCCL_GIN_PLUGIN", .word = "gin"},
-    [SHK_ABI_RMA] = {.variable = "NCCL_RMA_PLUGIN", .word = "rma"},
+    [SHK_ABI_NET] = {.use = "plugin.net", .word = "net"},
+    [SHK_ABI_COLLNET] = {.use = "plugin.net", .word = "net"},
+    [SHK_ABI_TUNER] = {.use = "plugin.tuner", .word = "tuner"},
+    [SHK_ABI_PROFILER] = {.use = "plugin.profiler", .word = "profiler"},
+    [SHK_ABI_ENV] = {.use = "plugin.env", .word = "env"},
+    [SHK_ABI_GIN] = {.use = "plugin.gin", .word = "gin"},
+    [SHK_ABI_RMA] = {.use = "plugin.rma", .word = "rma"},
 };
 
 const char *shk_nccl_plugin_variable(enum shk_nccl_abi kind)
 {
-    return kinds[kind].variable;
+    return shk_variable(kinds[kind].use);
 }
 
 static const struct rule *search_rule(const struct shk_nccl_request *r)
@@ -136,7 +137,7 @@ static void search_value(struct shk_nccl_names *out, const struct shk_nccl_reque
                          const struct rule *rule, unsigned entry, const char *value)
 {
     char prefix[64], named[512];
-    const char *variable = kinds[r->kind].variable;
+    const char *variable = shk_variable(kinds[r->kind].use);
     enum name_rule how = search_name_rule(r, rule);
     bool library = search_is_library(value), file = library || strchr(value, '/');
     if (rule->program && search_is_program(value)) {
@@ -174,10 +175,10 @@ static void search_default(struct shk_nccl_names *out, const struct shk_nccl_req
     bool ours = !renamed || !search_has_name(r, "libnccl-net.so");
     if (theirs)
         search_add(out, 0, "libnccl-net.so", "default of this RCCL: %s is not set",
-                   kinds[r->kind].variable);
+                   shk_variable(kinds[r->kind].use));
     if (ours)
         search_add(out, 0, name, "default of %s: %s is not set", rccl ? "RCCL" : "NCCL",
-                   kinds[r->kind].variable);
+                   shk_variable(kinds[r->kind].use));
 }
 
 static void search_list(struct shk_nccl_names *out, const struct shk_nccl_request *r,

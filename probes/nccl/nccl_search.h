@@ -34,7 +34,7 @@ struct shk_nccl_names {
     size_t skipped; /* list elements that NCCL ignores: too long, or beyond its table */
 };
 
-/* The variable that names plugins of a kind: "NCCL_NET_PLUGIN" … */
+/* The variable that names plugins of a kind */
 const char *shk_nccl_plugin_variable(enum shk_nccl_abi kind);
 
 /* Fills names. A value that is set but empty is a value. */

@@ -1,4 +1,5 @@
 #include "probes/nccl/nccl_strings.h"
+#include "core/text/uses.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -102,21 +103,11 @@ static json_t *names_take(struct names *names)
 /* Words of enumerations and macros that libraries print: log subsystems, levels, flags. */
 static bool strings_is_word(const char *text, size_t len)
 {
-    static const char *const words[] = {
-        "NCCL_ALL", "NCCL_ALLOC", "NCCL_BOOTSTRAP", "NCCL_CALL",    "NCCL_COLL",
-        "NCCL_ENV", "NCCL_GRAPH", "NCCL_INIT",      "NCCL_NVLS",    "NCCL_P2P",
-        "NCCL_RAS", "NCCL_PROXY", "NCCL_REG",       "NCCL_PROFILE", "NCCL_TUNING",
-        "NCCL_SHM", "NCCL_MSCCL", "NCCL_VERBS",     "NCCL_SPECIAL", "NVSHMEM_PROXY",
-    };
-    static const char *const starts[] = {"NCCL_ALGO_", "NCCL_GIN_CONNECTION_", "NCCL_LOG_",
-                                         "NCCL_PARAM_FLAG_", "NCCL_PROTO_"};
     static const char end[] = "_INITIALIZER";
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i]) == len && strncmp(text, words[i], len) == 0)
-            return true;
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (strncmp(text, starts[i], strlen(starts[i])) == 0)
-            return true;
+    char word[128];
+    snprintf(word, sizeof word, "%.*s", (int)(len < sizeof word ? len : sizeof word - 1), text);
+    if (shk_variable_has("no-variables.nccl", word))
+        return true;
     return len > sizeof end && strcmp(text + len - (sizeof end - 1), end) == 0;
 }
 
@@ -223,7 +214,7 @@ static int strings_nccl(const char *text, size_t len, void *arg)
 int shk_nccl_strings_read(struct shk_nccl_strings *strings_p, const struct shk_elf *elf,
                           struct shk_error *err)
 {
-    static const char *const prefixes[] = {"NCCL_", "RCCL_", NULL};
+    const char *const *prefixes = shk_variables("prefixes.nccl");
     struct shk_nccl_strings out = {0};
     struct nccl_scan scan = {.out = &out, .env = {.prefixes = prefixes}};
     shk_elf_each_string(elf, 4, strings_nccl, &scan);

@@ -46,7 +46,7 @@ int shk_nccl_strings_read(struct shk_nccl_strings *strings_p, const struct shk_e
 void shk_nccl_strings_free(struct shk_nccl_strings *strings);
 
 /* Names among the read-only strings that look like environment variables with one of the prefixes
- * ("NCCL_", …, NULL at the end). New reference: sorted array; NULL: no memory. */
+ * (NULL at the end). New reference: sorted array; NULL: no memory. */
 json_t *shk_elf_env_names(const struct shk_elf *elf, const char *const *prefixes);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "core/host/hostcall.h"
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 #include "probes/base/gather.h"
 #include "probes/library/libcopies.h"
 #include "probes/nccl/plugin_try.h"
@@ -196,7 +197,7 @@ static void plugin_extras_in(struct plugin_run *run, const char *dir)
 
 static void plugin_extras(struct plugin_run *run)
 {
-    const char *path = shk_host_getenv(run->ctx->host, "LD_LIBRARY_PATH");
+    const char *path = shk_host_getenv(run->ctx->host, shk_variable("loader-path"));
     for (const char *const *dir = plugin_dirs; *dir; dir++)
         plugin_extras_in(run, *dir);
     for (const char *p = path; p && *p;) {
@@ -286,7 +287,7 @@ static void plugin_write_candidates(struct plugin_run *run)
 static void plugin_write(struct plugin_run *run)
 {
     struct shk_facts *facts = run->ctx->facts;
-    const char *source, *requested = plugin_value(run, "NCCL_NET_PLUGIN", &source);
+    const char *source, *requested = plugin_value(run, shk_variable("net-plugin"), &source);
     const struct shk_plugin *chosen = plugin_chosen(run);
     plugin_write_candidates(run);
     plugin_note(run, shk_facts_present(facts, "plugin.requests", json_incref(run->requests), NULL,
@@ -296,7 +297,8 @@ static void plugin_write(struct plugin_run *run)
                     shk_facts_present(facts, "plugin.requested",
                                       shk_json_text(requested, strlen(requested)), NULL, source));
     else
-        plugin_note(run, shk_facts_absent(facts, "plugin.requested", "NCCL_NET_PLUGIN", "not set"));
+        plugin_note(run, shk_facts_absent(facts, "plugin.requested", shk_variable("net-plugin"),
+                                          "not set"));
     if (plugin_blind(run))
         plugin_note(run, shk_facts_failed(facts, "plugin.chosen", "search order",
                                           "the capture holds no libraries"));

@@ -1,6 +1,7 @@
 #include "probes/nccl/plugin_file.h"
 
 #include "core/facts/facts.h"
+#include "core/text/uses.h"
 #include "probes/fabric/libfabric_file.h"
 #include "probes/nccl/ncclnet.h"
 
@@ -117,7 +118,7 @@ static void plugin_releases(json_t *problems, const struct shk_plugin_scene *sce
 static int plugin_elf(struct shk_plugin *p, const struct shk_elf *elf, const char *path,
                       const struct shk_plugin_scene *scene, struct shk_error *err)
 {
-    static const char *const prefixes[] = {"OFI_NCCL_", "NCCL_", "RCCL_", "FI_", NULL};
+    const char *const *prefixes = shk_variables("prefixes.plugin");
     json_t *needed = NULL, *problems = NULL;
     json_object_set_new(p->row, "soname", plugin_text(shk_elf_soname(elf)));
     json_object_set_new(p->row, "rpath", plugin_text(shk_elf_rpath(elf)));

@@ -1,5 +1,6 @@
 /* The topology file that NCCL reads in place of its own discovery: which PCI functions it names. */
 #include "core/text/strbuf.h"
+#include "core/text/uses.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
 
@@ -99,7 +100,7 @@ static int topofile_run(struct shk_probe_context *ctx, struct shk_error *err)
     static const char key[] = "topology.nccl_file";
     struct shk_gather g = shk_gather_begin(ctx);
     struct topofile file = {.functions = json_array()};
-    const char *asked = shk_host_getenv(ctx->host, "NCCL_TOPO_FILE");
+    const char *asked = shk_host_getenv(ctx->host, shk_variable("topology-file"));
     const char *path = asked && *asked ? asked : topofile_default;
     struct shk_error why;
     char *text = NULL;
@@ -107,9 +108,11 @@ static int topofile_run(struct shk_probe_context *ctx, struct shk_error *err)
     int rc = *path == '/' ? shk_host_read(ctx->host, path, &text, &len, &why)
                           : shk_error_set(&why, EINVAL, "%s is not an absolute path", path);
     if (rc == -ENOENT && path == topofile_default)
-        shk_gather_absent(&g, key, path, "NCCL_TOPO_FILE is not set and there is no %s", path);
+        shk_gather_absent(&g, key, path, "%s is not set and there is no %s",
+                          shk_variable("topology-file"), path);
     else if (rc == -ENOENT)
-        shk_gather_failed(&g, key, path, "NCCL_TOPO_FILE=%s: no such file", path);
+        shk_gather_failed(&g, key, path, "%s=%s: no such file", shk_variable("topology-file"),
+                          path);
     else if (rc || topofile_parse(&file, text, len, &why) != 0)
         shk_gather_failed(&g, key, path, "%s: %.300s", path, why.text);
     else

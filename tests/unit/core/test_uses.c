@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct shk_use rows[] = {
@@ -77,4 +78,26 @@ Test(uses, the_innermost_launcher_decides)
                                                          "OMPI_COMM_WORLD_SIZE", NULL}),
                      "ompi");
     cr_expect_str_eq(uses_launcher((const char *const[]){"RANK", NULL}), "none");
+}
+
+Test(uses, a_fact_is_named_after_the_first_variable, .init = uses_begin)
+{
+    cr_expect_str_eq(shk_variable_fact("a.one"), "env.FIRST");
+    cr_expect_str_empty(shk_variable_fact("c"));
+}
+
+Test(uses, stand_for_their_variable_in_a_text, .init = uses_begin)
+{
+    static const char *const rows_[][2] = {
+        {"export {a.one}=1", "export FIRST=1"},
+        {"{a.two}", "FOURTH"},
+        {"a {c} b {a.one", "a {c} b {a.one"},
+        {"{{a.one}} {}", "{FIRST} {}"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof rows_ / sizeof *rows_; i++) {
+        char *text = shk_uses_expand(rows_[i][0]);
+        cr_expect_str_eq(text, rows_[i][1]);
+        free(text);
+    }
 }
