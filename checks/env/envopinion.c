@@ -4,7 +4,6 @@
 #include "checks/env/grammar.h"
 #include "checks/env/resolve.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -181,8 +180,6 @@ static void opinion_kind(struct shk_env_case *c, const struct shk_read_answer *a
     shk_row_verdict(&row, harmless ? SHK_NOTE : SHK_WARN,
                     answer->asked ? SHK_EFFECT : SHK_DECLARED);
     const char *effect = s->effect ? s->effect : "";
-    if (s->kind == SHK_SETTING_FOLKLORE && strncmp(effect, "Nothing", 7) == 0 && ispunct(effect[7]))
-        effect += strlen("Nothing. "); /* said already */
     shk_row_text(&row.why, "%s%s%s", words[s->kind], *effect ? ": " : "", effect);
     if (!harmless)
         row.diagnosis = s->diagnosis ? s->diagnosis : "env-variable-unknown-to-version";

@@ -1,6 +1,7 @@
 /* Do the tasks of the launcher find each other, and if not, why? */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "core/text/uses.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -36,19 +37,21 @@ static void pmi_srun(struct shk_row *row, long long tasks)
 {
     const char *type = NULL, *fd = NULL;
     if (shk_read_text(row, "job.slurm.mpi_type", &type) != SHK_LOOK_PRESENT &&
-        shk_read_env(row, "PMI_FD", &fd) == SHK_LOOK_PRESENT)
+        shk_read_env(row, shk_variable("pmi2-socket"), &fd) == SHK_LOOK_PRESENT)
         type = "pmi2"; /* a wrapper that dropped SLURM_* */
     type = type ? type : "none";
     shk_row_text(&row->observed, "%lld tasks of Slurm with --mpi=%s, no PMIx", tasks, type);
     if (strncmp(type, "pmix", 4) == 0) {
         row->diagnosis = "pmix-variables-lost";
         shk_row_text(&row->why,
-                     "srun offers PMIx (--mpi=%s), but PMIX_NAMESPACE and PMIX_RANK did not reach "
+                     "srun offers PMIx (--mpi=%s), but %s and %s did not reach "
                      "the program: a container, sudo, env -i or a wrapper took them away; each "
                      "node was tested on its own, " PMI_UNTESTED,
-                     type);
-        shk_row_text(&row->fix, "let PMIX_* pass: apptainer without --cleanenv, sudo -E, "
-                                "docker --env; mount PMIX_SERVER_TMPDIR");
+                     type, shk_variable("pmix-namespace"), shk_variable("pmix-rank"));
+        shk_row_text(&row->fix,
+                     "let %s* pass: apptainer without --cleanenv, sudo -E, "
+                     "docker --env; mount %s",
+                     shk_variable("pmix-prefix"), shk_variable("pmix-files"));
         return;
     }
     row->diagnosis = "pmi-flavour-mismatch";
@@ -85,24 +88,28 @@ static void pmi_other(struct shk_row *row, const char *launcher)
                            : "launcher-not-joined";
     if (pmi)
         shk_row_text(&row->why,
-                     "the launcher (mpiexec of MPICH or Intel MPI) speaks PMI (PMI_RANK, "
-                     "PMI_SIZE), not PMIx; each node was tested on its own, " PMI_UNTESTED);
+                     "the launcher (mpiexec of MPICH or Intel MPI) speaks PMI (%s, "
+                     "%s), not PMIx; each node was tested on its own, " PMI_UNTESTED,
+                     shk_variable("pmi-rank"), shk_variable("pmi-size"));
     else if (pmix)
         shk_row_text(&row->why,
-                     "variables of %s are there, but PMIX_NAMESPACE and PMIX_RANK are not: a "
+                     "variables of %s are there, but %s and %s are not: a "
                      "container or wrapper took them away, or it offers no PMIx; each "
                      "node was tested on its own, " PMI_UNTESTED,
-                     launcher);
+                     launcher, shk_variable("pmix-namespace"), shk_variable("pmix-rank"));
     else
         shk_row_text(&row->why,
                      "shakedown's tasks find each other through PMIx, which %s does not offer; "
                      "each node was tested on its own, " PMI_UNTESTED,
                      launcher);
-    shk_row_text(&row->fix,
-                 pmix ? "start with a launcher that offers PMIx: srun --mpi=pmix, prterun, "
-                        "mpirun of Open MPI; let PMIX_* pass"
-                      : "start with a launcher that offers PMIx: srun --mpi=pmix shakedown, "
-                        "prterun, mpirun of Open MPI");
+    if (pmix)
+        shk_row_text(&row->fix,
+                     "start with a launcher that offers PMIx: srun --mpi=pmix, prterun, mpirun of "
+                     "Open MPI; let %s* pass",
+                     shk_variable("pmix-prefix"));
+    else
+        shk_row_text(&row->fix, "start with a launcher that offers PMIx: srun --mpi=pmix "
+                                "shakedown, prterun, mpirun of Open MPI");
 }
 
 /* Built without pmix.h: no launcher could be joined, whatever it offers. */
@@ -160,11 +167,16 @@ static void pmi_refused(struct shk_row *row, const char *server, const char *cli
     row->diagnosis = differ || !server || !client ? "pmix-version-mismatch" : NULL;
     shk_row_text(&row->observed, "server %s, library %s: failed", server ? server : "unknown",
                  client ? client : "unknown");
-    shk_row_text(&row->fix, "%s",
-                 differ ? "load the PMIx that the launcher was built with (srun --mpi=list "
-                          "shows pmix_vN), or export PMIX_MCA_gds=hash"
-                        : "is PMIX_SERVER_TMPDIR there (mounted, readable by this user)? unset "
-                          "PMIX_MCA_*; the launcher's log says more");
+    if (differ)
+        shk_row_text(&row->fix,
+                     "load the PMIx that the launcher was built with (srun --mpi=list shows "
+                     "pmix_vN), or export %sgds=hash",
+                     shk_variable("pmix-parameters"));
+    else
+        shk_row_text(&row->fix,
+                     "is %s there (mounted, readable by this user)? unset %s*; the launcher's log "
+                     "says more",
+                     shk_variable("pmix-files"), shk_variable("pmix-parameters"));
     shk_row_text(&row->why, "%s%s", reason,
                  differ ? "; server and library are of different generations" : "");
 }
@@ -174,7 +186,8 @@ static void pmi_failed(struct shk_row *row, const char *reason)
 {
     const struct shk_facts *facts = row->ctx->facts;
     json_t *offer = NULL;
-    const char *server = NULL, *client = NULL;
+    const char *server = NULL, *client = NULL, *cause = "";
+    (void)shk_look_text(facts, "job.pmix.cause", &cause);
     if (shk_look_object(facts, "job.pmix", &offer) == SHK_LOOK_PRESENT)
         (void)shk_look_member_text(offer, "version", &server);
     (void)shk_look_text(facts, "job.pmix.version", &client);
@@ -184,13 +197,15 @@ static void pmi_failed(struct shk_row *row, const char *reason)
     if (pmi_not_built(row)) {
         shk_row_text(&row->observed, "the launcher offers PMIx%s%s", server ? " " : "",
                      server ? server : "");
-    } else if (strstr(reason, "not found")) {
+    } else if (strcmp(cause, "no-library") == 0) {
         row->diagnosis = "pmix-library-missing";
         shk_row_text(&row->observed, "the launcher offers PMIx%s%s, no library here",
                      server ? " " : "", server ? server : "");
         shk_row_text(&row->why, "%s", reason);
-        shk_row_text(&row->fix, "install libpmix.so.2 of the launcher's version on every node, or "
-                                "add its directory to LD_LIBRARY_PATH");
+        shk_row_text(&row->fix,
+                     "install libpmix.so.2 of the launcher's version on every node, or "
+                     "add its directory to %s",
+                     shk_variable("loader-path"));
     } else {
         pmi_refused(row, server, client, reason);
     }
@@ -230,8 +245,10 @@ const struct shk_check shk_check_job_pmix = {
     .eval = eval_pmix,
     .of_job = true,
     .doc =
-        "Facts: job.pmix.library, job.pmix.problem, job.pmix.version, job.pmix, job.alone, "
-        "job.pmix.built, job.slurm.mpi_type, env.PMI_FD.\nPMIx that is offered and fails is FAIL: "
+        "Facts: job.pmix.library, job.pmix.problem, job.pmix.cause, job.pmix.version, job.pmix, "
+        "job.alone, "
+        "job.pmix.built, job.slurm.mpi_type, env.{pmi2-socket}.\nPMIx that is offered and fails is "
+        "FAIL: "
         "no "
         "library, one of another generation than the server, or a shakedown that was built "
         "without PMIx. Several tasks without PMIx are WARN, since each node is then tested on its "

@@ -242,6 +242,7 @@ static int pmix_client_run(void *arg, json_t **result_p, struct shk_error *err)
 
     library.names = client->names != NULL ? client->names : desc.names;
     rc = shk_dynlib_open(&lib, &library, &client->api, err);
+    json_object_set_new(result, "missing", json_boolean(rc == -ENOENT));
     *result_p = result;
     if (rc < 0 || result == NULL) {
         return rc;
@@ -336,6 +337,7 @@ void shk_pmix_join(struct shk_pmix *pmix, const char *card, unsigned deadline_ms
     pmix_text(result.result, "library", pmix->library, sizeof(pmix->library));
     pmix_text(result.result, "version", pmix->version, sizeof(pmix->version));
     pmix->reason = result.error;
+    pmix->missing = json_is_true(json_object_get(result.result, "missing"));
     if (result.outcome == SHK_CHILD_OK && pmix_take(pmix, result.result) == 0) {
         pmix->status = SHK_PMIX_OK;
         pmix->reason = (struct shk_error){{0}};

@@ -521,6 +521,12 @@ int shk_world_facts(const struct shk_world *world, struct shk_facts *facts)
             rc = shk_facts_text(facts, "job.pmix.version", pmix->version, source);
         }
         rc = rc != 0 ? rc : shk_facts_text(facts, "job.pmix.problem", pmix->reason.text, source);
+        rc = rc != 0 ? rc
+                     : shk_facts_text(facts, "job.pmix.cause",
+                                      !shk_pmix_built() ? "not-built"
+                                      : pmix->missing   ? "no-library"
+                                                        : "failed",
+                                      source);
         return rc != 0 ? rc
                        : shk_facts_absent(facts, "job.pmix.library", source, "not joined: %s",
                                           pmix->reason.text);
