@@ -8,6 +8,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Columns: without a terminal, and what is believed of COLUMNS. */
+enum { HOW_WIDTH = 100, HOW_NARROW = 40, HOW_WIDE = 1000 };
+
 static bool how_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -19,20 +22,43 @@ static bool how_utf8(void)
     return false;
 }
 
+/* COLUMNS is what a shell exports for programs that have no terminal to ask. */
+static unsigned how_width(int fd)
+{
+    const char *columns = getenv("COLUMNS");
+    long asked = columns ? strtol(columns, NULL, 10) : 0;
+    struct winsize size;
+    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= HOW_NARROW)
+        return size.ws_col;
+    return asked >= HOW_NARROW && asked <= HOW_WIDE ? (unsigned)asked : HOW_WIDTH;
+}
+
+/* --color, else as https://no-color.org has it. */
+static bool how_color(const struct shk_options *options, int fd)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (options->color && strcmp(options->color, "auto") != 0)
+        return strcmp(options->color, "always") == 0;
+    return isatty(fd) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+}
+
+static struct shk_report_options how_on(const struct shk_options *options, int fd)
+{
+    return (struct shk_report_options){.width = fd < 0 ? HOW_WIDTH : how_width(fd),
+                                       .unicode = how_utf8(),
+                                       .color = fd >= 0 && how_color(options, fd),
+                                       .verbose = options->verbose > 0,
+                                       .anonymize = options->anonymize};
+}
+
 struct shk_report_options shk_how(const struct shk_options *options, bool to_stdout)
 {
-    struct shk_report_options how = {.width = 100,
-                                     .unicode = how_utf8(),
-                                     .verbose = options->verbose > 0,
-                                     .anonymize = options->anonymize};
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    if (!to_stdout || !isatty(STDOUT_FILENO))
-        return how;
-    struct winsize size;
-    how.color = !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
-        how.width = size.ws_col;
-    return how;
+    return how_on(options, to_stdout ? STDOUT_FILENO : -1);
+}
+
+struct shk_report_options shk_how_stderr(const struct shk_options *options)
+{
+    return how_on(options, STDERR_FILENO);
 }
 
 static int how_cmp(const void *a, const void *b)

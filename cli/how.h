@@ -8,6 +8,8 @@
 /* Width and colour are those of the terminal when the report goes there; NO_COLOR and TERM=dumb
  * turn colour off, a locale that is not UTF-8 every character beyond ASCII. */
 struct shk_report_options shk_how(const struct shk_options *options, bool to_stdout);
+/* As for a report on stderr. */
+struct shk_report_options shk_how_stderr(const struct shk_options *options);
 
 /* Does the name of a file end in the extension (".md"), in any case of letters? */
 bool shk_how_extension(const char *path, const char *extension);

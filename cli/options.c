@@ -34,6 +34,13 @@ static const struct shk_option table[] = {
      .offset = AT(outputs),
      .arg = "FILE",
      .doc = "write to FILE, format by its extension; may be repeated"},
+    {.name = "color",
+     .group = SHK_GROUP_REPORT,
+     .type = SHK_OPT_TEXT,
+     .offset = AT(color),
+     .arg = "auto|always|never",
+     .initial = "auto",
+     .doc = "colours of the terminal report; auto: on a terminal, unless NO_COLOR is set"},
     {.name = "fail-on",
      .group = SHK_GROUP_REPORT,
      .type = SHK_OPT_TEXT,
@@ -403,6 +410,10 @@ static int options_finish(struct shk_options *options, const struct shk_command 
         return shk_error_set(err, EINVAL, "--fail-on: '%s' is not fail, warn or unknown",
                              options->fail_on_text);
     options->fail_on = (enum shk_fail_on)i;
+    if (strcmp(options->color, "auto") && strcmp(options->color, "always") &&
+        strcmp(options->color, "never"))
+        return shk_error_set(err, EINVAL, "--color: '%s' is not auto, always or never",
+                             options->color);
     const char *sizes = options->sizes, *colon = strchr(sizes, ':');
     size_t head = colon ? (size_t)(colon - sizes) : strlen(sizes);
     const char *last = colon ? colon + 1 : sizes;

@@ -22,6 +22,7 @@ struct shk_options {
     const char *profile; /* "auto" */
     const char *format;  /* NULL: by -o extension, else "term" */
     struct shk_texts outputs;
+    const char *color; /* "auto", "always" or "never" */
     const char *fail_on_text;
     enum shk_fail_on fail_on;
     const char *sysroot;

@@ -12,6 +12,7 @@ struct shk_report {
     const char *command;                  /* command line as typed, for "how to reproduce" */
     const char *profile;                  /* name */
     const char *profile_why;              /* how it was chosen */
+    bool profile_doubtful;                /* what was not read could speak for another one */
     const struct shk_facts *const *facts; /* per node */
     const char *const *profiles;          /* per node, names; NULL: all have that one */
     size_t nodes;

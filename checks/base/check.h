@@ -64,6 +64,10 @@ int shk_checks_compare(const struct shk_config *config, const struct shk_facts *
 /* Of a diagnosis; NULL: node. */
 enum shk_scope shk_scope_of(const struct shk_diagnosis *diagnosis);
 
+/* Nodes that differ in a fact of which another row has said already what is wrong there: both are
+ * one cause. Returns 0 or -ENOMEM. */
+int shk_repeats_settle(struct shk_findings *findings) SHK_MUST_CHECK;
+
 /* Gives every row a scope: that of its diagnosis, else of its check, unless the row has its own. */
 void shk_scopes_settle(const struct shk_config *config, struct shk_findings *findings);
 

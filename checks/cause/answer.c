@@ -22,12 +22,20 @@ static bool harmless(const struct shk_config *config, const struct shk_diagnosis
     return entry && entry->benign;
 }
 
+/* Causes that no other one explains. */
 static void say_causes(struct shk_strbuf *sb, const struct shk_diagnoses *causes)
 {
-    shk_strbuf_printf(sb, "%zu %s%s, %s%s", causes->count,
-                      strcmp(causes->rows[0].confidence, "possible") == 0 ? "possible " : "",
-                      causes->count == 1 ? "cause" : "causes",
-                      causes->count == 1 ? "" : "the first one ", causes->rows[0].confidence);
+    const char *confidence = causes->rows[0].confidence;
+    size_t own = 0, less = 0;
+    for (size_t i = 0; i < causes->count; i++)
+        causes->rows[i].below && causes->rows[i].verdict != SHK_FAIL ? less++ : own++;
+    if (strcmp(confidence, "possible") == 0)
+        shk_strbuf_printf(sb, "%zu possible cause%s", own, own == 1 ? "" : "s");
+    else
+        shk_strbuf_printf(sb, "%zu cause%s, %s%s", own, own == 1 ? "" : "s",
+                          own == 1 ? "" : "the first one ", confidence);
+    if (less)
+        shk_strbuf_printf(sb, "; %zu less likely", less);
 }
 
 static void say_none(struct shk_strbuf *sb, const struct shk_facts *facts)

@@ -41,6 +41,7 @@ struct cause {
     bool specific;             /* more than a symptom or a guess among several causes */
     bool seen;                 /* a log, a measurement or the system shows it, not only a setting */
     const struct cause *above; /* explains this one; NULL */
+    const char *above_key;     /* of it: sorting moves the causes */
     bool named;                /* by the catalogue, not only as a symptom of any cause */
     bool confirmed, refuted;   /* by what the entry says of facts */
     size_t lines_seen;         /* clues that are lines of a log, */
@@ -77,10 +78,6 @@ static void add_line(struct cause *cause, const struct shk_finding *f)
         shk_strbuf_printf(sb, " = %s", f->observed);
     if (f->why && *f->why)
         shk_strbuf_printf(sb, ": %s", f->why);
-    for (char **node = f->nodes; node && *node; node++)
-        shk_strbuf_printf(sb, "%s%s", node == f->nodes ? " [" : ", ", *node);
-    if (f->nodes && f->nodes[0])
-        shk_strbuf_putc(sb, ']');
 }
 
 static void add_fix(struct cause *cause, const char *fix)
@@ -113,6 +110,20 @@ static void merge(struct cause *cause, const struct shk_finding *f)
     cause->seen |= f->evidence < SHK_DECLARED;
     add_line(cause, f);
     add_fix(cause, f->fix);
+}
+
+static bool compares(const struct shk_finding *f)
+{
+    return strcmp(f->id, "nodes.agree") == 0;
+}
+
+/* That a node differs says nothing more of what is known to be wrong there. */
+static void merge_repeat(struct cause *cause, const struct shk_finding *f)
+{
+    if (cause->count)
+        add_line(cause, f);
+    else
+        merge(cause, f);
 }
 
 /* Two signatures may match one line. */
@@ -279,12 +290,22 @@ static char *fix_text(const struct cause *cause)
     return sb.len ? shk_strbuf_take(&sb) : copy("");
 }
 
+/* Of a cause that the catalogue does not know: what its check saw. */
+static char *own_title(const struct cause *cause)
+{
+    const struct shk_finding *first = cause->first;
+    const char *seen = first ? first->observed : NULL;
+    if (!first)
+        return copy(cause->key);
+    return seen && *seen ? shk_strf("%s: %s", first->setting, seen) : copy(first->setting);
+}
+
 static int fill_row(struct shk_diagnosis_row *row, struct cause *cause)
 {
     const struct shk_diagnosis *entry = cause->entry;
     const struct shk_finding *first = cause->first;
     row->key = copy(cause->key);
-    row->title = copy(entry ? entry->title : first ? first->setting : cause->key);
+    row->title = entry ? copy(entry->title) : own_title(cause);
     row->explanation = copy(entry ? entry->explanation : first ? first->why : NULL);
     row->fix = fix_text(cause);
     row->who = copy(entry ? entry->who : "user or admin");
@@ -314,16 +335,13 @@ static void add_unknown(struct cause *cause)
     free(place);
 }
 
-/* "explains: …" under a cause, and what would decide under a guess. */
+/* What would decide under a guess. */
 static void add_notes(struct cause *causes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct cause *cause = &causes[i];
         const char *confirm = cause->entry ? cause->entry->confirm : NULL;
-        for (size_t j = 0; j < count; j++)
-            if (causes[j].above == cause && cause->line_count < MAX_LINES)
-                shk_strbuf_printf(&cause->lines[cause->line_count++], "explains: %s",
-                                  causes[j].key);
+        cause->above_key = cause->above ? cause->above->key : NULL;
         add_unknown(cause);
         if (!cause->clues || strcmp(confidence(cause), "possible") != 0 || !confirm ||
             cause->line_count == MAX_LINES)
@@ -331,6 +349,15 @@ static void add_notes(struct cause *causes, size_t count)
         shk_strbuf_printf(&cause->lines[cause->line_count++],
                           "the evidence is thin; this would decide it: %s", confirm);
     }
+}
+
+/* Its place in the ranking, from 1. */
+static size_t number_of(const struct cause *causes, size_t count, const char *key)
+{
+    for (size_t i = 0; key && i < count; i++)
+        if (strcmp(causes[i].key, key) == 0)
+            return i + 1;
+    return 0;
 }
 
 static int by_score(const void *a, const void *b)
@@ -356,7 +383,8 @@ static size_t keep_causes(struct cause *causes, size_t count)
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         bool clues = causes[i].weight + causes[i].against > 0;
-        if (causes[i].score > 0 && (causes[i].count || clues)) {
+        bool failed = causes[i].count && causes[i].verdict == SHK_FAIL;
+        if (failed || (causes[i].score > 0 && (causes[i].count || clues))) {
             struct cause keep = causes[i];
             causes[i] = causes[kept];
             causes[kept++] = keep;
@@ -411,6 +439,7 @@ static int rank(struct cause *causes, size_t count, struct shk_diagnoses *out)
         return -ENOMEM;
     for (size_t i = 0; i < kept; i++) {
         out->count = i + 1;
+        out->rows[i].below = number_of(causes, kept, causes[i].above_key);
         if (fill_row(&out->rows[i], &causes[i]) < 0)
             return -ENOMEM;
     }
@@ -442,8 +471,13 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
                    nodes ? facts[0] : NULL);
     for (size_t i = 0; i < total; i++) {
         const struct shk_finding *f = shk_findings_at(findings, i);
-        if (counts(f))
+        if (counts(f) && !compares(f))
             merge(cause_of(causes, &count, config, f->diagnosis), f);
+    }
+    for (size_t i = 0; i < total; i++) {
+        const struct shk_finding *f = shk_findings_at(findings, i);
+        if (counts(f) && compares(f))
+            merge_repeat(cause_of(causes, &count, config, f->diagnosis), f);
     }
     merge_undiagnosed(causes, &count, config, findings);
     weigh_facts(causes, count, facts, nodes);

@@ -3,11 +3,12 @@
 static const struct shk_command commands[] = {
     {.name = "run",
      .arguments = "",
-     .options = "profile format output fail-on sysroot config timeout ranks transport provider "
-                "rails stress "
-                "healthy-nodes "
-                "bad-nodes "
-                "sizes quick trust-libraries log anonymize verbose",
+     .options =
+         "profile format output color fail-on sysroot config timeout ranks transport provider "
+         "rails stress "
+         "healthy-nodes "
+         "bad-nodes "
+         "sizes quick trust-libraries log anonymize verbose",
      .doc = "probe this node, run a real all-reduce, judge, report",
      .run = shk_cmd_run},
     {.name = "probe",
@@ -17,8 +18,8 @@ static const struct shk_command commands[] = {
      .run = shk_cmd_probe},
     {.name = "check",
      .arguments = "FACTS...",
-     .options =
-         "profile format output fail-on config env log anonymize healthy-nodes bad-nodes verbose",
+     .options = "profile format output color fail-on config env log anonymize healthy-nodes "
+                "bad-nodes verbose",
      .min_args = 1,
      .max_args = SHK_LIST_MAX,
      .doc = "judge saved facts of one or many nodes, offline",
@@ -27,14 +28,15 @@ static const struct shk_command commands[] = {
      .arguments = "[LOGFILE...]",
      .max_args = SHK_LIST_MAX,
      .argument_of = "log",
-     .options = "log env facts profile format output fail-on config anonymize "
+     .options = "log env facts profile format output color fail-on config anonymize "
                 "verbose",
      .doc = "ranked root causes from logs, an environment, saved facts",
      .run = shk_cmd_diagnose},
     {.name = "bench",
      .arguments = "",
      .options =
-         "profile format output fail-on config timeout ranks transport provider rails stress sizes "
+         "profile format output color fail-on config timeout ranks transport provider rails stress "
+         "sizes "
          "trust-libraries anonymize verbose",
      .doc = "collectives only",
      .run = shk_cmd_bench},
@@ -58,7 +60,7 @@ static const struct shk_command commands[] = {
      .run = shk_cmd_selftest},
     {.name = "diff",
      .arguments = "A B",
-     .options = "format output config anonymize all",
+     .options = "format output color config anonymize all",
      .min_args = 2,
      .max_args = 2,
      .doc = "what differs between two nodes, or before and after: files or folders of facts",

@@ -26,6 +26,12 @@ void shk_say(const char *fmt, ...)
     free(clean);
 }
 
+void shk_tell(const char *text)
+{
+    shk_progress_clear();
+    fputs(text, stderr);
+}
+
 /* May a file be made in the folder of `path`? */
 static int output_folder(const char *path)
 {

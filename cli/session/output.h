@@ -10,6 +10,9 @@
 /* Prints "shakedown: TEXT" on stderr. */
 void shk_say(const char *fmt, ...) SHK_PRINTF(1, 2);
 
+/* Prints text on stderr as it is, which must be printable and free of secrets. */
+void shk_tell(const char *text);
+
 /* Memory stream: FILE to write to; shk_output_finish() closes it and writes its content to `path`
  * (NULL or "-": stdout); a regular file is replaced as a whole. Returns 0 or a negative errno with
  * text. A pipe on stdout whose reader is gone is not an error. */

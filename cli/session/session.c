@@ -442,7 +442,7 @@ int shk_session_measure(struct shk_session *session)
     return SHK_EXIT_OK;
 }
 
-int shk_session_load(struct shk_session *session, const char *path)
+static int session_load_file(struct shk_session *session, const char *path)
 {
     struct shk_error err = {""};
     struct shk_facts **facts;
@@ -461,6 +461,25 @@ int shk_session_load(struct shk_session *session, const char *path)
     }
     free(facts);
     return rc ? session_fail(&err, SHK_EXIT_INTERNAL) : SHK_EXIT_OK;
+}
+
+int shk_session_load(struct shk_session *session, const char *path)
+{
+    struct shk_error err = {""};
+    struct stat st;
+    char **files;
+    size_t count;
+    int rc = SHK_EXIT_OK;
+    if (strcmp(path, "-") == 0 || stat(path, &st) || !S_ISDIR(st.st_mode))
+        return session_load_file(session, path);
+    if (shk_facts_folder(path, &files, &count, &err))
+        return session_fail(&err, SHK_EXIT_USAGE);
+    session->in_folder = count;
+    for (size_t i = 0; rc == SHK_EXIT_OK && i < count; i++)
+        rc = session_load_file(session, files[i]);
+    session->in_folder = 0;
+    shk_facts_folder_free(files, count);
+    return rc;
 }
 
 /* What `env` printed is a whole environment: what it does not hold is not set. */

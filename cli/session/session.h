@@ -34,6 +34,7 @@ struct shk_session {
     bool live;
     const char *interrupted; /* name of the signal that ended the run early; NULL: none */
     bool collectives_only;   /* bench: no probes, and only the collectives are judged */
+    size_t in_folder;        /* files of the folder that is being loaded; 0: none is */
     char *headline;          /* of a diagnosis, owned, and what it comes to (reports/report.h) */
     enum shk_verdict answer;
     struct shk_coverage coverage; /* of all rows, before some are left out */

@@ -180,7 +180,7 @@ bool shk_session_load_fleet(struct shk_session *session, const char *path, int *
     struct stat st;
     bool file = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
     int fd = file ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    bool many = session->options->arguments.count > FLEET_FILES;
+    bool many = session->options->arguments.count > FLEET_FILES || session->in_folder > FLEET_FILES;
     bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
                 (many || st.st_size > FLEET_BYTES);
     char *text = ours ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;

@@ -148,6 +148,8 @@ int shk_session_judge(struct shk_session *session)
         shk_facts_freeze(session->facts[i]);
     rc = shk_session_profiles(session, &err);
     rc = rc ? rc : judge_all(session, &err);
+    if (!rc && (rc = shk_repeats_settle(session->findings)))
+        shk_error_sys(&err, -rc, "findings");
     shk_scopes_settle(session->config, session->findings);
     shk_findings_sort(session->findings);
     if (!rc && (rc = shk_findings_status(session->findings)))

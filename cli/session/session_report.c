@@ -117,19 +117,17 @@ int shk_session_exit(int code)
                                                                       : code;
 }
 
-static void report_say(const char *line, void *arg)
-{
-    (void)arg;
-    shk_say("%s", line);
-}
-
 /* Every -o went to a file: those who wait at the terminal see what came out, and where it is. */
 static void report_say_written(const struct shk_session *session, const struct shk_report *report,
                                const struct shk_strbuf *written)
 {
-    struct shk_report_options how = shk_how(session->options, false);
-    if (shk_report_brief(report, &how, report_say, NULL))
+    struct shk_report_options how = shk_how_stderr(session->options);
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    if (shk_report_brief(report, &how, &text))
         shk_say("out of memory");
+    else
+        shk_tell(shk_strbuf_text(&text));
+    shk_strbuf_free(&text);
     if (written->len)
         shk_say("wrote %s", shk_strbuf_text(written));
 }
@@ -167,13 +165,17 @@ int shk_session_report(struct shk_session *session)
     clock_gettime(CLOCK_MONOTONIC, &ts);
     double now = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
     const char **profiles = calloc(session->nodes + 1, sizeof *profiles);
-    for (size_t i = 0; profiles && session->node_profiles && i < session->nodes; i++)
+    bool doubtful = false;
+    for (size_t i = 0; profiles && session->node_profiles && i < session->nodes; i++) {
         profiles[i] = session->node_profiles[i].profile->name;
+        doubtful |= session->node_profiles[i].doubt != NULL;
+    }
     struct shk_report report = {
         .version = SHK_VERSION,
         .command = session->command_line,
         .profile = session->profile->name,
         .profile_why = session->profile_why,
+        .profile_doubtful = doubtful,
         .facts = (const struct shk_facts *const *)session->facts,
         .profiles = session->node_profiles ? profiles : NULL,
         .nodes = session->nodes,

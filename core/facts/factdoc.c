@@ -257,22 +257,49 @@ static int factdoc_is_json(const struct dirent *entry)
     return entry->d_name[0] != '.' && len > 5 && strcmp(entry->d_name + len - 5, ".json") == 0;
 }
 
-static int factdoc_folder(struct factdoc_list *list, const char *path, struct shk_error *err)
+int shk_facts_folder(const char *path, char ***files_p, size_t *count_p, struct shk_error *err)
 {
     struct dirent **names = NULL;
     int n = scandir(path, &names, factdoc_is_json, alphasort), rc = 0;
     if (n < 0)
         return shk_error_sys(err, errno, "%s", path);
-    if (!n)
+    char **files = calloc((size_t)n + 1, sizeof *files);
+    if (!files)
+        rc = shk_error_sys(err, ENOMEM, "%s", path);
+    else if (!n)
         rc = shk_error_set(err, ENOENT, "%s: no *.json in this folder", path);
     for (int i = 0; i < n; i++) {
-        char *file = rc ? NULL : shk_strf("%s/%s", path, names[i]->d_name);
-        if (!rc)
-            rc = file ? factdoc_file(list, file, err) : shk_error_sys(err, ENOMEM, "%s", path);
-        free(file);
+        if (!rc && !(files[i] = shk_strf("%s/%s", path, names[i]->d_name)))
+            rc = shk_error_sys(err, ENOMEM, "%s", path);
         free(names[i]);
     }
     free(names);
+    if (rc) {
+        shk_facts_folder_free(files, files ? (size_t)n : 0);
+        return rc;
+    }
+    *files_p = files;
+    *count_p = (size_t)n;
+    return 0;
+}
+
+void shk_facts_folder_free(char **files, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(files[i]);
+    free(files);
+}
+
+static int factdoc_folder(struct factdoc_list *list, const char *path, struct shk_error *err)
+{
+    char **files;
+    size_t count;
+    int rc = shk_facts_folder(path, &files, &count, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = factdoc_file(list, files[i], err);
+    shk_facts_folder_free(files, count);
     return rc;
 }
 

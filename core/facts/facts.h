@@ -99,6 +99,12 @@ int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc,
 int shk_facts_load(struct shk_facts ***facts_p, size_t *count_p, const char *path,
                    struct shk_error *err) SHK_MUST_CHECK;
 
+/* Paths of the *.json of a folder, in the order of their names; -ENOENT when there is none. Free
+ * with shk_facts_folder_free(). Returns 0 or a negative errno with text. */
+int shk_facts_folder(const char *path, char ***files_p, size_t *count_p,
+                     struct shk_error *err) SHK_MUST_CHECK;
+void shk_facts_folder_free(char **files, size_t count);
+
 /* JSON string from bytes that may not be UTF-8 or may hold control characters: invalid bytes
  * become U+FFFD. New reference. */
 json_t *shk_json_text(const char *bytes, size_t len);

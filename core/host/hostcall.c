@@ -18,6 +18,7 @@
 #include <sys/timex.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -141,8 +142,13 @@ static int call_clock(json_t **value_p)
         return -errno;
     bool sync = state != TIME_ERROR && !(tx.status & STA_UNSYNC);
     long long offset = tx.status & STA_NANO ? tx.offset / 1000 : tx.offset;
-    *value_p = json_pack("{s:b,s:I,s:I}", "synchronised", sync, "offset_us", (json_int_t)offset,
-                         "maxerror_us", (json_int_t)tx.maxerror);
+    time_t now = time(NULL);
+    struct tm utc;
+    char text[32] = "";
+    if (gmtime_r(&now, &utc))
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    *value_p = json_pack("{s:b,s:I,s:I,s:s}", "synchronised", sync, "offset_us", (json_int_t)offset,
+                         "maxerror_us", (json_int_t)tx.maxerror, "time", text);
     return 0;
 }
 

@@ -26,7 +26,8 @@ enum shk_hostcall {
     SHK_CALL_AFFINITY, /* [int]: CPUs this process may run on */
     SHK_CALL_RESOLVE, /* {hostname, addrs: [text], error: text|null}: what the host name resolves to
                        */
-    SHK_CALL_CLOCK,   /* {synchronised: bool, offset_us, maxerror_us} from adjtimex, read-only */
+    SHK_CALL_CLOCK,   /* {synchronised: bool, offset_us, maxerror_us} from adjtimex, read-only;
+                         time: now, RFC 3339 in UTC */
     SHK_CALL_ENVIRON, /* {NAME: value} of this process */
     SHK_CALL_COUNT
 };

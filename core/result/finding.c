@@ -149,6 +149,16 @@ void shk_findings_set_scope(struct shk_findings *list, size_t i, enum shk_scope 
     list->rows[i].scope = scope;
 }
 
+int shk_findings_set_diagnosis(struct shk_findings *list, size_t i, const char *key)
+{
+    char *copy = strdup(key);
+    if (!copy)
+        return -ENOMEM;
+    free(list->rows[i].diagnosis);
+    list->rows[i].diagnosis = copy;
+    return 0;
+}
+
 int shk_findings_status(const struct shk_findings *list)
 {
     return list->lost ? -ENOMEM : 0;

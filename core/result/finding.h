@@ -93,6 +93,9 @@ int shk_findings_set_nodes(struct shk_findings *list, size_t i, const char *cons
 
 void shk_findings_set_scope(struct shk_findings *list, size_t i, enum shk_scope scope);
 
+/* Gives row i the diagnosis `key` (copied). Returns 0 or -ENOMEM. */
+int shk_findings_set_diagnosis(struct shk_findings *list, size_t i, const char *key) SHK_MUST_CHECK;
+
 /* Adds the findings of one node to a list over many nodes: a row that says the same as one already
  * there only gains the node's name; one that names nodes is about those. The index that makes this
  * linear lives in *fold_p: start with NULL, free with shk_findings_fold_free(). */
@@ -125,6 +128,7 @@ struct shk_diagnosis_row {
     double score;             /* rank: higher first */
     enum shk_verdict verdict; /* worst of its findings */
     enum shk_scope scope;     /* node when any of its findings is */
+    size_t below;             /* number (from 1) of the row that explains this one; 0: none */
 };
 
 struct shk_diagnoses {

@@ -363,13 +363,14 @@ static void host_clock(struct shk_gather *g)
         {"clock.synchronised", "synchronised", NULL},
         {"clock.offset", "offset_us", "us"},
         {"clock.max_error", "maxerror_us", "us"},
+        {"clock.time", "time", NULL},
     };
     struct shk_error err;
     json_t *clock = NULL;
     int rc = shk_hostcall(g->host, SHK_CALL_CLOCK, &clock, &err);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_t *value = rc ? NULL : json_object_get(clock, rows[i].member);
-        if (json_is_boolean(value) || json_is_integer(value))
+        if (json_is_boolean(value) || json_is_integer(value) || json_is_string(value))
             shk_gather_present(g, rows[i].key, json_incref(value), rows[i].unit, "adjtimex");
         else
             shk_gather_failed(g, rows[i].key, "adjtimex", "%s",
@@ -417,6 +418,7 @@ static const char *const host_provides[] = {
     "clock.synchronised",
     "clock.offset",
     "clock.max_error",
+    "clock.time",
     NULL,
 };
 

@@ -54,8 +54,9 @@ static json_t *json_summary(const struct shk_model *model)
     return summary;
 }
 
-static json_t *json_diagnosis(const struct shk_diagnosis_row *row)
+static json_t *json_diagnosis(const struct shk_diagnoses *list, const struct shk_diagnosis_row *row)
 {
+    const char *above = row->below ? list->rows[row->below - 1].key : NULL;
     json_t *object = json_object();
     bool ok = object && json_put_text(object, "key", row->key) &&
               json_put_text(object, "title", row->title) &&
@@ -65,6 +66,7 @@ static json_t *json_diagnosis(const struct shk_diagnosis_row *row)
               json_put_text(object, "explanation", row->explanation) &&
               json_put_text(object, "fix", row->fix) && json_put_text(object, "who", row->who) &&
               json_put(object, "scope", json_string(shk_scope_name(row->scope))) &&
+              json_put_text(object, "explained_by", above) &&
               json_put(object, "evidence", json_texts(row->evidence));
     if (!ok) {
         json_decref(object);
@@ -77,7 +79,7 @@ json_t *shk_json_diagnoses(const struct shk_diagnoses *list)
 {
     json_t *array = json_array();
     for (size_t i = 0; array && list && i < list->count; i++) {
-        if (json_array_append_new(array, json_diagnosis(&list->rows[i]))) {
+        if (json_array_append_new(array, json_diagnosis(list, &list->rows[i]))) {
             json_decref(array);
             return NULL;
         }

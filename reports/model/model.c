@@ -109,8 +109,10 @@ void shk_model_who(struct shk_strbuf *out, const struct shk_diagnosis_row *row)
 
 size_t shk_model_cause(const struct shk_report *report, const struct shk_finding *row)
 {
-    for (size_t i = 0; row->diagnosis && report->diagnoses && i < report->diagnoses->count; i++)
-        if (strcmp(report->diagnoses->rows[i].key, row->diagnosis) == 0)
+    const char *key = row->diagnosis ? row->diagnosis : row->id;
+    bool bad = row->verdict == SHK_FAIL || row->verdict == SHK_WARN || row->diagnosis;
+    for (size_t i = 0; bad && report->diagnoses && i < report->diagnoses->count; i++)
+        if (strcmp(report->diagnoses->rows[i].key, key) == 0)
             return i + 1;
     return 0;
 }

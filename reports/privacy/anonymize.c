@@ -242,6 +242,7 @@ static void anonymize_diagnoses(struct shk_scrubbed *s, const struct shk_diagnos
             .score = row->score,
             .verdict = row->verdict,
             .scope = row->scope,
+            .below = row->below,
         };
     }
 }

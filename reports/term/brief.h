@@ -3,10 +3,11 @@
 #ifndef SHK_REPORTS_BRIEF_H
 #define SHK_REPORTS_BRIEF_H
 
+#include "core/text/strbuf.h"
 #include "reports/report.h"
 
-/* Calls say() with one line after the other, without newline. Returns 0 or -ENOMEM. */
+/* Appends the head and the causes of the terminal report. Returns 0 or -ENOMEM. */
 int shk_report_brief(const struct shk_report *report, const struct shk_report_options *options,
-                     void (*say)(const char *line, void *arg), void *arg);
+                     struct shk_strbuf *out) SHK_MUST_CHECK;
 
 #endif

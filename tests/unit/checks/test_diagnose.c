@@ -47,7 +47,7 @@ Test(diagnose, a_failed_check_without_a_diagnosis_stands_for_itself)
     add(f, "c", SHK_FAIL, SHK_TESTED, NULL, "do this");
     struct shk_diagnoses d = diagnose(f);
     cr_assert_eq(d.count, 2);
-    cr_expect_str_eq(d.rows[0].title, "c");
+    cr_expect_str_eq(d.rows[0].title, "c: this");
     cr_expect_str_eq(d.rows[0].fix, "do this");
     cr_expect_str_eq(d.rows[1].key, "test-cause");
     shk_diagnoses_free(&d);
@@ -57,7 +57,7 @@ Test(diagnose, a_failed_check_without_a_diagnosis_stands_for_itself)
     d = diagnose(f);
     cr_assert_eq(d.count, 2, "every FAIL is among the causes");
     cr_expect_str_eq(d.rows[0].key, "test-cause");
-    cr_expect_str_eq(d.rows[1].title, "c");
+    cr_expect_str_eq(d.rows[1].title, "c: this");
     shk_diagnoses_free(&d);
 }
 
@@ -114,7 +114,7 @@ Test(diagnose, fail_comes_before_warn_and_tested_before_declared)
     struct shk_diagnoses d = diagnose(f);
     cr_assert_eq(d.count, 3);
     cr_expect_str_eq(d.rows[0].key, "no-such-key-3");
-    cr_expect_str_eq(d.rows[0].title, "t");
+    cr_expect_str_eq(d.rows[0].title, "t: this");
     cr_expect_str_eq(d.rows[0].explanation, "that");
     cr_expect_str_eq(d.rows[0].fix, "mend it");
     cr_expect_str_eq(d.rows[1].key, "no-such-key-2");
@@ -122,13 +122,38 @@ Test(diagnose, fail_comes_before_warn_and_tested_before_declared)
     shk_diagnoses_free(&d);
 }
 
-Test(diagnose, nodes_are_named)
+/* Nodes that differ in what another row found wrong there add no second cause and no certainty. */
+Test(diagnose, a_repeat_joins_the_cause)
 {
     const char *const nodes[] = {"nid001", "nid002"};
     struct shk_findings *f = shk_findings_create();
-    add(f, "a", SHK_FAIL, SHK_TESTED, "test-cause", NULL);
-    cr_assert_eq(shk_findings_set_nodes(f, 0, nodes, 2), 0);
+    shk_findings_add(f, &(struct shk_finding_in){.id = "limits.memlock",
+                                                 .family = "limits",
+                                                 .setting = "RLIMIT_MEMLOCK",
+                                                 .verdict = SHK_FAIL,
+                                                 .evidence = SHK_EFFECT,
+                                                 .observed = "64 KiB",
+                                                 .fact = "a, limits.memlock",
+                                                 .diagnosis = "test-cause"});
+    for (int other = 0; other < 2; other++)
+        shk_findings_add(f,
+                         &(struct shk_finding_in){.id = "nodes.agree",
+                                                  .family = "nodes",
+                                                  .setting = "limits.memlock.hard",
+                                                  .verdict = SHK_FAIL,
+                                                  .evidence = SHK_EFFECT,
+                                                  .observed = "64 KiB",
+                                                  .fact = other ? "limits.mem" : "limits.memlock"});
+    for (size_t i = 0; i < 3; i++)
+        cr_assert_eq(shk_findings_set_nodes(f, i, nodes, 2), 0);
+    cr_assert_eq(shk_repeats_settle(f), 0);
+    cr_expect_str_eq(shk_findings_at(f, 1)->diagnosis, "test-cause");
+    cr_expect_null(shk_findings_at(f, 2)->diagnosis);
     struct shk_diagnoses d = diagnose(f);
-    cr_expect_str_eq(d.rows[0].evidence[0], "a = this: that [nid001, nid002]");
+    cr_assert_eq(d.count, 2);
+    cr_expect_str_eq(d.rows[0].key, "test-cause");
+    cr_expect_str_eq(d.rows[0].confidence, "likely");
+    cr_expect_str_eq(d.rows[0].evidence[1], "limits.memlock.hard = 64 KiB");
+    cr_expect_str_eq(d.rows[1].key, "nodes.agree");
     shk_diagnoses_free(&d);
 }

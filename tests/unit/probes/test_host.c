@@ -11,7 +11,8 @@ TREE_SUITE(host);
     "{\"uname\":{\"nodename\":\"n1\",\"release\":\"6.1.0\",\"machine\":\"x86_64\"},"               \
     "\"ids\":{\"uid\":7,\"euid\":7,\"gid\":8,\"groups\":[8,44]},"                                  \
     "\"affinity\":[0,1,2,3,8,16,17],"                                                              \
-    "\"clock\":{\"synchronised\":true,\"offset_us\":-4,\"maxerror_us\":900}}"
+    "\"clock\":{\"synchronised\":true,\"offset_us\":-4,\"maxerror_us\":900,"                       \
+    "\"time\":\"2026-11-28T18:49:07Z\"}}"
 
 static void machine(const char *vendor, const char *product, const char *flags)
 {
@@ -54,6 +55,7 @@ Test(host, healthy)
     expect_json("clock.synchronised", "true");
     expect_int("clock.offset", -4);
     expect_int("clock.max_error", 900);
+    expect_text("clock.time", "2026-11-28T18:49:07Z");
 }
 
 Test(host, virtual_machines)

@@ -90,8 +90,9 @@ Test(anonymize, the_same_name_is_the_same_everywhere)
                                         "GPU serial-1"};
     struct sample s;
     anonymize_make(&s);
+    s.options.verbose = true;
     char *text = anonymize_render(&s, true, "term");
-    cr_expect_not_null(strstr(text, "FAIL  node-[1-3]"), "%.100s", text);
+    cr_expect_not_null(strstr(text, "FAIL  2 of 3 nodes fail"), "%.100s", text);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         cr_expect_not_null(strstr(text, parts[i]), "'%s' is missing in:\n%s", parts[i], text);
     free(text);
@@ -140,9 +141,8 @@ Test(anonymize, keeps_everything_else)
     sample_failing(&s);
     char *text = anonymize_render(&s, true, "term");
     cr_expect_not_null(strstr(text, "FAIL  node-1 "));
-    cr_expect_not_null(strstr(text, "export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3"));
-    cr_expect_not_null(strstr(text, "version 1.15.2.0"));
-    cr_expect_not_null(strstr(text, "4194304     1048576  float"));
+    cr_expect_not_null(strstr(text, "libfabric 1.15.2.0"));
+    cr_expect_not_null(strstr(text, "fabric tcp;ofi_rxm   11.2"));
     free(text);
     sample_free(&s);
 }

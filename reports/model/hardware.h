@@ -1,0 +1,22 @@
+/* The machine in one line, for the head of a report: what a reader of a ticket asks first. */
+#ifndef SHK_REPORTS_HARDWARE_H
+#define SHK_REPORTS_HARDWARE_H
+
+#include "reports/model/model.h"
+
+/* Called with each part in turn: "8x NVIDIA H100 80GB HBM3, NV18", "driver 535.183.01". Parts that
+ * no fact tells are left out. Of several nodes the kind that most of them have, with a last part
+ * "3 nodes differ". Returns 0 or -ENOMEM. */
+int shk_hardware_each(const struct shk_model *model, void (*fn)(const char *part, void *arg),
+                      void *arg);
+
+/* When the facts were gathered, "2026-11-28 18:49 UTC"; NULL when they do not tell. */
+char *shk_hardware_date(const struct shk_model *model);
+
+/* The scheduler's number of the job; NULL: none. */
+char *shk_hardware_job(const struct shk_model *model);
+
+/* Has any node an accelerator, or could that not be read? */
+bool shk_hardware_has_gpu(const struct shk_model *model);
+
+#endif
