@@ -1,7 +1,7 @@
-"""Made-up machines (tests/tools/machine.py) and topologies of real ones: the matrix of each against
-an expected one, no finding on a healthy machine, exactly the one that fits on a broken one.
+"""Made-up machines (tests/tools/machine.py): the matrix of each against an expected one, no finding on a healthy
+machine, exactly the one that fits on a broken one, and the same places from the topology alone.
 SHAKEDOWN_BLESS=1 writes the expected matrices."""
-import difflib, os, pathlib, sys, unittest
+import difflib, os, sys
 from support import SOURCE, Case, main, run
 
 sys.path[:0] = [str(SOURCE / "tests" / "tools"), str(SOURCE / "tests" / "golden")]
@@ -9,7 +9,6 @@ import machine  # noqa: E402
 from matrix import matrix  # noqa: E402
 
 EXPECTED = SOURCE / "tests" / "golden" / "matrices"
-SHARED = pathlib.Path(os.environ.get("SHAKEDOWN_TOPOLOGIES", SOURCE.parent / "shared" / "topologies"))
 
 # What the machine itself decides; variables, plugins and libraries have tests of their own.
 MINE = ("kernel.", "pci.", "gpu.", "topology.", "limits.", "shm.", "nic.", "devices.")
@@ -72,55 +71,59 @@ class Machines(Case):
         self.finding(report, "pcie-acs", "unknown")
 
 
-@unittest.skipUnless(SHARED.is_dir(), f"{SHARED} is not here")
-class Topologies(Machines):
-    """XML files of hwloc from real machines; they belong to others and are not in this repository."""
+# NCCL_TOPO_FILE of a machine with two GPUs at other places.
+FOREIGN = """<system version="1">
+  <cpu numaid="0" affinity="00000000,0000ffff" arch="x86_64" vendor="AuthenticAMD" familyid="143" modelid="49">
+    <pci busid="0000:e8:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"/>
+    <pci busid="0000:e9:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"/>
+  </cpu>
+</system>
+"""
 
-    def tree(self, name):
-        tree = self.scratch() / "t"
+
+class Topologies(Case):
+    """hwloc's XML alone, as `shakedown probe` keeps it: it gives the places that the machine itself gives."""
+
+    def facts(self, tree):
+        p = run("probe", "--sysroot", tree)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        return self.json_of(p)["facts"]
+
+    def both(self, name):
+        """Facts of a made-up machine, and those of a tree with nothing but its topology in XML."""
+        made, tree = self.scratch() / "m", self.scratch() / "t"
+        machine.build(name).write(made)
+        whole = self.facts(made)
         (tree / ".shakedown").mkdir(parents=True)
-        (tree / ".shakedown" / "topology.xml").write_bytes((SHARED / name).read_bytes())
-        return tree
+        (tree / ".shakedown" / "topology.xml").write_text(whole["topology.xml"]["value"])
+        return whole, tree
 
-    def test_healthy(self):
-        files = [f for f in sorted(SHARED.glob("*.xml")) if not f.name.startswith("nccl-")]
-        self.assertGreater(len(files), 5)
-        for file in files:
-            with self.subTest(file.name):
-                report = self.look(self.tree(file.name))
-                self.assertEqual(judged(report, ("warn", "fail")), [])
-                facts = report["nodes"][0]["facts"]
-                self.assertEqual(facts["topology.gpus"]["state"], "present", file.name)
-                self.same(file.stem, matrix(facts))
+    def test_places(self):
+        for name in machine.SHAPES:
+            with self.subTest(name):
+                whole, tree = self.both(name)
+                alone = self.facts(tree)
+                for key in ("topology.gpus", "topology.gpu_nic", "topology.peers"):
+                    self.assertEqual(alone[key]["state"], whole[key]["state"], key)
+                where = [[(g["pci"], g["numa"], g["class"]) for g in f["topology.gpus"].get("value") or []]
+                         for f in (whole, alone)]
+                self.assertEqual(*where)
 
-    def test_gpus_of_a_newer_hwloc(self):
-        facts = self.look(self.tree("nvidiaDGX2.xml"))["nodes"][0]["facts"]
-        self.assertEqual(len(facts["topology.gpus"]["value"]), 16)
+    def test_nothing_else_is_judged(self):
+        """Everything else of the machine was not seen."""
+        for name in ("lumi-g", "cpu-only", "g4dn"):
+            p = run("--sysroot", self.both(name)[1], "--quick", "--profile", "single-node", "--format", "json")
+            self.assertIn(p.returncode, (0, 1), p.stderr)
+            self.assertEqual(judged(self.json_of(p), ("fail",)), [], name)
 
-    def test_broken(self):
-        """A file for another instance type, on a machine that it does not describe."""
-        for name in ("nccl-p4d-24xl-topo.xml", "nccl-g5.48xl-topo.xml"):
-            tree = self.scratch() / "m"
-            made = machine.build("dgx-h100")
-            made.env["NCCL_TOPO_FILE"] = "/opt/topo.xml"
-            made.files["/opt/topo.xml"] = (SHARED / name).read_bytes()
-            made.write(tree)
-            self.assertEqual(judged(self.look(tree, made.profile), ("warn", "fail")),
-                             ["topology.file"], name)
-
-    def test_unprivileged_claims_nothing(self):
-        """Only an XML file: everything else of the machine was not seen and is not judged."""
-        for name in ("eas-tioga.xml", "cts1-quartz-smt1.xml", "g4dnmetal.xml"):
-            self.assertEqual(judged(self.look(self.tree(name)), ("fail",)), [], name)
-
-    def test_tioga(self):
-        """Two dies share the NIC that sits with them."""
-        report = self.look(self.tree("eas-tioga.xml"))
-        facts = report["nodes"][0]["facts"]
-        names = {n["pci"]: n["name"] for n in facts["topology.nics"]["value"]}
-        rail = {g["pci"][5:7]: names[g["nic"]] for g in facts["topology.gpus"]["value"]}
-        self.assertEqual(rail, {"c1": "hsi0", "c6": "hsi0", "c9": "hsi1", "ce": "hsi1",
-                                "d1": "hsi2", "d6": "hsi2", "d9": "hsi3", "de": "hsi3"})
+    def test_a_file_for_another_machine(self):
+        tree = self.scratch() / "m"
+        made = machine.build("dgx-h100")
+        made.env["NCCL_TOPO_FILE"] = "/opt/topo.xml"
+        made.files["/opt/topo.xml"] = FOREIGN.encode()
+        made.write(tree)
+        p = run("--sysroot", tree, "--quick", "--profile", made.profile, "--format", "json")
+        self.assertEqual(judged(self.json_of(p), ("warn", "fail")), ["topology.file"])
 
 
 if __name__ == "__main__":
