@@ -142,5 +142,26 @@ class Site(Case):
         rows = {f["setting"]: f["verdict"] for f in report["findings"]}
         self.assertEqual((rows.get("ACMEFAB_RAILS"), rows.get("ZORK_LEVEL")), ("fail", "pass"))
 
+    def test_a_launcher_of_the_site(self):
+        """A launcher and a scheduler that only the site's files know; inside of a step of Slurm, too."""
+        site = self.scratch()
+        rows = {"launchers": "- {key: acme, name: acme, title: acmerun, needs: [ACME_RANK, ACME_SIZE], ranks: [ACME_SIZE],\n"
+                             "   rank: [ACME_RANK]}\n",
+                "uses": "- {name: scheduler.acme, variables: [ACME_JOBID]}\n"
+                        "- {name: job.slurm.reservation, variables: [SLURM_JOB_RESERVATION]}\n"}
+        for folder, text in rows.items():
+            (site / folder).mkdir()
+            (site / folder / "acme.yaml").write_text(text)
+        env = {"ACME_RANK": "3", "ACME_SIZE": "8", "ACME_JOBID": "5"}
+        slurm = {"SLURM_JOB_ID": "7", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1", "SLURM_JOB_RESERVATION": "maint"}
+
+        def job(env, *arguments):
+            facts = self.json_of(run("probe", "--quick", *arguments, env=env))["facts"]
+            return tuple(facts.get(f"job.{k}", {}).get("value")
+                         for k in ("launcher", "ranks", "rank", "scheduler", "slurm.reservation"))
+        self.assertEqual(job(env, "--config", site), ("acme", 8, 3, "acme", None))
+        self.assertEqual(job({**env, **slurm}, "--config", site), ("acme", 8, 3, "slurm", "maint"))
+        self.assertEqual(job({**env, **slurm}), ("slurm", 4, 1, "slurm", None))
+
 
 main()
