@@ -172,8 +172,8 @@ static void dedent(const struct ticket_stream *stream)
 {
     for (size_t i = 0; i < stream->count; i++) {
         size_t by;
-        if (i && *ticket_skip(stream->lines[i - 1]))
-            continue;
+        if ((i && *ticket_skip(stream->lines[i - 1])) || !*ticket_skip(stream->lines[i]))
+            continue; /* an empty line begins nothing */
         size_t count = indented(stream->lines + i, stream->count - i, &by);
         for (size_t k = i; k < i + count; k++)
             if (strlen(stream->lines[k]) >= by)

@@ -416,7 +416,7 @@ Test(ticket, several_files_and_long_ones)
     struct shk_ticket *ticket = ticket_of("", &names);
     shk_ticket_destroy(ticket);
     ticket = shk_ticket_create(names);
-    memset(filler, '\n', size);
+    memset(filler, 'x', size);
     cr_assert_eq(shk_ticket_add(ticket, "a", first, strlen(first)), 0);
     cr_assert_eq(shk_ticket_add(ticket, "b", second, strlen(second)), 0);
     cr_assert_eq(shk_ticket_add(ticket, "b", filler, size), 0);
