@@ -33,8 +33,8 @@ struct shk_report_options {
     bool verbose;   /* show pass and n/a rows in full */
     bool anonymize; /* replace hosts, users, addresses, GUIDs (reports/privacy/scrub.h); secrets
                        always go */
-    size_t limit;   /* markdown: bytes at most, details are left out to fit; 0: 65000, what a
-                       GitHub comment holds (65536 characters) less room for a greeting */
+    size_t limit;   /* markdown: bytes at most, details are left out to fit; 0: 32000, what Jira
+                       holds by default (32767 characters), and a GitHub comment */
 };
 
 struct shk_format {

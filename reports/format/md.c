@@ -2,8 +2,11 @@
  * break or trigger. */
 #include "reports/formats.h"
 #include "reports/model/factfold.h"
+#include "reports/model/hardware.h"
 #include "reports/model/model.h"
+#include "reports/model/nodecount.h"
 #include "reports/model/nodefold.h"
+#include "reports/model/runs_table.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
 #include "reports/text/wrap.h"
@@ -13,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MD_LIMIT = 65000 };
+/* Jira takes 32767 characters by default, GitHub 65536; a command line longer than this is a list
+ * of files. */
+enum { MD_LIMIT = 32000, MD_COMMAND = 400 };
 
 /* How much is said; the first level that fits the limit is used. */
 struct md_level {
@@ -120,6 +125,30 @@ static void md_left_out(const struct md *m, size_t n, const char *what)
                           n, what);
 }
 
+static void md_part(const char *part, void *arg)
+{
+    const struct md *m = arg;
+    if (!part || !*part)
+        return;
+    shk_strbuf_puts(m->out, shk_strbuf_text(m->out)[m->out->len - 1] == '\n' ? "\n" : "; ");
+    md_text(m, part);
+}
+
+/* What a reader of a ticket asks first: which machine, when, which job. */
+static void md_machine(const struct md *m)
+{
+    size_t from = m->out->len;
+    char *date = shk_hardware_date(m->model), *job = shk_hardware_job(m->model);
+    char *number = job ? shk_strf("job %s", job) : NULL;
+    m->out->failed |= shk_hardware_each(m->model, md_part, (void *)m) != 0;
+    md_part(number, (void *)m);
+    md_part(date, (void *)m);
+    shk_strbuf_puts(m->out, m->out->len > from ? "\n" : "");
+    free(date);
+    free(job);
+    free(number);
+}
+
 static void md_verdict(const struct md *m)
 {
     if (m->report->headline) {
@@ -138,9 +167,26 @@ static void md_verdict(const struct md *m)
     if (m->report->elapsed_s >= 0)
         shk_strbuf_printf(m->out, "; %.1f s", m->report->elapsed_s);
     shk_strbuf_puts(m->out, "\n");
+    md_machine(m);
     if (m->report->interrupted) {
         shk_strbuf_printf(m->out, "\n**" SHK_MODEL_INTERRUPTED "**\n", m->report->interrupted);
     }
+}
+
+/* Which nodes, of several. */
+static void md_cause_nodes(const struct md *m, size_t number)
+{
+    char *names = NULL;
+    size_t count = 0;
+    if (m->report->nodes <= 1 && !strchr(m->model->where, '['))
+        return;
+    m->out->failed |= shk_cause_nodes(m->model, number, &names, &count) != 0;
+    if (names) {
+        shk_strbuf_printf(m->out, "On %zu node%s: ", count, count == 1 ? "" : "s");
+        md_code(m, names);
+        shk_strbuf_puts(m->out, "\n\n");
+    }
+    free(names);
 }
 
 static void md_cause(const struct md *m, size_t number, const struct shk_diagnosis_row *row)
@@ -156,6 +202,7 @@ static void md_cause(const struct md *m, size_t number, const struct shk_diagnos
         md_text(m, shk_strbuf_text(&who));
         shk_strbuf_puts(m->out, "*\n\n");
     }
+    md_cause_nodes(m, number);
     md_text(m, row->explanation);
     shk_strbuf_puts(m->out, "\n\n");
     for (; row->evidence && row->evidence[lines]; lines++) {
@@ -242,7 +289,8 @@ static size_t md_rows(const struct md *m, unsigned kinds, size_t max)
     }
     for (size_t i = 0; i < total; i++) {
         const struct shk_finding *row = shk_findings_at(m->report->findings, i);
-        if (!(md_kind(row) & kinds))
+        bool told = kinds == MD_BAD && row->verdict == SHK_FAIL && shk_model_cause(m->report, row);
+        if (!(md_kind(row) & kinds) || row->verdict == SHK_NA || told)
             continue;
         if (shk_table_rows(table) < max)
             md_row(m, table, row);
@@ -260,7 +308,15 @@ static void md_bad_rows(const struct md *m)
     const unsigned *v = m->report->coverage.verdicts;
     if (!(v[SHK_FAIL] + v[SHK_WARN]))
         return;
-    shk_strbuf_puts(m->out, "\n## Failed and warned settings\n\n");
+    bool other = false;
+    for (size_t i = 0; !other && i < shk_findings_count(m->report->findings); i++) {
+        const struct shk_finding *row = shk_findings_at(m->report->findings, i);
+        other = row->verdict == SHK_WARN ||
+                (row->verdict == SHK_FAIL && !shk_model_cause(m->report, row));
+    }
+    if (!other)
+        return;
+    shk_strbuf_puts(m->out, "\n## Other settings that failed or warned\n\n");
     md_left_out(m, md_rows(m, MD_BAD, m->level->rows), "rows");
 }
 
@@ -290,11 +346,12 @@ static void md_matrix(const struct md *m)
     const unsigned *v = m->report->coverage.verdicts;
     if (!m->level->matrix || !m->model->groups_count)
         return;
-    md_details(m, m->level->passes ? "Matrix: all settings" : "Matrix: settings without a verdict");
+    md_details(m, m->level->passes ? "Matrix: all settings that apply"
+                                   : "Matrix: settings without a verdict");
     unsigned kinds = m->level->passes ? MD_BAD | MD_UNKNOWN | MD_NOTE | MD_GOOD : MD_UNKNOWN;
     md_left_out(m, md_rows(m, kinds, SIZE_MAX), "rows");
     if (!m->level->passes)
-        md_left_out(m, v[SHK_PASS] + v[SHK_NA], "rows (passed, not applicable)");
+        md_left_out(m, v[SHK_PASS], "rows (passed)");
     md_details_end(m);
 }
 
@@ -322,6 +379,21 @@ static void md_gaps(const struct md *m)
         shk_strbuf_putc(m->out, '\n');
     }
     md_details_end(m);
+}
+
+/* Every transport in one table; what each measured is folded below. */
+static void md_transports(const struct md *m)
+{
+    struct shk_runs_table runs;
+    if (shk_runs_table(&runs, m->model)) {
+        m->out->failed = true;
+        return;
+    }
+    if (runs.table && shk_table_rows(runs.table)) {
+        shk_strbuf_putc(m->out, '\n');
+        shk_table_md(runs.table, m->level->clip, m->out);
+    }
+    shk_runs_table_free(&runs);
 }
 
 static void md_run(const struct md *m, const struct shk_run *run)
@@ -357,8 +429,9 @@ static void md_run(const struct md *m, const struct shk_run *run)
     if (!table)
         m->out->failed = true;
     if (table && shk_table_rows(table)) {
-        shk_strbuf_putc(m->out, '\n');
+        md_details(m, "All sizes");
         shk_table_md(table, m->level->clip, m->out);
+        md_details_end(m);
     }
     shk_table_destroy(table);
     m->out->failed |= title.failed || summary.failed;
@@ -372,6 +445,7 @@ static void md_runs(const struct md *m)
     shk_strbuf_puts(m->out, "\n## Collectives\n");
     if (!count)
         shk_strbuf_puts(m->out, "\nNone was run.\n");
+    md_transports(m);
     for (size_t i = 0; i < count && i < m->level->runs; i++)
         md_run(m, &m->model->runs[i]);
     md_left_out(m, count > m->level->runs ? count - m->level->runs : 0, "runs");
@@ -398,7 +472,11 @@ static void md_environment(const struct md *m)
 static void md_reproduce(const struct md *m)
 {
     shk_strbuf_puts(m->out, "\n## How to reproduce\n\n");
-    md_block(m, "sh", m->report->command ? m->report->command : "shakedown");
+    struct shk_strbuf command = SHK_STRBUF_INIT;
+    shk_text_clip(&command, m->report->command ? m->report->command : "shakedown", MD_COMMAND, 0);
+    md_block(m, "sh", shk_strbuf_text(&command));
+    m->out->failed |= command.failed;
+    shk_strbuf_free(&command);
     if (m->report->version) {
         shk_strbuf_puts(m->out, "\nshakedown ");
         md_text(m, m->report->version);

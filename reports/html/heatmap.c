@@ -14,7 +14,8 @@ enum { HEAT_EMPTY = 0xff };
 
 struct heatmap {
     const struct shk_model *model;
-    size_t nodes;
+    size_t nodes; /* entries; one may stand for many nodes of one kind */
+    size_t names; /* nodes of all entries */
     const struct shk_finding *settings[HEATMAP_SETTINGS]; /* first row of each column */
     size_t count, left_out, same;
     json_t *index;        /* node name -> number */
@@ -123,11 +124,17 @@ static void heat_head(const struct heatmap *h, struct shk_strbuf *out)
 {
     shk_strbuf_puts(out, "<div class=\"scroll\"><table class=\"heat\"><thead><tr><th>nodes</th>");
     for (size_t c = 0; c < h->count; c++) {
-        shk_strbuf_puts(out, "<th class=\"tilt\"><span>");
+        shk_strbuf_puts(out, "<th scope=\"col\" class=\"tilt\"><span>");
         heat_name(out, h->settings[c]);
         shk_strbuf_puts(out, "</span></th>");
     }
     shk_strbuf_puts(out, "</tr></thead><tbody>\n");
+}
+
+static void heat_count(const char *name, void *arg)
+{
+    (void)name;
+    ++*(size_t *)arg;
 }
 
 static void heat_row(const struct heatmap *h, size_t first, size_t count, struct shk_strbuf *out)
@@ -140,7 +147,13 @@ static void heat_row(const struct heatmap *h, size_t first, size_t count, struct
         shk_nodefold(&names, list, count);
     else
         out->failed = true;
-    shk_strbuf_printf(out, "<tr><th>%zu \xC3\x97 ", count);
+    size_t nodes = 0;
+    for (size_t i = 0; list && i < count; i++) {
+        size_t named = 0;
+        shk_nodefold_each(list[i], heat_count, &named);
+        nodes += named ? named : 1;
+    }
+    shk_strbuf_printf(out, "<tr><th scope=\"row\">%zu node%s: ", nodes, nodes == 1 ? "" : "s");
     struct shk_strbuf cut = SHK_STRBUF_INIT;
     shk_text_clip(&cut, shk_strbuf_text(&names), 120, 0);
     shk_escape_html(out, shk_strbuf_text(&cut));
@@ -205,6 +218,11 @@ static bool heat_prepare(struct heatmap *h)
 void shk_heatmap_html(struct shk_strbuf *out, const struct shk_model *model)
 {
     struct heatmap h = {.model = model, .nodes = model->report->nodes};
+    for (size_t n = 0; n < h.nodes; n++) {
+        size_t named = 0;
+        shk_nodefold_each(model->nodes[n], heat_count, &named);
+        h.names += named ? named : 1;
+    }
     if (h.nodes < 2 || !model->report->findings)
         return;
     if (!heat_prepare(&h)) {
@@ -218,7 +236,7 @@ void shk_heatmap_html(struct shk_strbuf *out, const struct shk_model *model)
         shk_strbuf_printf(out,
                           "<p class=\"dim\">%zu nodes; %zu settings are the same and without "
                           "complaint on all of them",
-                          h.nodes, h.same);
+                          h.names, h.same);
         if (h.left_out)
             shk_strbuf_printf(out, "; %zu more settings with complaints are in the matrix",
                               h.left_out);

@@ -5,7 +5,9 @@
 #include "reports/html/html_runs.h"
 #include "reports/html/page.h"
 #include "reports/model/factfold.h"
+#include "reports/model/hardware.h"
 #include "reports/model/model.h"
+#include "reports/model/nodecount.h"
 #include "reports/model/nodefold.h"
 #include "reports/model/topo.h"
 #include "reports/text/escape.h"
@@ -60,6 +62,54 @@ static void html_head(const struct html *h)
     shk_strbuf_printf(h->out, "</title>\n<style>\n%s</style></head><body>\n", shk_page_css);
 }
 
+static void html_part(const char *part, void *arg)
+{
+    struct shk_strbuf *line = arg;
+    if (part && *part)
+        shk_strbuf_printf(line, "%s%s", line->len ? " \xC2\xB7 " : "", part);
+}
+
+/* How many nodes fail, the machine, job and date. */
+static void html_machine(const struct html *h)
+{
+    struct shk_strbuf line = SHK_STRBUF_INIT;
+    struct shk_node_counts counts;
+    char *job = shk_hardware_job(h->model), *date = shk_hardware_date(h->model);
+    char *number = job ? shk_strf("job %s", job) : NULL;
+    if (shk_node_counts(&counts, h->model)) {
+        h->out->failed = true;
+    } else {
+        if (counts.total > 1)
+            shk_strbuf_printf(&line, "%zu of %zu nodes fail, %zu more warn", counts.by[SHK_FAIL],
+                              counts.total, counts.by[SHK_WARN]);
+        shk_node_counts_free(&counts);
+    }
+    h->out->failed |= shk_hardware_each(h->model, html_part, &line) != 0;
+    html_part(number, &line);
+    html_part(date, &line);
+    html_element(h, "p", "dim", shk_strbuf_text(&line));
+    h->out->failed |= line.failed;
+    shk_strbuf_free(&line);
+    free(job);
+    free(number);
+    free(date);
+}
+
+/* Which nodes, of several. */
+static void html_cause_nodes(const struct html *h, size_t number)
+{
+    char *names = NULL;
+    size_t count = 0;
+    h->out->failed |= shk_cause_nodes(h->model, number, &names, &count) != 0;
+    if (names) {
+        char *text = shk_strf("%zu node%s: %s", count, count == 1 ? "" : "s", names);
+        html_element(h, "p", "", text);
+        h->out->failed |= !text;
+        free(text);
+    }
+    free(names);
+}
+
 static void html_verdict(const struct html *h)
 {
     struct shk_strbuf counts = SHK_STRBUF_INIT;
@@ -72,6 +122,7 @@ static void html_verdict(const struct html *h)
     html_text(h, h->model->where);
     shk_strbuf_puts(h->out, "</h1>\n");
     html_element(h, "p", "", shk_strbuf_text(&counts));
+    html_machine(h);
     if (h->report->interrupted)
         shk_strbuf_printf(h->out, "<p><strong>" SHK_MODEL_INTERRUPTED "</strong></p>\n",
                           h->report->interrupted);
@@ -96,6 +147,7 @@ static void html_cause(const struct html *h, size_t number, const struct shk_dia
     html_text(h, row->title);
     shk_strbuf_puts(h->out, "</h3>\n");
     html_element(h, "p", "dim", shk_strbuf_text(&who));
+    html_cause_nodes(h, number);
     html_element(h, "p", "", row->explanation);
     if (row->evidence && *row->evidence) {
         shk_strbuf_puts(h->out, "<ul>");

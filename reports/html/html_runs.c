@@ -1,5 +1,6 @@
 #include "reports/html/html_runs.h"
 #include "reports/html/plot.h"
+#include "reports/model/runs_table.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 
 /* Lines of one plot, and runs whose tables are shown: more cannot be told apart. */
-enum { RUNS_LINES = 6, RUNS_TABLES = 32, RUNS_CLIP = 2000 };
+enum { RUNS_MIB = 1 << 20, RUNS_LINES = 12, RUNS_TABLES = 32, RUNS_CLIP = 2000 };
 
 static void runs_text(struct shk_strbuf *out, const char *text)
 {
@@ -61,7 +62,7 @@ struct runs_lines {
 };
 
 static void runs_line(struct runs_lines *lines, struct shk_strbuf *out, json_t *sizes,
-                      const char *member, char *label)
+                      const char *member, char *label, unsigned color)
 {
     size_t n = 0;
     struct shk_plot_point *points = runs_points(sizes, member, &n);
@@ -72,8 +73,36 @@ static void runs_line(struct runs_lines *lines, struct shk_strbuf *out, json_t *
         return;
     }
     lines->labels[lines->count] = label;
-    lines->line[lines->count++] = (struct shk_plot_line){
-        .label = label, .points = points, .count = n, .expected = strcmp(member, "bandwidth") == 0};
+    lines->line[lines->count++] =
+        (struct shk_plot_line){.label = label,
+                               .points = points,
+                               .count = n,
+                               .expected = strcmp(member, "bandwidth") == 0,
+                               .color = color};
+}
+
+/* One colour for each transport, in every plot. */
+static unsigned runs_color(const struct shk_model *model, size_t run)
+{
+    unsigned color = 0;
+    for (size_t i = 0; i < run; i++) {
+        size_t k = 0;
+        if (strcmp(model->runs[i].transport, model->runs[run].transport) == 0)
+            return runs_color(model, i);
+        while (k < i && strcmp(model->runs[k].transport, model->runs[i].transport) != 0)
+            k++;
+        color += k == i;
+    }
+    return color;
+}
+
+static double runs_reach(const struct runs_lines *lines)
+{
+    double most = 0;
+    for (size_t i = 0; i < lines->count; i++)
+        for (size_t k = 0; k < lines->line[i].count; k++)
+            most = fmax(most, lines->line[i].points[k].x);
+    return most;
 }
 
 static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, const char *title,
@@ -84,10 +113,11 @@ static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, con
         const struct shk_run *run = &model->runs[i];
         json_t *roof = json_object_get(shk_run_object(run, "roofline"), "sizes");
         runs_line(&lines, out, shk_run_array(run, "sizes"), member,
-                  shk_strf("%s on %s", run->transport, run->node));
+                  shk_strf("%s on %s", run->transport, run->node), runs_color(model, i));
         if (roof && strcmp(member, "busbw") == 0)
             runs_line(&lines, out, roof, "bandwidth",
-                      shk_strf("expected: plain puts, %s on %s", run->transport, run->node));
+                      shk_strf("expected: plain puts, %s on %s", run->transport, run->node),
+                      runs_color(model, i));
     }
     struct shk_plot plot = {.title = title,
                             .x_label = "message size",
@@ -95,6 +125,10 @@ static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, con
                             .x_text = runs_bytes,
                             .lines = lines.line,
                             .count = lines.count};
+    if (strcmp(member, "busbw") == 0) { /* small messages say nothing about the bandwidth */
+        plot.linear = true;
+        plot.least = runs_reach(&lines) >= RUNS_MIB ? RUNS_MIB : 0;
+    }
     shk_plot_svg(out, &plot);
     for (size_t i = 0; i < lines.count; i++) {
         free((void *)lines.line[i].points);
@@ -145,9 +179,9 @@ static void runs_one(struct shk_strbuf *out, const struct shk_run *run)
     if (!table)
         out->failed = true;
     else if (shk_table_rows(table)) {
-        shk_strbuf_puts(out, "<div class=\"scroll\">");
+        shk_strbuf_puts(out, "<details><summary>All sizes</summary><div class=\"scroll\">");
         shk_table_html(table, "sizes", RUNS_CLIP, out);
-        shk_strbuf_puts(out, "</div>\n");
+        shk_strbuf_puts(out, "</div></details>\n");
     }
     shk_table_destroy(table);
     out->failed |= title.failed || summary.failed;
@@ -155,11 +189,27 @@ static void runs_one(struct shk_strbuf *out, const struct shk_run *run)
     shk_strbuf_free(&summary);
 }
 
+static void runs_transports(struct shk_strbuf *out, const struct shk_model *model)
+{
+    struct shk_runs_table runs;
+    if (shk_runs_table(&runs, model)) {
+        out->failed = true;
+        return;
+    }
+    if (runs.table && shk_table_rows(runs.table)) {
+        shk_strbuf_puts(out, "<div class=\"scroll\">");
+        shk_table_html(runs.table, "sizes", RUNS_CLIP, out);
+        shk_strbuf_puts(out, "</div>\n");
+    }
+    shk_runs_table_free(&runs);
+}
+
 void shk_html_runs(struct shk_strbuf *out, const struct shk_model *model)
 {
     shk_strbuf_puts(out, "<section><h2>Collectives</h2>\n");
     if (!model->runs_count)
         shk_strbuf_puts(out, "<p class=\"dim\">None was run.</p>\n");
+    runs_transports(out, model);
     shk_strbuf_puts(out, "<div class=\"plots\">\n");
     runs_plot(out, model, "Bus bandwidth", "busbw", "GB/s");
     runs_plot(out, model, "Time of one all-reduce", "time_us", "us");

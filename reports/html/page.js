@@ -3,6 +3,7 @@
   var text = document.getElementById("filter");
   var boxes = document.querySelectorAll(".filter input[type=checkbox]");
   var rows = document.querySelectorAll("table.matrix tbody tr");
+  var ready = false;
   var shown = document.getElementById("shown");
   function apply() {
     var words = text.value.toLowerCase().split(/\s+/);
@@ -17,13 +18,53 @@
       count += on ? 1 : 0;
     });
     shown.textContent = count + " of " + rows.length;
+    var off = [];
+    boxes.forEach(function (box) { if (!box.checked) { off.push(box.value); } });
+    var state = "q=" + encodeURIComponent(text.value) + "&off=" + off.join(",");
+    if (ready) { history.replaceState(null, "", "#" + state); }
+  }
+  /* The filter is in the address: a colleague who opens it sees the same rows. */
+  function restore() {
+    var state = /^#q=([^&]*)&off=([a-z,]*)$/.exec(location.hash);
+    if (!state) { return; }
+    try { text.value = decodeURIComponent(state[1]); } catch (e) { return; }
+    var off = state[2].split(",");
+    boxes.forEach(function (box) { box.checked = off.indexOf(box.value) === -1; });
+  }
+  function contents() {
+    var nav = document.createElement("nav"), heads = document.querySelectorAll("section > h2");
+    nav.setAttribute("aria-label", "contents");
+    heads.forEach(function (head, i) {
+      var link = document.createElement("a");
+      head.id = "part" + i;
+      link.href = "#part" + i;
+      link.textContent = head.textContent;
+      nav.appendChild(link);
+    });
+    if (heads.length) { document.querySelector("header").after(nav); }
+  }
+  function copies() {
+    if (!navigator.clipboard) { return; }
+    document.querySelectorAll(".cause pre").forEach(function (pre) {
+      var button = document.createElement("button");
+      button.type = "button";
+      button.textContent = "copy";
+      button.addEventListener("click", function () {
+        navigator.clipboard.writeText(pre.textContent).then(function () { button.textContent = "copied"; });
+      });
+      pre.before(button);
+    });
   }
   if (text) {
     document.querySelector(".filter").hidden = false;
+    restore();
     text.addEventListener("input", apply);
     boxes.forEach(function (box) { box.addEventListener("change", apply); });
     apply();
+    ready = true;
   }
+  contents();
+  copies();
   window.addEventListener("beforeprint", function () {
     document.querySelectorAll("details").forEach(function (d) { d.open = true; });
   });

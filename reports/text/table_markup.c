@@ -127,7 +127,8 @@ void shk_table_html(const struct shk_table *table, const char *css_class, unsign
     shk_strbuf_printf(out, "<table class=\"%s\"><thead><tr>", css_class);
     for (size_t c = 0; c < table->columns_count; c++) {
         const struct shk_column *col = &table->columns[c];
-        shk_strbuf_puts(out, col->right ? "<th class=\"num\">" : "<th>");
+        shk_strbuf_puts(out,
+                        col->right ? "<th scope=\"col\" class=\"num\">" : "<th scope=\"col\">");
         shk_escape_html(out, col->title);
         if (col->unit) {
             shk_strbuf_puts(out, "<small>");

@@ -94,12 +94,13 @@ Test(table, html)
     shk_table_text(t, SHK_ROLE_PLAIN, "\"v\"");
     shk_table_number(t, 3, 0);
     shk_table_html(t, "plain", 200, &out);
-    cr_expect_str_eq(shk_strbuf_text(&out),
-                     "<table class=\"plain\"><thead><tr><th>name</th><th>value</th>"
-                     "<th class=\"num\">time<small>(us)</small></th></tr></thead><tbody>\n"
-                     "<tr><td class=\"fail\">&lt;b&gt;</td><td class=\"\">"
-                     "<code>&quot;v&quot;</code></td><td class=\" num\">3</td></tr>\n"
-                     "</tbody></table>\n");
+    cr_expect_str_eq(
+        shk_strbuf_text(&out),
+        "<table class=\"plain\"><thead><tr><th scope=\"col\">name</th><th scope=\"col\">value</th>"
+        "<th scope=\"col\" class=\"num\">time<small>(us)</small></th></tr></thead><tbody>\n"
+        "<tr><td class=\"fail\">&lt;b&gt;</td><td class=\"\">"
+        "<code>&quot;v&quot;</code></td><td class=\" num\">3</td></tr>\n"
+        "</tbody></table>\n");
     shk_strbuf_free(&out);
     shk_table_destroy(t);
 }
