@@ -96,13 +96,17 @@ static unsigned runs_color(const struct shk_model *model, size_t run)
     return color;
 }
 
-static double runs_reach(const struct runs_lines *lines)
+/* Has a line so many points from there on that it is one? */
+static bool runs_reach(const struct runs_lines *lines, double least)
 {
-    double most = 0;
-    for (size_t i = 0; i < lines->count; i++)
+    for (size_t i = 0; i < lines->count; i++) {
+        size_t points = 0;
         for (size_t k = 0; k < lines->line[i].count; k++)
-            most = fmax(most, lines->line[i].points[k].x);
-    return most;
+            points += lines->line[i].points[k].x >= least;
+        if (points > 1)
+            return true;
+    }
+    return false;
 }
 
 static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, const char *title,
@@ -127,7 +131,7 @@ static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, con
                             .count = lines.count};
     if (strcmp(member, "busbw") == 0) { /* small messages say nothing about the bandwidth */
         plot.linear = true;
-        plot.least = runs_reach(&lines) >= RUNS_MIB ? RUNS_MIB : 0;
+        plot.least = runs_reach(&lines, RUNS_MIB) ? RUNS_MIB : 0;
     }
     shk_plot_svg(out, &plot);
     for (size_t i = 0; i < lines.count; i++) {

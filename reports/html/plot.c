@@ -87,7 +87,9 @@ static void plot_axes(struct shk_strbuf *out, const struct shk_plot *plot,
         double x = plot_x(f, exp2(d));
         shk_strbuf_printf(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>",
                           x, PLOT_TOP, x, PLOT_HEIGHT - PLOT_BOTTOM);
-        plot_text(out, x, PLOT_HEIGHT - PLOT_BOTTOM + 14, " text-anchor=\"middle\"",
+        plot_text(out, x, PLOT_HEIGHT - PLOT_BOTTOM + 14,
+                  d + step > f->x1 && d > f->x0 ? " text-anchor=\"end\""
+                                                : " text-anchor=\"middle\"",
                   plot->x_text(exp2(d), text, sizeof text));
     }
     step = f->linear ? f->y1 / PLOT_STEPS : fmax(1, ceil((f->y1 - f->y0) / PLOT_TICKS));
