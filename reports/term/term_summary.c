@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Columns below which the head of the table has no room for the ranks. */
+enum { SUMMARY_NARROW = 72 };
+
 void shk_term_summary(const struct term *t)
 {
     struct shk_table_view view = {
@@ -15,6 +18,8 @@ void shk_term_summary(const struct term *t)
         t->out->failed = true;
         return;
     }
+    if (t->width < SUMMARY_NARROW)
+        runs.columns[0].title = "all-reduce";
     if (runs.table && shk_table_rows(runs.table)) {
         shk_strbuf_putc(t->out, '\n');
         shk_table_term(runs.table, &view, t->out);

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""screens.py SHAKEDOWN MUTATE: the first screen at 60, 80, 100 and 160 columns, from fixed facts, against screens/NAME.COLUMNS.txt;
+and the budget of lines at 80 columns of these and of every healthy node of the mutations. SHAKEDOWN_BLESS=1 writes the files."""
+import copy, json, os, pathlib, subprocess, sys, tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+NODES = sorted((HERE.parent / "mutate/nodes").glob("*.json"))
+WIDTHS = (60, 80, 100, 160)
+LOG = """gpu-1:100:100 [0] NCCL INFO NCCL version 2.18.5+cuda12.2
+gpu-1:100:100 [0] NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>
+gpu-1:100:100 [0] NCCL INFO NET/Socket : Using [0]docker0:172.17.0.1<0>
+gpu-1:100:100 [0] NCCL INFO Using network Socket
+gpu-2:101:101 [1] misc/socket.cc:538 NCCL WARN socketStartConnect: Connect to 172.17.0.1<43231> failed : Connection refused
+"""
+HANG = """[rank3]:[E ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=15173, OpType=ALLREDUCE, NumelIn=1048576, NumelOut=1048576, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.
+[rank7]:[E ProcessGroupNCCL.cpp:616] [Rank 7] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=15172, OpType=ALLGATHER, NumelIn=1048576, NumelOut=1048576, Timeout(ms)=600000) ran for 600009 milliseconds before timing out.
+"""
+
+
+def put(facts, key, value):
+    facts[key] = {"state": "present", "source": "test", "value": value}
+
+
+def break_three(facts, host="nid005012"):
+    put(facts, "host.name", host)
+    put(facts, "limits.memlock", {"soft": 65536, "hard": 65536})
+    devices = copy.deepcopy(facts["cxi.devices"]["value"])
+    devices[2]["link_state"] = "down"
+    put(facts, "cxi.devices", devices)
+    put(facts, "env.NCCL_SOCKET_IFNAME", "hsn0,hsn1,hsn2,hns3")
+
+
+def measured(facts):
+    def sizes(rows):
+        return [{"bytes": b, "count": b // 4, "type": "float32", "redop": "sum", "algorithm": "a", "time_us": t, "algbw": w,
+                 "busbw": w, "wrong": 0} for b, t, w in rows]
+    put(facts, "clock.time", "2026-11-28T18:49:07Z")
+    for name, scale in (("peer", 1.0), ("nccl", 0.8)):
+        put(facts, f"collective.{name}.status", "ok")
+        put(facts, f"collective.{name}.ranks", 8)
+        put(facts, f"collective.{name}.sizes", sizes([(4, 5.07 / scale, 0.0014), (1 << 20, 11.8 / scale, 88.6 * scale),
+                                                      (8 << 20, 32 / scale, 261.5 * scale), (256 << 20, 745 / scale, 360.1 * scale)]))
+
+
+def thousand(folder, doc):
+    for i in range(1000):
+        node = copy.copy(doc["facts"])
+        put(node, "host.name", f"nid{5000 + i:06d}")
+        if i in (17, 480, 481, 482):
+            put(node, "limits.memlock", {"soft": 65536, "hard": 65536})
+        if i == 901:
+            put(node, "env.NCCL_SOCKET_IFNAME", "hsn0,hsn1,hsn2,hns3")
+        if 700 <= i < 708:
+            put(node, "host.kernel", "5.14.21-150400.24.55.31")
+        (folder / f"{i:04d}.json").write_text(json.dumps({**doc, "facts": node}))
+
+
+def screen(tool, args, width):
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "COLUMNS": str(width)}
+    done = subprocess.run([tool, *map(str, args)], env=env, capture_output=True, text=True, timeout=120, check=False)
+    return done.stdout + done.stderr
+
+
+def main():
+    tool, mutate = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
+    docs = {n.stem: json.loads(subprocess.run([mutate, "--list", n], check=True, capture_output=True).stdout) for n in NODES}
+    wrong = []
+    with tempfile.TemporaryDirectory(prefix="shk-screens-") as where:
+        here = pathlib.Path(where)
+        os.chdir(here)
+        healthy, three = copy.deepcopy(docs["dgx-h100"]), copy.deepcopy(docs["lumi-g"])
+        measured(healthy["facts"])
+        break_three(three["facts"])
+        for name, doc in (("healthy", healthy), ("three", three)):
+            (here / f"{name}.json").write_text(json.dumps(doc))
+        (here / "thousand").mkdir()
+        thousand(here / "thousand", docs["lumi-g"])
+        (here / "log").write_text(LOG)
+        (here / "hang").write_text(HANG)
+        cases = {"healthy": (["check", "healthy.json"], 30), "three-causes": (["check", "three.json"], 45),
+                 "thousand": (["check", "thousand"], 45), "log": (["diagnose", "log"], 30), "hang": (["diagnose", "hang"], 30)}
+        for name, (args, budget) in cases.items():
+            for width in WIDTHS:
+                wrong += compare(name, width, screen(tool, args, width), budget)
+        for name in ("nid005901", "nid[005017,005480-005482]", "5 of 1000 nodes fail, 8 more warn"):
+            if name not in screen(tool, cases["thousand"][0], 80):
+                wrong.append(f"thousand: {name} is not on the screen")
+        for name, doc in docs.items():
+            (here / "node.json").write_text(json.dumps(doc))
+            wrong += budget_of(f"{name}, healthy", screen(tool, ["check", "node.json"], 80), 30)
+    print("\n".join(wrong) or "the screens are as they should be")
+    return bool(wrong)
+
+
+def budget_of(what, text, budget):
+    lines = text.splitlines()
+    return [f"{what}: {len(lines)} lines, not {budget}:\n{text}"] if len(lines) > budget else []
+
+
+def compare(name, width, text, budget):
+    file = HERE / f"screens/{name}.{width}.txt"
+    wrong = budget_of(f"{name} at 80 columns", text, budget) if width == 80 else []
+    # A command is not broken inside of quotes: it could not be copied.
+    wrong += [f"{name} at {width} columns: {len(line)} columns: {line}" for line in text.splitlines()
+              if len(line) > width and not line.lstrip().startswith(("→", "scheduler's daemon"))]
+    if os.environ.get("SHAKEDOWN_BLESS") == "1":
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    elif not file.exists() or file.read_text() != text:
+        wrong.append(f"{file.name} is not what is printed now (SHAKEDOWN_BLESS=1 writes it):\n{text}")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
