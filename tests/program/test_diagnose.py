@@ -244,7 +244,7 @@ class Diagnose(Case):
         first = self.causes("--log", before)[0]
         self.assertEqual(first["confidence"], "possible")
         self.assertIn("less sure", " ".join(first["evidence"]))
-        text = run("diagnose", "--log", before).stdout
+        text = run("diagnose", "--verbose", "--log", before).stdout
         self.assertIn("before:1", text)
         self.assertIn("2 lines look like errors, and no signature knows them: frobnicator failed on n1", " ".join(text.split()))
 

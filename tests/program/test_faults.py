@@ -51,7 +51,7 @@ class Faults(Case):
     def test_a_node_that_is_too_busy_is_no_broken_library(self):
         """The library works, but gets no processor before the deadline: nobody knows, and nobody is blamed."""
         processor = min(os.sched_getaffinity(0))
-        with self.fault("broken libfabric", "probes: no processor time"), contextlib.ExitStack() as others:
+        with self.fault("broken libfabric", "probes: no processor time") as fault, contextlib.ExitStack() as others:
             for _ in range(2):
                 spins = others.enter_context(subprocess.Popen(
                     ["sh", "-c", "while :; do :; done"], preexec_fn=lambda: os.sched_setaffinity(0, {processor})))
@@ -59,6 +59,7 @@ class Faults(Case):
             p = run("run", "--quick", "--format", "json", "--timeout", "6",
                     env={"LD_LIBRARY_PATH": str(FAKES / "fabric_getinfo_starve")})
             report = self.json_of(p)
+            fault.survived = True
             self.assertEqual(p.returncode, 0, [f for f in report["findings"] if f["verdict"] == "fail"])
             row = self.finding(report, "probe libfabric", "unknown")
             self.assertRegex(str(row), r"the node was too busy: it got 0\.\d s of processor time in \d\.\d s")
