@@ -2,9 +2,9 @@
  *
  * Sources, later ones overlay earlier ones row by row (same name or key replaces the whole row):
  *   1. embedded in the binary
- * (config/{settings,profiles,diagnoses,conflicts,diff,signatures,rules}/
+ * (config/{settings,profiles,diagnoses,conflicts,diff,signatures,rules,names,fixes}/
  * *.yaml)
- *   2. /etc/shakedown/{settings,profiles,diagnoses,conflicts,diff,signatures,rules}/ *.yaml
+ *   2. /etc/shakedown/{settings,profiles,…}/ *.yaml
  *   3. DIR of --config, same sub-folders
  * Every schema error is one line: FILE:LINE: key: what is wrong (and "did you mean …?"). */
 #ifndef SHK_CONFIG_CONFIG_H
@@ -148,7 +148,8 @@ struct shk_setting {
     enum shk_mask mask;
     const char *node_local; /* PATH: what goes wrong on a shared file system; NULL = may be there */
     bool audited;           /* has a row even when nobody set it and no profile asks for it */
-    const char *fix;
+    const char *fix;        /* one line for a shell; NULL */
+    const char *advice;     /* in words; NULL */
     const char *source;
     const char *place; /* FILE:LINE of the row, for messages */
 };
@@ -207,7 +208,8 @@ struct shk_diagnosis {
     const char *explanation;     /* for a user, two or three sentences */
     const char *shows;           /* how it shows */
     const char *confirm;         /* command or observation that confirms it */
-    const char *fix;             /* commands, one per line */
+    const char *fix;             /* one line for a shell; NULL */
+    const char *advice;          /* in words; NULL */
     const char *who;             /* "user", "admin", "user, admin" */
     const char *const *explains; /* keys that are mere effects of this cause; NULL-terminated, NULL
                                     when there is none */
@@ -242,7 +244,8 @@ struct shk_conflict {
     const char *condition; /* as in a profile line: on what nodes it is a conflict; NULL = all */
     const char *verdict;   /* "note", "warn" or "fail" */
     const char *why;
-    const char *fix;
+    const char *fix;       /* one line for a shell; NULL */
+    const char *advice;    /* in words; NULL */
     const char *diagnosis; /* NULL */
     const char *source;
     const char *place;
@@ -333,6 +336,13 @@ struct shk_name {
     const char *place;
 };
 
+/* What the checks say to do about what they find, see checks/base/remedy.h. */
+struct shk_fix {
+    const char *key;
+    const char *fix, *advice; /* one of them may be NULL */
+    const char *place;
+};
+
 struct shk_config;
 
 /* config_dir may be NULL. etc_dir is "/etc/shakedown" for the live tool, NULL to skip; it need not
@@ -357,6 +367,7 @@ const struct shk_diff_rule *shk_config_diff(const struct shk_config *config, siz
 const struct shk_signature *shk_config_signatures(const struct shk_config *config, size_t *count_p);
 const struct shk_rule *shk_config_rules(const struct shk_config *config, size_t *count_p);
 
+const struct shk_fix *shk_config_fixes(const struct shk_config *config, size_t *count_p);
 const struct shk_name *shk_config_names(const struct shk_config *config, size_t *count_p);
 
 /* What a probe of the environment writes down: the names above, every variable of the settings,
@@ -373,11 +384,12 @@ bool shk_config_name_is_builtin(const struct shk_config *config, const char *nam
 const struct shk_setting *shk_config_setting(const struct shk_config *config, const char *name);
 const struct shk_profile *shk_config_profile(const struct shk_config *config, const char *name);
 const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config, const char *key);
+const struct shk_fix *shk_config_fix(const struct shk_config *config, const char *key);
 const struct shk_signature *shk_config_signature(const struct shk_config *config, const char *id);
 
 /* As shk_config_load(), with the YAML text in memory as the only overlay. `folder` says what is in
- * it ("settings", "profiles", "diagnoses", "conflicts", "diff", "signatures", "rules" or "names"),
- * `name` stands for the file in messages.
+ * it ("settings", "profiles", "diagnoses", "conflicts", "diff", "signatures", "rules", "names" or
+ * "fixes"), `name` stands for the file in messages.
  */
 int shk_config_load_buffer(struct shk_config **config_p, const char *folder, const char *name,
                            const void *data, size_t size, struct shk_error *err) SHK_MUST_CHECK;

@@ -1,6 +1,7 @@
 /* How the probes themselves fared. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 
 #include <string.h>
 
@@ -46,10 +47,7 @@ static void describe(struct health *health, struct shk_row *row, const char *nam
         shk_row_text(&row->why, "%s", reason ? reason : "no reason was recorded");
     if (row->verdict == SHK_FAIL) {
         shk_row_text(&row->expected, "an answer");
-        shk_row_text(&row->fix,
-                     "a job that makes this call meets the same fault: repair or replace "
-                     "%s",
-                     library ? library : "the library");
+        shk_row_fix(row, "library-faulty", "library", library ? library : "the library", NULL);
     }
 }
 
@@ -112,8 +110,7 @@ static bool lost_library(struct health *health, const char *name)
     shk_row_text(&row.expected, "an answer");
     shk_row_text(&row.why, "%s; it was in %s: %s", text ? text : outcome,
                  shk_member_name(problem, "library"), shk_member_name(problem, "call"));
-    shk_row_text(&row.fix, "a job that makes this call meets the same fault: repair or replace %s",
-                 shk_member_name(problem, "library"));
+    shk_row_fix(&row, "library-faulty", "library", shk_member_name(problem, "library"), NULL);
     row.fact = "fabric.problem";
     if (failed) {
         shk_row_end(health->findings, &row);
@@ -121,7 +118,7 @@ static bool lost_library(struct health *health, const char *name)
         free(row.observed);
         free(row.expected);
         free(row.why);
-        free(row.fix);
+        shk_row_no_remedy(&row);
     }
     free(setting);
     return failed;

@@ -1,7 +1,6 @@
 #include "checks/base/row.h"
-#include "checks/base/expand.h"
+#include "checks/base/remedy.h"
 #include "core/text/prose.h"
-#include "core/text/uses.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -32,14 +31,6 @@ void shk_row_text(char **slot, const char *fmt, ...)
     *slot = text;
 }
 
-void shk_row_expand(char **slot, const char *text)
-{
-    char *expanded = shk_uses_expand(text);
-    if (expanded)
-        shk_row_text(slot, "%s", expanded);
-    free(expanded);
-}
-
 void shk_row_verdict(struct shk_row *row, enum shk_verdict verdict, enum shk_evidence evidence)
 {
     row->verdict = verdict;
@@ -61,8 +52,7 @@ static void row_doubt(struct shk_row *row)
         return;
     shk_row_verdict(row, SHK_UNKNOWN, SHK_NOT_COVERED);
     row->diagnosis = NULL;
-    free(row->fix);
-    row->fix = NULL;
+    shk_row_no_remedy(row);
     if (!row->unread)
         return;
     row->fact = row->unread_key;
@@ -84,6 +74,8 @@ void shk_row_end(struct shk_findings *findings, struct shk_row *row)
                                       .expected = row->expected,
                                       .why = row->why,
                                       .fix = row->fix,
+                                      .advice = row->advice,
+                                      .edits = row->edits,
                                       .diagnosis = row->diagnosis,
                                       .source = row->source,
                                       .fact = row->fact,
@@ -98,7 +90,7 @@ void shk_row_drop(struct shk_row *row)
     free(row->observed);
     free(row->expected);
     free(row->why);
-    free(row->fix);
+    shk_row_no_remedy(row);
     free(row->unread_why);
     *row = (struct shk_row){0};
 }

@@ -6,14 +6,16 @@
 #include "checks/base/look.h"
 #include "core/text/strbuf.h"
 
-/* A row under construction. The four texts are owned (set them with shk_row_text()); everything
- * else is borrowed until shk_row_end(). */
+/* A row under construction. Observed, expected and why are owned (set them with shk_row_text()),
+ * fix, advice and edits too (checks/base/remedy.h); everything else is borrowed until
+ * shk_row_end(). */
 struct shk_row {
     const struct shk_check_context *ctx;
     const char *id, *family, *setting;
     enum shk_verdict verdict;
     enum shk_evidence evidence;
-    char *observed, *expected, *why, *fix;
+    char *observed, *expected, *why, *fix, *advice;
+    json_t *edits; /* of fix; owned */
     const char *diagnosis, *source, *fact;
     int required;
     enum shk_scope scope;  /* unset: that of the diagnosis, else of the check */
@@ -27,7 +29,7 @@ struct shk_row {
 struct shk_row shk_row_begin(const struct shk_check_context *ctx, const struct shk_check *check,
                              const char *setting);
 
-/* Sets one of the four texts (frees the one before). */
+/* Sets one of the texts (frees the one before). */
 void shk_row_text(char **slot, const char *fmt, ...) SHK_PRINTF(2, 3);
 
 /* Sets verdict and evidence together. */

@@ -30,8 +30,8 @@ struct cause {
     const struct shk_finding *first;   /* the strongest finding */
     struct shk_strbuf lines[MAX_LINES];
     size_t line_count, count;
-    const char *fixes[MAX_FIXES];
-    size_t fix_count;
+    const char *fixes[MAX_FIXES], *advice[MAX_FIXES];
+    size_t fix_count, advice_count;
     enum shk_verdict verdict;
     enum shk_evidence evidence;
     double score;
@@ -80,14 +80,15 @@ static void add_line(struct cause *cause, const struct shk_finding *f)
         shk_strbuf_printf(sb, ": %s", f->why);
 }
 
-static void add_fix(struct cause *cause, const char *fix)
+/* Each once. */
+static void add_once(const char **texts, size_t *count, const char *text)
 {
-    if (!fix || !*fix || cause->fix_count == MAX_FIXES)
+    if (!text || !*text || *count == MAX_FIXES)
         return;
-    for (size_t i = 0; i < cause->fix_count; i++)
-        if (strcmp(cause->fixes[i], fix) == 0)
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(texts[i], text) == 0)
             return;
-    cause->fixes[cause->fix_count++] = fix;
+    texts[(*count)++] = text;
 }
 
 static bool stronger(const struct shk_finding *f, const struct cause *cause)
@@ -109,7 +110,8 @@ static void merge(struct cause *cause, const struct shk_finding *f)
         cause->scope = f->scope;
     cause->seen |= f->evidence < SHK_DECLARED;
     add_line(cause, f);
-    add_fix(cause, f->fix);
+    add_once(cause->fixes, &cause->fix_count, f->fix);
+    add_once(cause->advice, &cause->advice_count, f->advice);
 }
 
 static bool compares(const struct shk_finding *f)
@@ -280,14 +282,26 @@ static char *copy(const char *text)
     return strdup(text ? text : "");
 }
 
-static char *fix_text(const struct cause *cause)
+/* What the findings say, else the catalogue; NULL when there is nothing to say. */
+static char *join_texts(const char *const *texts, size_t count, const char *general)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
-    for (size_t i = 0; i < cause->fix_count; i++)
-        shk_strbuf_printf(&sb, "%s%s", i ? "\n" : "", cause->fixes[i]);
-    if (!cause->fix_count && cause->entry && cause->entry->fix)
-        shk_strbuf_puts(&sb, cause->entry->fix);
-    return sb.len ? shk_strbuf_take(&sb) : copy("");
+    for (size_t i = 0; i < count; i++)
+        shk_strbuf_printf(&sb, "%s%s", i ? "\n" : "", texts[i]);
+    if (!count && general)
+        shk_strbuf_puts(&sb, general);
+    return sb.len ? shk_strbuf_take(&sb) : NULL;
+}
+
+/* The general fix goes with the general advice: where the findings have either, both are theirs. */
+static void fill_remedy(struct shk_diagnosis_row *row, const struct cause *cause)
+{
+    const struct shk_diagnosis *entry = cause->entry;
+    bool own = cause->fix_count || cause->advice_count;
+    row->fix = join_texts(cause->fixes, cause->fix_count, own || !entry ? NULL : entry->fix);
+    row->advice =
+        join_texts(cause->advice, cause->advice_count,
+                   !entry || cause->advice_count || (own && entry->fix) ? NULL : entry->advice);
 }
 
 /* Of a cause that the catalogue does not know: what its check saw. */
@@ -307,15 +321,15 @@ static int fill_row(struct shk_diagnosis_row *row, struct cause *cause)
     row->key = copy(cause->key);
     row->title = entry ? copy(entry->title) : own_title(cause);
     row->explanation = copy(entry ? entry->explanation : first ? first->why : NULL);
-    row->fix = fix_text(cause);
+    fill_remedy(row, cause);
     row->who = copy(entry ? entry->who : "user or admin");
     row->confidence = copy(confidence(cause));
     row->score = cause->score;
     row->verdict = cause->verdict;
     row->scope = cause->count ? cause->scope : shk_scope_of(entry);
     row->evidence = calloc(cause->line_count + 1, sizeof(*row->evidence));
-    if (!row->key || !row->title || !row->explanation || !row->fix || !row->who ||
-        !row->confidence || !row->evidence)
+    if (!row->key || !row->title || !row->explanation || !row->who || !row->confidence ||
+        !row->evidence)
         return -ENOMEM;
     for (size_t i = 0; i < cause->line_count; i++) {
         row->evidence[i] = shk_strbuf_take(&cause->lines[i]);

@@ -1,4 +1,5 @@
 /* Settings that do not go together: the conflicts of the catalogue. */
+#include "checks/base/remedy.h"
 #include "checks/env/env.h"
 #include "checks/env/grammar.h"
 #include "checks/env/readers_together.h"
@@ -181,7 +182,7 @@ static void conflict_row(const struct shk_check_context *ctx, struct shk_finding
                         conflict->condition ? SHK_EFFECT : SHK_DECLARED);
         row.diagnosis = row.verdict == SHK_NOTE ? NULL : conflict->diagnosis;
         shk_row_text(&row.why, "%s", conflict->why);
-        shk_row_text(&row.fix, "%s", conflict->fix);
+        shk_row_remedy(&row, conflict->fix, conflict->advice);
     }
     shk_row_end(findings, &row);
     shk_strbuf_free(&names);

@@ -1,5 +1,6 @@
 /* Every variable that is set: is it read, is its value right, does it fit node and profile? One row
  * per variable; the worst opinion wins. */
+#include "checks/base/remedy.h"
 #include "checks/cause/clue.h"
 #include "checks/env/envcase.h"
 
@@ -46,7 +47,7 @@ static void row_free(struct shk_row *row)
     free(row->observed);
     free(row->expected);
     free(row->why);
-    free(row->fix);
+    shk_row_no_remedy(row);
     free(row->unread_why);
 }
 
@@ -107,7 +108,7 @@ static bool judge_shadowed(struct shk_env_case *c)
                      *fact.source ? fact.source : a_file, winner);
     else
         shk_row_text(&row.why, "the environment says %s, which wins over %s", winner, c->origin);
-    shk_row_text(&row.fix, "keep one of the two %s", c->name);
+    shk_row_fix(&row, "set-in-two-places", "name", c->name, NULL);
     row.diagnosis = "nccl-conf-file-override";
     shk_env_offer(c, &row);
     return true;

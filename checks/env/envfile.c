@@ -1,4 +1,5 @@
 /* Configuration files of the libraries, and names that no library can look for. */
+#include "checks/base/remedy.h"
 #include "checks/env/env.h"
 
 #include <stdlib.h>
@@ -46,12 +47,14 @@ static void problem_row(const struct shk_check_context *ctx, struct shk_findings
     } else {
         shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
         shk_row_text(&row.why, "%s", problem);
-        if (path && line > 0)
-            shk_row_text(&row.fix, "correct or remove line %lld of %s", line, path);
-        else if (path)
-            shk_row_text(&row.fix, "correct or remove %s", path);
+        if (path && line > 0) {
+            char at[32];
+            snprintf(at, sizeof at, "%lld", line);
+            shk_row_fix(&row, "env-file-line", "line", at, "path", path, NULL);
+        } else if (path)
+            shk_row_fix(&row, "env-file", "path", path, NULL);
         else
-            shk_row_text(&row.fix, "start the job with: env -u '%s'", setting ? setting : "");
+            shk_row_fix(&row, "env-unset-for-job", "variable", setting, NULL);
     }
     shk_row_end(findings, &row);
     free(setting);

@@ -1,5 +1,6 @@
 /* Opinions about the value of one variable: its form, what it names, who reads it, what the profile
  * says, what it costs. Each is a row; env.c keeps the worst. */
+#include "checks/base/remedy.h"
 #include "checks/env/envcase.h"
 #include "checks/env/grammar.h"
 #include "checks/env/resolve.h"
@@ -80,11 +81,10 @@ static void say_suggestion(struct shk_row *row, const struct shk_env_case *c,
                            const struct shk_judged *judged)
 {
     if (judged->suggestion[0]) {
-        const char *quote = strpbrk(judged->suggestion, " ;|&$") ? "\"" : "";
         shk_row_text(&row->expected, "%s", judged->suggestion);
-        shk_row_text(&row->fix, "export %s=%s%s%s", c->name, quote, judged->suggestion, quote);
-    } else if (c->setting->fix) {
-        shk_row_text(&row->fix, "%s", c->setting->fix);
+        shk_row_fix(row, "set-value", "name", c->name, "value", judged->suggestion, NULL);
+    } else {
+        shk_row_remedy(row, c->setting->fix, c->setting->advice);
     }
 }
 
@@ -135,8 +135,8 @@ static void opinion_node(struct shk_env_case *c)
     if (row.verdict == SHK_FAIL || row.verdict == SHK_WARN) {
         if (!row.diagnosis && row.verdict == SHK_FAIL)
             row.diagnosis = c->setting->diagnosis ? c->setting->diagnosis : value_unknown;
-        if (!row.fix && c->setting->fix)
-            shk_row_text(&row.fix, "%s", c->setting->fix);
+        if (!row.fix && !row.advice)
+            shk_row_remedy(&row, c->setting->fix, c->setting->advice);
     }
     shk_env_offer(c, &row);
 }
@@ -145,13 +145,13 @@ static void say_control(struct shk_row *row, const struct shk_setting *setting, 
 {
     bool slip = setting->diagnosis && strcmp(setting->diagnosis, misspelt) == 0;
     if (setting->replaced_by && slip)
-        shk_row_text(&row->fix, "unset %s; export %s=\"%s\"", setting->name, setting->replaced_by,
-                     value);
+        shk_row_fix(row, "misspelled", "name", setting->name, "meant", setting->replaced_by,
+                    "value", value, NULL);
     else if (setting->replaced_by)
-        shk_row_text(&row->fix, "unset %s  # the real control is %s", setting->name,
-                     setting->replaced_by);
+        shk_row_fix(row, "other-control", "name", setting->name, "control", setting->replaced_by,
+                    NULL);
     else
-        shk_row_text(&row->fix, "unset %s", setting->name);
+        shk_row_fix(row, "unset", "name", setting->name, NULL);
 }
 
 static bool tolerated(const struct shk_env_case *c, const struct shk_read_answer *answer)
@@ -264,7 +264,7 @@ static void opinion_unset(struct shk_env_case *c)
     shk_row_text(&row.expected, "unset");
     shk_row_text(&row.why, "%s",
                  c->line->why ? c->line->why : "the profile says that it must not be set");
-    shk_row_text(&row.fix, "unset %s", c->name);
+    shk_row_fix(&row, "unset", "name", c->name, NULL);
     row.diagnosis = s && s->diagnosis && row.verdict != SHK_NOTE ? s->diagnosis : NULL;
     row.source = c->line->source ? c->line->source : row.source;
     shk_env_offer(c, &row);
@@ -299,7 +299,8 @@ static void opinion_profile(struct shk_env_case *c)
                  hint ? "has another value" : c->ctx->profile->name,
                  c->line->why ? c->line->why : "another value is recommended");
     if (row.verdict != SHK_NOTE) {
-        shk_row_text(&row.fix, "export %s=\"%s\"", c->name, c->line->accepted[0]);
+        shk_row_fix(&row, "set-as-in-profile", "name", c->name, "value", c->line->accepted[0],
+                    NULL);
         row.diagnosis = line_diagnosis(c);
     }
     row.source = c->line->source ? c->line->source : row.source;
@@ -323,7 +324,7 @@ static void opinion_cost(struct shk_env_case *c)
     shk_row_text(&row.why, "for a validation run, not for production: %s",
                  s->cost ? s->cost : "it slows the run down");
     if (costs)
-        shk_row_text(&row.fix, "unset %s", c->name);
+        shk_row_fix(&row, "unset", "name", c->name, NULL);
     shk_env_offer(c, &row);
 }
 
@@ -396,7 +397,7 @@ static void say_misspelt(struct shk_row *row, const struct shk_env_case *c, cons
     }
     shk_row_text(&row->expected, "%s", near);
     shk_row_text(&row->why, "set, but nothing reads this name; did you mean %s?", near);
-    shk_row_text(&row->fix, "unset %s; export %s=\"%s\"", c->name, near, c->value);
+    shk_row_fix(row, "misspelled", "name", c->name, "meant", near, "value", c->value, NULL);
     row->diagnosis = misspelt;
 }
 
@@ -426,7 +427,7 @@ void shk_env_judge_unknown(struct shk_env_case *c)
                      answer.text ? answer.text : "the library",
                      off ? "; it switches off what is not there" : "");
         if (!off) {
-            shk_row_text(&row.fix, "unset %s", c->name);
+            shk_row_fix(&row, "unset", "name", c->name, NULL);
             row.diagnosis = "env-variable-unknown-to-version";
         }
     } else if (family && family->unknown == SHK_NAME_STRICT) {

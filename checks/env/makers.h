@@ -32,8 +32,8 @@ long long shk_read_bus_count(struct shk_row *row, const struct shk_maker *maker)
  * `remember`: the row rests on it. */
 long long shk_gpus_allocated(struct shk_row *row, bool remember, const char **by_p);
 
-/* What to give the engine of a container ("docker", …) so that it passes these accelerators in, one
- * line; never NULL. */
-const char *shk_engine_option(const char *container, const char *maker);
+/* Fix or advice: what to give the engine of a container ("docker", …) so that it passes these
+ * accelerators in. */
+void shk_row_pass_in(struct shk_row *row, const char *container, const char *maker);
 
 #endif

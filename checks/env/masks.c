@@ -1,6 +1,7 @@
 /* Masks of GPUs that count each other's devices. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "checks/env/grammar.h"
 #include "checks/env/makers.h"
 
@@ -41,7 +42,7 @@ static bool say_beyond(struct shk_row *row, const char *first, const char *outer
     shk_row_text(&row->observed, "%s=%s, %s=%s", first, outer, name, mask);
     shk_row_text(&row->why, "%s counts what %s leaves (%zu), so there is no device %ld", name,
                  first, mask_size(outer), index);
-    shk_row_text(&row->fix, "unset %s", name);
+    shk_row_fix(row, "unset", "name", name, NULL);
     return true;
 }
 

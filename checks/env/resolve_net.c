@@ -1,3 +1,4 @@
+#include "checks/base/remedy.h"
 #include "checks/env/grammar.h"
 #include "checks/env/resolve.h"
 
@@ -16,6 +17,7 @@ enum { MAX_ITEM = 64 };
 
 /* What a list comes to on this node. */
 struct match {
+    bool prefixes;             /* an item takes in more devices than it names */
     struct shk_strbuf missing; /* entries without a match */
     struct shk_strbuf picked;  /* names that match */
     struct shk_strbuf down;    /* those of them that are down */
@@ -288,7 +290,7 @@ static bool say_missing(struct shk_row *row, const struct match *m, const json_t
     if (m->near[0]) {
         char *better = corrected(value, m->first, m->near);
         if (better)
-            shk_row_text(&row->fix, "export %s=%s", row->setting, better);
+            shk_row_fix(row, "set-value", "name", row->setting, "value", better, NULL);
         free(better);
     }
     free(names);
@@ -448,7 +450,7 @@ static void judge_hca(struct match *m, const json_t *devices, const char *item, 
                      "%.*s is a prefix and takes in %zu devices (such as %.*s0); put '=' in front "
                      "of the list for exact names",
                      name_len, item, hits.count, name_len, item);
-        shk_row_text(&row->fix, "export %s='=…' (exact names)", row->setting);
+        m->prefixes = true;
     }
 }
 
@@ -480,6 +482,10 @@ bool shk_resolve_hcas(const struct shk_check_context *ctx, const struct shk_sett
     while (!exclude && shk_grammar_item(&pos, ',', &item, &len))
         if (len)
             judge_hca(&m, devices, item, len, exact, row);
+    char *body = m.prefixes && row->verdict == SHK_WARN ? shk_strf("=%s", value) : NULL;
+    if (body)
+        shk_row_fix(row, "exact-names", "name", row->setting, "value", body, NULL);
+    free(body);
     if (m.missing_count)
         (void)say_missing(row, &m, devices, "RDMA device", value);
     soften_alone(row);

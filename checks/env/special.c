@@ -1,4 +1,5 @@
 /* Values whose rules are their own. */
+#include "checks/base/remedy.h"
 #include "checks/env/grammar.h"
 #include "checks/env/resolve.h"
 #include "checks/fabric/fabric.h"
@@ -84,7 +85,7 @@ static bool root_comm_id(const struct shk_check_context *ctx, const char *value,
     shk_row_verdict(row, SHK_FAIL, SHK_DECLARED);
     row->diagnosis = "comm-id-unresolvable";
     shk_row_text(&row->why, "the host part has %zu characters; only 63 are kept", len);
-    shk_row_text(&row->fix, "use the short name or the address of the first node");
+    shk_row_fix(row, "short-host", NULL);
     return true;
 }
 
@@ -99,7 +100,7 @@ static bool debug_file(const struct shk_check_context *ctx, const char *value, s
     shk_row_verdict(row, SHK_WARN, SHK_DECLARED);
     row->fact = "job.ranks";
     shk_row_text(&row->why, "without %%h and %%p in the name all ranks write into one file");
-    shk_row_text(&row->fix, "export %s=%s.%%h.%%p", row->setting, value);
+    shk_row_fix(row, "debug-file-per-rank", "name", row->setting, "value", value, NULL);
     return true;
 }
 
@@ -209,7 +210,10 @@ static bool monitor_missing(const struct shk_check_context *ctx, const char *val
                      "the loaded %s does not list the monitor %s; without it the registration "
                      "cache stays off; it has: %s",
                      library ? library : "libfabric", value, offered);
-        shk_row_text(&row->fix, uffd ? "export %s=userfaultfd" : "unset %s", row->setting);
+        if (uffd)
+            shk_row_fix(row, "set-value", "name", row->setting, "value", "userfaultfd", NULL);
+        else
+            shk_row_fix(row, "unset", "name", row->setting, NULL);
         free(library);
     }
     free(offered);
@@ -258,11 +262,11 @@ static bool mr_monitor(const struct shk_check_context *ctx, const char *value, s
         shk_row_text(&row->why,
                      "vm.unprivileged_userfaultfd is 0: without privilege the registration "
                      "cache stays off");
-        shk_row_text(&row->fix, "sysctl -w vm.unprivileged_userfaultfd=1");
+        shk_row_fix(row, "allow-userfaultfd", NULL);
     } else if (strcmp(value, "kdreg2") == 0 && kdreg2_gone(row)) {
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
         shk_row_text(&row->why, "/dev/kdreg2 is not there, so the registration cache stays off");
-        shk_row_text(&row->fix, "load the kdreg2 module, or use userfaultfd");
+        shk_row_fix(row, "load-kdreg2", NULL);
     } else {
         return false;
     }

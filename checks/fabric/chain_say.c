@@ -1,7 +1,7 @@
 #include "checks/base/coded.h"
+#include "checks/base/remedy.h"
 #include "checks/fabric/chain.h"
 #include "checks/fabric/fabric.h"
-#include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,87 +11,75 @@
  * fit any. %s in the fix is the provider's name. */
 static const struct {
     const char *step, *provider;
-    bool container; /* only inside one */
-    const char *diagnosis, *fix;
+    bool container;              /* only inside one */
+    const char *diagnosis, *fix; /* keys */
 } chain_rules[] = {
     {.step = "pci",
      .provider = "efa",
      .diagnosis = "efa-provider-absent",
-     .fix = "launch an instance type with EFA, with its EFA interfaces attached"},
+     .fix = "chain-efa-hardware"},
     {.step = "pci",
      .provider = "cxi",
      .diagnosis = "cxi-provider-absent",
-     .fix = "run on nodes with Slingshot NICs, or unset {provider-filter}"},
+     .fix = "chain-cxi-hardware"},
     {.step = "pci",
      .provider = "verbs",
      .diagnosis = "verbs-provider-absent",
-     .fix = "run on nodes with RDMA adapters, or unset {provider-filter}"},
+     .fix = "chain-verbs-hardware"},
     {.step = "module",
      .provider = "efa",
      .diagnosis = "efa-provider-absent",
-     .fix = "modprobe efa"},
+     .fix = "chain-efa-module"},
     {.step = "module",
      .provider = "cxi",
      .diagnosis = "cxi-provider-absent",
-     .fix = "modprobe cxi_user (the administrator), after a look at dmesg"},
+     .fix = "chain-cxi-module"},
     {.step = "module",
      .provider = "verbs",
      .diagnosis = "verbs-provider-absent",
-     .fix = "modprobe ib_uverbs, and the driver of the adapter (mlx5_ib, irdma, bnxt_re)"},
+     .fix = "chain-verbs-module"},
     {.step = "node",
      .container = true,
      .provider = "cxi",
      .diagnosis = "rdma-device-not-in-container",
-     .fix = "pass /dev/cxi* into the container"},
+     .fix = "chain-cxi-node"},
     {.step = "node",
      .container = true,
      .diagnosis = "rdma-device-not-in-container",
-     .fix = "pass /dev/infiniband into the container (docker run --device=/dev/infiniband)"},
+     .fix = "chain-rdma-node"},
     {.step = "node",
      .provider = "efa",
      .diagnosis = "efa-device-open-failure",
-     .fix = "give the job access to /dev/infiniband/uverbs* (group, udev rule or device control "
-            "group)"},
+     .fix = "chain-efa-node"},
     {.step = "userlib",
      .provider = "cxi",
      .diagnosis = "cxi-provider-absent",
-     .fix = "put the directory of libcxi.so.1 into {loader-path} (into the container, if it is "
-            "one)"},
-    {.step = "userlib",
-     .fix = "install the user-space drivers of the same rdma-core release as libibverbs "
-            "(ibverbs-providers, or the EFA installer's)"},
-    {.step = "limits",
-     .diagnosis = "memlock-too-low",
-     .fix = "ulimit -l unlimited in the job (limits.conf, LimitMEMLOCK= of the scheduler's daemon, "
-            "--ulimit memlock=-1 for a container)"},
+     .fix = "chain-cxi-library"},
+    {.step = "userlib", .fix = "chain-user-library"},
+    {.step = "limits", .diagnosis = "memlock-too-low", .fix = "chain-memlock"},
     {.step = "fork",
      .provider = "efa",
      .diagnosis = "efa-fork-hugepage-conflict",
-     .fix = "export {huge-pages}=0"},
+     .fix = "chain-efa-fork"},
     {.step = "capability",
      .provider = "efa",
      .diagnosis = "efa-device-open-failure",
-     .fix = "unset {device-rdma}"},
+     .fix = "chain-efa-rdma"},
     {.step = "service",
      .provider = "cxi",
      .diagnosis = "cxi-vni-missing",
-     .fix = "start the ranks with srun, and let Slurm set up the network: srun "
-            "--network=single_node_vni"},
-    {.step = "filter", .fix = "unset {provider-filter}, or add %s to it"},
-    {.step = "library", .fix = "put the libfabric that has the %s provider first in {loader-path}"},
-    {.step = "dependencies",
-     .fix = "make the library that is named available to the loader (ldd libfabric.so.1)"},
-    {.step = "hints",
-     .fix = "use a libfabric that was built for these accelerators (--with-cuda, --with-rocr)"},
+     .fix = "chain-cxi-service"},
+    {.step = "filter", .fix = "chain-filter"},
+    {.step = "library", .fix = "provider-libfabric-first"},
+    {.step = "dependencies", .fix = "chain-dependencies"},
+    {.step = "hints", .fix = "chain-hmem"},
     {.step = "domains",
      .provider = "efa",
      .diagnosis = "efa-nic-count-low",
-     .fix = "look at the devices that are missing: fi_info -p efa, dmesg"},
-    {.step = "mtu",
-     .diagnosis = "mtu-mismatch",
-     .fix = "set the same MTU on every port of the fabric"},
-    {.step = "link", .fix = "have the port and its cable checked; it must be up"},
-    {.step = NULL, .fix = "{fabric-log}=info fi_info -p %s says where it gives up"},
+     .fix = "chain-efa-domains"},
+    {.step = "mtu", .diagnosis = "mtu-mismatch", .fix = "chain-mtu"},
+    {.step = "link", .fix = "chain-link"},
+    {.step = NULL, .fix = "chain-other"},
 };
 enum { CHAIN_RULES = sizeof(chain_rules) / sizeof(chain_rules[0]) };
 
@@ -154,11 +142,6 @@ void shk_chain_say(const struct shk_check_context *ctx, struct shk_row *row, con
     const struct shk_link *also = shk_chain_software(chain);
     shk_row_text(&row->why, "%s%s%s", text ? text : link->what, also ? "; besides, " : "",
                  also ? also->what : "");
-    char *fix = shk_uses_expand(chain_rules[i].fix), *named = fix ? strstr(fix, "%s") : NULL;
-    if (named)
-        shk_row_text(&row->fix, "%.*s%s%s", (int)(named - fix), fix, provider, named + 2);
-    else if (fix)
-        shk_row_text(&row->fix, "%s", fix);
-    free(fix);
+    shk_row_fix(row, chain_rules[i].fix, "provider", provider, NULL);
     free(text);
 }

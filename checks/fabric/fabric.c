@@ -1,7 +1,7 @@
 #include "checks/fabric/fabric.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "checks/fabric/plugin.h"
-#include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,7 @@ static void say_no_library(const struct shk_check_context *ctx, struct shk_row *
     shk_row_text(&row->observed, "not found");
     shk_row_text(&row->expected, "libfabric with provider %s", provider);
     shk_row_text(&row->why, "%s", reason ? reason : "no libfabric.so.1 where the loader looks");
-    shk_row_text(&row->fix, "put the directory of libfabric.so.1 into %s",
-                 shk_variable("loader-path"));
+    shk_row_fix(row, "libfabric-path", NULL);
 }
 
 static void eval_library(const struct shk_check_context *ctx, struct shk_findings *findings)
@@ -155,8 +154,9 @@ static void say_wrong_copy(const struct shk_check_context *ctx, struct shk_row *
     const char *slash = strrchr(copy, '/');
     shk_row_text(&row->why, "the loader takes %s, which lacks the provider %s; %s has it", taken,
                  provider, copy);
-    shk_row_text(&row->fix, "export %s=%.*s:$%s", shk_variable("loader-path"),
-                 slash ? (int)(slash - copy) : 1, slash ? copy : ".", shk_variable("loader-path"));
+    char *dir = strndup(copy, slash ? (size_t)(slash - copy) : 0);
+    shk_row_fix(row, "library-first", "dir", slash ? dir : NULL, NULL);
+    free(dir);
 }
 
 /* Are there copies of different versions? Lists them all. */
@@ -199,8 +199,7 @@ static bool say_lacking(struct shk_row *row, const json_t *copies)
         shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
         shk_row_text(&row->observed, "%s", shk_member_name(copy, "path"));
         shk_row_text(&row->why, "the loader cannot bring it together: %s", lacks);
-        shk_row_text(&row->fix, "ldd %s; put what is not found there into %s",
-                     shk_member_name(copy, "path"), shk_variable("loader-path"));
+        shk_row_fix(row, "library-dependency", "path", shk_member_name(copy, "path"), NULL);
         return true;
     }
     return false;

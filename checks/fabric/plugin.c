@@ -1,6 +1,7 @@
 #include "checks/fabric/plugin.h"
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "core/text/uses.h"
 
 #include <string.h>
@@ -119,24 +120,24 @@ static void suggest(const struct shk_check_context *ctx, struct shk_row *row, co
         char *suffix = shk_plugin_is_considered(plugin) == SHK_TOLD_NO ? suffix_of(path) : NULL;
         if (!suffix)
             continue;
-        int dir = (int)(strrchr(path, '/') ? strrchr(path, '/') - path : 0);
+        const char *slash = strrchr(path, '/');
+        char *dir = strndup(path, slash ? (size_t)(slash - path) : 0);
         bool near = in_library_path(ctx->facts, path);
         if (near && !*suffix)
-            shk_row_text(&row->fix, "unset %s", shk_variable("net-plugin"));
+            shk_row_fix(row, "plugin-own-name", NULL);
         else if (near)
-            shk_row_text(&row->fix, "export %s=%s", shk_variable("net-plugin"), suffix);
+            shk_row_fix(row, "plugin-by-name", "plugin", suffix, NULL);
         else if (takes_paths(list, value))
-            shk_row_text(&row->fix, "export %s=%s", shk_variable("net-plugin"), path);
+            shk_row_fix(row, "plugin-by-name", "plugin", path, NULL);
         else if (*suffix)
-            shk_row_text(&row->fix, "export %s=%s %s=%.*s:$%s", shk_variable("net-plugin"), suffix,
-                         shk_variable("loader-path"), dir, path, shk_variable("loader-path"));
+            shk_row_fix(row, "plugin-by-name-and-path", "plugin", suffix, "dir", dir, NULL);
         else
-            shk_row_text(&row->fix, "unset %s; export %s=%.*s:$%s", shk_variable("net-plugin"),
-                         shk_variable("loader-path"), dir, path, shk_variable("loader-path"));
+            shk_row_fix(row, "plugin-own-name-and-path", "dir", dir, NULL);
         shk_row_text(&row->expected, "%s, by its %s", path, *suffix ? "name" : "own name");
         if (*suffix)
             shk_row_text(&row->expected, "%s (did you mean %s?)", path, suffix);
         free(suffix);
+        free(dir);
         return;
     }
 }
@@ -158,15 +159,15 @@ static void say_name(const struct shk_check_context *ctx, struct shk_row *row, c
                      shk_variable("net-plugin"), value, path, shk_plugin_text(blocked, "text"),
                      after ? after : "");
         if (strcmp(state, "denied") == 0)
-            shk_row_text(&row->fix, "chmod a+r %s", path);
+            shk_row_fix(row, "plugin-readable", "path", path, NULL);
         else
-            shk_row_text(&row->fix, "ls -l %s; install the plugin again", path);
+            shk_row_fix(row, "plugin-reinstall", "path", path, NULL);
     } else {
         row->diagnosis = "net-plugin-name-wrong";
         shk_row_text(&row->why, "%s=%s: the loader finds no %s%s%s%s", shk_variable("net-plugin"),
                      value, tried ? tried : "such file", after ? after : "",
                      seen ? ". Not asked for, but there: " : "", seen ? seen : "");
-        shk_row_text(&row->fix, "unset %s", shk_variable("net-plugin"));
+        shk_row_fix(row, "plugin-own-name", NULL);
         suggest(ctx, row, list, value);
     }
     free(tried);
@@ -194,10 +195,7 @@ static void say_missing(const struct shk_check_context *ctx, struct shk_row *row
     row->diagnosis = "net-plugin-missing";
     shk_row_text(&row->expected, "a net plugin for this fabric");
     shk_row_text(&row->why, "without it NCCL falls back to TCP sockets in silence");
-    shk_row_text(&row->fix,
-                 "put the directory of the plugin into %s, or set "
-                 "%s to its full path",
-                 shk_variable("loader-path"), shk_variable("net-plugin"));
+    shk_row_fix(row, "plugin-path", NULL);
 }
 
 static void not_found(const struct shk_check_context *ctx, struct shk_findings *findings,
@@ -308,7 +306,7 @@ static void say_abi(const struct shk_check_context *ctx, struct shk_row *row, co
         shk_row_text(&row->expected, "one ncclNetPlugin version in common");
         shk_row_text(&row->why, "%s knows none of the plugin's interface versions%s", title,
                      after ? after : "");
-        shk_row_text(&row->fix, "install a plugin release made for this %s", title);
+        shk_row_fix(row, "plugin-for-library", "library", title, NULL);
         free(after);
     }
     shk_strbuf_free(&has);

@@ -2,6 +2,7 @@
  * that NCCL_NET names is there. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "checks/env/resolve.h"
 #include "checks/fabric/plugin.h"
 #include "core/text/uses.h"
@@ -312,7 +313,7 @@ static void say_ends(const struct shk_check_context *ctx, struct shk_row *row, c
                  "%s; %s takes no other network than the one that %s names, and "
                  "ends the job with \"invalid usage\"",
                  why, library ? library : "NCCL", shk_variable("net-choice"));
-    shk_row_text(&row->fix, "unset %s", shk_variable("net-choice"));
+    shk_row_fix(row, "net-unset", NULL);
     row->diagnosis = "net-plugin-name-wrong";
     free(library);
 }
@@ -349,8 +350,7 @@ static bool resolve_plugin(const struct shk_check_context *ctx, const char *valu
                         : shk_strf("no net plugin was found that could be \"%s\"", value);
         say_ends(ctx, row, why ? why : "no such network");
         if (names.broken.len && !names.known.len)
-            shk_row_text(&row->fix, "mend the plugin, or go without it: unset %s",
-                         shk_variable("net-choice"));
+            shk_row_fix(row, "net-repair-or-unset", NULL);
         free(why);
     }
     shk_strbuf_free(&names.known);

@@ -1,10 +1,9 @@
 /* The net plugins that NCCL would take, judged by their chain: may the file be
  * used and does it load (plugin.load), and does it work when it is started (plugin.use)? */
 #include "checks/base/coded.h"
-#include "checks/base/expand.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "checks/fabric/plugin.h"
-#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -106,30 +105,26 @@ static void load_fix(const struct shk_check_context *ctx, struct shk_row *row, c
     const json_t *problem = version_problem(plugin);
     const char *path = text_of(plugin, "path"), *newer = problem ? newer_copy(ctx, problem) : NULL;
     const char *slash = newer ? strrchr(newer, '/') : NULL;
+    char *dir = slash ? strndup(newer, (size_t)(slash - newer)) : NULL;
     if (link->code == SHK_CODE_BLOCKED)
-        shk_row_text(&row->fix, "ls -lL %s; install the plugin again, readable for everybody",
-                     text_of(shk_plugin_blocked(plugin), "path"));
+        shk_row_fix(row, "plugin-reinstall", "path", text_of(shk_plugin_blocked(plugin), "path"),
+                    NULL);
     else if (strcmp(link->step, "file") == 0)
-        shk_row_text(&row->fix, "take it out of %s, or give the path of the file",
-                     shk_variable("net-plugin"));
+        shk_row_fix(row, "plugin-not-a-file", NULL);
     else if (strcmp(link->step, "format") == 0)
-        shk_row_text(&row->fix, "install the plugin again, built for this machine");
+        shk_row_fix(row, "plugin-for-machine", NULL);
     else if (strcmp(link->step, "abi") == 0)
-        shk_row_text(&row->fix, "install a plugin release made for this NCCL");
+        shk_row_fix(row, "plugin-for-library", "library", "NCCL", NULL);
     else if (strcmp(link->step, "versions") == 0 && slash)
-        shk_row_text(&row->fix, "export %s=%.*s:$%s", shk_variable("loader-path"),
-                     (int)(slash - newer), newer, shk_variable("loader-path"));
+        shk_row_fix(row, "library-first", "dir", dir, NULL);
     else if (strcmp(link->step, "versions") == 0)
-        shk_row_text(&row->fix,
-                     "put the %s that the plugin was built with first in "
-                     "%s, or build the plugin against %s",
-                     text_of(problem, "library"), shk_variable("loader-path"),
-                     text_of(problem, "path"));
+        shk_row_fix(row, "plugin-built-with", "library", text_of(problem, "library"), "path",
+                    text_of(problem, "path"), NULL);
     else if (link->code == SHK_CODE_DIED || link->code == SHK_CODE_SLOTS_MISSING)
-        shk_row_text(&row->fix, "install another release of the plugin");
+        shk_row_fix(row, "plugin-other-release", NULL);
     else
-        shk_row_text(&row->fix, "make the library that is named available to the loader (ldd %s)",
-                     path);
+        shk_row_fix(row, "library-dependency", "path", path, NULL);
+    free(dir);
 }
 
 static void add_problem(const struct shk_check_context *ctx, struct shk_row *row,
@@ -210,12 +205,9 @@ static const char *use_diagnosis(const struct shk_link *link)
 
 static const char *use_fix(const char *diagnosis)
 {
-    return strcmp(diagnosis, "plugin-interface-broken") == 0
-               ? "install another release of the plugin"
-           : strcmp(diagnosis, "plugin-no-device") == 0
-               ? "fi_info; ibv_devinfo -l: without a network adapter there is nothing to mend"
-               : "{fabric-log}=warn {nccl-log}=INFO in the job's environment says more; otherwise "
-                 "install another release of the plugin";
+    return strcmp(diagnosis, "plugin-interface-broken") == 0 ? "plugin-other-release"
+           : strcmp(diagnosis, "plugin-no-device") == 0      ? "plugin-no-adapter"
+                                                             : "plugin-say-more";
 }
 
 /* What was not started: the question is not asked by --quick and on captures, nor of what root
@@ -263,7 +255,7 @@ static void use_row(const struct shk_check_context *ctx, struct shk_row *row, co
     } else {
         add_problem(ctx, row, plugin, broken);
         row->diagnosis = use_diagnosis(broken);
-        shk_row_expand(&row->fix, use_fix(row->diagnosis));
+        shk_row_fix(row, use_fix(row->diagnosis), NULL);
     }
 }
 

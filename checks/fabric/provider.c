@@ -1,8 +1,8 @@
+#include "checks/base/remedy.h"
 #include "checks/env/grammar.h"
 #include "checks/env/resolve.h"
 #include "checks/fabric/chain.h"
 #include "checks/fabric/fabric.h"
-#include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,12 +128,9 @@ static void say_unusable(const struct shk_check_context *ctx, struct shk_row *ro
         shk_row_text(&row->why, "the loaded %s has no provider \"%s\"%s%s%s; it has: %s", library,
                      name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", have);
         if (near)
-            shk_row_text(&row->fix, "export %s=%s", shk_variable("provider-filter"), near);
+            shk_row_fix(row, "provider-choose", "provider", near, NULL);
         else
-            shk_row_text(&row->fix,
-                         "put the libfabric that has the %s provider first in %s, or "
-                         "unset %s",
-                         name, shk_variable("loader-path"), shk_variable("provider-filter"));
+            shk_row_fix(row, "provider-other-libfabric", "provider", name, NULL);
     } else {
         struct shk_chain chain;
         (void)shk_chain_of(ctx->facts, name, &chain);
@@ -144,8 +141,7 @@ static void say_unusable(const struct shk_check_context *ctx, struct shk_row *ro
             library, name, because ? because : "no device, no permission or no network service");
         free(because);
         shk_chain_clear(&chain);
-        shk_row_text(&row->fix, "check the devices and services of %s, or unset %s", name,
-                     shk_variable("provider-filter"));
+        shk_row_fix(row, "provider-check", "provider", name, NULL);
     }
     free(near);
     free(library);
@@ -167,7 +163,7 @@ static bool resolve_exclusion(const struct shk_check_context *ctx, const char *l
             row->diagnosis = "net-transport-forced";
             shk_row_text(&row->why, "it excludes %s, which profile %s needs", *p,
                          ctx->profile->name);
-            shk_row_text(&row->fix, "unset %s", shk_variable("provider-filter"));
+            shk_row_fix(row, "provider-unset", NULL);
         }
     }
     return true;

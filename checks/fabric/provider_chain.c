@@ -2,6 +2,7 @@
  * chain names the first broken link; without it (facts from elsewhere) libfabric's lists decide. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "checks/env/grammar.h"
 #include "checks/fabric/chain.h"
 #include "checks/fabric/fabric.h"
@@ -27,9 +28,8 @@ static void say_no_domain(const struct shk_check_context *ctx, struct shk_row *r
         shk_row_text(&row->why,
                      "the node has %lld %s devices, but inside this container none can be used",
                      nics, provider);
-        shk_row_text(&row->fix, strcmp(provider, "cxi") == 0
-                                    ? "pass /dev/cxi* and libcxi into the container"
-                                    : "pass /dev/infiniband into the container");
+        shk_row_fix(row, strcmp(provider, "cxi") == 0 ? "provider-pass-cxi" : "provider-pass-rdma",
+                    NULL);
         return;
     }
     shk_row_text(&row->why, "the provider is in the library, but offers nothing: device node, "
@@ -47,8 +47,7 @@ static void say_from_lists(const struct shk_check_context *ctx, struct shk_row *
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
         shk_row_text(&row->why, "the loaded %s was built without it",
                      library ? library : "library");
-        shk_row_text(&row->fix, "put the site's libfabric with provider %s first in %s", provider,
-                     shk_variable("loader-path"));
+        shk_row_fix(row, "provider-libfabric-first", "provider", provider, NULL);
     } else {
         bool one_node = shk_job_nodes(ctx->facts) == 1;
         shk_row_verdict(row, one_node ? SHK_WARN : SHK_FAIL, SHK_EFFECT);

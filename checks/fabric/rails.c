@@ -1,6 +1,7 @@
 /* Network devices that the host all-reduce uses side by side: dead, missing and slow ones. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 
 #include <string.h>
 
@@ -95,10 +96,7 @@ static void rails_lost(const struct shk_check_context *ctx, struct shk_findings 
                  "node, and hang or fail on this one%s%s%s%s",
                  fabric ? "; fabric " : "", fabric ? fabric : "", pci ? ", PCI " : "",
                  pci ? pci : "");
-    shk_row_text(&row.fix, "on the named hosts: ip -br link; ip -br addr; ibstat or cxi_stat or "
-                           "rdma link: link state, address, cable, switch port; if it is not "
-                           "meant for jobs, leave it out with the provider's interface filter or "
-                           "--rails 1");
+    shk_row_fix(&row, "rail-dead", NULL);
     row.diagnosis = "fabric-rail-dead";
     shk_row_end(findings, &row);
     if (json_array_size(json_object_get(device, "hosts")))
@@ -121,9 +119,7 @@ static bool rails_slow(const struct shk_check_context *ctx, struct shk_findings 
                  median, rails_rank(rails->used[i]), host ? " on " : "", host ? host : "");
     shk_row_text(&row.expected, "at least %g of the median of the others", RAILS_SLOW);
     shk_row_text(&row.why, "large messages take turns on all devices and end with the slowest");
-    shk_row_text(&row.fix, "compare PCIe width and speed (lspci -vv), link rate, error counters "
-                           "and NUMA node of this device with the others on this host and on its "
-                           "neighbour");
+    shk_row_fix(&row, "rail-slow", NULL);
     row.diagnosis = "fabric-rail-slow";
     shk_row_end(findings, &row);
     if (host) {

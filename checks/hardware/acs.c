@@ -1,4 +1,5 @@
 /* Access Control Services on the switches between GPUs and their peers. */
+#include "checks/base/remedy.h"
 #include "checks/hardware/pci.h"
 
 #include <string.h>
@@ -92,13 +93,13 @@ static void judge_pairs(struct acs *acs)
 
 static void redirected(struct shk_row *row, const struct acs *acs)
 {
-    struct shk_strbuf seen = SHK_STRBUF_INIT, fix = SHK_STRBUF_INIT;
+    struct shk_strbuf seen = SHK_STRBUF_INIT, ports = SHK_STRBUF_INIT;
     size_t i;
     json_t *port;
     shk_strbuf_puts(&seen, "on at ");
     shk_strbuf_array(&seen, acs->ports, 4);
-    json_array_foreach(acs->ports, i, port) shk_strbuf_printf(
-        &fix, "%ssetpci -s %s ECAP_ACS+6.w=0000", fix.len ? "\n" : "", json_string_value(port));
+    json_array_foreach(acs->ports, i, port)
+        shk_strbuf_printf(&ports, "%s%s", ports.len ? " " : "", json_string_value(port));
     const json_t *bridge =
         shk_pci_find(row->ctx->facts, json_string_value(json_array_get(acs->ports, 0)));
     long long control = 0;
@@ -116,10 +117,9 @@ static void redirected(struct shk_row *row, const struct acs *acs)
                  "%u of %u pairs below a common switch go up to the root instead, as %s: half of "
                  "the bandwidth, or transfers that hang",
                  acs->redirected, acs->pairs, acs->first ? acs->first : "the first one");
-    shk_row_text(&row->fix, "%s\nswitch ACS off in the firmware to keep it so",
-                 shk_strbuf_text(&fix));
+    shk_row_fix(row, "acs-off", "ports", shk_strbuf_text(&ports), NULL);
     shk_strbuf_free(&seen);
-    shk_strbuf_free(&fix);
+    shk_strbuf_free(&ports);
 }
 
 static void judge(struct shk_findings *findings, struct shk_row *row, struct acs *acs)

@@ -1,5 +1,6 @@
 /* What of the node's accelerators this job may use. */
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "checks/env/grammar.h"
 #include "checks/env/makers.h"
 #include "core/text/uses.h"
@@ -109,7 +110,7 @@ static void say_empty(struct shk_row *row, const char *name, const char *mask)
     shk_row_text(&row->expected, "numbers or UUIDs of devices");
     shk_row_text(&row->why, "%s names no device that is here: programs of this job see no GPU",
                  name);
-    shk_row_text(&row->fix, "unset %s", name);
+    shk_row_fix(row, "unset", "name", name, NULL);
 }
 
 /* A mask counts for one process only, so beside others it says nothing of the job, unless it leaves

@@ -1,5 +1,5 @@
 /* Accelerators: on the bus, served by the driver. */
-#include "checks/base/expand.h"
+#include "checks/base/remedy.h"
 #include "checks/env/makers.h"
 #include "core/text/uses.h"
 
@@ -53,14 +53,13 @@ static void judge_count(struct shk_row *row, const struct shk_maker *maker)
         shk_row_text(&row->observed, "%lld of %d %s on the bus", count, profile->gpus, maker->name);
         shk_row_text(&row->why, "a node of profile %s has %d; the others are not on the PCI bus",
                      profile->name, profile->gpus);
-        shk_row_text(&row->fix, "dmesg -T | grep -E 'Xid|fallen off the bus|pcieport|AER'");
+        shk_row_fix(row, "bus-log", NULL);
     } else {
         shk_row_text(&row->why,
                      "profile %s is for nodes with %s accelerators, and none is on the "
                      "PCI bus",
                      profile->name, maker->name);
-        shk_row_text(&row->fix, "ask for a node that has them, or choose another profile: "
-                                "shakedown list profiles");
+        shk_row_fix(row, "other-node", NULL);
     }
 }
 
@@ -107,7 +106,7 @@ static void say_lost(struct shk_row *row)
     row->diagnosis = "gpu-lost-by-driver";
     shk_row_text(&row->why, "it is on the bus, but the driver does not list it, and nothing here "
                             "hides it from this process");
-    shk_row_text(&row->fix, "dmesg -T | grep -E 'Xid|NVRM|amdgpu|neuron'");
+    shk_row_fix(row, "driver-log", NULL);
 }
 
 static void say_hidden(struct shk_row *row, const struct served *s, const char *by)
@@ -152,12 +151,12 @@ static void judge_none(struct shk_row *row, const struct served *s)
     if (shk_read_container(row, &container) == SHK_LOOK_PRESENT && look != SHK_LOOK_PRESENT) {
         row->diagnosis = "gpu-device-not-in-container";
         shk_row_text(&row->why, "the accelerators were not passed into the container");
-        shk_row_expand(&row->fix, shk_engine_option(container, s->maker->name));
+        shk_row_pass_in(row, container, s->maker->name);
         return;
     }
     row->diagnosis = "accelerator-driver-missing";
     shk_row_text(&row->why, "no driver serves the accelerators");
-    shk_row_text(&row->fix, "dmesg -T | grep -E 'NVRM|amdgpu|neuron'; lspci -k");
+    shk_row_fix(row, "driver-and-bus-log", NULL);
 }
 
 static void judge_driver(struct shk_row *row, struct served *s)
@@ -245,7 +244,7 @@ static void eval_rocm(const struct shk_check_context *ctx, struct shk_findings *
                      "AMD GPUs are here, but no ROCm installation where it is looked "
                      "for: %s",
                      fact.reason ? fact.reason : fact.source);
-        shk_row_text(&row.fix, "module load rocm (or export %s=…)", shk_variable("rocm-root"));
+        shk_row_fix(&row, "rocm-load", NULL);
     }
     shk_row_end(findings, &row);
 }

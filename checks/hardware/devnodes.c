@@ -1,4 +1,5 @@
 /* Device nodes that a job opens: there, and may be opened. */
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/env/makers.h"
 
@@ -9,16 +10,14 @@ static const struct family {
     const char *maker;     /* of accelerators; NULL: a NIC */
     const char *kind;      /* of the hardware in pci.count.*; NULL: that of the profile's NIC */
     const char *diagnosis; /* when one may not be opened */
-    const char *fix;
+    const char *fix;       /* key in config/fixes */
 } families[] = {
-    {"dev.kfd", "amd", "gpu-amd", "gpu-device-permission",
-     "usermod -a -G render $USER (group render owns it)"},
-    {"dev.dri/renderD", "amd", "gpu-amd", "gpu-device-permission",
-     "usermod -a -G render $USER (group render owns it)"},
-    {"dev.nvidia", "nvidia", "gpu-nvidia", "gpu-device-permission", "ls -l /dev/nvidia*"},
-    {"dev.neuron", "neuron", "neuron", "gpu-device-permission", "ls -l /dev/neuron*"},
-    {"dev.cxi", NULL, "cxi", NULL, "ls -l /dev/cxi*"},
-    {"dev.infiniband/uverbs", NULL, NULL, "rdma-device-not-in-container", "ls -l /dev/infiniband"},
+    {"dev.kfd", "amd", "gpu-amd", "gpu-device-permission", "render-group"},
+    {"dev.dri/renderD", "amd", "gpu-amd", "gpu-device-permission", "render-group"},
+    {"dev.nvidia", "nvidia", "gpu-nvidia", "gpu-device-permission", "list-nvidia"},
+    {"dev.neuron", "neuron", "neuron", "gpu-device-permission", "list-neuron"},
+    {"dev.cxi", NULL, "cxi", NULL, "list-cxi"},
+    {"dev.infiniband/uverbs", NULL, NULL, "rdma-device-not-in-container", "list-infiniband"},
 };
 
 struct nodes {
@@ -71,29 +70,29 @@ static void say_no_nic(struct shk_row *row, const char *container, const char *n
     if (container) {
         shk_row_text(&row->why, "the NICs are on the bus, but the container has no device to use "
                                 "them: traffic goes over TCP");
-        shk_row_text(&row->fix, "--device=%s --ulimit memlock=-1 for the container", node);
+        shk_row_fix(row, "node-pass", "node", node, NULL);
     } else {
         row->diagnosis = NULL;
         shk_row_text(&row->why, "the NICs are on the bus, but have no device to use them: traffic "
                                 "goes over TCP");
-        shk_row_text(&row->fix, "modprobe %s",
-                     strstr(node, "cxi") ? "cxi_ss1 cxi_user" : "ib_uverbs");
+        shk_row_fix(row, "load-modules", "modules",
+                    strstr(node, "cxi") ? "cxi_ss1 cxi_user" : "ib_uverbs", NULL);
     }
 }
 
 static void say_no_gpu(struct shk_row *row, const char *container, const struct family *family,
                        const char *names)
 {
-    static const char *const loads[][2] = {{"nvidia", "nvidia-modprobe -u -c=0"},
-                                           {"amd", "modprobe amdgpu"},
-                                           {"neuron", "modprobe neuron"}};
+    static const char *const loads[][3] = {{"nvidia", "nvidia-nodes", NULL},
+                                           {"amd", "load-module", "amdgpu"},
+                                           {"neuron", "load-module", "neuron"}};
     shk_row_text(&row->expected, "%s", names);
     if (container) {
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
         row->diagnosis = "gpu-device-not-in-container";
         shk_row_text(&row->why, "the accelerators are on the bus, but were not passed into the "
                                 "container");
-        shk_row_text(&row->fix, "%s", shk_engine_option(container, family->maker));
+        shk_row_pass_in(row, container, family->maker);
         return;
     }
     /* The tool that comes with NVIDIA's driver makes them when the first program asks. */
@@ -106,7 +105,7 @@ static void say_no_gpu(struct shk_row *row, const char *container, const struct 
                                     "device to use them");
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
         if (strcmp(loads[i][0], family->maker) == 0)
-            shk_row_text(&row->fix, "%s", loads[i][1]);
+            shk_row_fix(row, loads[i][1], "module", loads[i][2], NULL);
 }
 
 /* Nothing of the family is there, or not all that is needed. */
@@ -145,7 +144,7 @@ static void judge_access(struct shk_row *row, const struct family *family, struc
         shk_row_text(&row->observed, "no access: %s", shk_strbuf_text(&tally->bad_names));
         shk_row_text(&row->expected, "read and write access");
         shk_row_text(&row->why, "this user may not open the device");
-        shk_row_text(&row->fix, "%s", family->fix);
+        shk_row_fix(row, family->fix, NULL);
     } else {
         shk_row_text(&row->observed, "%s may be opened", tally->good > 1 ? "all" : "it");
     }

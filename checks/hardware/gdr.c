@@ -1,4 +1,5 @@
 /* How NICs get at GPU memory: a peer-memory module, or dma-buf of the kernel and the driver. */
+#include "checks/base/remedy.h"
 #include "checks/hardware/pci.h"
 
 #include <string.h>
@@ -62,7 +63,7 @@ static void no_way(const struct shk_check_context *ctx, struct shk_row *row,
                  "without it NICs cannot read GPU memory, since %s: every message %s copied "
                  "through the host",
                  why ? why : "", rdma ? "is" : "to another node would be");
-    shk_row_text(&row->fix, "modprobe %s", peer->modules[0]);
+    shk_row_fix(row, "load-module", "module", peer->modules[0], NULL);
     free(why);
 }
 
@@ -147,7 +148,7 @@ static void one_peer(const struct shk_check_context *ctx, struct shk_findings *f
         shk_row_text(&row.observed, "loaded, but no client of the RDMA stack");
         shk_row_text(&row.expected, "%s in /sys/kernel/mm/memory_peers", peer->registers[0]);
         shk_row_text(&row.why, "it was loaded before the RDMA stack, or built against another one");
-        shk_row_text(&row.fix, "modprobe -r %s\nmodprobe %s", peer->modules[0], peer->modules[0]);
+        shk_row_fix(&row, "reload-module", "module", peer->modules[0], NULL);
     } else if (loaded) {
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
         shk_row_text(&row.observed, "loaded");
@@ -207,7 +208,7 @@ static void no_dmabuf(const struct shk_check_context *ctx, struct shk_row *row)
     shk_row_text(&row->expected, "y, y");
     shk_row_text(&row->why, "RCCL has no dma-buf with this kernel, and no peer memory is "
                             "registered: messages are copied through the host");
-    shk_row_text(&row->fix, "use a kernel with both options, or the amdgpu-dkms driver");
+    shk_row_fix(row, "dmabuf-kernel", NULL);
 }
 
 static void judge_config(const struct shk_check_context *ctx, struct shk_row *row)

@@ -1,5 +1,6 @@
 /* Health of NVIDIA GPUs as NVML tells it: the rows, and what the driver wants done. */
 #include "checks/hardware/gpu_health.h"
+#include "checks/base/remedy.h"
 
 #include "checks/hardware/pci.h"
 
@@ -50,29 +51,23 @@ enum shk_verdict shk_gpu_pair(enum shk_verdict a, enum shk_verdict b)
 
 /* What the driver asks for, by its word for it. */
 static const struct action {
-    const char *name, *diagnosis, *why, *fix;
+    const char *name, *diagnosis, *why, *fix; /* key in config/fixes */
 } actions[] = {
     {"GPU reset", "gpu-reset-required", "a fault that only a reset clears; new work fails on it",
-     "drain the node, then nvidia-smi -r -i GPU"},
+     "gpu-reset"},
     {"bus reset", "gpu-reset-required",
-     "a fault that only a reset of its PCIe bus clears; new work fails on it",
-     "drain the node and reset the GPU's bus, or power-cycle the node"},
+     "a fault that only a reset of its PCIe bus clears; new work fails on it", "gpu-bus-reset"},
     {"node reboot", "gpu-reboot-required",
-     "a fault that may have left the operating system inconsistent",
-     "drain the node and reboot it"},
+     "a fault that may have left the operating system inconsistent", "gpu-reboot"},
     {"system reboot", "gpu-reboot-required",
-     "a fault that may have left the operating system inconsistent",
-     "drain the node and reboot it"},
+     "a fault that may have left the operating system inconsistent", "gpu-reboot"},
     {"drain P2P", "gpu-peer-drain",
-     "peer traffic has to stop before the fault can be recovered from",
-     "drain the node: end everything that uses peer access, then look again"},
+     "peer traffic has to stop before the fault can be recovered from", "gpu-drain-peer"},
     {"drain and reset", "gpu-reset-required",
-     "the GPU works at reduced capacity and takes no new work",
-     "drain the node, then nvidia-smi -r -i GPU"},
+     "the GPU works at reduced capacity and takes no new work", "gpu-reset"},
     {"reset required", "gpu-reset-required", "NVML refuses to ask it before it was reset",
-     "drain the node, then nvidia-smi -r -i GPU"},
-    {"lost", "gpu-lost-by-driver", "the GPU does not answer its driver any more",
-     "drain the node, look for Xid lines in dmesg and power-cycle it"},
+     "gpu-reset"},
+    {"lost", "gpu-lost-by-driver", "the GPU does not answer its driver any more", "gpu-lost"},
     {"IMEX domain", "gpu-peer-drain", "the NVLink domain of several nodes has to be recovered",
      "drain the nodes of the domain and restart nvidia-imex on them"},
 };
@@ -161,7 +156,7 @@ static void tell(struct shk_findings *findings, struct shk_gpu_view *view, size_
         shk_row_text(&row->observed, "%s", shk_strbuf_text(&view->tally.bad_names));
         shk_row_text(&row->expected, "%s", view->expected);
         shk_row_text(&row->why, "%s", view->why);
-        shk_row_text(&row->fix, "%s", view->fix);
+        shk_row_fix(row, view->fix, NULL);
     } else if (view->tally.good) {
         shk_row_text(&row->observed, "%s, %u GPUs", view->good, view->tally.good);
     }

@@ -23,8 +23,7 @@ static void remapping(const json_t *gpu, struct shk_gpu_word *word)
         word->diagnosis = "gpu-row-remap-failed";
         word->expected = "no remapping that failed";
         word->why = "the memory has no spare row left where one is needed: errors come back";
-        word->fix = "drain the node and run NVIDIA's field diagnostic: nvidia-smi -q -d "
-                    "ROW_REMAPPER shows the GPU";
+        word->fix = "gpu-remap-failed";
     }
     if ((pending || retired) && worst(word, SHK_WARN)) {
         shk_row_text(&word->seen, pending ? "row remapping waits for a reset"
@@ -32,7 +31,7 @@ static void remapping(const json_t *gpu, struct shk_gpu_word *word)
         word->diagnosis = "gpu-repair-pending";
         word->expected = "no repair of memory pending";
         word->why = "faulty memory is set aside but not replaced before the next reset";
-        word->fix = "when the node is idle: nvidia-smi -r -i GPU, or reboot";
+        word->fix = "gpu-remap-pending";
     }
 }
 
@@ -53,9 +52,7 @@ static bool uncorrected(const json_t *gpu, struct shk_gpu_word *word)
         word->diagnosis = "gpu-memory-errors";
         word->expected = "none since the driver was loaded";
         word->why = "data was lost; the process that used it was ended";
-        word->fix = recovered ? "when the node is idle: nvidia-smi -r -i GPU, and watch whether "
-                                "they return (nvidia-smi -q -d ECC)"
-                              : "drain the node, then nvidia-smi -r -i GPU or reboot";
+        word->fix = recovered ? "gpu-memory-reset-idle" : "gpu-memory-drain";
     }
     return true;
 }
@@ -82,14 +79,14 @@ static void ecc_mode(const struct shk_gpu_view *view, const json_t *gpu, struct 
         word->expected = "on";
         word->why = other ? "errors in the memory of this GPU are not noticed, unlike on the others"
                           : "errors in the memory of these GPUs are not noticed";
-        word->fix = "nvidia-smi -i GPU -e 1, then reset or reboot";
+        word->fix = "gpu-ecc-on";
     }
     if (on != after && worst(word, SHK_NOTE)) {
         shk_row_text(&word->seen, after ? "ECC on after a reset" : "ECC off after a reset");
         word->diagnosis = NULL;
         word->expected = "the mode that is set";
         word->why = "the mode was changed; it takes effect with the next reset";
-        word->fix = "nvidia-smi -q -d ECC; reset the GPU or set the mode back";
+        word->fix = "gpu-ecc-pending";
     }
 }
 
@@ -108,21 +105,18 @@ void shk_gpu_judge_memory(struct shk_gpu_view *view, const json_t *gpu, struct s
 }
 
 static const struct slowdown {
-    const char *name, *diagnosis, *why, *fix;
+    const char *name, *diagnosis, *why, *fix; /* key in config/fixes */
 } slowdowns[] = {
     {"HW thermal", "gpu-thermal-slowdown",
-     "the GPU is too hot: the hardware halves its clocks or worse",
-     "nvidia-smi -q -d TEMPERATURE,PERFORMANCE; drain the node and see to fans, air flow or "
-     "coolant"},
+     "the GPU is too hot: the hardware halves its clocks or worse", "gpu-too-hot"},
     {"power brake", "gpu-power-brake",
-     "the power supply asks for less: the hardware halves the clocks or worse",
-     "drain the node and see to its power supplies and the rack's power budget"},
+     "the power supply asks for less: the hardware halves the clocks or worse", "gpu-power-brake"},
     {"SW thermal", "gpu-thermal-slowdown",
      "the GPU or its memory is above its highest operating temperature: the driver lowers clocks",
-     "nvidia-smi -q -d TEMPERATURE,PERFORMANCE; see to fans, air flow or coolant"},
+     "gpu-warm"},
     {"hardware slowdown", "gpu-hardware-slowdown",
      "the hardware halves the clocks or worse, for temperature, power brake or power draw",
-     "nvidia-smi -q -d PERFORMANCE; see to cooling and power supplies of the node"},
+     "gpu-slowed"},
 };
 
 static void reasons(const json_t *gpu, struct shk_gpu_word *word)
@@ -194,7 +188,7 @@ void shk_gpu_judge_power(struct shk_gpu_view *view, const json_t *gpu, struct sh
     word->expected = others ? "the default, as on the others" : "the default";
     word->why = others ? "every ring waits for the slowest GPU"
                        : "the clocks under load are lower than this model's usual ones";
-    word->fix = "nvidia-smi -q -d POWER; nvidia-smi -i GPU -pl WATTS where it is not wanted";
+    word->fix = "gpu-power-limit";
 }
 
 void shk_gpu_judge_mode(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word)
@@ -210,7 +204,7 @@ void shk_gpu_judge_mode(struct shk_gpu_view *view, const json_t *gpu, struct shk
         word->diagnosis = "gpu-compute-prohibited";
         word->expected = "default";
         word->why = "no process may make a context on it: CUDA finds the device unavailable";
-        word->fix = "nvidia-smi -i GPU -c DEFAULT";
+        word->fix = "gpu-compute-default";
         return;
     }
     if (strncmp(mode, "exclusive", 9) != 0) {
@@ -224,7 +218,7 @@ void shk_gpu_judge_mode(struct shk_gpu_view *view, const json_t *gpu, struct shk
         word->verdict = SHK_NOTE;
         word->expected = "no more ranks than GPUs, or MPS";
         word->why = "only one process at a time may use the GPU, unless it goes through MPS";
-        word->fix = "nvidia-smi -i GPU -c DEFAULT, or nvidia-cuda-mps-control -d";
+        word->fix = "gpu-compute-mps";
     }
 }
 
@@ -260,5 +254,5 @@ void shk_gpu_judge_links(struct shk_gpu_view *view, const json_t *gpu, struct sh
     word->diagnosis = "nvlink-slow";
     word->expected = "one speed on all links of a GPU";
     word->why = "traffic is spread over all links: the slowest one holds it up";
-    word->fix = "nvidia-smi nvlink -s; nvidia-smi nvlink -e; drain the node and reset the GPUs";
+    word->fix = "gpu-nvlink-errors";
 }

@@ -1,4 +1,5 @@
 /* Does the IOMMU stand between GPUs and those that they exchange data with? */
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/hardware/pci.h"
 
@@ -123,8 +124,7 @@ static void translates(struct shk_row *row, bool amd, const char *type, const ch
                        "translates their peer-to-peer transfers"
                      : "GPUs and NICs reach each other's memory through the IOMMU, slowly or not "
                        "at all");
-    shk_row_text(&row->fix, "add iommu=pt to the kernel command line and reboot: grubby "
-                            "--update-kernel=ALL --args=iommu=pt");
+    shk_row_fix(row, "iommu-passthrough", NULL);
 }
 
 static void no_party(struct shk_findings *findings, struct shk_row *row, bool several)

@@ -1,4 +1,5 @@
 /* What the kernel brings for GPUs and NICs. */
+#include "checks/base/remedy.h"
 #include "checks/hardware/pci.h"
 
 #include <string.h>
@@ -76,7 +77,7 @@ static void not_loaded(struct shk_row *row, const struct need *need)
         row->diagnosis = "cxi-provider-absent";
     shk_row_text(&row->observed, "not loaded");
     shk_row_text(&row->why, "the device is on the bus, but no driver drives it");
-    shk_row_text(&row->fix, "modprobe %s   # of %s", need->modules[0], need->package);
+    shk_row_fix(row, "load-module-of", "module", need->modules[0], "package", need->package, NULL);
 }
 
 static void module_row(const struct shk_check_context *ctx, struct shk_findings *findings,
@@ -150,7 +151,7 @@ static void balances(struct shk_row *row)
         (void)read_grace(row, &grace);
     row->diagnosis = "numa-balancing-enabled";
     shk_row_text(&row->expected, "0");
-    shk_row_text(&row->fix, "sysctl -w kernel.numa_balancing=0");
+    shk_row_fix(row, "numa-balancing-off", NULL);
     if (amd > 0) {
         shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
         shk_row_text(&row->why, "moving pages under running GPUs gives jitter: RCCL warns of it, "

@@ -2,6 +2,7 @@
 #include "checks/hardware/limits.h"
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 
 #include <limits.h>
 #include <string.h>
@@ -61,24 +62,20 @@ static void raise_hard(struct shk_row *row, const char *unit, const char *name, 
     const char *no_end = strcmp(value, "unlimited") == 0 ? "-1" : value;
     const char *systemd = strcmp(value, "unlimited") == 0 ? "infinity" : value;
     switch (giver_of(row->ctx->facts)) {
-    case GIVER_DOCKER: shk_row_text(&row->fix, "docker run --ulimit %s=%s", name, no_end); break;
-    case GIVER_PODMAN: shk_row_text(&row->fix, "podman run --ulimit %s=%s", name, no_end); break;
-    case GIVER_PODS:
-        shk_row_text(&row->fix,
-                     "systemctl edit containerd   # [Service] %s=%s\nsystemctl restart containerd",
-                     unit, systemd);
+    case GIVER_DOCKER:
+        shk_row_fix(row, "limit-docker", "limit", name, "value", no_end, NULL);
         break;
+    case GIVER_PODMAN:
+        shk_row_fix(row, "limit-podman", "limit", name, "value", no_end, NULL);
+        break;
+    case GIVER_PODS: shk_row_fix(row, "limit-pods", "unit", unit, "value", systemd, NULL); break;
     case GIVER_SLURM:
-        shk_row_text(&row->fix,
-                     "systemctl edit slurmd   # [Service] %s=%s\nsystemctl restart slurmd\n"
-                     "and PropagateResourceLimitsExcept=%s in slurm.conf",
-                     unit, systemd, unit + strlen("Limit"));
+        shk_row_fix(row, "limit-slurm", "unit", unit, "value", systemd, "slurm",
+                    unit + strlen("Limit"), NULL);
         break;
     default:
-        shk_row_text(&row->fix,
-                     "echo '* - %s %s' > /etc/security/limits.d/99-%s.conf and log in again; %s=%s "
-                     "for a service of systemd",
-                     name, value, name, unit, systemd);
+        shk_row_fix(
+            row, strcmp(name, "memlock") == 0 ? "limit-shell-memlock" : "limit-shell-nofile", NULL);
     }
 }
 
@@ -120,7 +117,7 @@ static void memlock_finite(struct shk_row *row, const struct limit *limit, bool 
                  "this limit%s",
                  low ? "" : " once buffers grow");
     if (limit->hard < 0)
-        shk_row_text(&row->fix, "ulimit -l unlimited");
+        shk_row_fix(row, "raise-memlock", NULL);
     else
         raise_hard(row, "LimitMEMLOCK", "memlock", "unlimited");
 }
@@ -204,7 +201,7 @@ static void nofile_low(struct shk_row *row, const struct limit *limit, long long
                               : "enough on one node; a job of many nodes needs more");
     }
     if (raisable)
-        shk_row_text(&row->fix, "ulimit -n %s", value);
+        shk_row_fix(row, "raise-nofile", "value", value, NULL);
     else
         raise_hard(row, "LimitNOFILE", "nofile", value);
 }
@@ -276,12 +273,12 @@ static void eval_stack(const struct shk_check_context *ctx, struct shk_findings 
                      "with an unlimited stack glibc gives new threads 2 MiB, which NCCL "
                      "%s can overrun; 2.28.3 sets its own",
                      nccl);
-        shk_row_text(&row.fix, "ulimit -s 8192");
+        shk_row_fix(&row, "stack-8m", NULL);
     } else if (limit.soft >= 0 && limit.soft < (2LL << 20)) {
         row.verdict = SHK_WARN;
         shk_row_text(&row.expected, "8 MiB");
         shk_row_text(&row.why, "threads inherit it, and communication libraries need more");
-        shk_row_text(&row.fix, "ulimit -s 8192");
+        shk_row_fix(&row, "stack-8m", NULL);
     }
     shk_row_end(findings, &row);
 }

@@ -1,6 +1,7 @@
 /* Memory: errors of the hardware, and processes that were killed for want of it. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 
 #include <string.h>
 
@@ -86,8 +87,7 @@ static void eval_errors(const struct shk_check_context *ctx, struct shk_findings
         shk_row_text(&row.expected, "none");
         shk_row_text(&row.why, "memory or a processor of this node failed since it was booted: the "
                                "next such error ends a process, or the node");
-        shk_row_text(&row.fix, "dmesg | grep -i 'hardware error'; drain the node and have its "
-                               "memory tested");
+        shk_row_fix(&row, "memory-test", NULL);
     }
     shk_row_end(findings, &row);
 }
@@ -105,10 +105,6 @@ const struct shk_check shk_check_memory_errors = {
 
 static void killed(struct shk_row *row, long long kills)
 {
-    const char *of = NULL;
-    struct shk_fact fact = {.source = NULL};
-    (void)shk_look(row->ctx->facts, "cgroup.memory.oom_kills", &fact);
-    of = fact.source;
     shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
     row->diagnosis = "container-memory-limit-oom";
     shk_row_text(&row->observed, "%lld killed", kills);
@@ -116,8 +112,7 @@ static void killed(struct shk_row *row, long long kills)
     shk_row_text(&row->why,
                  "the kernel killed processes of this control group because its memory limit was "
                  "reached: a rank that vanished without a word did so");
-    shk_row_text(&row->fix, "srun --mem=0, or a higher limit of the pod or container%s%s",
-                 of ? "; cat " : "", of ? of : "");
+    shk_row_fix(row, "more-memory", NULL);
 }
 
 static void eval_kills(const struct shk_check_context *ctx, struct shk_findings *findings)

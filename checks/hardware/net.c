@@ -1,5 +1,6 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "checks/env/resolve.h"
 #include "core/text/uses.h"
 
@@ -41,10 +42,7 @@ static void unreachable(struct shk_row *row, bool resolves, bool all_loopback)
     shk_row_text(&row->why, resolves ? "processes that advertise their host name (Gloo, MPI, "
                                        "torchrun) tell their peers a loopback address"
                                      : "processes that look up their own host name fail");
-    shk_row_text(&row->fix,
-                 "name the real address of the host in /etc/hosts, or set "
-                 "%s and %s",
-                 shk_variable("identity.peer"), shk_variable("gloo-interface"));
+    shk_row_fix(row, "hosts-file", NULL);
 }
 
 static void eval_hostname(const struct shk_check_context *ctx, struct shk_findings *findings)
@@ -152,8 +150,7 @@ static void bad_choice(struct shk_row *row, const struct choice *choice)
                  choice->name ? "NCCL would choose %s, which other nodes cannot reach"
                               : "no interface is up with an address",
                  choice->name);
-    shk_row_text(&row->fix, "export %s=<interface of the cluster network>",
-                 shk_variable("socket-interface"));
+    shk_row_fix(row, "choose-interface", NULL);
 }
 
 static void eval_choice(const struct shk_check_context *ctx, struct shk_findings *findings)

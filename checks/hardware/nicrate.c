@@ -1,5 +1,6 @@
 /* NICs of one kind on one node run at one rate. */
 #include "checks/base/coded.h"
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 
 #include <string.h>
@@ -177,8 +178,7 @@ static void judge(struct shk_row *row, struct rates *rates, const char *fact)
     shk_row_text(&row->expected, "%s, as the others of its kind", common->rate);
     shk_row_text(&row->why, "slower than its siblings: %s",
                  shk_strbuf_text(&rates->tally.bad_names));
-    shk_row_text(&row->fix, "ibstat; mlxlink -d %s; reseat or replace the cable",
-                 strcmp(fact, "cxi.devices") == 0 ? "cxi0" : "mlx5_0");
+    shk_row_fix(row, strcmp(fact, "cxi.devices") == 0 ? "nic-cxi-rate" : "nic-rate", NULL);
 }
 
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)

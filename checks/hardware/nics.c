@@ -1,4 +1,5 @@
 /* NICs of the profile's fabric: how many, and their links. */
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/env/grammar.h"
 
@@ -66,9 +67,7 @@ static void say_few(struct shk_row *row, const char *kind, long long count)
     shk_row_text(&row->why, count ? "bandwidth falls with every NIC that is missing"
                                   : "the profile is for nodes with this fabric, and none of its "
                                     "NICs is here");
-    shk_row_text(&row->fix, count ? "lspci; dmesg -T | grep -E 'mlx5|cxi|efa|pcieport'"
-                                  : "ask for a node that has them, or choose another profile: "
-                                    "shakedown list profiles");
+    shk_row_fix(row, count ? "nic-missing" : "other-node", NULL);
 }
 
 static void eval_count(const struct shk_check_context *ctx, struct shk_findings *findings)
@@ -194,7 +193,7 @@ static void judge_down(struct shk_row *row, const struct links *links)
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
         row->diagnosis = "ib-no-subnet-manager";
         shk_row_text(&row->why, "all InfiniBand ports have a link, and wait for a subnet manager");
-        shk_row_text(&row->fix, "sminfo; systemctl start opensm (on one node or switch)");
+        shk_row_fix(row, "subnet-manager", NULL);
         return;
     }
     enum shk_verdict verdict = !links->up && !links->unread ? SHK_FAIL
@@ -212,7 +211,7 @@ static void judge_down(struct shk_row *row, const struct links *links)
                  verdict == SHK_FAIL ? "no port is left"
                  : named             ? " names it"
                                      : "the profile counts on it");
-    shk_row_text(&row->fix, "ibstat; check the cable and the switch port");
+    shk_row_fix(row, "port-check", NULL);
 }
 
 static void say_no_device(struct shk_row *row, const char *kind)
@@ -221,10 +220,11 @@ static void say_no_device(struct shk_row *row, const char *kind)
     if (bus > 0) {
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
         shk_row_text(&row->observed, "none of %lld on the bus has a driver", bus);
-        shk_row_text(&row->fix, "modprobe %s",
-                     strcmp(kind, "cxi") == 0   ? "cxi_ss1"
-                     : strcmp(kind, "efa") == 0 ? "efa"
-                                                : "mlx5_ib");
+        shk_row_fix(row, "load-module", "module",
+                    strcmp(kind, "cxi") == 0   ? "cxi_ss1"
+                    : strcmp(kind, "efa") == 0 ? "efa"
+                                               : "mlx5_ib",
+                    NULL);
     } else if (bus == 0) {
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
         shk_row_text(&row->why, "no NIC of this fabric is here");
@@ -289,7 +289,7 @@ static void judge_cxi(struct shk_row *row)
     if (tally.bad) {
         row->diagnosis = "cxi-link-down";
         shk_row_text(&row->why, "down: %s", shk_strbuf_text(&tally.bad_names));
-        shk_row_text(&row->fix, "drain the node and have the link repaired, or leave the NIC out");
+        shk_row_fix(row, "link-repair", NULL);
     }
     shk_tally_free(&tally);
 }

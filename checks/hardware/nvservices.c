@@ -1,4 +1,5 @@
 /* Services and modules that NVIDIA GPUs need to reach each other. */
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/env/readers_together.h"
 #include "checks/hardware/pci.h"
@@ -69,9 +70,7 @@ static void fabric_down(struct shk_row *row, long long switches)
     row->diagnosis = "fabric-manager-down";
     shk_row_text(&row->why, "NVSwitch is not set up: CUDA ends with error 802, system not yet "
                             "initialized, and GPUs do not reach each other");
-    shk_row_text(&row->fix, switches == 0 ? "nvidia-smi -q | grep -A4 Fabric; the switches of a "
-                                            "rack are set up by its own manager"
-                                          : "systemctl enable --now nvidia-fabricmanager");
+    shk_row_fix(row, switches == 0 ? "fabric-manager-rack" : "fabric-manager-start", NULL);
 }
 
 /* GPUs that do not tell their state (A100 and before): the service must run, of the driver's own
@@ -103,7 +102,7 @@ static void judge_service(struct shk_row *row, long long switches)
         shk_row_text(&row->observed, "version %s, driver %s", version, driver);
         shk_row_text(&row->expected, "%s", driver);
         shk_row_text(&row->why, "both must be of the same version, or NVSwitch is not set up");
-        shk_row_text(&row->fix, "install nvidia-fabricmanager %s and restart it", driver);
+        shk_row_fix(row, "fabric-manager-version", "version", driver, NULL);
     }
 }
 
@@ -181,13 +180,12 @@ static void no_imex(struct shk_row *row, const char *seen, const char *fix)
                                  "each node");
     shk_row_text(&row->why, "memory of GPUs on other nodes cannot be imported: no NVLink "
                             "between nodes");
-    shk_row_text(&row->fix, "%s", fix);
+    shk_row_fix(row, fix, NULL);
 }
 
 static void judge_imex(struct shk_row *row)
 {
-    static const char pass_it[] =
-        "pass /dev/nvidia-caps-imex-channels/channel0 into the job or container";
+    static const char pass_it[] = "imex-pass";
     json_t *channel = NULL;
     bool usable = false, running = true;
     enum shk_look look = shk_read_object(row, channel_key, &channel);
@@ -199,8 +197,7 @@ static void judge_imex(struct shk_row *row)
     } else if (told && !usable) {
         no_imex(row, "channel0 may not be opened", pass_it);
     } else if (!running) {
-        no_imex(row, "service not running",
-                "systemctl start nvidia-imex on every node of the domain");
+        no_imex(row, "service not running", "imex-start");
     } else {
         shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
         shk_row_text(&row->observed, "channel0 may be opened");
@@ -255,9 +252,11 @@ static void no_gdrcopy(struct shk_row *row, const char *asked, bool there)
     shk_row_text(&row->observed, there ? "no access" : "no /dev/gdrdrv");
     shk_row_text(&row->why,
                  there ? "%s has no effect for this user" : "%s has no effect without it", asked);
-    shk_row_text(&row->fix, there                            ? "chmod 666 /dev/gdrdrv"
-                            : shk_container(row->ctx->facts) ? "pass /dev/gdrdrv into the container"
-                                                             : "modprobe gdrdrv");
+    shk_row_fix(row,
+                there                            ? "gdrcopy-mode"
+                : shk_container(row->ctx->facts) ? "gdrcopy-pass"
+                                                 : "load-module",
+                "module", "gdrdrv", NULL);
 }
 
 static void eval_gdrcopy(const struct shk_check_context *ctx, struct shk_findings *findings)

@@ -1,4 +1,5 @@
 /* Links, errors and windows of GPUs and NICs on the PCI bus. */
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/hardware/pci.h"
 
@@ -95,8 +96,7 @@ static void link_row(struct links *links, const struct link *link, bool narrow)
     shk_row_text(&row.expected, narrow ? "x%lld" : "x%lld at %g GT/s", link->most, link->max);
     shk_row_text(&row.why, "both ends of the link can do more: a bad contact, a wrong slot or a "
                            "setting of the firmware; the slowest link holds up every ring");
-    shk_row_text(&row.fix, "lspci -vv -s %s | grep Lnk; drain the node and reseat the card",
-                 link->addr);
+    shk_row_fix(&row, "pci-link", "device", link->addr, NULL);
     shk_row_end(links->findings, &row);
     free(setting);
 }
@@ -291,8 +291,7 @@ static void error_row(const struct shk_check_context *ctx, struct shk_findings *
     shk_row_text(&row.observed, "%s", seen);
     shk_row_text(&row.expected, "none");
     shk_row_text(&row.why, "counted since boot: transfers were lost or damaged");
-    shk_row_text(&row.fix, "dmesg | grep -i aer; drain the node and have the card and its slot "
-                           "checked");
+    shk_row_fix(&row, "pci-errors", NULL);
     shk_row_end(findings, &row);
     free(setting);
 }

@@ -1,7 +1,7 @@
 /* Where GPUs and NICs sit: NUMA nodes, and the window into GPU memory. */
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/hardware/pci.h"
-#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -48,10 +48,7 @@ static void no_place(struct shk_row *row, const struct places *places, size_t no
     shk_row_text(&row->why, "the firmware does not say where %s",
                  alone ? "it is; there is no other device to be near to"
                        : "they are, so libraries take them for far away or near by chance");
-    shk_row_text(&row->fix,
-                 guest ? "set %s to the file that the provider gives"
-                       : "update the firmware, or set %s",
-                 shk_variable("topology-file"));
+    shk_row_fix(row, guest ? "topology-guest" : "topology-host", NULL);
     shk_strbuf_free(&names);
 }
 
@@ -166,8 +163,7 @@ static void small_window(struct shk_findings *findings, struct shk_row *row,
         shk_row_text(&row->why, alone ? "no other GPU or NIC is here to look through the window"
                                       : "peers and NICs reach only what the window shows, so ROCm "
                                         "offers no peer access to this GPU");
-        shk_row_text(&row->fix, "switch on \"Above 4G decoding\" and \"Resizable BAR\" in the "
-                                "firmware");
+        shk_row_fix(row, "large-bar", NULL);
         shk_row_end(findings, row);
     }
     free(bar);

@@ -1,8 +1,7 @@
 /* GPUs among each other: the libraries of the driver, NVLinks, peer access. */
-#include "checks/base/expand.h"
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/hardware/pci.h"
-#include "core/text/uses.h"
 
 #include <string.h>
 
@@ -11,14 +10,12 @@ static const struct {
     long long code;
     const char *diagnosis, *why, *fix;
 } cuda_errors[] = {
-    {802, "fabric-manager-down", "the NVLink fabric is not set up",
-     "systemctl enable --now nvidia-fabricmanager"},
+    {802, "fabric-manager-down", "the NVLink fabric is not set up", "fabric-manager-start"},
     {803, "driver-runtime-version-mismatch",
-     "libcuda and the loaded kernel module are of different versions",
-     "reboot, or reload the modules, after the update of the driver"},
+     "libcuda and the loaded kernel module are of different versions", "driver-reload"},
     {804, "cuda-compat-driver-loaded",
      "a libcuda of the compatibility package is loaded that this GPU or driver does not support",
-     "take the directory cuda/compat out of {loader-path}"},
+     "compat-remove"},
 };
 
 enum { NVML_VERSION_MISMATCH = 18 };
@@ -35,7 +32,7 @@ static void library_error(struct shk_row *row, const char *library, const json_t
     shk_row_text(&row->observed, "%s: %s (%lld)", call ? call : library, text ? text : "error",
                  code);
     shk_row_text(&row->why, "%s does not work for this process", library);
-    shk_row_text(&row->fix, "look at nvidia-smi and dmesg, and drain the node if they fail, too");
+    shk_row_fix(row, "driver-fails", NULL);
     if (nvml && code == NVML_VERSION_MISMATCH)
         code = 803;
     for (size_t i = 0; i < sizeof cuda_errors / sizeof *cuda_errors; i++) {
@@ -43,7 +40,7 @@ static void library_error(struct shk_row *row, const char *library, const json_t
             continue;
         row->diagnosis = cuda_errors[i].diagnosis;
         shk_row_text(&row->why, "%s", cuda_errors[i].why);
-        shk_row_expand(&row->fix, cuda_errors[i].fix);
+        shk_row_fix(row, cuda_errors[i].fix, NULL);
     }
 }
 
@@ -78,7 +75,7 @@ static void lost_row(const struct shk_check_context *ctx, struct shk_findings *f
         shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
         shk_row_text(&row.observed, "%lld do not answer", lost);
         shk_row_text(&row.why, "the driver lists them, but they are lost or need a reset");
-        shk_row_text(&row.fix, "drain the node, look for Xid lines in dmesg, reset the GPUs");
+        shk_row_fix(&row, "gpus-lost", NULL);
         shk_row_end(findings, &row);
     } else if (look == SHK_LOOK_FAILED && answers) {
         (void)shk_read_int(&row, "nvml.lost", &lost);
@@ -181,14 +178,14 @@ static void links_down(struct shk_row *row, const struct nvlinks *links, long lo
         row->diagnosis = "fabric-manager-down";
         shk_row_text(&row->observed, "no link is up, %lld NVSwitches", switches);
         shk_row_text(&row->why, "GPUs beside NVSwitches reach each other over NVLink only");
-        shk_row_text(&row->fix, "systemctl enable --now nvidia-fabricmanager");
+        shk_row_fix(row, "fabric-manager-start", NULL);
         return;
     }
     shk_row_text(&row->observed, "%u links down (%s)", links->down,
                  shk_strbuf_text(&links->tally.bad_names));
     shk_row_text(&row->expected, "%u up, as on the others", links->most);
     shk_row_text(&row->why, "the ring is as fast as its narrowest GPU");
-    shk_row_text(&row->fix, "nvidia-smi nvlink -s; reset the GPU or have it replaced");
+    shk_row_fix(row, "nvlink-down", NULL);
 }
 
 static void judge_nvlinks(struct shk_findings *findings, struct shk_row *row, struct nvlinks *links,
@@ -314,10 +311,7 @@ static void refused(struct shk_row *row, const struct access *access)
     shk_row_text(&row->why, "%s and %s (%s) exchange data through host memory",
                  shk_member_name(access->first, "gpu"), shk_member_name(access->first, "peer"),
                  shk_member_name(access->first, "class"));
-    shk_row_text(&row->fix, access->linked
-                                ? "nvidia-smi topo -p2p r, the Fabric Manager and dmesg say more"
-                                : "switch ACS and the IOMMU's translation off; nvidia-smi topo "
-                                  "-p2p r shows what the driver says");
+    shk_row_fix(row, access->linked ? "peer-linked" : "peer-pcie", NULL);
 }
 
 static void judge_access(struct shk_findings *findings, struct shk_row *row, struct access *access)

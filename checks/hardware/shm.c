@@ -1,6 +1,7 @@
 /* Room in /dev/shm, which ranks of one node share whatever they talk over. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 
 #include <limits.h>
 #include <string.h>
@@ -45,17 +46,15 @@ static void fix_size(struct shk_row *row)
 {
     const char *engine = shk_container(row->ctx->facts);
     if (!engine || strcmp(engine, "shifter") == 0 || strcmp(engine, "charliecloud") == 0)
-        shk_row_text(&row->fix, "mount -o remount,size=50%% /dev/shm");
+        shk_row_fix(row, "shm-host", NULL);
     else if (strcmp(engine, "apptainer") == 0)
-        shk_row_text(&row->fix, "apptainer exec --bind /dev/shm, or without --contain; on the host "
-                                "mount -o remount,size=50%% /dev/shm");
+        shk_row_fix(row, "shm-apptainer", NULL);
     else if (strcmp(engine, "kubernetes") == 0 || strcmp(engine, "containerd") == 0)
-        shk_row_text(&row->fix, "mount {name: shm, emptyDir: {medium: Memory, sizeLimit: 16Gi}} at "
-                                "/dev/shm in the pod");
+        shk_row_fix(row, "shm-pod", NULL);
     else if (strcmp(engine, "docker") == 0 || strcmp(engine, "podman") == 0)
-        shk_row_text(&row->fix, "%s run --shm-size=16g, or --ipc=host", engine);
+        shk_row_fix(row, "shm-engine", "engine", engine, NULL);
     else
-        shk_row_text(&row->fix, "start the container with a larger /dev/shm, or with the host's");
+        shk_row_fix(row, "shm-container", NULL);
 }
 
 static void is_full(struct shk_row *row, const struct room *room)
@@ -73,8 +72,7 @@ static void is_full(struct shk_row *row, const struct room *room)
     if (room->size <= SHM_OF_CONTAINER)
         fix_size(row);
     else
-        shk_row_text(&row->fix, "fuser -v /dev/shm/*   # as root; remove the files of ended jobs, "
-                                "those that no process holds");
+        shk_row_fix(row, "shm-clean", NULL);
 }
 
 static void is_small(struct shk_row *row, const struct room *room, long long gpus)
@@ -127,7 +125,7 @@ static void not_there(struct shk_row *row)
     shk_row_text(&row->observed, "not there");
     shk_row_text(&row->expected, "a tmpfs");
     shk_row_text(&row->why, "shm_open(3) has no place: ranks of one node cannot share memory");
-    shk_row_text(&row->fix, "mkdir -p /dev/shm && mount -t tmpfs -o mode=1777 tmpfs /dev/shm");
+    shk_row_fix(row, "shm-mount", NULL);
 }
 
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)

@@ -1,6 +1,7 @@
 /* Kernel settings that break sockets or memory of large jobs. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 
 #include <string.h>
 
@@ -110,7 +111,7 @@ static bool pair_filters(struct shk_row *row, long long all, const json_t *a, co
                  "%s and %s are in one network: an answer that would leave by the other one makes "
                  "the kernel drop the packet, and connections time out",
                  shk_member_name(a, "name"), shk_member_name(b, "name"));
-    shk_row_text(&row->fix, "sysctl -w net.ipv4.conf.all.rp_filter=2");
+    shk_row_fix(row, "rp-filter", NULL);
     return true;
 }
 
@@ -160,8 +161,7 @@ static bool pair_answers(struct shk_row *row, long long all, const json_t *a, co
                  "of the other: packets then reach the port that does not have the queue pair and "
                  "are dropped",
                  shk_member_name(a, "name"), shk_member_name(b, "name"));
-    shk_row_text(&row->fix, "sysctl -w net.ipv4.conf.all.arp_ignore=1 "
-                            "net.ipv4.conf.all.arp_announce=2");
+    shk_row_fix(row, "arp", NULL);
     return true;
 }
 
@@ -177,7 +177,7 @@ static bool never_overcommit(struct shk_row *row, long long value)
     shk_row_text(&row->expected, "0 or 1");
     shk_row_text(&row->why, "GPU runtimes reserve far more address space than they use, and are "
                             "refused");
-    shk_row_text(&row->fix, "sysctl -w vm.overcommit_memory=0");
+    shk_row_fix(row, "overcommit", NULL);
     return true;
 }
 
@@ -188,7 +188,7 @@ static bool few_mappings(struct shk_row *row, long long value)
         return false;
     shk_row_text(&row->expected, "at least the default, 65530");
     shk_row_text(&row->why, "registered buffers take a mapping each: Cannot allocate memory");
-    shk_row_text(&row->fix, "sysctl -w vm.max_map_count=1048576");
+    shk_row_fix(row, "map-count", NULL);
     return true;
 }
 
@@ -206,8 +206,9 @@ static bool short_queue(struct shk_row *row, long long value)
     shk_row_text(&row->expected, "at least the number of ranks, %lld", ranks);
     shk_row_text(&row->why, "all ranks connect to rank 0 at once, and the kernel drops those that "
                             "do not fit into the queue");
-    shk_row_text(&row->fix, "sysctl -w net.core.somaxconn=%lld",
-                 ranks > SOMAXCONN_DEFAULT ? ranks : SOMAXCONN_DEFAULT);
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, "%lld", ranks > SOMAXCONN_DEFAULT ? ranks : SOMAXCONN_DEFAULT);
+    shk_row_fix(row, "somaxconn", "ranks", wanted, NULL);
     return true;
 }
 
@@ -218,7 +219,7 @@ static bool reclaims_locally(struct shk_row *row, long long value)
     shk_row_text(&row->expected, "0");
     shk_row_text(&row->why, "the kernel throws out file pages instead of using memory of another "
                             "node: allocations stall");
-    shk_row_text(&row->fix, "sysctl -w vm.zone_reclaim_mode=0");
+    shk_row_fix(row, "zone-reclaim", NULL);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* Policies of the kernel that slow collectives down without a word. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "checks/env/readers_together.h"
 #include "core/text/uses.h"
 
@@ -42,7 +43,7 @@ static void stays_slow(struct shk_row *row)
         shk_row_text(&row->expected, "performance");
         shk_row_text(&row->why, "processors stay at a low frequency, so the threads that feed "
                                 "the NICs fall behind");
-        shk_row_text(&row->fix, "cpupower frequency-set -g performance");
+        shk_row_fix(row, "governor", NULL);
     }
 }
 
@@ -123,7 +124,7 @@ static void eval_thp(const struct shk_check_context *ctx, struct shk_findings *f
         if (stalls) {
             shk_row_text(&row.expected, "defrag madvise or defer");
             shk_row_text(&row.why, "every page fault may stop to compact memory");
-            shk_row_text(&row.fix, "echo madvise > /sys/kernel/mm/transparent_hugepage/defrag");
+            shk_row_fix(&row, "thp-defrag", NULL);
         }
     }
     shk_row_end(findings, &row);
@@ -165,8 +166,7 @@ static void eval_hugepages(const struct shk_check_context *ctx, struct shk_findi
                          "%s=%s finds none, so the provider falls back "
                          "to small pages",
                          shk_variable("huge-pages"), asked);
-            shk_row_text(&row.fix, "sysctl -w vm.nr_hugepages=N, or unset %s",
-                         shk_variable("huge-pages"));
+            shk_row_fix(&row, "huge-pages", NULL);
         }
     } else {
         shk_row_lacks(&row, key, "%s has an unexpected form", key);

@@ -1,5 +1,6 @@
 /* Levels of distance that a user asks NCCL for: do they ever apply on this machine? */
 #include "checks/base/coded.h"
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/env/readers_together.h"
 #include "core/text/uses.h"
@@ -90,9 +91,8 @@ static void judge_level(struct shk_row *row, const struct level *level, int rank
     shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
     shk_row_text(&row->expected, "at least %s, the nearest here", reach->nearest);
     shk_row_text(&row->why, "%s", level->else_);
-    const char *name = shk_variable(level->use);
-    shk_row_text(&row->fix, "unset %s, or export %s=%s", name, name,
-                 levels[distance_rank(reach->nearest)]);
+    shk_row_fix(row, "level-too-near", "name", shk_variable(level->use), "level",
+                levels[distance_rank(reach->nearest)], NULL);
 }
 
 static void level_row(const struct shk_check_context *ctx, struct shk_findings *findings,

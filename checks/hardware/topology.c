@@ -1,4 +1,5 @@
 /* Where GPUs, NICs and the ranks that use them sit. */
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/env/grammar.h"
 #include "checks/env/makers.h"
@@ -74,11 +75,7 @@ static void too_far(struct shk_row *row, const struct rails *rails)
                  "the machine: either they are plugged in wrong, or the topology shown is not "
                  "the real one",
                  rails->fabric, rails->far, rails->first_far ? rails->first_far : "one");
-    if (guest)
-        shk_row_text(&row->fix, "set %s to the file that the provider gives",
-                     shk_variable("topology-file"));
-    else
-        shk_row_text(&row->fix, "compare lstopo with the manual of the machine");
+    shk_row_fix(row, guest ? "topology-guest" : "topology-compare", NULL);
 }
 
 static void judge_rails(struct shk_findings *findings, struct shk_row *row, struct rails *rails)
@@ -173,10 +170,7 @@ static void wrong_file(struct shk_row *row, const char *observed, const char *wh
     row->diagnosis = "topo-file-mismatch";
     shk_row_text(&row->observed, "%s", observed);
     shk_row_text(&row->why, "%s", why);
-    shk_row_text(&row->fix,
-                 "name the file that belongs to this type of node, or unset "
-                 "%s",
-                 shk_variable("topology-file"));
+    shk_row_fix(row, "topology-file", NULL);
 }
 
 static void other_machine(struct shk_row *row, const struct named *named, const char *path)
@@ -366,8 +360,7 @@ static void judge_binding(struct shk_row *row, const json_t *gpus, long long ran
         shk_row_text(&row->expected, "processors of %s", near);
         shk_row_text(&row->why, "the rank runs on the other side of the machine than its GPU "
                                 "and NIC: every launch and message crosses it");
-        shk_row_text(&row->fix, "--gpu-bind=closest, or a --cpu-bind map in the order of the "
-                                "GPUs");
+        shk_row_fix(row, "gpu-binding", NULL);
     }
 }
 

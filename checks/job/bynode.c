@@ -1,6 +1,7 @@
 /* All-reduces within nodes, on every node at once: nodes that are slower, or have no GPU. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,9 +118,7 @@ static void bynode_judge(struct shk_row *row, const struct bynode *all, json_t *
         shk_row_text(&row->observed, "%s", shk_strbuf_text(&sb));
         shk_row_text(&row->expected, "on every node, with at least half of the median busbw");
         shk_row_text(&row->why, "a job is as fast as its slowest node");
-        shk_row_text(&row->fix, "compare clocks, link rate, width and error counters of the GPUs "
-                                "of these nodes with another node's; leave them out with srun "
-                                "--exclude");
+        shk_row_fix(row, "gpus-compare", NULL);
     } else {
         shk_row_text(&row->observed, "%zu nodes, %.2f to %.2f GB/s at best", all->right, all->least,
                      all->most);

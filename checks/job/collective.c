@@ -1,6 +1,7 @@
 /* Results of the collectives that were run. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "checks/job/unaligned.h"
 
 #include <string.h>
@@ -171,7 +172,7 @@ static void say_cannot(struct shk_row *row, const struct results *r, const char 
     shk_row_text(&row->observed, "cannot run here");
     shk_row_text(&row->expected, "an all-reduce over %.*s, as asked for", len, t);
     shk_row_text(&row->why, "%s", reason);
-    shk_row_text(&row->fix, "shakedown list transports");
+    shk_row_fix(row, "transports", NULL);
     row->diagnosis = shk_collective_cause_key(cause);
 }
 

@@ -1,4 +1,5 @@
 /* Nodes of one kind against their majority. */
+#include "checks/base/remedy.h"
 #include "checks/base/row.h"
 #include "core/facts/factdiff.h"
 
@@ -14,6 +15,7 @@ static const struct shk_check compare_check = {.id = "nodes.agree", .family = "n
 enum { COMPARE_ROWS = 40 };
 
 struct compare {
+    struct shk_check_context context; /* of the rows: the catalogue, no facts */
     const struct shk_diff_rule *rules;
     size_t rules_count;
     size_t nodes;    /* that the facts stand for */
@@ -297,12 +299,12 @@ static void compare_fix(struct shk_row *row, const struct compare_point *p,
                         const struct shk_diff_rule *rule)
 {
     const char *name = p->fact + strlen("env."), *common = p->sides[p->majority].text;
-    if (rule && rule->fix)
-        shk_row_text(&row->fix, "%s", rule->fix);
+    if (rule && (rule->fix || rule->advice))
+        shk_row_remedy(row, rule->fix, rule->advice);
     else if (starts(p->fact, "env.") && !starts(p->fact, "env.file.") && strcmp(common, "not set"))
-        shk_row_text(&row->fix, "export %s='%s'", name, common);
+        shk_row_fix(row, "set-value", "name", name, "value", common, NULL);
     else if (starts(p->fact, "env.") && !starts(p->fact, "env.file."))
-        shk_row_text(&row->fix, "unset %s", name);
+        shk_row_fix(row, "unset", "name", name, NULL);
 }
 
 /* -1 of a limit is no limit. */
@@ -375,7 +377,7 @@ static void compare_row(const struct compare *c, const struct compare_point *p,
 {
     const struct shk_diff_rule *rule = shk_diff_agree_rule(c->rules, c->rules_count, p->plain);
     char *setting = compare_setting(p);
-    struct shk_row row = shk_row_begin(NULL, &compare_check, setting ? setting : p->path);
+    struct shk_row row = shk_row_begin(&c->context, &compare_check, setting ? setting : p->path);
     json_t *names = json_array();
     row.fact = p->fact;
     if (p->read > 1) {
@@ -440,7 +442,7 @@ static void compare_free(struct compare *c)
 
 static void compare_agreed(const struct compare *c, const char *kind, struct shk_findings *findings)
 {
-    struct shk_row row = shk_row_begin(NULL, &compare_check, "facts");
+    struct shk_row row = shk_row_begin(&c->context, &compare_check, "facts");
     if (c->nodes > 1) {
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
         shk_row_text(&row.observed, "%zu %s%snodes agree in all that must agree", c->nodes,
@@ -457,7 +459,7 @@ int shk_checks_compare(const struct shk_config *config, const struct shk_facts *
                        const size_t *weights, size_t nodes, const char *kind,
                        struct shk_findings *findings, struct shk_error *err)
 {
-    struct compare c = {.names = json_array(), .weights = json_object()};
+    struct compare c = {.context.config = config, .names = json_array(), .weights = json_object()};
     c.rules = shk_config_diff(config, &c.rules_count);
     struct shk_diff *diff = shk_diff_create(c.rules, c.rules_count, false);
     int rc = diff && c.names && c.weights ? compare_weights(&c, facts, weights, nodes) : -ENOMEM;

@@ -1,5 +1,6 @@
 /* Error counters of network devices that moved while something was measured. */
 #include "checks/base/coded.h"
+#include "checks/base/remedy.h"
 #include "checks/job/across.h"
 
 #include <string.h>
@@ -144,8 +145,7 @@ static void counters_bad(struct counters *c, struct shk_row *row)
                      c->with_errors, c->measurements);
     else
         shk_row_text(&row->why, "in one of %u measurements", c->measurements);
-    shk_row_text(&row->fix, "on these nodes: rdma statistic show; ethtool -S IFACE | grep -iE "
-                            "'err|drop|discard'; then cable, transceiver and switch port");
+    shk_row_fix(row, "counters", NULL);
     row->diagnosis = repeated ? "network-errors" : NULL;
 }
 

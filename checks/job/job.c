@@ -1,5 +1,6 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "core/text/uses.h"
 
 #include <string.h>
@@ -57,7 +58,7 @@ static void say_container(struct shk_row *row, const char *kind, const struct hi
     if (hidden->nic) {
         row->diagnosis = "rdma-device-not-in-container";
         shk_row_text(&row->expected, "the device nodes of the NICs");
-        shk_row_text(&row->fix, "--device=/dev/infiniband or /dev/cxi*, with --ulimit memlock=-1");
+        shk_row_fix(row, "pass-rdma", NULL);
     }
 }
 
@@ -151,11 +152,11 @@ static void judge_job(struct shk_row *row, const char *launcher)
         row->diagnosis = "uneven-ranks-per-node";
         shk_row_text(&row->expected, "the same number of ranks on every node");
         shk_row_text(&row->why, "tasks per node are %s", tasks);
-        shk_row_text(&row->fix, "--ntasks-per-node=N");
+        shk_row_fix(row, "ranks-per-node", NULL);
     } else if (nodes > 1 && ranks > 0 && ranks < nodes) {
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
         shk_row_text(&row->why, "fewer ranks than nodes: some nodes would stay idle");
-        shk_row_text(&row->fix, "--ntasks-per-node=N");
+        shk_row_fix(row, "ranks-per-node", NULL);
     } else if (told == SHK_LOOK_PRESENT || ranks > 0 || nodes == 1) {
         shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
     }
@@ -195,8 +196,7 @@ static void say_no_vni(struct shk_row *row)
     shk_row_text(&row->why, "the scheduler gave this step no network identifier, or the "
                             "container does not pass it on; the provider then uses the default "
                             "service, which many sites close");
-    shk_row_text(&row->fix, "start inside a job step (srun), and pass %s* into containers",
-                 shk_variable("fabric-service-prefix"));
+    shk_row_fix(row, "vni-step", NULL);
 }
 
 static void eval_vni(const struct shk_check_context *ctx, struct shk_findings *findings)

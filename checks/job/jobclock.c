@@ -1,6 +1,7 @@
 /* Do the nodes of the job agree on the time? */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 
 #include <math.h>
 #include <string.h>
@@ -134,7 +135,7 @@ static void clock_row(const struct shk_check_context *ctx, const struct clock_se
                            "others' and others reject the node's"
                          : "NTP sets a clock anew that is off by more than 0.128 s, so here it "
                            "does not work; lines of logs of several nodes cannot be put in order");
-        shk_row_text(&row.fix, "on the node: systemctl enable --now chronyd; chronyc makestep");
+        shk_row_fix(&row, "clock", NULL);
         shk_row_end(findings, &row);
         shk_row_nodes(findings, names, NULL);
     }

@@ -1,6 +1,7 @@
 /* The job over its nodes: are all tasks there, and where. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "core/text/uses.h"
 
 #include <string.h>
@@ -160,7 +161,9 @@ static void eval_spread(const struct shk_check_context *ctx, struct shk_findings
                      "different host name%s: nodes have the same name, and are told apart by "
                      "nothing",
                      step, used, used == 1 ? "" : "s");
-        shk_row_text(&row.fix, "srun -N%lld hostname; give each node a name of its own", step);
+        char count[32];
+        snprintf(count, sizeof count, "%lld", step);
+        shk_row_fix(&row, "same-names", "nodes", count, NULL);
     } else if (nodes > used) {
         row.verdict = SHK_WARN;
         shk_row_text(&row.expected, "%lld, as many as the job has", nodes);
@@ -168,7 +171,9 @@ static void eval_spread(const struct shk_check_context *ctx, struct shk_findings
                      "the ranks run on %lld of the %lld nodes of the allocation: the "
                      "others are not tested",
                      used, nodes);
-        shk_row_text(&row.fix, "srun -N%lld --ntasks-per-node=N, mpirun --map-by node", nodes);
+        char count[32];
+        snprintf(count, sizeof count, "%lld", nodes);
+        shk_row_fix(&row, "all-nodes", "nodes", count, NULL);
     }
     shk_row_end(findings, &row);
 }
@@ -272,8 +277,7 @@ static void eval_slots(const struct shk_check_context *ctx, struct shk_findings 
                      "collective waits for the one that does not run",
                      where ? where : "a node",
                      of_job ? "slots, the processors that Slurm gave the job there" : "processors");
-        shk_row_text(&row.fix, "srun without --overcommit, mpirun without --oversubscribe, "
-                               "or fewer --ntasks-per-node");
+        shk_row_fix(&row, "oversubscribed", NULL);
     }
     shk_row_end(findings, &row);
 }

@@ -1,6 +1,7 @@
 /* Do the tasks of the launcher find each other, and if not, why? */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "core/text/uses.h"
 
 #include <ctype.h>
@@ -48,18 +49,13 @@ static void pmi_srun(struct shk_row *row, long long tasks)
                      "the program: a container, sudo, env -i or a wrapper took them away; each "
                      "node was tested on its own, " PMI_UNTESTED,
                      type, shk_variable("pmix-namespace"), shk_variable("pmix-rank"));
-        shk_row_text(&row->fix,
-                     "let %s* pass: apptainer without --cleanenv, sudo -E, "
-                     "docker --env; mount %s",
-                     shk_variable("pmix-prefix"), shk_variable("pmix-files"));
+        shk_row_fix(row, "pmix-variables", NULL);
         return;
     }
     row->diagnosis = "pmi-flavour-mismatch";
     shk_row_text(&row->why, "%s; without PMIx each node was tested on its own, " PMI_UNTESTED,
                  pmi_flavour(type)->why);
-    shk_row_text(&row->fix, "srun --mpi=pmix shakedown; srun --mpi=list shows what there is, "
-                            "MpiDefault=pmix in slurm.conf makes it the default\n"
-                            "mpirun shakedown, in the job, where srun --mpi=list has no pmix");
+    shk_row_fix(row, "pmix-launcher", NULL);
 }
 
 /* One process in an allocation of several tasks: on one node its own ranks are all there is. */
@@ -74,7 +70,7 @@ static void pmi_allocation(struct shk_row *row, const json_t *alone, long long t
                  "shakedown was not started by srun: it tested this node with ranks of its own; "
                  "between the job's ranks nothing was tested%s",
                  one ? "" : ", and nothing on the other nodes");
-    shk_row_text(&row->fix, "srun --mpi=pmix shakedown");
+    shk_row_fix(row, "pmix-srun", NULL);
     row->diagnosis = one ? NULL : "launcher-not-joined";
 }
 
@@ -102,14 +98,7 @@ static void pmi_other(struct shk_row *row, const char *launcher)
                      "shakedown's tasks find each other through PMIx, which %s does not offer; "
                      "each node was tested on its own, " PMI_UNTESTED,
                      launcher);
-    if (pmix)
-        shk_row_text(&row->fix,
-                     "start with a launcher that offers PMIx: srun --mpi=pmix, prterun, mpirun of "
-                     "Open MPI; let %s* pass",
-                     shk_variable("pmix-prefix"));
-    else
-        shk_row_text(&row->fix, "start with a launcher that offers PMIx: srun --mpi=pmix "
-                                "shakedown, prterun, mpirun of Open MPI");
+    shk_row_fix(row, "pmix-other-launcher", NULL);
 }
 
 /* Built without pmix.h: no launcher could be joined, whatever it offers. */
@@ -121,7 +110,7 @@ static bool pmi_not_built(struct shk_row *row)
     shk_row_text(&row->expected, "built with PMIx");
     shk_row_text(&row->why, "this shakedown was built without PMIx, so it joins the tasks of no "
                             "launcher; each node was tested on its own, " PMI_UNTESTED);
-    shk_row_text(&row->fix, "apt-get install libpmix-dev (pmix-devel), and build shakedown again");
+    shk_row_fix(row, "pmix-build", NULL);
     return true;
 }
 
@@ -167,16 +156,7 @@ static void pmi_refused(struct shk_row *row, const char *server, const char *cli
     row->diagnosis = differ || !server || !client ? "pmix-version-mismatch" : NULL;
     shk_row_text(&row->observed, "server %s, library %s: failed", server ? server : "unknown",
                  client ? client : "unknown");
-    if (differ)
-        shk_row_text(&row->fix,
-                     "load the PMIx that the launcher was built with (srun --mpi=list shows "
-                     "pmix_vN), or export %sgds=hash",
-                     shk_variable("pmix-parameters"));
-    else
-        shk_row_text(&row->fix,
-                     "is %s there (mounted, readable by this user)? unset %s*; the launcher's log "
-                     "says more",
-                     shk_variable("pmix-files"), shk_variable("pmix-parameters"));
+    shk_row_fix(row, differ ? "pmix-same" : "pmix-server", NULL);
     shk_row_text(&row->why, "%s%s", reason,
                  differ ? "; server and library are of different generations" : "");
 }
@@ -202,10 +182,7 @@ static void pmi_failed(struct shk_row *row, const char *reason)
         shk_row_text(&row->observed, "the launcher offers PMIx%s%s, no library here",
                      server ? " " : "", server ? server : "");
         shk_row_text(&row->why, "%s", reason);
-        shk_row_text(&row->fix,
-                     "install libpmix.so.2 of the launcher's version on every node, or "
-                     "add its directory to %s",
-                     shk_variable("loader-path"));
+        shk_row_fix(row, "pmix-library", NULL);
     } else {
         pmi_refused(row, server, client, reason);
     }

@@ -1,6 +1,7 @@
 /* Packets that TCP lost between nodes while something was measured, and who lost them. */
 #include "core/job/loss.h"
 #include "checks/base/coded.h"
+#include "checks/base/remedy.h"
 #include "checks/job/across.h"
 
 #include <errno.h>
@@ -168,10 +169,7 @@ static void loss_named(struct shk_row *row, const struct shk_loss *loss)
                           loss->measurements > 1 ? "each of several measurements"
                                                  : "the only measurement");
     loss_cost(row, loss, shk_strbuf_text(&who));
-    shk_row_text(&row->fix,
-                 "for h in %s; do ssh $h 'hostname; nft list ruleset; iptables -vnL; ip "
-                 "-s -s link; tc -s qdisc'; done",
-                 json_string_value(json_array_get(loss->nodes, 0)));
+    shk_row_fix(row, "loss-node", "node", json_string_value(json_array_get(loss->nodes, 0)), NULL);
     shk_strbuf_free(&sb);
     shk_strbuf_free(&who);
 }
@@ -188,8 +186,7 @@ static void loss_unnamed(struct shk_row *row, const struct shk_loss *loss)
               two ? "both ends and the way between them may be at fault"
                   : "no node is common to them: a switch, or more traffic than the "
                     "network carries");
-    shk_row_text(&row->fix, "on both ends: nft list ruleset; iptables -vnL; ip -s -s link; tc -s "
-                            "qdisc; then the counters of the switch ports between them");
+    shk_row_fix(row, "loss-ends", NULL);
     shk_strbuf_free(&sb);
 }
 

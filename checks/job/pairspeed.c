@@ -1,5 +1,6 @@
 /* Nodes and pairs of nodes that are slower than the others. */
 #include "checks/base/coded.h"
+#include "checks/base/remedy.h"
 #include "checks/job/across.h"
 
 #include <string.h>
@@ -71,9 +72,7 @@ static void speed_warn(struct shk_row *row, const char *key, json_t *slow, json_
         shk_row_text(&row->expected, "within twice the median of all pairs");
         shk_row_text(&row->why, "so in two runs, each with three measurements, and not for want of "
                                 "a CPU: a collective is as fast as its slowest link");
-        shk_row_text(&row->fix, "compare link rate, width and error counters of these nodes and "
-                                "their switch ports with another node's; leave them out with srun "
-                                "--exclude");
+        shk_row_fix(row, "pairs-compare", NULL);
     }
     shk_strbuf_free(&sb);
 }

@@ -1,4 +1,5 @@
 /* Settings that the profile wants and that are not set. */
+#include "checks/base/remedy.h"
 #include "checks/env/env.h"
 #include "checks/env/grammar.h"
 
@@ -93,9 +94,9 @@ static void say_missing(const struct shk_check_context *ctx, struct shk_row *row
     shk_row_verdict(row, required ? SHK_FAIL : SHK_WARN, SHK_DECLARED);
     shk_row_text(&row->why, "%s: %s", required ? "required here" : "recommended here", why);
     if (shk_list_count(line->accepted))
-        shk_row_text(&row->fix, "export %s=\"%s\"", line->name, line->accepted[0]);
-    else if (setting && setting->fix)
-        shk_row_text(&row->fix, "%s", setting->fix);
+        shk_row_fix(row, "set-as-in-profile", "name", line->name, "value", line->accepted[0], NULL);
+    else if (setting)
+        shk_row_remedy(row, setting->fix, setting->advice);
     row->diagnosis = shk_profile_diagnosis(ctx, line->name);
 }
 

@@ -3,6 +3,7 @@
 #include "checks/job/unaligned.h"
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/base/remedy.h"
 #include "checks/cause/clue.h"
 #include "core/text/uses.h"
 
@@ -83,7 +84,7 @@ static void judge(struct shk_row *row, const char *key, const json_t *result, co
                  : used  ? "; "
                         : "; nothing here asks for windows, and outside of them the sums are right",
                  used ? used : "");
-    shk_row_text(&row->fix, "keep 16-bit buffers 4-byte aligned, as frameworks do");
+    shk_row_fix(row, "aligned", NULL);
     row->diagnosis = "symm-mem-unaligned-16bit";
     free(used);
 }

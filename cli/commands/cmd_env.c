@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 struct env_lines {
     const struct shk_session *session;
@@ -84,14 +83,15 @@ static const struct shk_profile_setting *env_line_of(const struct env_lines *l, 
 
 static void env_set(struct env_lines *l, const char *name, const char *value, bool literal)
 {
-    (literal ? l->shell->set_literal : l->shell->set)(l->out, name, value);
+    if (!shk_shell_set(l->out, l->shell, name, value, literal))
+        env_comment(l, "%s: the value cannot be written as a line of this shell", name);
     env_mark(l, name);
     l->changes++;
 }
 
 static void env_unset(struct env_lines *l, const char *name)
 {
-    l->shell->unset(l->out, name);
+    shk_shell_unset(l->out, l->shell, name);
     env_mark(l, name);
     l->changes++;
 }
@@ -117,122 +117,93 @@ static void env_missing(struct env_lines *l, const struct shk_finding *f)
         env_comment(l, "choose a value, see: shakedown explain %s", line->name);
     else if (doubt)
         fprintf(l->out, "%s ", l->shell->comment);
-    if (value)
-        l->shell->set(l->out, line->name, value);
+    if (value && !shk_shell_set(l->out, l->shell, line->name, value, false))
+        env_comment(l, "%s: the value cannot be written as a line of this shell", line->name);
     env_mark(l, line->name);
     l->changes++;
 }
 
-static size_t env_name_len(const char *text)
+static void env_apply(struct env_lines *l, const json_t *edit)
 {
-    static const char name[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
-    return strspn(text, name);
-}
-
-/* "export NAME=VALUE" about this very name: the value (free()), without the quotes around it. */
-static char *env_fix_value(const char *fix, const char *name)
-{
-    size_t len = strlen(name);
-    if (strncmp(fix, "export ", 7) != 0 || strncmp(fix + 7, name, len) != 0 || fix[7 + len] != '=')
-        return NULL;
-    const char *start = fix + 8 + len;
-    size_t n = strlen(start);
-    bool quotes = n > 1 && start[0] == '"' && start[n - 1] == '"';
-    return quotes ? strndup(start + 1, n - 2) : strdup(start);
-}
-
-/* "unset NAME", alone or before a remark. */
-static bool env_fix_unsets(const char *fix, const char *name)
-{
-    size_t len = strlen(name);
-    return strncmp(fix, "unset ", 6) == 0 && strncmp(fix + 6, name, len) == 0 &&
-           env_name_len(fix + 6) == len;
-}
-
-/* One line of a fix that is a command about `name`: written down. */
-static bool env_apply(struct env_lines *l, const char *fix, const char *name)
-{
-    char *value = env_fix_value(fix, name);
-    const char *of_profile = env_value(env_line_of(l, name));
-    if (value)
-        env_set(l, name, value, !of_profile || strcmp(value, of_profile) != 0);
-    else if (env_fix_unsets(fix, name))
+    const char *name = json_string_value(json_object_get(edit, "name"));
+    const char *value = json_string_value(json_object_get(edit, "value"));
+    if (!value)
         env_unset(l, name);
     else
-        return false;
-    free(value);
-    return true;
+        env_set(l, name, value, !json_is_true(json_object_get(edit, "expands")));
+}
+
+static const char *env_edit_name(const json_t *edit)
+{
+    return json_string_value(json_object_get(edit, "name"));
+}
+
+/* What the fix of a row changes, but for what has a line already. A variable besides the row's own
+ * that is set stays as it is. False when it changes nothing. */
+static bool env_apply_all(struct env_lines *l, const struct shk_finding *f)
+{
+    size_t i, applied = 0;
+    json_t *edit;
+    json_array_foreach(f->edits, i, edit)
+    {
+        const char *name = env_edit_name(edit);
+        bool own = strcmp(name, f->setting) == 0;
+        bool misspelt = f->diagnosis && strcmp(f->diagnosis, "env-variable-misspelled") == 0;
+        if (env_is_done(l, name) || (!own && misspelt && env_current(l->facts, name)))
+            continue;
+        env_apply(l, edit);
+        applied++;
+    }
+    return applied > 0;
+}
+
+/* Words, and a fix that is no change of the environment. */
+static void env_advise(const struct env_lines *l, const struct shk_finding *f)
+{
+    if (f->fix && !f->edits)
+        env_comment(l, "%s: %s", f->setting, f->fix);
+    if (f->advice)
+        env_comment(l, "%s: %s", f->setting, f->advice);
+    if (!f->fix && !f->advice)
+        env_comment(l, "%s: see shakedown explain", f->setting);
 }
 
 /* A variable that is set, and wrongly. */
 static void env_wrong(struct env_lines *l, const struct shk_finding *f)
 {
-    const char *now = env_current(l->facts, f->setting), *fix = f->fix ? f->fix : "";
+    const char *now = env_current(l->facts, f->setting);
     if (!now || env_is_done(l, f->setting))
         return;
     env_comment(l, "now %s=%s", f->setting, now);
     env_comment(l, "%s", f->why ? f->why : "");
-    if (f->diagnosis && strcmp(f->diagnosis, "env-variable-misspelled") == 0) {
-        const struct shk_setting *row = shk_config_setting(l->session->config, f->setting);
-        const char *right = row ? row->replaced_by : f->expected;
-        env_unset(l, f->setting);
-        if (right && *right && right[env_name_len(right)] == '\0' &&
-            !env_current(l->facts, right) && !env_is_done(l, right))
-            env_set(l, right, now, true);
+    if (f->edits)
+        env_apply_all(l, f);
+    if (!f->edits || f->advice)
+        env_advise(l, f);
+    if (env_is_done(l, f->setting))
         return;
-    }
-    if (env_apply(l, fix, f->setting)) {
-        const char *remark = strstr(fix, "; ");
-        if (remark && strncmp(fix, "unset ", 6) == 0)
-            env_comment(l, "%s", remark + 2);
-        return;
-    }
     const struct shk_profile_setting *line = env_line_of(l, f->setting);
     if (env_value(line) && !line->must_be_unset) {
         env_set(l, f->setting, env_value(line), false);
-        return;
-    }
-    env_comment(l, "%s: %s", f->setting, *fix ? fix : "see: shakedown explain");
-    if (strncasecmp(fix, "unset it", 8) == 0) {
-        env_unset(l, f->setting);
         return;
     }
     env_mark(l, f->setting);
     l->changes++;
 }
 
-/* The setting that a line of a fix is a command about, NULL. */
-static const struct shk_setting *env_fixes(const struct env_lines *l, const char *fix)
-{
-    const char *at = strncmp(fix, "export ", 7) == 0  ? fix + 7
-                     : strncmp(fix, "unset ", 6) == 0 ? fix + 6
-                                                      : "";
-    char *name = strndup(at, env_name_len(at));
-    const struct shk_setting *row = name ? shk_config_setting(l->session->config, name) : NULL;
-    free(name);
-    return row;
-}
-
 /* Settings that work against each other: the fix says which one goes. Nothing when it has gone. */
 static void env_conflict(struct env_lines *l, const struct shk_finding *f)
 {
-    char *copy = strdup(f->fix ? f->fix : ""), *save = NULL;
-    bool said = false;
-    for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
-         line = strtok_r(NULL, "\n", &save)) {
-        const struct shk_setting *row = env_fixes(l, line);
-        if (row && env_is_done(l, row->name))
-            continue;
-        if (!said) {
-            env_comment(l, "%s", f->observed ? f->observed : f->setting);
-            env_comment(l, "%s", f->why ? f->why : "");
-            said = true;
-            l->changes++;
-        }
-        if (!row || !env_apply(l, line, row->name))
-            env_comment(l, "%s", line);
-    }
-    free(copy);
+    size_t i, open = 0;
+    json_t *edit;
+    json_array_foreach(f->edits, i, edit) open += !env_is_done(l, env_edit_name(edit));
+    if (f->edits && !open)
+        return;
+    env_comment(l, "%s", f->observed ? f->observed : f->setting);
+    env_comment(l, "%s", f->why ? f->why : "");
+    l->changes++;
+    if (!env_apply_all(l, f) || f->advice)
+        env_advise(l, f);
 }
 
 static void env_each(struct env_lines *l, const char *id,

@@ -110,6 +110,7 @@ static bool explain_setting(const struct shk_config *config, const char *name, F
     explain_line(out, "Verified", shk_verify_name(s->verify));
     explain_line(out, "Proof", s->proof);
     explain_line(out, "Fix", s->fix);
+    explain_line(out, "Advice", s->advice);
     explain_in_profiles(out, config, name);
     explain_line(out, "Source", s->source);
     explain_line(out, "Row", s->place);
@@ -146,6 +147,7 @@ static bool explain_diagnosis(const struct shk_config *config, const char *name,
     explain_line(out, "Shows as", d->shows);
     explain_line(out, "Confirm", d->confirm);
     explain_line(out, "Fix", d->fix);
+    explain_line(out, "Advice", d->advice);
     explain_line(out, "Who acts", d->who);
     explain_line(out, "Explains", explains);
     explain_line(out, "Source", d->source);
@@ -216,6 +218,7 @@ static bool explain_conflict(const struct shk_config *config, const char *name, 
     explain_line(out, "Verdict", c->verdict);
     explain_line(out, "Because", c->why);
     explain_line(out, "Fix", c->fix);
+    explain_line(out, "Advice", c->advice);
     explain_line(out, "Root cause", c->diagnosis);
     explain_line(out, "Source", c->source);
     return true;

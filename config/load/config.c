@@ -179,6 +179,13 @@ void shk_config_install(const struct shk_config *config)
                        tables ? tables[SHK_SECTION_LAUNCHERS].count : launchers->count);
 }
 
+const struct shk_fix *shk_config_fixes(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_FIXES];
+    *count_p = table->count;
+    return (const struct shk_fix *)(const void *)table->rows;
+}
+
 static bool config_find(const struct shk_config *config, enum shk_section section, const char *name,
                         size_t *row_p)
 {
@@ -212,5 +219,13 @@ const struct shk_signature *shk_config_signature(const struct shk_config *config
     size_t row, count;
     return config_find(config, SHK_SECTION_SIGNATURES, id, &row)
                ? &shk_config_signatures(config, &count)[row]
+               : NULL;
+}
+
+const struct shk_fix *shk_config_fix(const struct shk_config *config, const char *key)
+{
+    size_t row, count;
+    return config_find(config, SHK_SECTION_FIXES, key, &row)
+               ? &shk_config_fixes(config, &count)[row]
                : NULL;
 }

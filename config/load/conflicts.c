@@ -101,9 +101,13 @@ static const struct shk_field conflict_fields[] = {
      .doc = "what comes of it, one sentence"},
     {.key = "fix",
      SHK_AT(struct shk_conflict, fix),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_command,
+     .doc = "one line for a shell that mends it, without anything to fill in"},
+    {.key = "advice",
+     SHK_AT(struct shk_conflict, advice),
      .kind = SHK_FIELD_LINES,
-     .required = true,
-     .doc = "one command or instruction per line"},
+     .doc = "what to do, in words; needed without a fix"},
     {.key = "diagnosis",
      SHK_AT(struct shk_conflict, diagnosis),
      .kind = SHK_FIELD_TEXT,
@@ -125,7 +129,9 @@ static int conflict_check(const struct shk_fill *fill, const struct shk_yaml_nod
     if (conflict->when_count < 2 && !conflict->condition)
         return shk_fill_error(fill, node, "when",
                               "a conflict takes two settings, or one and a condition");
-    return 0;
+    return conflict->fix || conflict->advice
+               ? 0
+               : shk_fill_error(fill, node, "fix", "or advice is needed");
 }
 
 const struct shk_record shk_record_conflict = {

@@ -48,9 +48,13 @@ static const struct shk_field diagnosis_fields[] = {
      .doc = "command or observation that confirms it"},
     {.key = "fix",
      SHK_AT(struct shk_diagnosis, fix),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_command,
+     .doc = "one line for a shell that mends it, without anything to fill in"},
+    {.key = "advice",
+     SHK_AT(struct shk_diagnosis, advice),
      .kind = SHK_FIELD_LINES,
-     .required = true,
-     .doc = "one command or instruction per line"},
+     .doc = "what to do, in words; needed without a fix"},
     {.key = "who",
      SHK_AT(struct shk_diagnosis, who),
      .kind = SHK_FIELD_WORD,
@@ -108,6 +112,8 @@ static int diagnosis_check(const struct shk_fill *fill, const struct shk_yaml_no
                            const void *row)
 {
     const struct shk_diagnosis *diagnosis = row;
+    if (!diagnosis->fix && !diagnosis->advice)
+        return shk_fill_error(fill, node, "fix", "or advice is needed");
     for (const char *const *key = diagnosis->explains; key && *key; key++)
         if (strcmp(*key, diagnosis->key) == 0)
             return shk_fill_error(fill, node, "explains", "names the diagnosis itself");

@@ -1,4 +1,5 @@
 #include "config/schema/schema.h"
+#include "config/schema/valid.h"
 #include "core/facts/factdiff.h"
 
 #include <regex.h>
@@ -72,7 +73,12 @@ static const struct shk_field diff_fields[] = {
     {.key = "fix",
      SHK_AT(struct shk_diff_rule, fix),
      .kind = SHK_FIELD_TEXT,
-     .doc = "what to do where nodes differ"},
+     .check = shk_valid_command,
+     .doc = "one line for a shell that mends it, without anything to fill in"},
+    {.key = "advice",
+     SHK_AT(struct shk_diff_rule, advice),
+     .kind = SHK_FIELD_LINES,
+     .doc = "what to do, in words"},
     {.key = "why",
      SHK_AT(struct shk_diff_rule, why),
      .kind = SHK_FIELD_TEXT,

@@ -18,6 +18,7 @@ const struct shk_section_desc shk_sections[SHK_SECTION_COUNT] = {
     [SHK_SECTION_NAMES] = {.folder = "names", .record = &shk_record_name},
     [SHK_SECTION_USES] = {.folder = "uses", .record = &shk_record_use},
     [SHK_SECTION_LAUNCHERS] = {.folder = "launchers", .record = &shk_record_launcher},
+    [SHK_SECTION_FIXES] = {.folder = "fixes", .record = &shk_record_fix},
 };
 
 int shk_section_find(const char *folder, enum shk_section *section_p)

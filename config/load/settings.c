@@ -293,8 +293,13 @@ static const struct shk_field setting_fields[] = {
      .doc = "has a row in every report, also when it is not set and no profile asks for it"},
     {.key = "fix",
      SHK_AT(struct shk_setting, fix),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_command,
+     .doc = "one line for a shell that mends it, without anything to fill in"},
+    {.key = "advice",
+     SHK_AT(struct shk_setting, advice),
      .kind = SHK_FIELD_LINES,
-     .doc = "what to change; needed when severity is `perf-major` or worse"},
+     .doc = "what to do, in words; this or a fix is needed when severity is `perf-major` or worse"},
     {.key = "source",
      SHK_AT(struct shk_setting, source),
      .kind = SHK_FIELD_TEXT,
@@ -324,8 +329,8 @@ static int setting_check(const struct shk_fill *fill, const struct shk_yaml_node
     if (setting->variable && !shk_valid_variable(setting->name, &why))
         return shk_fill_error(fill, node, "name", "\"%.64s\": %s (variable: false?)", setting->name,
                               why.text);
-    if (setting->severity >= SHK_SEV_PERF_MAJOR && !setting->fix)
-        return shk_fill_error(fill, node, "fix", "missing, severity is %s",
+    if (setting->severity >= SHK_SEV_PERF_MAJOR && !setting->fix && !setting->advice)
+        return shk_fill_error(fill, node, "fix", "or advice is needed, severity is %s",
                               shk_severity_name(setting->severity));
     if (setting->replaced_by && strcmp(setting->replaced_by, setting->name) == 0)
         return shk_fill_error(fill, node, "replaced-by", "is the setting itself");

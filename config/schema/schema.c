@@ -164,7 +164,7 @@ static int schema_add_ref(const struct shk_fill *fill, const struct shk_field *f
 static bool schema_is_prose(const char *key)
 {
     static const char *const keys[] = {"why",    "title", "symptom", "meaning", "explanation",
-                                       "effect", "cost",  "confirm", "fix"};
+                                       "effect", "cost",  "confirm", "advice"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (strcmp(key, keys[i]) == 0)
             return true;

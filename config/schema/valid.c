@@ -48,6 +48,23 @@ bool shk_valid_key(const char *text, struct shk_why *why)
            valid_no(why, "not a key: lower-case letters, digits, - and . only");
 }
 
+bool shk_valid_command(const char *text, struct shk_why *why)
+{
+    char quote = 0;
+    for (const char *p = text; *p; p++) {
+        if ((unsigned char)*p < 0x20 || *p == 0x7F)
+            return valid_no(why, "has a control character");
+        if (quote ? *p == quote : *p == '\'' || *p == '"')
+            quote = quote ? 0 : *p;
+    }
+    size_t len = strlen(text);
+    if (quote)
+        return valid_no(why, "has an open quote");
+    if (!len || text[len - 1] == '.' || strstr(text, "\xE2\x80\xA6") || strstr(text, "..."))
+        return valid_no(why, "not a line that can be run; put words into advice");
+    return true;
+}
+
 bool shk_valid_version(const char *text, struct shk_why *why)
 {
     return valid_chars(text, VALID_DIGITS, VALID_ALNUM ".-_+", 32) ||

@@ -19,6 +19,10 @@ shk_text_check_f shk_valid_version;
 /* Fact key, or prefix of keys that ends in '.'. */
 shk_text_check_f shk_valid_fact;
 
+/* One command line: printable, no bullet, no ellipsis or <something> to fill in, quotes closed. Not
+ * whether a shell takes it: a test of the catalogue asks one. */
+shk_text_check_f shk_valid_command;
+
 /* POSIX extended regular expression of at most 512 bytes without what POSIX lacks (\d, (?…)) and
  * without repetition counts that blow up in regcomp(). */
 shk_text_check_f shk_valid_regex;

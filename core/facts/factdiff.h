@@ -37,7 +37,8 @@ struct shk_diff_rule {
     /* SHK_DIFF_AGREE, on the path of an array: an element counts only where these members are true
      * (or not, with '!' before the name); NULL-terminated, NULL: all. */
     const char *const *where;
-    const char *fix; /* what to do about a difference between nodes; NULL */
+    const char *fix;    /* about a difference between nodes, one line for a shell; NULL */
+    const char *advice; /* the same in words; NULL */
     const char *why;
     const char *place;
 };

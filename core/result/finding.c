@@ -52,11 +52,12 @@ static void texts_free(char **texts)
 
 static void finding_clear(struct shk_finding *f)
 {
-    char *const texts[] = {f->id,  f->family, f->setting,   f->observed, f->expected,
-                           f->why, f->fix,    f->diagnosis, f->source,   f->fact};
+    char *const texts[] = {f->id,  f->family, f->setting, f->observed,  f->expected, f->why,
+                           f->fix, f->advice, f->source,  f->diagnosis, f->fact};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     texts_free(f->nodes);
+    json_decref(f->edits);
 }
 
 void shk_findings_destroy(struct shk_findings *list)
@@ -89,6 +90,23 @@ static char *finding_text(const char *text, bool *lost)
     return copy;
 }
 
+/* A line that loses a secret or a character on the way says something else than it did. */
+static void finding_fix(struct shk_finding *f, const struct shk_finding_in *in, bool *lost)
+{
+    f->fix = finding_text(in->fix, lost);
+    f->advice = finding_text(in->advice, lost);
+    bool line = f->fix && strcmp(f->fix, in->fix) == 0 && !strchr(f->fix, '\n');
+    if (!f->fix || (line && strlen(f->fix) < SHK_FIX_MOST)) {
+        f->edits = json_incref(in->edits);
+        return;
+    }
+    if (!f->advice)
+        f->advice = f->fix;
+    else
+        free(f->fix);
+    f->fix = NULL;
+}
+
 void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in)
 {
     if (list->count == list->cap) {
@@ -115,13 +133,13 @@ void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in
         .observed = finding_text(secret ? SHK_REDACTED : in->observed, lost),
         .expected = finding_text(in->expected, lost),
         .why = finding_text(in->why, lost),
-        .fix = finding_text(in->fix, lost),
         .diagnosis = finding_text(in->diagnosis, lost),
         .source = finding_text(in->source, lost),
         .fact = finding_text(in->fact, lost),
         .required = in->required,
         .scope = in->scope,
     };
+    finding_fix(&list->rows[list->count - 1], in, lost);
 }
 
 void shk_findings_add_copy(struct shk_findings *list, const struct shk_finding *row)
@@ -136,6 +154,8 @@ void shk_findings_add_copy(struct shk_findings *list, const struct shk_finding *
                                .expected = row->expected,
                                .why = row->why,
                                .fix = row->fix,
+                               .advice = row->advice,
+                               .edits = row->edits,
                                .diagnosis = row->diagnosis,
                                .source = row->source,
                                .fact = row->fact,
@@ -252,7 +272,8 @@ void shk_diagnoses_free(struct shk_diagnoses *list)
         return;
     for (size_t i = 0; i < list->count; i++) {
         struct shk_diagnosis_row *r = &list->rows[i];
-        char *const texts[] = {r->key, r->title, r->explanation, r->fix, r->who, r->confidence};
+        char *const texts[] = {r->key,    r->title, r->explanation, r->fix,
+                               r->advice, r->who,   r->confidence};
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
             free(texts[k]);
         texts_free(r->evidence);

@@ -47,7 +47,10 @@ struct shk_finding {
     char *observed;  /* what is, with units */
     char *expected;  /* what should be */
     char *why;       /* one sentence a user understands */
-    char *fix;       /* the line to change; several lines allowed */
+    char *fix;       /* one line that can be run as it stands; NULL: there is none */
+    char *advice;    /* the same in words, or what no line can do */
+    json_t *edits;   /* what `fix` does to the environment, for other shells than sh: objects with
+                        name, value (absent: unset it) and expands (of $NAME in it); NULL */
     char *diagnosis; /* key in config/diagnoses that this finding points to */
     char *source;    /* where the rule comes from */
     char *fact;      /* fact key(s) that the observation rests on */
@@ -67,15 +70,18 @@ struct shk_finding_in {
     const char *id, *family, *setting;
     enum shk_verdict verdict;
     enum shk_evidence evidence;
-    const char *observed, *expected, *why, *fix, *diagnosis, *source, *fact;
+    const char *observed, *expected, *why, *fix, *advice, *diagnosis, *source, *fact;
+    json_t *edits; /* borrowed */
     int required;
     enum shk_scope scope;
 };
 
 /* Copies the row; out of memory is remembered and reported by shk_findings_status(). A PASS or NOTE
  * with SHK_NOT_COVERED evidence is recorded as UNKNOWN: a verdict is never pass because nothing was
- * looked at. Control characters in the texts are replaced, secrets redacted (core/text/redact.h).
+ * looked at. Control characters in the texts are replaced, secrets redacted (core/text/redact.h). A
+ * fix that either would change, or longer than SHK_FIX_MOST, is no line to run: it becomes advice.
  */
+enum { SHK_FIX_MOST = 8192 }; /* two paths of PATH_MAX */
 void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in);
 
 /* Adds a copy of a row of another list, without its nodes. */
@@ -121,7 +127,8 @@ struct shk_diagnosis_row {
     char *key;
     char *title;
     char *explanation;
-    char *fix;
+    char *fix;                /* as of a finding, one line for each finding behind it; NULL */
+    char *advice;             /* lines; NULL */
     char *who;                /* "user", "admin" or "user, admin" */
     char *confidence;         /* "confirmed", "likely", "possible" */
     char **evidence;          /* lines; NULL-terminated */

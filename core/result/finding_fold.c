@@ -19,8 +19,8 @@ void shk_findings_fold_free(struct shk_findings_fold *fold)
 
 static char *fold_key(const struct shk_finding *f)
 {
-    const char *const texts[] = {f->id,  f->family, f->setting,   f->observed, f->expected,
-                                 f->why, f->fix,    f->diagnosis, f->source};
+    const char *const texts[] = {f->id,  f->family, f->setting, f->observed,  f->expected,
+                                 f->why, f->fix,    f->advice,  f->diagnosis, f->source};
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     shk_strbuf_printf(&sb, "%d/%d/%d", (int)f->verdict, (int)f->evidence, (int)f->scope);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -113,7 +113,7 @@ static void diff_table_row(struct shk_table *table, const json_t *row, bool node
     if (nodes) {
         shk_strbuf_puts(&on, "on ");
         diff_fold(&on, json_object_get(row, "nodes"));
-        shk_table_note(table, SHK_ROLE_DIM, "", false, shk_strbuf_text(&on));
+        shk_table_note(table, SHK_ROLE_DIM, "", SHK_TABLE_WORDS, shk_strbuf_text(&on));
     }
     status->failed |= a.failed || b.failed || on.failed || path.failed;
     shk_strbuf_free(&a);

@@ -64,7 +64,9 @@ static json_t *json_diagnosis(const struct shk_diagnoses *list, const struct shk
               json_put(object, "verdict", json_string(shk_verdict_name(row->verdict))) &&
               (!isfinite(row->score) || json_put(object, "score", json_real(row->score))) &&
               json_put_text(object, "explanation", row->explanation) &&
-              json_put_text(object, "fix", row->fix) && json_put_text(object, "who", row->who) &&
+              json_put_text(object, "fix", row->fix) &&
+              json_put_text(object, "advice", row->advice) &&
+              json_put_text(object, "who", row->who) &&
               json_put(object, "scope", json_string(shk_scope_name(row->scope))) &&
               json_put_text(object, "explained_by", above) &&
               json_put(object, "evidence", json_texts(row->evidence));
@@ -99,6 +101,7 @@ static json_t *json_finding(const struct shk_finding *row)
         {"expected", row->expected},
         {"why", row->why},
         {"fix", row->fix},
+        {"advice", row->advice},
         {"diagnosis", row->diagnosis},
         {"source", row->source},
         {"fact", row->fact},

@@ -43,7 +43,11 @@ static void junit_body(struct shk_strbuf *out, const struct shk_finding *row)
     junit_line(out, "observed", row->observed);
     junit_line(out, "expected", row->expected);
     junit_line(out, "why", row->why);
-    junit_line(out, "fix", row->fix);
+    if (row->fix && strlen(row->fix) < JUNIT_CLIP)
+        junit_line(out, "fix", row->fix);
+    else if (row->fix)
+        junit_line(out, "fix", "too long for this format, see the JSON report");
+    junit_line(out, "advice", row->advice);
     junit_line(out, "verified", shk_model_evidence(row->evidence));
     junit_line(out, "source", row->source);
     if (row->nodes) {

@@ -9,16 +9,16 @@
 #include "reports/model/runs_table.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
-#include "reports/text/wrap.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Jira takes 32767 characters by default, GitHub 65536; a command line longer than this is a list
- * of files. */
-enum { MD_LIMIT = 32000, MD_COMMAND = 400 };
+/* Jira takes 32767 characters by default, GitHub 65536; a command line longer than MD_COMMAND is a
+ * list of files. */
+enum { MD_LIMIT = 32000, MD_COMMAND = 400, MD_FIX = 400 };
+#define MD_LONG "left out to fit; the JSON and HTML reports have it"
 
 /* How much is said; the first level that fits the limit is used. */
 struct md_level {
@@ -104,6 +104,28 @@ static void md_block(const struct md *m, const char *info, const char *text)
     shk_escape_md_block(m->out, info, shk_strbuf_text(&cut));
     m->out->failed |= cut.failed;
     shk_strbuf_free(&cut);
+}
+
+/* Whole lines to copy, as many as fit. */
+static void md_fix(const struct md *m, const char *fix)
+{
+    struct shk_strbuf whole = SHK_STRBUF_INIT;
+    size_t most = m->level->clip > MD_FIX ? m->level->clip : MD_FIX;
+    bool more = false;
+    shk_strbuf_puts(m->out, "Fix:\n\n");
+    for (size_t len; *fix; fix += len + (fix[len] == '\n')) {
+        len = strcspn(fix, "\n");
+        if (whole.len + len < most)
+            shk_strbuf_printf(&whole, "%s%.*s", whole.len ? "\n" : "", (int)len, fix);
+        else
+            more = true;
+    }
+    if (whole.len)
+        shk_escape_md_block(m->out, "sh", shk_strbuf_text(&whole));
+    if (more)
+        shk_strbuf_puts(m->out, MD_LONG "\n\n");
+    m->out->failed |= whole.failed;
+    shk_strbuf_free(&whole);
 }
 
 static void md_details(const struct md *m, const char *summary)
@@ -213,9 +235,14 @@ static void md_cause(const struct md *m, size_t number, const struct shk_diagnos
         shk_strbuf_putc(m->out, '\n');
     }
     md_left_out(m, lines > m->level->evidence ? lines - m->level->evidence : 0, "lines");
-    if (row->fix && *row->fix) {
-        shk_strbuf_puts(m->out, lines ? "\nFix:\n\n" : "Fix:\n\n");
-        md_block(m, shk_wrap_is_command(row->fix) ? "sh" : "text", row->fix);
+    if (lines && (row->fix || row->advice))
+        shk_strbuf_putc(m->out, '\n');
+    if (row->fix)
+        md_fix(m, row->fix);
+    if (row->advice) {
+        shk_strbuf_puts(m->out, "Advice: ");
+        md_text(m, row->advice);
+        shk_strbuf_puts(m->out, "\n\n");
     }
     m->out->failed |= who.failed;
     shk_strbuf_free(&who);
@@ -238,7 +265,7 @@ static const struct shk_column md_columns[] = {
     {.title = "setting", .code = true},
     {.title = "observed", .code = true},
     {.title = "verified"},
-    {.title = "why, expected, fix"},
+    {.title = "why, expected, fix, advice"},
 };
 
 static unsigned md_kind(const struct shk_finding *row)
@@ -252,6 +279,24 @@ static unsigned md_kind(const struct shk_finding *row)
     }
 }
 
+/* A fix that is too long is left out, never cut. */
+static bool md_fits(const struct md *m, const char *fix)
+{
+    return strlen(fix) <= (m->level->clip > MD_FIX ? m->level->clip : MD_FIX);
+}
+
+static void md_remedy(const struct md *m, struct shk_table *table, const struct shk_finding *row)
+{
+    bool bad = md_kind(row) == MD_BAD;
+    if (row->fix && md_fits(m, row->fix))
+        shk_table_note(table, SHK_ROLE_FIX, bad ? "fix " : "optional ", SHK_TABLE_COMMAND,
+                       row->fix);
+    else if (row->fix)
+        shk_table_note(table, SHK_ROLE_PLAIN, "fix: ", SHK_TABLE_WORDS, MD_LONG);
+    if (row->advice)
+        shk_table_note(table, SHK_ROLE_PLAIN, "advice: ", SHK_TABLE_WORDS, row->advice);
+}
+
 static void md_row(const struct md *m, struct shk_table *table, const struct shk_finding *row)
 {
     shk_table_row(table);
@@ -263,17 +308,16 @@ static void md_row(const struct md *m, struct shk_table *table, const struct shk
                    row->verdict == SHK_NA ? "" : shk_model_evidence(row->evidence));
     shk_table_text(table, SHK_ROLE_PLAIN, row->why ? row->why : "");
     if (row->expected)
-        shk_table_note(table, SHK_ROLE_PLAIN, "expected ", true, row->expected);
-    if (row->fix && md_kind(row) & (MD_BAD | MD_NOTE))
-        shk_table_note(table, SHK_ROLE_FIX, md_kind(row) == MD_BAD ? "fix " : "optional ", true,
-                       row->fix);
+        shk_table_note(table, SHK_ROLE_PLAIN, "expected ", SHK_TABLE_CODE, row->expected);
+    if (md_kind(row) & (MD_BAD | MD_NOTE))
+        md_remedy(m, table, row);
     if (row->nodes && m->report->nodes > 1) {
         struct shk_strbuf nodes = SHK_STRBUF_INIT;
         size_t count = 0;
         while (row->nodes[count])
             count++;
         shk_nodefold(&nodes, (const char *const *)row->nodes, count);
-        shk_table_note(table, SHK_ROLE_DIM, "on ", true, shk_strbuf_text(&nodes));
+        shk_table_note(table, SHK_ROLE_DIM, "on ", SHK_TABLE_CODE, shk_strbuf_text(&nodes));
         shk_strbuf_free(&nodes);
     }
 }

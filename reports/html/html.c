@@ -14,6 +14,7 @@
 #include "reports/text/utf8.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,20 @@ static void html_element(const struct html *h, const char *tag, const char *css,
     shk_strbuf_printf(h->out, *css ? "<%s class=\"%s\">" : "<%s>", tag, css);
     html_text(h, text);
     shk_strbuf_printf(h->out, "</%s>\n", tag);
+}
+
+/* Lines to copy, whole. */
+static void html_fix(const struct html *h, const char *fix)
+{
+    struct shk_strbuf clean = SHK_STRBUF_INIT;
+    if (!fix)
+        return;
+    shk_text_clip_lines(&clean, fix, INT_MAX, 0);
+    shk_strbuf_puts(h->out, "<pre>");
+    shk_escape_html(h->out, shk_strbuf_text(&clean));
+    shk_strbuf_puts(h->out, "</pre>\n");
+    h->out->failed |= clean.failed;
+    shk_strbuf_free(&clean);
 }
 
 static const char *const html_words[SHK_VERDICT_COUNT] = {
@@ -155,7 +170,8 @@ static void html_cause(const struct html *h, size_t number, const struct shk_dia
             html_element(h, "li", "", *line);
         shk_strbuf_puts(h->out, "</ul>\n");
     }
-    html_element(h, "pre", "", row->fix);
+    html_fix(h, row->fix);
+    html_element(h, "p", "advice", row->advice);
     shk_strbuf_puts(h->out, "</div>\n");
     h->out->failed |= who.failed;
     shk_strbuf_free(&who);
@@ -200,7 +216,7 @@ static const struct shk_column html_columns[] = {
     {.title = "setting", .code = true},
     {.title = "observed", .code = true},
     {.title = "verified"},
-    {.title = "why, expected, fix"},
+    {.title = "why, expected, fix, advice"},
 };
 
 static void html_row(const struct html *h, struct shk_table *table, const struct shk_finding *row)
@@ -216,12 +232,14 @@ static void html_row(const struct html *h, struct shk_table *table, const struct
     shk_table_text(table, SHK_ROLE_PLAIN, row->why ? row->why : "");
     if (row->expected) {
         char *text = shk_strf("expected %s", row->expected);
-        shk_table_note(table, SHK_ROLE_DIM, "", false, text ? text : "");
+        shk_table_note(table, SHK_ROLE_DIM, "", SHK_TABLE_WORDS, text ? text : "");
         h->out->failed |= !text;
         free(text);
     }
     if (row->fix && (bad || row->verdict == SHK_NOTE))
-        shk_table_note(table, bad ? SHK_ROLE_FIX : SHK_ROLE_DIM, "", true, row->fix);
+        shk_table_note(table, bad ? SHK_ROLE_FIX : SHK_ROLE_DIM, "", SHK_TABLE_COMMAND, row->fix);
+    if (row->advice && (bad || row->verdict == SHK_NOTE))
+        shk_table_note(table, SHK_ROLE_PLAIN, "advice: ", SHK_TABLE_WORDS, row->advice);
     if (row->nodes && h->report->nodes > 1) {
         struct shk_strbuf nodes = SHK_STRBUF_INIT;
         size_t count = 0;
@@ -229,7 +247,7 @@ static void html_row(const struct html *h, struct shk_table *table, const struct
             count++;
         shk_strbuf_puts(&nodes, "on ");
         shk_nodefold(&nodes, (const char *const *)row->nodes, count);
-        shk_table_note(table, SHK_ROLE_DIM, "", false, shk_strbuf_text(&nodes));
+        shk_table_note(table, SHK_ROLE_DIM, "", SHK_TABLE_WORDS, shk_strbuf_text(&nodes));
         h->out->failed |= nodes.failed;
         shk_strbuf_free(&nodes);
     }

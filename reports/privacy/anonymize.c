@@ -193,7 +193,7 @@ static void anonymize_finding(struct shk_scrubbed *s, const struct shk_finding *
     char *texts[] = {anonymize_text(s, row->id),       anonymize_text(s, row->family),
                      anonymize_text(s, row->setting),  anonymize_text(s, row->observed),
                      anonymize_text(s, row->expected), anonymize_text(s, row->why),
-                     anonymize_text(s, row->fix)};
+                     anonymize_text(s, row->fix),      anonymize_text(s, row->advice)};
     if (!s->failed)
         shk_findings_add(s->findings, &(struct shk_finding_in){
                                           .id = texts[0],
@@ -205,6 +205,7 @@ static void anonymize_finding(struct shk_scrubbed *s, const struct shk_finding *
                                           .expected = texts[4],
                                           .why = texts[5],
                                           .fix = texts[6],
+                                          .advice = texts[7],
                                           .diagnosis = row->diagnosis,
                                           .source = row->source,
                                           .fact = row->fact,
@@ -236,6 +237,7 @@ static void anonymize_diagnoses(struct shk_scrubbed *s, const struct shk_diagnos
             .title = anonymize_text(s, row->title),
             .explanation = anonymize_text(s, row->explanation),
             .fix = anonymize_text(s, row->fix),
+            .advice = anonymize_text(s, row->advice),
             .who = anonymize_text(s, row->who),
             .confidence = anonymize_text(s, row->confidence),
             .evidence = anonymize_texts(s, row->evidence),
@@ -254,7 +256,7 @@ static void anonymize_learn_texts(struct shk_scrub *scrub, const struct shk_repo
         shk_scrub_learn(scrub, report->command);
     for (size_t i = 0; i < rows; i++) {
         const struct shk_finding *row = shk_findings_at(report->findings, i);
-        const char *const texts[] = {row->observed, row->expected, row->why, row->fix};
+        const char *const texts[] = {row->observed, row->expected, row->why, row->fix, row->advice};
         for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
             if (texts[t])
                 shk_scrub_learn(scrub, texts[t]);

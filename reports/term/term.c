@@ -29,16 +29,13 @@ void shk_term_text(const struct term *t, enum shk_role role, unsigned indent, co
         text);
 }
 
-void shk_term_fix(const struct term *t, unsigned indent, const char *fix, unsigned lines)
+/* The first lines of a text (0: all), and how many more there are; one more is shown, too. */
+static void term_lines(const struct term *t, const struct shk_wrap *wrap, const char *text,
+                       unsigned lines)
 {
-    struct shk_wrap wrap = {.role = SHK_ROLE_FIX,
-                            .indent = indent,
-                            .lead = shk_term_arrow(t),
-                            .clip = TERM_FIX,
-                            .shell = true};
-    const char *end = fix;
+    const char *end = text;
     unsigned shown = 0, more = 0;
-    for (const char *p = fix; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
+    for (const char *p = text; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
         if (!lines || shown < lines) {
             end = p + strcspn(p, "\n");
             shown++;
@@ -47,18 +44,38 @@ void shk_term_fix(const struct term *t, unsigned indent, const char *fix, unsign
         }
     }
     if (more == 1) {
-        end = fix + strlen(fix);
+        end = text + strlen(text);
         more = 0;
     }
-    char *first = shown ? strndup(fix, (size_t)(end - fix)) : NULL;
+    char *first = shown ? strndup(text, (size_t)(end - text)) : NULL;
     t->out->failed |= shown && !first;
-    shk_term_put(t, &wrap, first);
+    shk_term_put(t, wrap, first);
     free(first);
     if (more) {
-        char text[64];
-        snprintf(text, sizeof text, "and %u more lines (-v)", more);
-        shk_term_text(t, SHK_ROLE_DIM, indent + 2, "", text);
+        char rest[64];
+        snprintf(rest, sizeof rest, "and %u more lines (-v)", more);
+        shk_term_text(t, SHK_ROLE_DIM, wrap->indent + 2, "", rest);
     }
+}
+
+void shk_term_fix(const struct term *t, unsigned indent, const char *fix, unsigned lines)
+{
+    struct shk_wrap wrap = {.role = SHK_ROLE_FIX,
+                            .indent = indent,
+                            .lead = shk_term_arrow(t),
+                            .clip = TERM_CLIP,
+                            .shell = true};
+    term_lines(t, &wrap, fix, lines);
+}
+
+void shk_term_advice(const struct term *t, unsigned indent, const char *advice, unsigned lines)
+{
+    struct shk_wrap wrap = {.role = SHK_ROLE_PLAIN,
+                            .indent = indent,
+                            .lead = SHK_TERM_ADVICE,
+                            .clip = TERM_CLIP,
+                            .block = true};
+    term_lines(t, &wrap, advice, lines);
 }
 
 void shk_term_title(const struct term *t, const char *title, const char *rest)

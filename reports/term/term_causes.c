@@ -1,4 +1,4 @@
-/* What is wrong, worst first: a title, where, what was seen, and a line to run. */
+/* What is wrong, worst first: a title, where, what was seen, and what to do. */
 #include "reports/term/term_private.h"
 #include "reports/text/utf8.h"
 #include "reports/text/wrap.h"
@@ -6,8 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Warnings in full, lines of a fix, and wrapped lines of what was seen; a FAIL is always shown. */
-enum { CAUSES_WARNINGS = 5, CAUSES_FIX = 3, CAUSES_SEEN = 2, CAUSES_SLACK = 16, CAUSES_INDENT = 4 };
+/* Warnings in full, lines of a fix and of advice, and wrapped lines of what was seen; a FAIL is
+ * always shown. */
+enum {
+    CAUSES_WARNINGS = 5,
+    CAUSES_FIX = 3,
+    CAUSES_ADVICE = 2,
+    CAUSES_SEEN = 2,
+    CAUSES_SLACK = 16,
+    CAUSES_INDENT = 4
+};
 
 static bool cause_is_open(const struct term *t, const struct shk_diagnosis_row *row)
 {
@@ -164,6 +172,7 @@ static void cause_put(const struct term *t, size_t number, size_t place)
     if (t->verbose)
         shk_term_text(t, SHK_ROLE_PLAIN, CAUSES_INDENT, "", row->explanation);
     shk_term_fix(t, CAUSES_INDENT, row->fix, t->verbose ? 0 : CAUSES_FIX);
+    shk_term_advice(t, CAUSES_INDENT, row->advice, t->verbose ? 0 : CAUSES_ADVICE);
     cause_below(t, number);
 }
 
@@ -195,6 +204,7 @@ static unsigned cause_rows(const struct term *t, unsigned shown)
             cause_row_put(t, row, text);
         cause_row_nodes(t, row);
         shk_term_fix(t, CAUSES_INDENT, row->fix, 1);
+        shk_term_advice(t, CAUSES_INDENT, row->advice, 1);
         free(text);
     }
     return more;

@@ -22,31 +22,54 @@ static void term_nodes(const struct term *t, const struct shk_finding *row, stru
         shk_nodefold(out, (const char *const *)row->nodes, count);
 }
 
+static bool term_has_line(const char *text, const char *line)
+{
+    size_t len = strlen(line);
+    for (const char *at = text; at && (at = strstr(at, line)); at++)
+        if ((at == text || at[-1] == '\n') && (at[len] == '\n' || !at[len]))
+            return true;
+    return false;
+}
+
+/* What its root cause says already is not said again. */
+static void term_remedy(const struct term *t, struct shk_table *table,
+                        const struct shk_finding *row)
+{
+    size_t number = shk_model_cause(t->report, row);
+    const struct shk_diagnosis_row *cause = number ? &t->report->diagnoses->rows[number - 1] : NULL;
+    bool bad = row->verdict == SHK_FAIL || row->verdict == SHK_WARN;
+    bool note = row->verdict == SHK_NOTE;
+    if (!bad && !note)
+        return;
+    bool fix = row->fix && !(cause && term_has_line(cause->fix, row->fix));
+    bool advice = row->advice && (!cause || !cause->advice || !strstr(cause->advice, row->advice));
+    if (fix)
+        shk_table_note(table, bad ? SHK_ROLE_FIX : SHK_ROLE_DIM,
+                       bad ? shk_term_arrow(t) : "optional: ", SHK_TABLE_COMMAND, row->fix);
+    if (advice)
+        shk_table_note(table, bad ? SHK_ROLE_PLAIN : SHK_ROLE_DIM, SHK_TERM_ADVICE, SHK_TABLE_WORDS,
+                       row->advice);
+    if (!bad || !cause || fix || advice)
+        return;
+    char text[64];
+    snprintf(text, sizeof text, "see root cause %zu", number);
+    shk_table_note(table, SHK_ROLE_DIM, shk_term_arrow(t), SHK_TABLE_WORDS, text);
+}
+
 static void term_row_notes(const struct term *t, struct shk_table *table,
                            const struct shk_finding *row)
 {
-    bool bad = row->verdict == SHK_FAIL || row->verdict == SHK_WARN;
-    size_t cause = shk_model_cause(t->report, row);
-    const char *cause_fix = cause ? t->report->diagnoses->rows[cause - 1].fix : NULL;
     if (row->why)
-        shk_table_note(table, SHK_ROLE_PLAIN, "", false, row->why);
+        shk_table_note(table, SHK_ROLE_PLAIN, "", SHK_TABLE_WORDS, row->why);
     if (row->expected)
-        shk_table_note(table, SHK_ROLE_PLAIN, "expected ", false, row->expected);
+        shk_table_note(table, SHK_ROLE_PLAIN, "expected ", SHK_TABLE_WORDS, row->expected);
     struct shk_strbuf nodes = SHK_STRBUF_INIT;
     term_nodes(t, row, &nodes);
     if (nodes.len)
-        shk_table_note(table, SHK_ROLE_DIM, "on ", false, shk_strbuf_text(&nodes));
+        shk_table_note(table, SHK_ROLE_DIM, "on ", SHK_TABLE_WORDS, shk_strbuf_text(&nodes));
     t->out->failed |= nodes.failed;
     shk_strbuf_free(&nodes);
-    if (row->verdict == SHK_NOTE && row->fix)
-        shk_table_note(table, SHK_ROLE_DIM, "optional: ", true, row->fix);
-    if (bad && row->fix && !(cause_fix && strstr(cause_fix, row->fix)))
-        shk_table_note(table, SHK_ROLE_FIX, shk_term_arrow(t), true, row->fix);
-    else if (bad && cause) {
-        char text[64];
-        snprintf(text, sizeof text, "fix of root cause %zu", cause);
-        shk_table_note(table, SHK_ROLE_DIM, shk_term_arrow(t), false, text);
-    }
+    term_remedy(t, table, row);
 }
 
 static void term_row(const struct term *t, struct shk_table *table, const struct shk_finding *row)

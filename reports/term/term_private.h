@@ -7,8 +7,6 @@
 
 /* A text longer than this says nothing more on a screen; JSON has the whole of it. */
 enum { TERM_CLIP = 600 };
-/* A line to copy that is longer is no line to copy. */
-enum { TERM_FIX = 4096 };
 /* Folded names of nodes: those of any machine. */
 enum { TERM_NAMES = 16384 };
 
@@ -37,6 +35,9 @@ void shk_term_text(const struct term *t, enum shk_role role, unsigned indent, co
 /* Lines to copy, each behind an arrow, never cut; at most `lines` of them (0: all), and how many
  * more there are. */
 void shk_term_fix(const struct term *t, unsigned indent, const char *fix, unsigned lines);
+/* What to do in words, behind SHK_TERM_ADVICE; `lines` as above. */
+void shk_term_advice(const struct term *t, unsigned indent, const char *advice, unsigned lines);
+#define SHK_TERM_ADVICE "advice: "
 /* Heading of a section, with an empty line before it; rest may be NULL. */
 void shk_term_title(const struct term *t, const char *title, const char *rest);
 /* "→ " in the terminal's alphabet. */

@@ -105,8 +105,8 @@ void shk_table_heading(struct shk_table *table, const char *text)
         table->rows[table->rows_count - 1].heading = true;
 }
 
-void shk_table_note(struct shk_table *table, enum shk_role role, const char *lead, bool shell,
-                    const char *text)
+void shk_table_note(struct shk_table *table, enum shk_role role, const char *lead,
+                    enum shk_table_kind kind, const char *text)
 {
     if (table->failed || !table->rows_count)
         return;
@@ -121,7 +121,7 @@ void shk_table_note(struct shk_table *table, enum shk_role role, const char *lea
         return;
     }
     row->notes[row->notes_count++] =
-        (struct table_note){.text = copy, .lead = lead, .role = role, .shell = shell};
+        (struct table_note){.text = copy, .lead = lead, .role = role, .kind = kind};
 }
 
 size_t shk_table_rows(const struct shk_table *table)

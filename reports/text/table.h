@@ -33,9 +33,16 @@ void shk_table_text(struct shk_table *table, enum shk_role role, const char *tex
 void shk_table_number(struct shk_table *table, double value, unsigned digits);
 /* Last cell of the row: reaches to the right edge. */
 void shk_table_span(struct shk_table *table, enum shk_role role, const char *text);
-/* Lines below the row, from note_column of the view on. `lead` is printable and static. */
-void shk_table_note(struct shk_table *table, enum shk_role role, const char *lead, bool shell,
-                    const char *text);
+enum shk_table_kind {
+    SHK_TABLE_WORDS,
+    SHK_TABLE_CODE,   /* set in type for code where there is one */
+    SHK_TABLE_COMMAND /* a line to copy: likewise, and never broken or cut */
+};
+
+/* Lines below the row, from note_column of the view on. `lead` is printable and static; words have
+ * it before their first line, the others before each. */
+void shk_table_note(struct shk_table *table, enum shk_role role, const char *lead,
+                    enum shk_table_kind kind, const char *text);
 
 size_t shk_table_rows(const struct shk_table *table);
 int shk_table_status(const struct shk_table *table) SHK_MUST_CHECK; /* 0 or -ENOMEM */

@@ -2,7 +2,10 @@
 #include "reports/text/table_private.h"
 #include "reports/text/utf8.h"
 
+#include <limits.h>
 #include <string.h>
+
+enum { MARKUP_WHOLE = INT_MAX };
 
 typedef void (*markup_escape_fn)(struct shk_strbuf *out, const char *s);
 
@@ -42,8 +45,8 @@ static void markup_md_notes(const struct table_row *row, bool empty, unsigned cl
         const struct table_note *note = &row->notes[n];
         shk_strbuf_puts(out, n == 0 && empty ? "" : "<br>");
         shk_strbuf_puts(out, note->lead);
-        markup_lines(out, note->shell ? shk_escape_md_code : shk_escape_md, clip, note->text,
-                     "<br>");
+        markup_lines(out, note->kind ? shk_escape_md_code : shk_escape_md,
+                     note->kind == SHK_TABLE_COMMAND ? MARKUP_WHOLE : clip, note->text, "<br>");
     }
 }
 
@@ -89,10 +92,13 @@ static const char *const markup_class[SHK_ROLE_COUNT] = {
 static void markup_html_notes(const struct table_row *row, unsigned clip, struct shk_strbuf *out)
 {
     for (size_t n = 0; n < row->notes_count; n++) {
-        const char *tag = row->notes[n].shell ? "code" : "span";
+        const char *tag = row->notes[n].kind ? "code" : "span";
         shk_strbuf_printf(out, "<div class=\"note %s\"><%s>", markup_class[row->notes[n].role],
                           tag);
-        markup_lines(out, shk_escape_html, clip, row->notes[n].text, "\n");
+        shk_escape_html(out, row->notes[n].kind ? "" : row->notes[n].lead);
+        markup_lines(out, shk_escape_html,
+                     row->notes[n].kind == SHK_TABLE_COMMAND ? MARKUP_WHOLE : clip,
+                     row->notes[n].text, "\n");
         shk_strbuf_printf(out, "</%s></div>", tag);
     }
 }

@@ -14,7 +14,7 @@ struct table_note {
     char *text;
     const char *lead;
     enum shk_role role;
-    bool shell;
+    enum shk_table_kind kind;
 };
 
 struct table_row {

@@ -165,7 +165,8 @@ static void term_notes(const struct term_layout *l, const struct table_row *row,
             .width = l->view->width,
             .lead = note->lead,
             .clip = l->view->clip,
-            .shell = note->shell,
+            .shell = note->kind == SHK_TABLE_COMMAND,
+            .block = note->kind == SHK_TABLE_WORDS,
         };
         shk_wrap_put(out, &wrap, note->text);
     }

@@ -18,15 +18,16 @@ struct shk_wrap {
     unsigned width;          /* of the terminal */
     const char *lead;        /* printable, before the first line; later lines are indented as far */
     unsigned clip;           /* columns of text at most, see shk_text_clip(); 0: no limit */
-    bool shell; /* lines that are shell commands are broken only where a backslash may join
-                   them again, so that they can be copied */
+    bool shell;              /* lines to copy: never broken, cut or put into another alphabet */
+    bool block;              /* lead before the first line only */
 };
 
-/* Appends raw text, cleaned, as lines that fit; each '\n' of it starts a line with lead again. */
-void shk_wrap_put(struct shk_strbuf *out, const struct shk_wrap *wrap, const char *text);
+/* Bytes from which on nobody would copy it: then it is text like any other. */
+enum { SHK_WRAP_SHELL = 65536 };
 
-/* Does the line start as a command that a shell would run? */
-bool shk_wrap_is_command(const char *line);
+/* Appends raw text, cleaned, as lines that fit; each '\n' of it starts a line with lead again
+ * (but see block). */
+void shk_wrap_put(struct shk_strbuf *out, const struct shk_wrap *wrap, const char *text);
 
 void shk_wrap_pad(struct shk_strbuf *out, size_t columns);
 

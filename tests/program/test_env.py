@@ -44,11 +44,11 @@ class Env(Case):
     def test_env_lines_can_be_sourced(self):
         folder = self.scratch()
         text = run("env", *SLINGSHOT, "--profile", "lumi-g", env=self.WRONG).stdout
-        self.assertIn('export NCCL_SOCKET_IFNAME="hsn', text)
+        self.assertIn('export NCCL_SOCKET_IFNAME=hsn', text)
         self.assertIn("unset RCCL_ENABLE_OFI", text)
         self.assertIn("unset NCCL_LAUNCH_MODES", text)
         self.assertIn("export NCCL_LAUNCH_MODE=", text)
-        self.assertIn('export FI_MR_CACHE_MONITOR="userfaultfd"', text)
+        self.assertIn('export FI_MR_CACHE_MONITOR=userfaultfd', text)
         shell = subprocess.run(["sh", "-euc", text + "\nenv -0"], capture_output=True, text=True, cwd=folder,
                                env={**self.WRONG, **self.JOB, "PATH": "/usr/bin:/bin"})
         self.assertEqual((shell.returncode, list(folder.iterdir())), (0, []), shell.stderr)

@@ -242,7 +242,7 @@ class Agree(Fleet):
         self.assertEqual([(f["expected"], f["fix"]) for f in rows],
                          [("not set, as on 5 of 6 nodes", "unset NCCL_BUFFSIZE")])
         rows = self.vary("lumi-g", lambda f: f.pop("env.NCCL_CROSS_NIC"))
-        self.assertEqual([(f["observed"], f["fix"]) for f in rows], [("not set", "export NCCL_CROSS_NIC='1'")])
+        self.assertEqual([(f["observed"], f["fix"]) for f in rows], [("not set", "export NCCL_CROSS_NIC=1")])
 
     def test_unread_is_unknown(self):
         rows = self.vary("dgx-h100", lambda f: f.update({"host.kernel": {"state": "failed", "reason": "denied"}}))

@@ -10,7 +10,7 @@ SETTING = """- name: {name}
   severity: fatal
   if-wrong: The job script stops at once.
   verify: direct
-  fix: Load the module site-env.
+  advice: Load the module site-env.
   source: "site handbook"
 """
 SHELL = "{library: shell}"

@@ -90,10 +90,11 @@ static const char *or_empty(const char *text)
 
 char *support_text(const struct shk_finding *f)
 {
-    return shk_strf("%s %s: %s, %s; observed %s; expected %s; why %s; fix %s; diagnosis %s", f->id,
-                    f->setting, shk_verdict_name(f->verdict), shk_evidence_name(f->evidence),
-                    or_empty(f->observed), or_empty(f->expected), or_empty(f->why),
-                    or_empty(f->fix), or_empty(f->diagnosis));
+    return shk_strf(
+        "%s %s: %s, %s; observed %s; expected %s; why %s; fix %s; advice %s; diagnosis %s", f->id,
+        f->setting, shk_verdict_name(f->verdict), shk_evidence_name(f->evidence),
+        or_empty(f->observed), or_empty(f->expected), or_empty(f->why), or_empty(f->fix),
+        or_empty(f->advice), or_empty(f->diagnosis));
 }
 
 void support_cases(const struct support_case *cases, size_t count)

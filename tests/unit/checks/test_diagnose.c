@@ -88,7 +88,7 @@ Test(diagnose, a_cause_comes_before_what_it_explains)
     struct shk_diagnoses d = diagnose(f);
     cr_assert_eq(d.count, 2);
     cr_expect_str_eq(d.rows[0].key, "test-cause");
-    cr_expect_str_eq(d.rows[0].fix, "Repair the cause.");
+    cr_expect_str_eq(d.rows[0].advice, "Repair the cause.");
     cr_expect_str_eq(d.rows[0].confidence, "possible");
     cr_expect_str_eq(d.rows[1].key, "test-effect");
     shk_diagnoses_free(&d);

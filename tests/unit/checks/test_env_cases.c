@@ -121,6 +121,7 @@ static void check_wrong(const json_t *nodes, const json_t *item)
                   json_string_value(part), text);
     if (f && suggests)
         cr_expect((f->fix && strstr(f->fix, suggests)) ||
+                      (f->advice && strstr(f->advice, suggests)) ||
                       (f->expected && strstr(f->expected, suggests)),
                   "%s does not suggest %s\n  %s", label, suggests, text);
     if (f && diagnosis)

@@ -94,7 +94,7 @@ static const struct {
     {"errors, action unread", MEMORY,
      ONE(", 'ecc_volatile_uncorrected': 3" LOST("recovery_action")), SHK_WARN, "gpu-memory-errors"},
     {"errors, reset wanted", MEMORY,
-     ONE(", 'ecc_volatile_uncorrected': 3, 'recovery_action': 'GPU reset'"), SHK_FAIL, "drain"},
+     ONE(", 'ecc_volatile_uncorrected': 3, 'recovery_action': 'GPU reset'"), SHK_FAIL, "Drain"},
     {"ECC off on one", MEMORY, ONE(", 'ecc': false, 'ecc_pending': false"), SHK_WARN, "ECC off"},
     {"ECC off on all", MEMORY, BOTH(", 'ecc': false, 'ecc_pending': false"), SHK_NOTE, "ECC off"},
     {"ECC off next", MEMORY, ONE(", 'ecc_pending': false"), SHK_NOTE, "after a reset"},

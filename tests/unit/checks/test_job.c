@@ -198,7 +198,7 @@ static const struct job_case job_cases[] = {
      "PMIx", SHK_UNKNOWN, NULL, "no luck", NULL},
     {"no library",
      OFFER("5.0.1") "," BROKEN("libpmix.so.2: nowhere") ", 'job.pmix.cause': 'no-library'",
-     "job.pmix", "PMIx", SHK_FAIL, "pmix-library-missing", "offers PMIx 5.0.1", "install libpmix"},
+     "job.pmix", "PMIx", SHK_FAIL, "pmix-library-missing", "offers PMIx 5.0.1", "Install libpmix"},
     {"other generation",
      OFFER("5.0.1") ", 'job.pmix.version': 'OpenPMIx 3.2.3 (x)'," BROKEN("PMIx_Init: no"),
      "job.pmix", "PMIx", SHK_FAIL, "pmix-version-mismatch", "server 5.0.1, library OpenPMIx 3.2.3",
@@ -241,7 +241,7 @@ Test(job, launcher)
                       (!c->diagnosis || strcmp(row->diagnosis, c->diagnosis) == 0),
                   "%s: %s", c->what, text);
         cr_assert(strstr(text, c->says) != NULL, "%s: %s", c->what, text);
-        cr_assert(!c->fix || (row->fix && strstr(row->fix, c->fix)), "%s: %s", c->what, text);
+        cr_assert(!c->fix || strstr(text, c->fix), "%s: %s", c->what, text);
         free(text);
         shk_findings_destroy(list);
     }

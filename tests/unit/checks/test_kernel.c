@@ -60,7 +60,7 @@ static const struct support_case cases[] = {
      "ulimit -n 65536"},
     {"nofile small at scale, and no more to have", "test-fabric", "limits.nofile", "RLIMIT_NOFILE",
      NODES(4) "'limits.nofile': {'soft': 1024, 'hard': 4096}", SHK_WARN, SHK_EFFECT,
-     "[Service] LimitNOFILE=65536"},
+     "LimitNOFILE=65536 under [Service]"},
     {"nofile of a TCP job", "single-node", "limits.nofile", "RLIMIT_NOFILE",
      NODES(4) "'limits.nofile': {'soft': 1024, 'hard': 1024}", SHK_WARN, SHK_EFFECT, "65536"},
     {"nofile on one node", "single-node", "limits.nofile", "RLIMIT_NOFILE",

@@ -95,7 +95,7 @@ static const struct machine_case {
     const char *says;
 } cases[] = {
     {"ACS on", "pci.acs", "pcie-acs", NVIDIA DEVICES(", 'acs': {'control': 29}", FULL, FULL),
-     SHK_FAIL, "setpci -s 0000:02:00.0 ECAP_ACS+6.w=0000"},
+     SHK_FAIL, "for port in 0000:02:00.0; do setpci"},
     {"ACS names the bits", "pci.acs", "pcie-acs",
      NVIDIA DEVICES(", 'acs': {'control': 29}", FULL, FULL), SHK_FAIL, "(ReqRedir CmpltRedir)"},
     {"ACS without redirection", "pci.acs", "pcie-acs",
@@ -539,7 +539,8 @@ static void judge_case(const char *profile, const struct machine_case *c)
         cr_expect(f && f->verdict == c->verdict, "%s: %s", c->name, text);
         cr_expect(!c->says || (text && strstr(text, c->says)), "%s: lacks \"%s\": %s", c->name,
                   c->says, text);
-        cr_expect(!f || quiet || (f->why && f->fix), "%s: neither why nor fix", c->name);
+        cr_expect(!f || quiet || (f->why && (f->fix || f->advice)), "%s: neither why nor fix",
+                  c->name);
     }
     free(text);
     shk_findings_destroy(findings);

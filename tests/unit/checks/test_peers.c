@@ -238,7 +238,8 @@ Test(peers, cases)
             cr_expect(f && f->verdict == c->verdict, "%s: %s", c->name, text);
             cr_expect(!c->says || (text && strstr(text, c->says)), "%s: lacks \"%s\": %s", c->name,
                       c->says, text);
-            cr_expect(!f || f->verdict > SHK_FAIL || f->verdict == SHK_PASS || (f->why && f->fix),
+            cr_expect(!f || f->verdict > SHK_FAIL || f->verdict == SHK_PASS ||
+                          (f->why && (f->fix || f->advice)),
                       "%s: neither why nor fix", c->name);
         }
         free(text);

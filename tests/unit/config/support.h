@@ -38,7 +38,7 @@ void write_file(const char *dir, const char *path, const char *text);
     "- key: " key_ "\n"                                                                            \
     "  title: A cause\n"                                                                           \
     "  explanation: What it is.\n"                                                                 \
-    "  fix: Do this.\n"                                                                            \
+    "  fix: do-this\n"                                                                             \
     "  who: user\n"                                                                                \
     "  source: project:file\n"
 

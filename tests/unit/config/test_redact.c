@@ -50,6 +50,7 @@ Test(redact, the_catalogue_passes)
         redact_expect_text(s->place, s->effect);
         redact_expect_text(s->place, s->if_wrong);
         redact_expect_text(s->place, s->fix);
+        redact_expect_text(s->place, s->advice);
         redact_expect_text(s->place, s->source);
     }
     const struct shk_profile *profiles = shk_config_profiles(config, &n);

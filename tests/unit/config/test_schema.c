@@ -67,10 +67,10 @@ static const struct bad_case setting_cases[] = {
      "9: source: missing in this setting"},
     {"no fix for a fatal one", 0,
      HEAD READERS GRAMMAR "  effect: x\n  severity: fatal\n  verify: log\n  source: x\n",
-     "1: fix: missing, severity is fatal"},
+     "1: fix: or advice is needed, severity is fatal"},
     {"no fix for perf-major", 0,
      HEAD READERS GRAMMAR "  effect: x\n  severity: perf-major\n  verify: log\n  source: x\n",
-     "1: fix: missing, severity is perf-major"},
+     "1: fix: or advice is needed, severity is perf-major"},
     {"unknown family", 0, "- name: NCCL_X\n  family: ncll\n" READERS GRAMMAR REST,
      "2: family: unknown value \"ncll\", did you mean \"nccl\"?"},
     {"unknown severity", 0,
@@ -253,7 +253,7 @@ static const struct bad_case diagnosis_cases[] = {
      "7: explain: unknown key of a diagnosis, did you mean \"explains\"?"},
     {"no fix", SHK_SECTION_DIAGNOSES,
      "- key: a\n  title: x\n  explanation: x\n  who: user\n  source: x\n",
-     "1: fix: missing in this diagnosis"},
+     "1: fix: or advice is needed"},
     {"who", SHK_SECTION_DIAGNOSES,
      "- key: a\n  title: x\n  explanation: x\n  fix: x\n  who: user,admin\n  source: x\n",
      "5: who: unknown value \"user,admin\", did you mean \"user, admin\"?"},
@@ -351,7 +351,8 @@ static const char whole_setting[] =
     "  proof: 'FI_X (set|is) [0-9]+'\n"
     "  replaced-by: FI_Y\n"
     "  diagnosis: b-cause\n"
-    "  fix: |\n"
+    "  fix: unset FI_X\n"
+    "  advice: |\n"
     "    first\n"
     "    second\n"
     "  source: \"project:file\"\n";
@@ -400,7 +401,8 @@ Test(schema, every_key_of_a_setting)
     cr_expect_str_eq(s->proof, "FI_X (set|is) [0-9]+");
     cr_expect_str_eq(s->replaced_by, "FI_Y");
     cr_expect_str_eq(s->diagnosis, "b-cause");
-    cr_expect_str_eq(s->fix, "first\nsecond");
+    cr_expect_str_eq(s->fix, "unset FI_X");
+    cr_expect_str_eq(s->advice, "first\nsecond");
     cr_expect_str_eq(s->source, "project:file");
     cr_expect_str_eq(s->place, "s.yaml:2");
     shk_config_free(config);

@@ -23,7 +23,7 @@ static struct shk_table *table_two_rows(void)
     shk_table_text(t, SHK_ROLE_PLAIN, "long name");
     shk_table_text(t, SHK_ROLE_PLAIN, NULL);
     shk_table_number(t, NAN, 2);
-    shk_table_note(t, SHK_ROLE_FIX, "> ", true, "export A=1\nexport B=2");
+    shk_table_note(t, SHK_ROLE_FIX, "> ", SHK_TABLE_COMMAND, "export A=1\nexport B=2");
     cr_assert_eq(shk_table_status(t), 0);
     return t;
 }

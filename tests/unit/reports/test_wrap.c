@@ -41,43 +41,27 @@ Test(wrap, lines)
     }
 }
 
-Test(wrap, commands_stay_commands)
+Test(wrap, commands_stay_whole)
 {
-    static const struct {
-        const char *name, *text, *expected;
-    } cases[] = {
-        {"joined by a backslash", "sudo grubby --update-kernel ALL --args iommu=pt",
-         "> sudo grubby --update-kernel \\\n  ALL --args iommu=pt\n"},
-        {"never inside quotes", "echo 'a b c d e f g h i j k l m' > file",
-         "> echo \\\n  'a b c d e f g h i j k l m' \\\n  > file\n"},
-        {"one long word stays whole", "export FI_PATH=/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p",
-         "> export \\\n  FI_PATH=/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p\n"},
-        {"prose is wrapped as prose", "Set it to interfaces that exist on each node",
-         "> Set it to interfaces that\n  exist on each node\n"},
+    static const char *const lines[] = {
+        "sudo grubby --update-kernel ALL --args iommu=pt",
+        "echo 'a b c d e f g h i j k l m' > file",
+        "export FI_PATH=/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p",
+        "export A='gr\xC3\xBC\xC3\x9F' # in a terminal of ASCII, too",
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct shk_wrap wrap = {.width = 32, .lead = "> ", .shell = true};
-        wrap_expect(cases[i].name, wrap, cases[i].text, cases[i].expected);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct shk_wrap wrap = {.width = 32, .lead = "> ", .shell = true, .clip = 10};
+        char *expected = shk_strf("> %s\n", lines[i]);
+        wrap_expect(lines[i], wrap, lines[i], expected);
+        free(expected);
     }
 }
 
-Test(wrap, is_command)
+Test(wrap, a_block_has_one_lead)
 {
-    static const struct {
-        const char *line;
-        bool command;
-    } cases[] = {
-        {"export A=b", true},
-        {"sudo modprobe cxi", true},
-        {"FI_LOG_LEVEL=warn fi_info", true},
-        {"exporting is fine", false},
-        {"Set A to b", false},
-        {"export", false},
-        {"", false},
-        {"use the other", false},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        cr_expect_eq(shk_wrap_is_command(cases[i].line), cases[i].command, "%s", cases[i].line);
+    struct shk_wrap wrap = {.width = 32, .lead = "advice: ", .block = true};
+    wrap_expect("block", wrap, "first line\nsecond line",
+                "advice: first line\n        second line\n");
 }
 
 Test(wrap, loses_nothing_and_fits)
