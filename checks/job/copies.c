@@ -1,5 +1,6 @@
 /* Bandwidth of the copy engines: between host and GPU, within a GPU, between GPUs. */
 #include "checks/base/coded.h"
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/hardware/pci.h"
 
@@ -46,9 +47,7 @@ static const struct view {
      {"host to", "to host from"},
      "PCI Express Base Specification 6.0, 4.2 (encoding), 2.2 (packets)",
      "the PCIe link of this GPU is slower than it should be, or something else uses it",
-     "nvidia-smi -q -i GPU | grep -A9 'GPU Link Info'; nvidia-smi dmon -s t -c 3; nvidia-smi; "
-     "lspci "
-     "-vv -s ADDRESS | grep LnkSta",
+     "copy-slow",
      "gpu-copy-slow"},
     {"GPU memory bandwidth",
      {"memory", NULL},
@@ -56,14 +55,14 @@ static const struct view {
      "NVIDIA CUDA Driver API: CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, "
      "CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH",
      "the memory of this GPU is slower than it should be, or another program uses the GPU",
-     "nvidia-smi; nvidia-smi -q -i GPU -d CLOCK,PERFORMANCE,ROW_REMAPPER",
+     "memory-slow",
      "gpu-memory-slow"},
     {"copies between GPUs",
      {"gbs", NULL},
      {"", NULL},
      "the other pairs of the node",
      "the path between these GPUs is slower than between the others of the node",
-     "nvidia-smi nvlink -s; nvidia-smi topo -p2p r; nvidia-smi topo -m; nvidia-smi",
+     "pair-slow",
      "gpu-pair-slow"},
 };
 
@@ -291,7 +290,7 @@ static void tell(struct copies *c, const struct view *view, const json_t *nodes)
         &row->why, "%s%s", view->why,
         far ? "; no CPU next to a GPU may be used, so its host memory is on another NUMA node"
             : "");
-    shk_row_text(&row->fix, "%s", view->fix);
+    shk_row_fix(row, view->fix, NULL);
 }
 
 static void one_row(const struct shk_check_context *ctx, struct shk_findings *findings,

@@ -1,6 +1,7 @@
 /* Counters of GPUs, PCIe, memory and the kernel's log that moved while collectives ran, over all
  * transports: one row for each kind of hardware. */
 #include "checks/job/moved.h"
+#include "checks/base/remedy.h"
 
 #include "checks/base/coded.h"
 
@@ -181,7 +182,7 @@ static void tell_bad(struct moved *m)
         row->diagnosis = m->worst.diagnosis;
         shk_row_text(&row->expected, "nothing of it while a collective runs");
         shk_row_text(&row->why, "%s", m->worst.why);
-        shk_row_text(&row->fix, "%s", m->worst.fix);
+        shk_row_fix(row, m->worst.fix, NULL);
     }
 }
 

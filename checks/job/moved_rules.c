@@ -20,11 +20,8 @@ static const double slowed_seconds = 0.2;
 /* The same of GPUs whose firmware counts cycles. */
 static const double slowed_part = 0.01;
 
-static const char peer_fix[] =
-    "nvidia-smi nvlink -e; dmesg | grep -i xid; drain the node when it goes on, reset its GPUs and "
-    "have the bridge, board or switch checked";
-static const char pcie_fix[] =
-    "lspci -vv -s ADDRESS | grep -E 'LnkSta|CESta'; drain the node and reseat or replace the card";
+static const char peer_fix[] = "moved-nvlink";
+static const char pcie_fix[] = "moved-pcie";
 
 static bool starts(const char *text, const char *with)
 {
@@ -67,8 +64,7 @@ static struct shk_moved_word judge_slowed(const struct shk_moved_item *item)
         SHK_WARN, power ? "gpu-power-brake" : "gpu-thermal-slowdown",
         power ? "the GPU ran at lower clocks because the power supply asked for it"
               : "the GPU was too hot under load and ran at lower clocks",
-        power ? "nvidia-smi -q -d PERFORMANCE; ipmitool sel list | tail"
-              : "nvidia-smi -q -d TEMPERATURE,PERFORMANCE; see to fans, air flow or coolant"};
+        power ? "moved-power" : "gpu-warm"};
 }
 
 /* More than 0 % is what AMD calls a violation (rocm_smi.h, TVIOL); one cycle of it is no harm. */
@@ -87,17 +83,14 @@ static struct shk_moved_word judge_uncorrected(const struct shk_moved_item *item
         return (struct shk_moved_word){
             SHK_FAIL, starts(item->counter, "RAS ") ? "amd-gpu-uncorrected" : "gpu-memory-errors",
             "data was lost in the GPU during the run",
-            starts(item->counter, "RAS ")
-                ? "dmesg | grep -i amdgpu; drain the node, reset the GPU: amd-smi reset --gpureset"
-                : "nvidia-smi -q -d ECC,ROW_REMAPPER; drain the node, then nvidia-smi -r -i GPU"};
+            starts(item->counter, "RAS ") ? "moved-amd-reset" : "moved-ecc"};
     if (strcmp(item->class, "memory") == 0)
-        return (struct shk_moved_word){
-            SHK_FAIL, "memory-errors", "data was lost in the memory of the node during the run",
-            "dmesg | grep -i 'hardware error'; drain the node and have its memory tested"};
-    return (struct shk_moved_word){
-        starts(item->counter, "fatal") ? SHK_FAIL : SHK_WARN, "accelerator-hardware-fault",
-        "PCIe lost a transfer during the run",
-        "dmesg | grep -i aer; drain the node and have the card and its slot checked"};
+        return (struct shk_moved_word){SHK_FAIL, "memory-errors",
+                                       "data was lost in the memory of the node during the run",
+                                       "memory-test"};
+    return (struct shk_moved_word){starts(item->counter, "fatal") ? SHK_FAIL : SHK_WARN,
+                                   "accelerator-hardware-fault",
+                                   "PCIe lost a transfer during the run", "pci-errors"};
 }
 
 /* NVIDIA XID Errors, Xid Catalog: the immediate action of each. What is not here is an error of a
@@ -108,15 +101,14 @@ static const struct {
     const char *diagnosis, *why, *fix;
 } xids[] = {
     {" 64 157 ", SHK_FAIL, "gpu-row-remap-failed", "faulty GPU memory could not be replaced",
-     "drain the node, reset the GPU and run NVIDIA's field diagnostic"},
+     "moved-remap"},
     {" 46 109 110 119 120 155 156 158 ", SHK_FAIL, "gpu-reset-required",
-     "the GPU or its firmware stopped answering; only a reset helps",
-     "drain the node, then nvidia-smi -r -i GPU"},
+     "the GPU or its firmware stopped answering; only a reset helps", "gpu-reset"},
     {" 48 62 74 79 94 95 136 140 143 171 172 ", SHK_FAIL, "accelerator-hardware-fault",
      "the GPU driver reported a fault of the GPU, its memory or one of its links during the run",
-     "dmesg -T | grep Xid; drain the node and reset the GPU"},
+     "moved-xid"},
     {" 63 ", SHK_WARN, "gpu-repair-pending", "a row of GPU memory failed during the run",
-     "when the node is idle: nvidia-smi -r -i GPU"},
+     "gpu-remap-pending"},
 };
 
 static struct shk_moved_word judge_xid(const struct shk_moved_item *item)
@@ -130,8 +122,7 @@ static struct shk_moved_word judge_xid(const struct shk_moved_item *item)
     if (nvswitch || (code >= 144 && code <= 150))
         return fatal ? (struct shk_moved_word){SHK_FAIL, "accelerator-hardware-fault",
                                                "an NVLink or NVSwitch failed during the run",
-                                               "dmesg -T | grep -i xid; drain the node and reset "
-                                               "all its GPUs: nvidia-smi -r"}
+                                               "moved-sxid"}
                      : note();
     number[n++] = ' ';
     for (const char *p = item->counter + 4; *p && n < sizeof number - 2; p++)
@@ -152,27 +143,25 @@ static const struct {
 } events[] = {
     {"link down",
      {SHK_WARN, "network-link-flaps", "the link of the network card went down during the run",
-      "dmesg -T | grep -iE 'link (is )?(up|down)'; reseat or replace cable and transceiver, look "
-      "at "
-      "the switch port"}},
+      "moved-link"}},
     {"cable unplugged",
      {SHK_WARN, "network-link-flaps", "the network card lost its cable during the run",
-      "reseat the cable"}},
+      "moved-cable"}},
     {"module error",
      {SHK_WARN, "network-module", "the transceiver reported an error during the run",
-      "ethtool -m IFACE; replace the transceiver"}},
+      "moved-module"}},
     {"module too hot",
      {SHK_WARN, "network-module", "the transceiver was too hot during the run",
-      "ethtool -m IFACE; see to the air flow of this node"}},
+      "moved-module-hot"}},
     {"uncorrectable RAS error",
      {SHK_FAIL, "amd-gpu-uncorrected", "data was lost in the GPU during the run",
-      "dmesg | grep -i amdgpu; drain the node, reset the GPU: amd-smi reset --gpureset"}},
+      "moved-amd-reset"}},
     {"poisoned memory consumed",
      {SHK_FAIL, "amd-gpu-uncorrected", "a program used GPU memory that had lost its data",
-      "dmesg | grep -i amdgpu; drain the node, reset the GPU: amd-smi reset --gpureset"}},
+      "moved-amd-reset"}},
     {"GPU reset",
      {SHK_FAIL, "accelerator-hardware-fault", "the driver reset a GPU during the run",
-      "dmesg | grep -i amdgpu; drain the node when it happens again"}},
+      "moved-amd-again"}},
 };
 
 static struct shk_moved_word judge_event(const struct shk_moved_item *item)

@@ -1,5 +1,6 @@
 /* GPUs under load, where that was asked for: wrong data, and who slows down. */
 #include "checks/base/coded.h"
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 
 #include <string.h>
@@ -51,9 +52,7 @@ static void tell(struct stress *s, struct shk_findings *findings)
         shk_row_text(&row->why, s->wrong ? "data was altered on its way through a GPU"
                                          : "the GPU slows down under load: heat, power, or another "
                                            "program");
-        shk_row_text(&row->fix, s->wrong ? "drain the node and run dcgmi diag -r 3"
-                                         : "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER; "
-                                           "nvidia-smi");
+        shk_row_fix(row, s->wrong ? "stress-wrong" : "stress-slow", NULL);
     } else if (s->tally.good) {
         shk_row_text(&row->observed, "%u GPUs for %.0f s, no wrong word", s->tally.good,
                      s->seconds);
