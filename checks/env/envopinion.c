@@ -77,6 +77,17 @@ static enum shk_verdict misread_verdict(const struct shk_env_case *c,
     return s->severity >= SHK_SEV_PERF_MAJOR ? SHK_FAIL : SHK_WARN;
 }
 
+/* What to do about a wrong value: what the profile has comes before what the catalogue says. */
+static void say_remedy(struct shk_row *row, const struct shk_env_case *c)
+{
+    const struct shk_profile_setting *line = c->line;
+    const char *value = line && !line->must_be_unset && line->accepted ? line->accepted[0] : NULL;
+    if (value && strcmp(value, c->value) != 0)
+        shk_row_fix(row, "set-as-in-profile", "name", c->name, "value", value, NULL);
+    else
+        shk_row_remedy(row, c->setting->fix, c->setting->advice);
+}
+
 static void say_suggestion(struct shk_row *row, const struct shk_env_case *c,
                            const struct shk_judged *judged)
 {
@@ -84,7 +95,7 @@ static void say_suggestion(struct shk_row *row, const struct shk_env_case *c,
         shk_row_text(&row->expected, "%s", judged->suggestion);
         shk_row_fix(row, "set-value", "name", c->name, "value", judged->suggestion, NULL);
     } else {
-        shk_row_remedy(row, c->setting->fix, c->setting->advice);
+        say_remedy(row, c);
     }
 }
 
@@ -136,7 +147,7 @@ static void opinion_node(struct shk_env_case *c)
         if (!row.diagnosis && row.verdict == SHK_FAIL)
             row.diagnosis = c->setting->diagnosis ? c->setting->diagnosis : value_unknown;
         if (!row.fix && !row.advice)
-            shk_row_remedy(&row, c->setting->fix, c->setting->advice);
+            say_remedy(&row, c);
     }
     shk_env_offer(c, &row);
 }
