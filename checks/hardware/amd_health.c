@@ -1,5 +1,6 @@
 /* Health of AMD GPUs: errors, bad pages, partitions, firmware. */
 #include "checks/base/coded.h"
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 
 #include <string.h>
@@ -79,8 +80,7 @@ static void memory_row(struct shk_row *row, struct shk_findings *findings, const
         shk_row_text(&row->expected, "none since the driver was loaded");
         shk_row_text(&row->why, m.lost ? "data was lost in the GPU since the driver was loaded"
                                        : "memory that is known to be bad is still in use");
-        shk_row_text(&row->fix, "dmesg | grep -i amdgpu; drain the node, then amd-smi reset "
-                                "--gpureset -g GPU; amd-smi bad-pages");
+        shk_row_fix(row, "amd-memory", NULL);
     } else if (m.tally.good && (m.pending || m.reserved)) {
         shk_row_text(&row->observed, "no uncorrected error; %lld bad pages set aside, %lld to be",
                      m.reserved, m.pending);
@@ -102,14 +102,13 @@ static const struct same {
      SHK_WARN,
      "GPUs of different partition modes have different memory and speed; every ring waits for the "
      "slowest",
-     "amd-smi partition; drain the node, then amd-smi set --compute-partition MODE and "
-     "--memory-partition MODE",
+     "amd-partitions",
      "torvalds/linux:Documentation/gpu/amdgpu/driver-misc.rst; ROCm/amdsmi: partition"},
     {"AMD GPU firmware",
      {"vbios", NULL},
      SHK_NOTE,
      "firmware of different releases on the GPUs of one node",
-     "amd-smi static --vbios",
+     "amd-firmware",
      "torvalds/linux:drivers/gpu/drm/amd/amdgpu/amdgpu_atombios.c, vbios_version"},
 };
 
@@ -166,7 +165,7 @@ static void same_row(struct shk_row *row, struct shk_findings *findings, const j
                          firsts ? firsts : "?", first ? first : "?");
             shk_row_text(&row->expected, "the same on all GPUs of the node");
             shk_row_text(&row->why, "%s", def->why);
-            shk_row_text(&row->fix, "%s", def->fix);
+            shk_row_fix(row, def->fix, NULL);
         } else if (tally.good) {
             shk_row_text(&row->observed, "%s, %u GPUs", first ? first : "?", tally.good);
         }

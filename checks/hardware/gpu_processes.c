@@ -61,15 +61,13 @@ void shk_gpu_judge_processes(struct shk_gpu_view *view, const json_t *gpu,
         word->why =
             "the process has ended and still holds memory of the GPU: a thread of it hangs in "
             "the driver, or its parent does not wait for it";
-        word->fix =
-            "ps -o pid,ppid,stat,lstart,user -p PID; end its parent; when it stays: drain the "
-            "node, then nvidia-smi -r -i GPU or reboot";
+        word->fix = "gpu-held-dead";
         shk_row_text(&word->seen, "%s", shk_strbuf_text(&dead));
     } else if (others.len) {
         word->verdict = SHK_NOTE;
         word->expected = "none but this job's";
         word->why = "another process holds memory of the GPU, and may use it";
-        word->fix = "nvidia-smi; ps -o pid,user,lstart,cmd -p PID";
+        word->fix = "gpu-held-other";
         shk_row_text(&word->seen, "%s", shk_strbuf_text(&others));
     }
     shk_strbuf_free(&dead);

@@ -1,5 +1,6 @@
 /* Upkeep of the node: time source, mounts, caches, munge. */
 #include "checks/base/coded.h"
+#include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 
 #include <string.h>
@@ -52,8 +53,7 @@ static void time_source(struct shk_row *row, struct shk_findings *findings)
             "every look at the clock is a system call and a slow read of a device; polling "
             "loops and profilers look millions of times. The kernel takes this source when "
             "it finds the processors' counters unreliable");
-        shk_row_text(&row->fix,
-                     "dmesg | grep -iE 'tsc|clocksource'; boot anew, update the firmware");
+        shk_row_fix(row, "time-source", NULL);
     }
     shk_row_end(findings, row);
 }
@@ -89,8 +89,7 @@ static void mounts(struct shk_row *row, struct shk_findings *findings)
         shk_row_text(&row->why,
                      "a process that touches it waits, and cannot be killed meanwhile: a "
                      "rank that never starts, a node that Slurm cannot clean up");
-        shk_row_text(&row->fix, "dmesg | grep -iE 'not responding|lustre'; look at server and "
-                                "network; umount -f, or boot the node anew");
+        shk_row_fix(row, "mount-hangs", NULL);
     } else if (tally.good) {
         shk_row_text(&row->observed, "%u answer", tally.good);
     }
@@ -144,7 +143,7 @@ static void caches(struct shk_row *row, struct shk_findings *findings)
         shk_row_text(&row->why,
                      "kernels that are compiled at run time cannot be kept; some libraries "
                      "fail, others compile anew at every start, on every rank");
-        shk_row_text(&row->fix, "df -h; remove old files, or point the variable to another place");
+        shk_row_fix(row, "cache-full", NULL);
     } else if (fixed.len) {
         if (!full.unread)
             shk_row_verdict(row, SHK_NOTE, SHK_EFFECT);
@@ -180,9 +179,7 @@ static void munge(struct shk_row *row, struct shk_findings *findings)
             shk_row_text(&row->why,
                          "without a credential of munge srun, scontrol and sbatch fail on "
                          "this node");
-            shk_row_text(&row->fix,
-                         "systemctl status munge; systemctl restart munge; in a container "
-                         "mount /run/munge");
+            shk_row_fix(row, "munge-restart", NULL);
         }
     }
     shk_row_end(findings, row);
