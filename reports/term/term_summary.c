@@ -83,6 +83,7 @@ static void counts_missing(const struct term *t)
         if (row->verdict == SHK_UNKNOWN && !t->verbose) {
             shk_term_text(t, SHK_ROLE_UNKNOWN, 0, "", row->why);
             shk_term_fix(t, 0, row->fix, 1);
+            shk_term_advice(t, 0, row->advice, 1);
         }
     }
 }
