@@ -35,7 +35,7 @@ class Launchers(support.Case):
                 self.assertEqual(row["verdict"], "warn", row)
                 self.assertIn("nothing between the ranks was tested", row["why"])
                 self.assertIn(f"4 tasks of {name.split(',')[0]}", row["observed"])
-                self.assertTrue(row["fix"])
+                self.assertTrue(row.get("fix") or row.get("advice"))
 
     def test_other_tasks_of_the_node_say_nothing(self):
         for name, env in ALONE.items():
