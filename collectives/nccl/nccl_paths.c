@@ -53,10 +53,11 @@ static int lsa_pointers_by_kernel(struct gpu_rank *g, struct shk_error *err)
     }
     /* A window without effect is a host structure, which a kernel must not touch. */
     if (api->to_host(head, (gpu_ptr)(uintptr_t)comm->window, sizeof(head)) != GPU_SUCCESS) {
-        return gpu_fail(g, GPU_CAUSE_NO_WINDOW,
-                        shk_error_set(err, ENOTSUP,
-                                      "no symmetric memory: the window is not on "
-                                      "the GPU"));
+        /* so it is with NCCL 2.28 on one H200, where there is nobody to share it with */
+        return gpu_fail(g, g->ranks == 1 ? GPU_CAUSE_NA : GPU_CAUSE_NO_WINDOW,
+                        shk_error_set(err, ENOTSUP, "%s: the window is not on the GPU",
+                                      g->ranks == 1 ? "NCCL makes no symmetric memory for one rank"
+                                                    : "no symmetric memory"));
     }
     rc = gpu_ok(g, api->alloc(&comm->pointers, sizeof(g->base)), err, "memory for pointers");
     if (rc == 0) {
