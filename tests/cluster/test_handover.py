@@ -224,7 +224,7 @@ die() {{ scontrol update "NodeName=$(hostname)" State=DRAIN "Reason=$2"; exit "$
             self.slurm("scontrol", "update", f"NodeName={host}", "State=DRAIN", "Reason=test")
             self.addCleanup(self.resume, host)
         job = self.slurm("sbatch", "--parsable", "--requeue", "-N1", "-o", "out", "job.sh").stdout.strip()
-        told = self.until(job, lambda told: told["Restarts"] == "1")  # shk2 comes before shk4
+        told = self.until(job, lambda told: told["Restarts"] == "1" and told["JobState"] != "COMPLETING")  # shk2 comes before shk4
         self.assertEqual((told["JobState"], self.ran()), ("PENDING", {}), told)
         self.assertNotIn("held", told["Reason"])
         self.slurm("scancel", job)  # Slurm tries again after two minutes
