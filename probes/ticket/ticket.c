@@ -169,6 +169,10 @@ static size_t character(const char *p, size_t left)
 static void make_text(char *p, size_t len)
 {
     for (size_t i = 0; i < len;) {
+        if (p[i] && (unsigned char)p[i] < 0x80) {
+            i++;
+            continue;
+        }
         size_t step = p[i] ? character(p + i, len - i) : 0;
         if (!step)
             p[i] = '?';
@@ -181,8 +185,8 @@ static char **file_lines(struct shk_strbuf *text, size_t *count_p)
 {
     size_t count = 1;
     make_text(text->data, text->len);
-    for (size_t i = 0; i < text->len; i++)
-        count += text->data[i] == '\n';
+    for (const char *at = text->data; (at = strchr(at, '\n')); at++)
+        count++;
     char **lines = malloc(count * sizeof *lines), *p = text->data;
     *count_p = 0;
     while (lines && p) {

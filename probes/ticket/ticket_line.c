@@ -12,8 +12,8 @@ static bool host_char(char c)
 /* Colour codes and the carriage return of another system's lines, out; in place. */
 static void line_clean(char *line)
 {
-    char *to = line;
-    for (const char *p = line; *p;) {
+    char *to = line + strcspn(line, "\033\r");
+    for (const char *p = to; *p;) {
         if (p[0] == '\033' && p[1] == '[') {
             p += 2 + strspn(p + 2, "0123456789;?");
             p += *p != '\0';

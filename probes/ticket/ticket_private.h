@@ -4,6 +4,7 @@
 
 #include "probes/ticket/ticket.h"
 #include <stdbool.h>
+#include <string.h>
 
 /* Lines that belong together, without prefixes and colours, tabs and leading blanks as they were;
  * each is NUL-terminated. */
@@ -84,8 +85,15 @@ const char *ticket_line_prompt(const char *line, char *host, size_t size);
 bool ticket_line_is_gap(const char *line);
 
 /* ticket_tool.c: for the readers. */
-const char *ticket_after(const char *line, const char *prefix); /* behind prefix, else NULL */
-const char *ticket_skip(const char *p);                         /* blanks and tabs */
+/* behind prefix, else NULL. Each line of a log is asked dozens of times, and hardly ever fits. */
+static inline const char *ticket_after(const char *line, const char *prefix)
+{
+    if (*line != *prefix)
+        return NULL;
+    size_t len = strlen(prefix);
+    return strncmp(line, prefix, len) == 0 ? line + len : NULL;
+}
+const char *ticket_skip(const char *p); /* blanks and tabs */
 /* Value of "Key : value" or "Key=value" after blanks; NULL: another key. Trailing blanks stay. */
 const char *ticket_value(const char *line, const char *key);
 /* Copies a word (up to a blank, or one of `stop`), cut to size; its length in the line. */

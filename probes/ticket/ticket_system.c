@@ -229,9 +229,10 @@ static void service_put(struct ticket_out *out, const char *unit, const char *st
 static const char *service_unit(const char *line)
 {
     static const char *const dots[] = {"● ", "○ ", "× ", "* ", "x "};
+    line = ticket_skip(line);
     for (size_t i = 0; i < sizeof dots / sizeof *dots; i++) {
-        const char *unit = ticket_after(ticket_skip(line), dots[i]);
-        if (unit && (strstr(unit, ".service - ") || strstr(unit, ".service")))
+        const char *unit = ticket_after(line, dots[i]);
+        if (unit && strstr(unit, ".service"))
             return unit;
     }
     return NULL;

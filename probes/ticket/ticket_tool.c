@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *ticket_after(const char *line, const char *prefix)
-{
-    size_t len = strlen(prefix);
-    return strncmp(line, prefix, len) == 0 ? line + len : NULL;
-}
-
 const char *ticket_skip(const char *p)
 {
     return p + strspn(p, " \t");
