@@ -12,9 +12,6 @@
 /* GPUs of any maker on the node: -1 unknown. */
 long long shk_gpu_count(const struct shk_facts *facts);
 
-/* Is this a virtual machine? False when not known. */
-bool shk_is_guest(const struct shk_facts *facts);
-
 /* Diagnosis of a collective.<t>.cause; NULL: none. */
 const char *shk_collective_cause_key(const char *cause);
 

@@ -1,5 +1,5 @@
 /* Health of one NVIDIA GPU: memory, clocks, power, mode, links. */
-#include "checks/hardware/gpu_health.h"
+#include "checks/health/gpu_health.h"
 
 #include <string.h>
 

@@ -40,7 +40,7 @@ struct moved {
 
 static bool is_for(const struct view *view, const struct shk_moved_item *item)
 {
-    if (strcmp(item->kind, "event") == 0)
+    if (shk_moved_is_event(item))
         return strcmp(view->class, "log") == 0;
     /* interfaces carry other traffic, too; what the ranks of one node use is a port of a NIC */
     if (strcmp(item->class, "network") == 0 && !strchr(item->scope, '/') &&
@@ -98,7 +98,6 @@ static void one_item(struct moved *m, const char *key, const json_t *list, const
         shk_read_member_text(m->row, key, object, "kind", &item.kind) != SHK_LOOK_PRESENT ||
         shk_read_member_int(m->row, key, object, "by", &item.by) != SHK_LOOK_PRESENT)
         return;
-    (void)shk_look_member_text(object, "line", &item.line);
     item.cycles = cycles_of(list, item.scope);
     if (item.by > 0 && is_for(m->view, &item))
         hear(m, &item);

@@ -114,16 +114,7 @@ static const struct {
 static struct shk_moved_word judge_xid(const struct shk_moved_item *item)
 {
     char number[24];
-    bool nvswitch = starts(item->counter, "SXid "),
-         fatal = item->line && strstr(item->line, " Fatal");
-    long code = strtol(item->counter + (nvswitch ? 5 : 4), NULL, 10);
     size_t n = 0;
-    /* SXid, and Xid 144 to 150 of NVLink, say themselves whether they are fatal */
-    if (nvswitch || (code >= 144 && code <= 150))
-        return fatal ? (struct shk_moved_word){SHK_FAIL, "accelerator-hardware-fault",
-                                               "an NVLink or NVSwitch failed during the run",
-                                               "moved-sxid"}
-                     : note();
     number[n++] = ' ';
     for (const char *p = item->counter + 4; *p && n < sizeof number - 2; p++)
         number[n++] = *p;
@@ -166,12 +157,25 @@ static const struct {
 
 static struct shk_moved_word judge_event(const struct shk_moved_item *item)
 {
-    if (starts(item->counter, "Xid ") || starts(item->counter, "SXid "))
+    if (starts(item->counter, "Xid "))
         return judge_xid(item);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (strcmp(events[i].counter, item->counter) == 0)
             return events[i].word;
     return note();
+}
+
+/* An NVLink or NVSwitch error whose line says so. */
+static struct shk_moved_word judge_fatal(const struct shk_moved_item *item)
+{
+    (void)item;
+    return (struct shk_moved_word){SHK_FAIL, "accelerator-hardware-fault",
+                                   "an NVLink or NVSwitch failed during the run", "moved-sxid"};
+}
+
+bool shk_moved_is_event(const struct shk_moved_item *item)
+{
+    return strcmp(item->kind, "event") == 0 || strcmp(item->kind, "fatal-event") == 0;
 }
 
 struct shk_moved_word shk_moved_judge(const struct shk_moved_item *item)
@@ -180,13 +184,10 @@ struct shk_moved_word shk_moved_judge(const struct shk_moved_item *item)
         const char *kind;
         struct shk_moved_word (*judge)(const struct shk_moved_item *item);
     } rules[] = {
-        {"event", judge_event},
-        {"slowed-cycles", judge_cycles},
-        {"uncorrected", judge_uncorrected},
-        {"replay", judge_replays},
-        {"link-replay", judge_links},
-        {"link-crc", judge_links},
-        {"slowed", judge_slowed},
+        {"event", judge_event},          {"fatal-event", judge_fatal},
+        {"slowed-cycles", judge_cycles}, {"uncorrected", judge_uncorrected},
+        {"replay", judge_replays},       {"link-replay", judge_links},
+        {"link-crc", judge_links},       {"slowed", judge_slowed},
     };
     static const char *const noted[] = {"corrected", "link", "resent", "missed"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -202,6 +203,6 @@ char *shk_moved_by(const struct shk_moved_item *item)
 {
     if (strcmp(item->kind, "slowed") == 0)
         return shk_strf("for %.1f s", (double)item->by / 1e9);
-    return strcmp(item->kind, "event") == 0 && item->by == 1 ? shk_strf("logged")
-                                                             : shk_strf("+%lld", item->by);
+    return shk_moved_is_event(item) && item->by == 1 ? shk_strf("logged")
+                                                     : shk_strf("+%lld", item->by);
 }

@@ -230,10 +230,3 @@ const char *shk_container(const struct shk_facts *facts)
     (void)shk_look_text(facts, "host.container", &container);
     return container && strcmp(container, "none") != 0 ? container : NULL;
 }
-
-bool shk_is_guest(const struct shk_facts *facts)
-{
-    const char *virt = NULL;
-    (void)shk_look_text(facts, "host.virt", &virt);
-    return virt && strcmp(virt, "none") != 0;
-}

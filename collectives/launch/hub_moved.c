@@ -80,20 +80,9 @@ void hub_moved_add(struct shk_world *world, const struct hub_group *group, const
 int hub_moved_facts(struct shk_world *world, const struct shk_transport *transport,
                     struct shk_facts *facts)
 {
-    char *key = shk_strf("collective.%s.moved", transport->name);
-    char *status_key = shk_strf("collective.%s.status", transport->name);
-    const char *status = status_key != NULL ? shk_facts_get_text(facts, status_key) : NULL;
-    bool idle = status != NULL && strcmp(status, "na") == 0; /* nothing could be measured */
     json_t *moved = world->moved;
-    int rc = key != NULL && status_key != NULL ? 0 : -ENOMEM;
 
     world->moved = NULL;
-    if (rc == 0 && json_array_size(moved) > 0 && !idle) {
-        rc = shk_facts_present(facts, key, moved, NULL, "counters before and after, on each node");
-    } else {
-        json_decref(moved);
-    }
-    free(status_key);
-    free(key);
-    return rc;
+    return hub_counters_fact(transport, "moved", moved, "counters before and after, on each node",
+                             facts);
 }

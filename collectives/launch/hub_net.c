@@ -199,24 +199,33 @@ void hub_net_add(struct shk_world *world, const struct hub_group *group, const c
                                                       "counters", counters, "quiet", quiet));
 }
 
-int hub_net_facts(struct shk_world *world, const struct shk_transport *transport,
-                  struct shk_facts *facts)
+int hub_counters_fact(const struct shk_transport *transport, const char *name, json_t *value,
+                      const char *source, struct shk_facts *facts)
 {
-    char *key = shk_strf("collective.%s.counters", transport->name);
+    char *key = shk_strf("collective.%s.%s", transport->name, name);
     char *status_key = shk_strf("collective.%s.status", transport->name);
     const char *status = status_key != NULL ? shk_facts_get_text(facts, status_key) : NULL;
-    bool idle = status != NULL && strcmp(status, "na") == 0; /* nothing could be measured */
-    json_t *runs = world->net;
+    bool idle = status != NULL && strcmp(status, "na") == 0;
     int rc = key != NULL && status_key != NULL ? 0 : -ENOMEM;
 
-    world->net = NULL;
-    if (rc == 0 && json_array_size(runs) > 0 && !idle) {
-        rc = shk_facts_present(facts, key, runs, NULL,
-                               "inet_diag, /proc/net and /sys before and after");
+    if (rc == 0 && json_array_size(value) > 0 && !idle) {
+        rc = shk_facts_present(facts, key, value, NULL, source);
     } else {
-        json_decref(runs);
+        json_decref(value);
     }
     free(status_key);
     free(key);
+    return rc;
+}
+
+int hub_net_facts(struct shk_world *world, const struct shk_transport *transport,
+                  struct shk_facts *facts)
+{
+    json_t *runs = world->net;
+    int rc = 0;
+
+    world->net = NULL;
+    rc = hub_counters_fact(transport, "counters", runs,
+                           "inet_diag, /proc/net and /sys before and after", facts);
     return rc == 0 ? hub_moved_facts(world, transport, facts) : rc;
 }

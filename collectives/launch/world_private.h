@@ -276,6 +276,10 @@ void hub_net_add(struct shk_world *world, const struct hub_group *group, const c
 /* Writes what was added as collective.<t>.counters, and forgets it. -ENOMEM. */
 int hub_net_facts(struct shk_world *world, const struct shk_transport *transport,
                   struct shk_facts *facts) SHK_MUST_CHECK;
+/* Sets collective.<t>.<name> to `value` (stolen); not when it is empty or the transport had nothing
+ * to measure. -ENOMEM. */
+int hub_counters_fact(const struct shk_transport *transport, const char *name, json_t *value,
+                      const char *source, struct shk_facts *facts) SHK_MUST_CHECK;
 
 /* hub_moved.c: adds which counters of the nodes' hardware moved during a run that has its result:
  * of all but the network where hub_net_add() has those. */

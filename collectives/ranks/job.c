@@ -178,11 +178,6 @@ void *shk_job_result(const struct shk_job *job, unsigned rank)
     return job->results + rank * job->result_bytes;
 }
 
-bool shk_job_crowded(const struct shk_job *job)
-{
-    return job->crowded;
-}
-
 int shk_job_put(struct shk_job *job, const char *key, const void *data, size_t len,
                 struct shk_error *err)
 {

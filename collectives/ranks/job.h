@@ -46,9 +46,6 @@ unsigned shk_job_rank(const struct shk_job *job);
 unsigned shk_job_size(const struct shk_job *job);
 void *shk_job_result(const struct shk_job *job, unsigned rank);
 
-/* More ranks than CPUs that this process may use: waiting must give up the CPU soon. */
-bool shk_job_crowded(const struct shk_job *job);
-
 /* Longest key, with its NUL, and bytes that all values of one rank may take. */
 #define SHK_JOB_KEY   32U
 #define SHK_JOB_SPACE 8192U

@@ -222,12 +222,6 @@ long long shk_facts_get_int(const struct shk_facts *facts, const char *key, long
     return json_is_integer(value) ? json_integer_value(value) : fallback;
 }
 
-bool shk_facts_get_bool(const struct shk_facts *facts, const char *key, bool fallback)
-{
-    json_t *value = facts_value(facts, key);
-    return json_is_boolean(value) ? json_boolean_value(value) : fallback;
-}
-
 json_t *shk_facts_get_array(const struct shk_facts *facts, const char *key)
 {
     json_t *value = facts_value(facts, key);

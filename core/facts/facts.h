@@ -69,7 +69,6 @@ void shk_facts_watch(struct shk_facts *facts, json_t *seen);
 /* Value of a present fact of the right type, else NULL / the fallback. */
 const char *shk_facts_get_text(const struct shk_facts *facts, const char *key);
 long long shk_facts_get_int(const struct shk_facts *facts, const char *key, long long fallback);
-bool shk_facts_get_bool(const struct shk_facts *facts, const char *key, bool fallback);
 json_t *shk_facts_get_array(const struct shk_facts *facts, const char *key);
 json_t *shk_facts_get_object(const struct shk_facts *facts, const char *key);
 

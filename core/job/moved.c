@@ -54,6 +54,7 @@ static json_t *moved_event(const json_t *moved, const json_t *event)
     json_array_foreach(moved, i, row)
     {
         if (json_equal(json_object_get(row, "scope"), json_object_get(event, "scope")) &&
+            json_equal(json_object_get(row, "kind"), json_object_get(event, "kind")) &&
             json_equal(json_object_get(row, "counter"), json_object_get(event, "counter"))) {
             return row;
         }
@@ -80,12 +81,12 @@ static void moved_log(json_t *moved, const json_t *before, const json_t *after)
 
             (void)json_object_set_new(row, "by", json_integer(by + 1));
         } else {
-            (void)json_array_append_new(moved, json_pack("{s:O, s:O, s:O, s:s, s:i, s:O}", "scope",
+            (void)json_array_append_new(moved, json_pack("{s:O, s:O, s:O, s:O, s:i, s:O}", "scope",
                                                          json_object_get(event, "scope"), "class",
                                                          json_object_get(event, "class"), "counter",
                                                          json_object_get(event, "counter"), "kind",
-                                                         "event", "by", 1, "line",
-                                                         json_object_get(event, "line")));
+                                                         json_object_get(event, "kind"), "by", 1,
+                                                         "line", json_object_get(event, "line")));
         }
     }
 }

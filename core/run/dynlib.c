@@ -23,19 +23,6 @@ void shk_dynlib_search_text(char *buf, size_t size)
              set ? "=" : "", set ? path : "", set ? ", then " : "");
 }
 
-bool shk_dynlib_path_of(const void *addr, char *buf, size_t size)
-{
-    Dl_info info;
-    struct link_map *map = NULL;
-    if (!dladdr1(addr, &info, (void **)&map, RTLD_DL_LINKMAP) || !map || !map->l_name)
-        return false;
-    const char *name = *map->l_name ? map->l_name : info.dli_fname;
-    if (!name || !*name)
-        return false;
-    snprintf(buf, size, "%s", name);
-    return true;
-}
-
 static bool dynlib_guarded;
 
 void shk_dynlib_guard(bool on)
@@ -72,6 +59,17 @@ static int dynlib_trust(const struct shk_use *use, struct shk_error *err)
     return 0;
 }
 
+static int dynlib_trust_lists(const struct shk_use *(*next)(const char *prefix, size_t *at),
+                              const char *base, struct shk_error *err)
+{
+    size_t at = 0;
+    for (const struct shk_use *use; (use = next("code-path.", &at));)
+        if ((!use->library || strncmp(base, use->library, strlen(use->library)) == 0) &&
+            dynlib_trust(use, err) != 0)
+            return -EPERM;
+    return 0;
+}
+
 int shk_dynlib_permitted(const char *name, struct shk_error *err)
 {
     struct shk_error why;
@@ -80,12 +78,9 @@ int shk_dynlib_permitted(const char *name, struct shk_error *err)
         return 0;
     if (slash && shk_trust_path(name, &why) != 0)
         return shk_error_set(err, EPERM, "%s: %s; %s", name, why.text, dynlib_refusal);
-    size_t at = 0;
-    for (const struct shk_use *use; (use = shk_use_next("code-path.", &at));)
-        if ((!use->library || strncmp(base, use->library, strlen(use->library)) == 0) &&
-            dynlib_trust(use, err) != 0)
-            return -EPERM;
-    return 0;
+    /* a configuration, which a user may have named, can add lists but take none away */
+    int rc = dynlib_trust_lists(shk_use_next_own, base, err);
+    return rc ? rc : dynlib_trust_lists(shk_use_next, base, err);
 }
 
 /* glibc says so, and only so, when the file itself was not found; any other text means that a file

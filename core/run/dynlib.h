@@ -57,9 +57,6 @@ int shk_dynlib_open(struct shk_dynlib *lib, const struct shk_library *desc, void
  * closing is left to process exit unless `really`. Safe on a zeroed lib. */
 void shk_dynlib_close(struct shk_dynlib *lib, bool really);
 
-/* Path of the object that contains address `addr` (copied into buf), false when unknown. */
-bool shk_dynlib_path_of(const void *addr, char *buf, size_t size);
-
 /* Where the loader would look for a bare name: LD_LIBRARY_PATH entries, then the cache and default
  * directories, as one line for messages. Writes at most size bytes. */
 void shk_dynlib_search_text(char *buf, size_t size);

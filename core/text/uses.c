@@ -8,14 +8,18 @@
 
 enum { USES_KEY = 136 }; /* "env." and the longest name of a variable */
 
-static const struct shk_use *uses_rows;
-static size_t uses_count;
+static const struct shk_use *uses_rows, *uses_own;
+static size_t uses_count, uses_own_count;
 static char (*uses_keys)[USES_KEY]; /* of the fact of each row's first variable */
 
 void shk_uses_install(const struct shk_use *rows, size_t count)
 {
     uses_rows = rows;
     uses_count = count;
+    if (!uses_own) {
+        uses_own = rows;
+        uses_own_count = count;
+    }
     free(uses_keys);
     uses_keys = calloc(count ? count : 1, sizeof *uses_keys);
     for (size_t i = 0; uses_keys && i < count; i++)
@@ -31,14 +35,25 @@ const struct shk_use *shk_use_find(const char *name)
     return NULL;
 }
 
-const struct shk_use *shk_use_next(const char *prefix, size_t *at)
+static const struct shk_use *uses_next(const struct shk_use *rows, size_t count, const char *prefix,
+                                       size_t *at)
 {
-    while (*at < uses_count) {
-        const struct shk_use *use = &uses_rows[(*at)++];
+    while (*at < count) {
+        const struct shk_use *use = &rows[(*at)++];
         if (strncmp(use->name, prefix, strlen(prefix)) == 0)
             return use;
     }
     return NULL;
+}
+
+const struct shk_use *shk_use_next(const char *prefix, size_t *at)
+{
+    return uses_next(uses_rows, uses_count, prefix, at);
+}
+
+const struct shk_use *shk_use_next_own(const char *prefix, size_t *at)
+{
+    return uses_next(uses_own, uses_own_count, prefix, at);
 }
 
 const char *const *shk_variables(const char *use)

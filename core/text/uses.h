@@ -20,7 +20,8 @@ struct shk_use {
     const char *place;      /* FILE:LINE of the row */
 };
 
-/* Borrows the rows until the next call. Not to be called while another thread runs. */
+/* Borrows the rows until the next call, those of the first call for ever: the program's own, before
+ * any configuration was read. Not to be called while another thread runs. */
 void shk_uses_install(const struct shk_use *rows, size_t count);
 
 /* The row, NULL when there is none. */
@@ -29,6 +30,8 @@ const struct shk_use *shk_use_find(const char *name);
 /* Rows whose names begin with prefix, in the order of the catalogue: start with *at = 0. NULL: no
  * more. */
 const struct shk_use *shk_use_next(const char *prefix, size_t *at);
+/* The same of the program's own rows: what a configuration cannot take away. */
+const struct shk_use *shk_use_next_own(const char *prefix, size_t *at);
 
 /* The variables of a use; an empty list when the catalogue has no such row. Never NULL. */
 const char *const *shk_variables(const char *use);

@@ -108,18 +108,6 @@ void shk_gather_line(struct shk_gather *g, const char *key, const char *path, co
     free(line);
 }
 
-void shk_gather_i64(struct shk_gather *g, const char *key, const char *unit, const char *path,
-                    const char *anchor)
-{
-    struct shk_error err;
-    long long value = 0;
-    int rc = shk_host_i64(g->host, &value, &err, "%s", path);
-    if (rc)
-        shk_gather_unread(g, key, path, anchor, rc, &err);
-    else
-        shk_gather_int(g, key, value, unit, path);
-}
-
 json_t *shk_gather_hostcall(struct shk_gather *g, enum shk_hostcall call, const char *key)
 {
     struct shk_error err;

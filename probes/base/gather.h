@@ -47,10 +47,8 @@ bool shk_gather_missing(const struct shk_host *host, const char *path, const cha
 void shk_gather_unread(struct shk_gather *g, const char *key, const char *path, const char *anchor,
                        int rc, const struct shk_error *err);
 
-/* One-line attribute as a text or integer fact. An empty text is absent. */
+/* One-line attribute as a text. Empty, it is absent. */
 void shk_gather_line(struct shk_gather *g, const char *key, const char *path, const char *anchor);
-void shk_gather_i64(struct shk_gather *g, const char *key, const char *unit, const char *path,
-                    const char *anchor);
 
 /* Answer of a host call; on failure writes the failed fact `key` and returns NULL. */
 json_t *shk_gather_hostcall(struct shk_gather *g, enum shk_hostcall call, const char *key);

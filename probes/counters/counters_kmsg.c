@@ -63,20 +63,21 @@ static void kmsg_address(const char *text, char *buf, size_t size)
 }
 
 static void kmsg_event(struct kmsg_reader *r, const struct shk_kmsg *record, const char *class,
-                       const char *scope, const char *counter)
+                       const char *scope, const char *counter, const char *kind)
 {
     if (json_array_size(r->events) == KMSG_EVENTS) {
         json_array_remove(r->events, 0); /* the newest are those of a run */
     }
     size_t len = strnlen(record->text, KMSG_LINE);
-    (void)json_array_append_new(
-        r->events, json_pack("{s:I, s:I, s:s, s:s, s:s, s:o}", "seq", (json_int_t)record->seq,
-                             "usec", (json_int_t)record->usec, "class", class, "scope", scope,
-                             "counter", counter, "line", shk_json_text(record->text, len)));
+    (void)json_array_append_new(r->events,
+                                json_pack("{s:I, s:I, s:s, s:s, s:s, s:s, s:o}", "seq",
+                                          (json_int_t)record->seq, "usec", (json_int_t)record->usec,
+                                          "class", class, "scope", scope, "counter", counter,
+                                          "kind", kind, "line", shk_json_text(record->text, len)));
 }
 
-/* "NVRM: Xid (PCI:0000:41:00): 79, pid=…" and "nvidia-nvswitch3: SXid (PCI:0000:0b:00.0): 12028, …"
- */
+/* "NVRM: Xid (PCI:0000:41:00): 79, pid=…" and "nvidia-nvswitch3: SXid (PCI:0000:0b:00.0): 12028,
+ * Non-fatal, …". SXid, and Xid 144 to 150 of NVLink, say themselves whether they are fatal. */
 static bool kmsg_xid(struct kmsg_reader *r, const struct shk_kmsg *record)
 {
     const char *at = strstr(record->text, "Xid (PCI:");
@@ -90,7 +91,9 @@ static bool kmsg_xid(struct kmsg_reader *r, const struct shk_kmsg *record)
         return false;
     kmsg_address(at, scope, sizeof scope);
     snprintf(counter, sizeof counter, "%s %lu", nvswitch ? "SXid" : "Xid", code);
-    kmsg_event(r, record, "gpu", *scope ? scope : "GPU", counter);
+    bool says = nvswitch || (code >= 144 && code <= 150);
+    kmsg_event(r, record, "gpu", *scope ? scope : "GPU", counter,
+               says && strstr(end, " Fatal") ? "fatal-event" : "event");
     return true;
 }
 
@@ -104,7 +107,7 @@ static void kmsg_phrase(struct kmsg_reader *r, const struct shk_kmsg *record)
             continue;
         kmsg_address(record->text, scope, sizeof scope);
         if (*scope)
-            kmsg_event(r, record, phrases[i].class, scope, phrases[i].counter);
+            kmsg_event(r, record, phrases[i].class, scope, phrases[i].counter, "event");
         return;
     }
 }

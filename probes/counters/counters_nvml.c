@@ -15,12 +15,7 @@
 enum { NVML_DEADLINE_MS = 2500 };
 
 struct counter_ops {
-    int (*init)(void);
-    int (*shutdown)(void);
-    const char *(*error_string)(int code);
-    int (*count)(unsigned *count);
-    int (*by_index)(unsigned index, nvmlDevice_t *device);
-    int (*pci_info)(nvmlDevice_t device, nvmlPciInfo_t *pci);
+    struct nvml_core core;
     int (*replays)(nvmlDevice_t device, unsigned *value);
     int (*ecc_total)(nvmlDevice_t device, int error, int counter, unsigned long long *count);
     int (*remapped)(nvmlDevice_t device, unsigned *correctable, unsigned *uncorrectable,
@@ -30,23 +25,10 @@ struct counter_ops {
     int (*link_errors)(nvmlDevice_t device, unsigned link, int counter, unsigned long long *count);
 };
 
-#define NEED(fn, member)                                                                           \
-    {                                                                                              \
-        .name = "nvml" fn, .offset = offsetof(struct counter_ops, member)                          \
-    }
-#define MAY(fn, member)                                                                            \
-    {                                                                                              \
-        .name = "nvmlDeviceGet" fn, .offset = offsetof(struct counter_ops, member),                \
-        .optional = true                                                                           \
-    }
+#define MAY(fn, member) NVML_FN_OPT(struct counter_ops, "nvmlDeviceGet" fn, member)
 
 static const struct shk_symbol counter_symbols[] = {
-    NEED("Init_v2", init),
-    NEED("Shutdown", shutdown),
-    NEED("ErrorString", error_string),
-    NEED("DeviceGetCount_v2", count),
-    NEED("DeviceGetHandleByIndex_v2", by_index),
-    NEED("DeviceGetPciInfo_v3", pci_info),
+    NVML_CORE(struct counter_ops),
     MAY("PcieReplayCounter", replays),
     MAY("TotalEccErrors", ecc_total),
     MAY("RemappedRows", remapped),
@@ -56,9 +38,7 @@ static const struct shk_symbol counter_symbols[] = {
     {.name = NULL},
 };
 
-static const char *const counter_names[] = {"libnvidia-ml.so.1", NULL};
-static const struct shk_library counter_library = {
-    .names = counter_names, .env_override = "SHAKEDOWN_NVML", .symbols = counter_symbols};
+static const struct shk_library counter_library = NVML_LIBRARY(counter_symbols);
 
 struct nvml_gpu {
     struct counters *c;
@@ -162,9 +142,9 @@ static void nvml_gpu(struct counters *c, const struct counter_ops *ops, unsigned
     nvmlPciInfo_t pci = {.domain = 0};
     char why[64];
     shk_crumb_call("nvmlDeviceGetHandleByIndex_v2(%u)", index);
-    int rc = ops->by_index(index, &gpu.device);
+    int rc = ops->core.by_index(index, &gpu.device);
     if (!rc)
-        rc = ops->pci_info(gpu.device, &pci);
+        rc = ops->core.pci_info(gpu.device, &pci);
     if (rc) {
         snprintf(gpu.scope, sizeof gpu.scope, "GPU %u", index);
         snprintf(why, sizeof why, "NVML error %d", rc);
@@ -179,8 +159,13 @@ static void nvml_gpu(struct counters *c, const struct counter_ops *ops, unsigned
     nvml_fields(&gpu);
     for (unsigned i = 0; i < NVML_NVLINK_MAX_LINKS; i++) {
         unsigned active = 0;
-        if (ASK(&gpu, link_state, i, &active) == NVML_SUCCESS && active == 1)
+        rc = ASK(&gpu, link_state, i, &active);
+        if (rc && !shk_nvml_none(rc)) {
+            snprintf(why, sizeof why, "NVML error %d for NVLink %u", rc, i);
+            counters_unread(c, gpu.scope, why);
+        } else if (!rc && active == 1) {
             nvml_link(&gpu, i);
+        }
     }
 }
 
@@ -188,18 +173,18 @@ static void nvml_gpu(struct counters *c, const struct counter_ops *ops, unsigned
 static int nvml_child(void *arg, json_t **result_p, struct shk_error *err)
 {
     struct counters *c = arg;
-    struct counter_ops ops = {.init = NULL};
+    struct counter_ops ops = {.core = {.init = NULL}};
     struct shk_dynlib lib = {.handle = NULL};
     unsigned count = 0;
     int rc = shk_dynlib_open(&lib, &counter_library, &ops, err);
     if (rc)
         return rc;
     shk_crumb_call("nvmlInit_v2");
-    int answer = ops.init();
+    int answer = ops.core.init();
     if (!answer)
-        answer = ops.count(&count);
+        answer = ops.core.count(&count);
     if (answer)
-        return shk_error_set(err, EIO, "NVML: %s (%d)", ops.error_string(answer), answer);
+        return shk_error_set(err, EIO, "NVML: %s (%d)", ops.core.error_string(answer), answer);
     for (unsigned i = 0; i < count; i++)
         nvml_gpu(c, &ops, i);
     *result_p = json_pack("{s:O, s:O, s:O, s:O}", "values", c->values, "kinds", c->kinds, "classes",

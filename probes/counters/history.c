@@ -55,15 +55,15 @@ static void history_totals(struct shk_gather *g, struct counters *c)
 /* Events of one kind at one device are one entry: how many, when first and last. */
 static void history_fold(json_t *list, const json_t *event)
 {
-    static const char *const same[] = {"scope", "counter"};
+    static const char *const same[] = {"scope", "counter", "kind"};
     json_t *entry;
     size_t i, k;
     json_array_foreach(list, i, entry)
     {
-        for (k = 0; k < 2; k++)
+        for (k = 0; k < 3; k++)
             if (!json_equal(json_object_get(entry, same[k]), json_object_get(event, same[k])))
                 break;
-        if (k < 2)
+        if (k < 3)
             continue;
         json_int_t count = json_integer_value(json_object_get(entry, "count"));
         json_object_set_new(entry, "count", json_integer(count + 1));
@@ -74,10 +74,11 @@ static void history_fold(json_t *list, const json_t *event)
     }
     json_int_t seconds = json_integer_value(json_object_get(event, "usec")) / 1000000;
     json_array_append_new(
-        list, json_pack("{s:O, s:O, s:O, s:i, s:I, s:I, s:O}", "scope",
+        list, json_pack("{s:O, s:O, s:O, s:O, s:i, s:I, s:I, s:O}", "scope",
                         json_object_get(event, "scope"), "class", json_object_get(event, "class"),
-                        "counter", json_object_get(event, "counter"), "count", 1, "first_s",
-                        seconds, "last_s", seconds, "line", json_object_get(event, "line")));
+                        "counter", json_object_get(event, "counter"), "kind",
+                        json_object_get(event, "kind"), "count", 1, "first_s", seconds, "last_s",
+                        seconds, "line", json_object_get(event, "line")));
 }
 
 static void history_log(struct shk_gather *g, struct counters *c)

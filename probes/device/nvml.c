@@ -13,14 +13,9 @@
 #include <string.h>
 
 struct nvml_ops {
-    int (*init)(void);
-    int (*shutdown)(void);
-    const char *(*error_string)(int code);
+    struct nvml_core core;
     int (*driver_version)(char *text, unsigned length);
     int (*nvml_version)(char *text, unsigned length);
-    int (*count)(unsigned *count);
-    int (*by_index)(unsigned index, nvmlDevice_t *device);
-    int (*pci_info)(nvmlDevice_t device, nvmlPciInfo_t *pci);
     int (*name)(nvmlDevice_t device, char *text, unsigned length);
     int (*memory)(nvmlDevice_t device, nvmlMemory_t *memory);
     int (*bar1)(nvmlDevice_t device, nvmlBAR1Memory_t *memory);
@@ -33,40 +28,24 @@ struct nvml_ops {
     int (*fabric)(nvmlDevice_t device, nvmlGpuFabricInfo_v2_t *info);
 };
 
-#define NVML_FN(fn, member)                                                                        \
-    {                                                                                              \
-        .name = fn, .offset = offsetof(struct nvml_ops, member)                                    \
-    }
-#define NVML_FN_OPT(fn, member)                                                                    \
-    {                                                                                              \
-        .name = fn, .offset = offsetof(struct nvml_ops, member), .optional = true                  \
-    }
-
 static const struct shk_symbol nvml_symbols[] = {
-    NVML_FN("nvmlInit_v2", init),
-    NVML_FN("nvmlShutdown", shutdown),
-    NVML_FN("nvmlErrorString", error_string),
-    NVML_FN("nvmlSystemGetDriverVersion", driver_version),
-    NVML_FN("nvmlSystemGetNVMLVersion", nvml_version),
-    NVML_FN("nvmlDeviceGetCount_v2", count),
-    NVML_FN("nvmlDeviceGetHandleByIndex_v2", by_index),
-    NVML_FN("nvmlDeviceGetPciInfo_v3", pci_info),
-    NVML_FN_OPT("nvmlDeviceGetName", name),
-    NVML_FN_OPT("nvmlDeviceGetMemoryInfo", memory),
-    NVML_FN_OPT("nvmlDeviceGetBAR1MemoryInfo", bar1),
-    NVML_FN_OPT("nvmlDeviceGetMigMode", mig),
-    NVML_FN_OPT("nvmlDeviceGetPersistenceMode", persistence),
-    NVML_FN_OPT("nvmlDeviceGetNvLinkState", link_state),
-    NVML_FN_OPT("nvmlDeviceGetNvLinkRemotePciInfo_v2", link_remote),
-    NVML_FN_OPT("nvmlDeviceGetNvLinkRemoteDeviceType", link_type),
-    NVML_FN_OPT("nvmlDeviceGetP2PStatus", p2p),
-    NVML_FN_OPT("nvmlDeviceGetGpuFabricInfoV", fabric),
+    NVML_CORE(struct nvml_ops),
+    NVML_FN(struct nvml_ops, "nvmlSystemGetDriverVersion", driver_version),
+    NVML_FN(struct nvml_ops, "nvmlSystemGetNVMLVersion", nvml_version),
+    NVML_FN_OPT(struct nvml_ops, "nvmlDeviceGetName", name),
+    NVML_FN_OPT(struct nvml_ops, "nvmlDeviceGetMemoryInfo", memory),
+    NVML_FN_OPT(struct nvml_ops, "nvmlDeviceGetBAR1MemoryInfo", bar1),
+    NVML_FN_OPT(struct nvml_ops, "nvmlDeviceGetMigMode", mig),
+    NVML_FN_OPT(struct nvml_ops, "nvmlDeviceGetPersistenceMode", persistence),
+    NVML_FN_OPT(struct nvml_ops, "nvmlDeviceGetNvLinkState", link_state),
+    NVML_FN_OPT(struct nvml_ops, "nvmlDeviceGetNvLinkRemotePciInfo_v2", link_remote),
+    NVML_FN_OPT(struct nvml_ops, "nvmlDeviceGetNvLinkRemoteDeviceType", link_type),
+    NVML_FN_OPT(struct nvml_ops, "nvmlDeviceGetP2PStatus", p2p),
+    NVML_FN_OPT(struct nvml_ops, "nvmlDeviceGetGpuFabricInfoV", fabric),
     {.name = NULL},
 };
 
-static const char *const nvml_names[] = {"libnvidia-ml.so.1", NULL};
-static const struct shk_library nvml_library = {
-    .names = nvml_names, .env_override = "SHAKEDOWN_NVML", .symbols = nvml_symbols};
+static const struct shk_library nvml_library = NVML_LIBRARY(nvml_symbols);
 
 enum { NVML_MAX_DEVICES = 64 };
 
@@ -223,7 +202,7 @@ static void nvml_pairs(struct nvml *n)
 static void nvml_failed(struct nvml *n, const char *call, int code)
 {
     static const char *const keys[] = {"nvml.devices", "nvml.p2p"};
-    const char *text = n->ops.error_string(code);
+    const char *text = n->ops.core.error_string(code);
     shk_gather_present(
         &n->g, "nvml.error",
         json_pack("{s:s,s:i,s:o}", "call", call, "code", code, "text", nvml_text(text)), NULL,
@@ -238,14 +217,14 @@ static void nvml_all(struct nvml *n)
     json_t *list = json_array();
     unsigned count = 0;
     shk_crumb_call("nvmlDeviceGetCount_v2");
-    int rc = n->ops.count(&count);
+    int rc = n->ops.core.count(&count);
     for (unsigned i = 0; !rc && i < count && n->count < NVML_MAX_DEVICES; i++) {
         nvmlPciInfo_t pci = {.domain = 0};
         nvmlDevice_t device;
         shk_crumb_call("nvmlDeviceGetHandleByIndex_v2(%u)", i);
         /* a GPU that fell off the bus has no handle: the others still count */
-        if (n->ops.by_index(i, &device) != NVML_SUCCESS ||
-            n->ops.pci_info(device, &pci) != NVML_SUCCESS)
+        if (n->ops.core.by_index(i, &device) != NVML_SUCCESS ||
+            n->ops.core.pci_info(device, &pci) != NVML_SUCCESS)
             continue;
         n->devices[n->count] = device;
         shk_nvml_address(n->pci[n->count], sizeof n->pci[0], &pci);
@@ -298,11 +277,11 @@ static int nvml_run(struct shk_probe_context *ctx, struct shk_error *err)
     int rc = shk_dynlib_open(&n.lib, &nvml_library, &n.ops, &why);
     if (rc) {
         for (const char *const *key = nvml_provides; *key; key++)
-            shk_gather_failed(&n.g, *key, nvml_names[0], "%s", why.text);
+            shk_gather_failed(&n.g, *key, nvml_library.names[0], "%s", why.text);
         return shk_gather_end(&n.g, err);
     }
     shk_crumb_call("nvmlInit_v2");
-    rc = n.ops.init();
+    rc = n.ops.core.init();
     nvml_versions(&n);
     if (rc) {
         nvml_failed(&n, "nvmlInit_v2", rc);
@@ -310,7 +289,7 @@ static int nvml_run(struct shk_probe_context *ctx, struct shk_error *err)
         shk_gather_absent(&n.g, "nvml.error", n.lib.path, "it answers");
         nvml_all(&n);
         shk_crumb_call("nvmlShutdown");
-        n.ops.shutdown();
+        n.ops.core.shutdown();
     }
     shk_crumb_clear();
     shk_dynlib_close(&n.lib, false);

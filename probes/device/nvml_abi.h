@@ -4,6 +4,8 @@
 #ifndef SHK_PROBES_NVML_ABI_H
 #define SHK_PROBES_NVML_ABI_H
 
+#include <stddef.h>
+
 typedef struct nvmlDevice_st *nvmlDevice_t;
 
 enum {
@@ -102,5 +104,40 @@ enum {
 };
 
 enum { NVML_P2P_READ = 0, NVML_P2P_WRITE, NVML_P2P_NVLINK, NVML_P2P_ATOMICS, NVML_P2P_COUNT };
+
+/* What everyone who asks NVML calls: the first member `core` of the caller's struct of functions.
+ */
+struct nvml_core {
+    int (*init)(void);
+    int (*shutdown)(void);
+    const char *(*error_string)(int code);
+    int (*count)(unsigned *count);
+    int (*by_index)(unsigned index, nvmlDevice_t *device);
+    int (*pci_info)(nvmlDevice_t device, nvmlPciInfo_t *pci);
+};
+
+/* Rows of a table of struct shk_symbol for `ops`, the caller's struct of functions: one that every
+ * driver has, one that may be missing, and those of `core`. */
+#define NVML_FN(ops, fn, member)                                                                   \
+    {                                                                                              \
+        .name = fn, .offset = offsetof(ops, member)                                                \
+    }
+#define NVML_FN_OPT(ops, fn, member)                                                               \
+    {                                                                                              \
+        .name = fn, .offset = offsetof(ops, member), .optional = true                              \
+    }
+#define NVML_CORE(ops)                                                                             \
+    NVML_FN(ops, "nvmlInit_v2", core.init), NVML_FN(ops, "nvmlShutdown", core.shutdown),           \
+        NVML_FN(ops, "nvmlErrorString", core.error_string),                                        \
+        NVML_FN(ops, "nvmlDeviceGetCount_v2", core.count),                                         \
+        NVML_FN(ops, "nvmlDeviceGetHandleByIndex_v2", core.by_index),                              \
+        NVML_FN(ops, "nvmlDeviceGetPciInfo_v3", core.pci_info)
+
+/* The library as a struct shk_library with these symbols. */
+#define NVML_LIBRARY(table)                                                                        \
+    {                                                                                              \
+        .names = (const char *const[]){"libnvidia-ml.so.1", NULL},                                 \
+        .env_override = "SHAKEDOWN_NVML", .symbols = table                                         \
+    }
 
 #endif

@@ -22,12 +22,7 @@ static const char *const number_members[NAMED_NUMBERS] = {
 typedef int nvml_number_fn(nvmlDevice_t device, unsigned *value);
 
 struct health_ops {
-    int (*init)(void);
-    int (*shutdown)(void);
-    const char *(*error_string)(int code);
-    int (*count)(unsigned *count);
-    int (*by_index)(unsigned index, nvmlDevice_t *device);
-    int (*pci_info)(nvmlDevice_t device, nvmlPciInfo_t *pci);
+    struct nvml_core core;
     nvml_number_fn *number[NUMBERS];
     int (*ecc_mode)(nvmlDevice_t device, unsigned *current, unsigned *pending);
     int (*ecc_total)(nvmlDevice_t device, int error, int counter, unsigned long long *count);
@@ -45,23 +40,10 @@ struct health_ops {
     int (*link_errors)(nvmlDevice_t device, unsigned link, int counter, unsigned long long *count);
 };
 
-#define NEED(fn, member)                                                                           \
-    {                                                                                              \
-        .name = "nvml" fn, .offset = offsetof(struct health_ops, member)                           \
-    }
-#define MAY(fn, member)                                                                            \
-    {                                                                                              \
-        .name = "nvmlDeviceGet" fn, .offset = offsetof(struct health_ops, member),                 \
-        .optional = true                                                                           \
-    }
+#define MAY(fn, member) NVML_FN_OPT(struct health_ops, "nvmlDeviceGet" fn, member)
 
 static const struct shk_symbol health_symbols[] = {
-    NEED("Init_v2", init),
-    NEED("Shutdown", shutdown),
-    NEED("ErrorString", error_string),
-    NEED("DeviceGetCount_v2", count),
-    NEED("DeviceGetHandleByIndex_v2", by_index),
-    NEED("DeviceGetPciInfo_v3", pci_info),
+    NVML_CORE(struct health_ops),
     MAY("PowerManagementLimit", number[0]),
     MAY("PowerManagementDefaultLimit", number[1]),
     MAY("EnforcedPowerLimit", number[2]),
@@ -87,9 +69,7 @@ static const struct shk_symbol health_symbols[] = {
     {.name = NULL},
 };
 
-static const char *const health_names[] = {"libnvidia-ml.so.1", NULL};
-static const struct shk_library health_library = {
-    .names = health_names, .env_override = "SHAKEDOWN_NVML", .symbols = health_symbols};
+static const struct shk_library health_library = NVML_LIBRARY(health_symbols);
 
 /* One GPU that is being asked. */
 struct gpu {
@@ -324,9 +304,9 @@ static json_t *one_gpu(const struct shk_host *host, const struct health_ops *ops
     nvmlPciInfo_t pci = {.domain = 0};
     char address[32];
     shk_crumb_call("nvmlDeviceGetHandleByIndex_v2(%u)", index);
-    int rc = answered(&gpu, ops->by_index(index, &gpu.device));
+    int rc = answered(&gpu, ops->core.by_index(index, &gpu.device));
     bool handle = rc == NVML_SUCCESS;
-    rc = handle ? ASK(&gpu, pci_info, &pci) : rc;
+    rc = handle ? ASK(&gpu, core.pci_info, &pci) : rc;
     shk_nvml_address(address, sizeof address, &pci);
     shk_nvml_member(gpu.row, "pci", rc, json_string(address));
     if (handle) {
@@ -358,14 +338,14 @@ static void ask_all(struct shk_gather *g, const struct shk_dynlib *lib,
     unsigned count = 0;
     const char *call = "nvmlInit_v2";
     shk_crumb_call("%s", call);
-    int rc = ops->init();
+    int rc = ops->core.init();
     if (!rc) {
         call = "nvmlDeviceGetCount_v2";
         shk_crumb_call("%s", call);
-        rc = ops->count(&count);
+        rc = ops->core.count(&count);
     }
     if (rc) {
-        const char *text = ops->error_string(rc);
+        const char *text = ops->core.error_string(rc);
         shk_gather_failed(g, health_key, lib->path, "%s: %s (%d)", call, text ? text : "error", rc);
         return;
     }
@@ -374,13 +354,13 @@ static void ask_all(struct shk_gather *g, const struct shk_dynlib *lib,
         json_array_append_new(list, one_gpu(g->host, ops, i));
     shk_gather_present(g, health_key, list, NULL, lib->path);
     shk_crumb_call("nvmlShutdown");
-    ops->shutdown();
+    ops->core.shutdown();
 }
 
 static int nvml_health_run(struct shk_probe_context *ctx, struct shk_error *err)
 {
     struct shk_gather g = shk_gather_begin(ctx);
-    struct health_ops ops = {.init = NULL};
+    struct health_ops ops = {.core = {.init = NULL}};
     struct shk_dynlib lib = {.handle = NULL};
     struct shk_error why;
     struct shk_fact fact;
@@ -389,7 +369,7 @@ static int nvml_health_run(struct shk_probe_context *ctx, struct shk_error *err)
         return shk_gather_end(&g, err);
     }
     if (shk_dynlib_open(&lib, &health_library, &ops, &why)) {
-        shk_gather_failed(&g, health_key, health_names[0], "%s", why.text);
+        shk_gather_failed(&g, health_key, health_library.names[0], "%s", why.text);
         return shk_gather_end(&g, err);
     }
     ask_all(&g, &lib, &ops);

@@ -31,6 +31,13 @@ class Trust(support.Case):
         self.assertIn("SIGSEGV", facts["fabric.problem"]["value"]["text"])
         self.assertEqual(facts["plugin.candidates"]["value"][0]["load"]["outcome"], "crashed")
 
+    def test_no_configuration_takes_a_list_away(self):
+        config = self.scratch()
+        (config / "uses").mkdir()
+        (config / "uses/mine.yaml").write_text("- {name: code-path.loader, variables: [NOBODY_SETS_THIS]}\n")
+        facts = self.probe("--quick", "--config", config, LD_LIBRARY_PATH=str(self.folder))
+        self.assertIn("root loads no library", facts["fabric.problem"]["value"]["text"])
+
     def test_a_plugin_by_its_path(self):
         env = {"NCCL_NET_PLUGIN": str(self.folder / "libnccl-net.so")}
         plugin = self.probe(**env)["plugin.candidates"]["value"][0]

@@ -36,6 +36,8 @@
     ON9(MOVED("PCIe of 0000:9b:00.0 (mlx5_3)", "pci", counter, kind, by, ""))
 #define EVENT(class, counter, line)                                                                \
     ON9(MOVED("0000:41:00.0", class, counter, "event", "1", ", 'line': '" line "'"))
+#define FATAL(counter, line)                                                                       \
+    ON9(MOVED("0000:41:00.0", "gpu", counter, "fatal-event", "1", ", 'line': '" line "'"))
 #define UNREAD(scope)                                                                              \
     RUN(NODE("node9", "20.0", "", "", "{'scope': '" scope "', 'why': 'no permission'}"))
 
@@ -107,11 +109,11 @@ static const struct {
     {"Xid of a program", LOG, EVENT("gpu", "Xid 31", "NVRM: Xid"), SHK_NOTE, "Xid 31"},
     {"Xid of a program that ended", LOG, EVENT("gpu", "Xid 45", "NVRM: Xid"), SHK_NOTE, "Xid 45"},
     {"Xid 9 is not 79", LOG, EVENT("gpu", "Xid 9", "NVRM: Xid"), SHK_NOTE, "Xid 9"},
-    {"NVLink fatal", LOG, EVENT("gpu", "Xid 145", "145, RLW_REMAP Fatal XC0"), SHK_FAIL,
+    {"NVLink fatal", LOG, FATAL("Xid 145", "145, RLW_REMAP Fatal XC0"), SHK_FAIL,
      "accelerator-hardware-fault"},
     {"NVLink not fatal", LOG, EVENT("gpu", "Xid 145", "145, RLW_REMAP Nonfatal XC0"), SHK_NOTE,
      "Xid 145"},
-    {"SXid fatal", LOG, EVENT("gpu", "SXid 20034", "20034, Fatal, Link 30"), SHK_FAIL,
+    {"SXid fatal", LOG, FATAL("SXid 20034", "20034, Fatal, Link 30"), SHK_FAIL,
      "accelerator-hardware-fault"},
     {"SXid not fatal", LOG, EVENT("gpu", "SXid 12028", "12028, Non-fatal, Link 32"), SHK_NOTE,
      "SXid 12028"},

@@ -80,7 +80,8 @@ Test(amd_health, history)
                 "\"unread\":{}}");
     expect_json("kernel.log.events",
                 "[{\"scope\":\"0000:9b:00.0\",\"class\":\"network\",\"counter\":\"link down\","
-                "\"count\":2,\"first_s\":2,\"last_s\":9,\"line\":\"mlx5_core 0000:9b:00.0 ens3: "
+                "\"kind\":\"event\",\"count\":2,\"first_s\":2,\"last_s\":9,\"line\":\"mlx5_core "
+                "0000:9b:00.0 ens3: "
                 "Link down\"}]");
     tree_remove("/dev/kmsg");
     tree_put("/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "many\n");

@@ -253,6 +253,18 @@ static const struct {
      "4,11,2000,-;nvidia-nvswitch3: SXid (PCI:0000:0b:00.0): 12028, Non-fatal, Link 32\n",
      "0000:0b:00.0 gpu SXid 12028 event 1"},
     {"/dev/kmsg", "6,10,1000,-;nothing\n",
+     "6,10,1000,-;nothing\n"
+     "4,11,2000,-;nvidia-nvswitch3: SXid (PCI:0000:0b:00.0): 20034, Fatal, Link 30\n",
+     "0000:0b:00.0 gpu SXid 20034 fatal-event 1"},
+    {"/dev/kmsg", "6,10,1000,-;nothing\n",
+     "6,10,1000,-;nothing\n"
+     "4,12,2000,-;NVRM: Xid (PCI:0000:41:00): 145, RLW_REMAP Fatal XC0\n",
+     "0000:41:00.0 gpu Xid 145 fatal-event 1"},
+    {"/dev/kmsg", "6,10,1000,-;nothing\n",
+     "6,10,1000,-;nothing\n"
+     "4,11,2000,-;NVRM: Xid (PCI:0000:41:00): 31, pid=9, Fatal access\n",
+     "0000:41:00.0 gpu Xid 31 event 1"},
+    {"/dev/kmsg", "6,10,1000,-;nothing\n",
      "6,10,1000,-;nothing\n4,11,2000,-;mlx5_core 0000:9b:00.0 ens3: Link down\n",
      "0000:9b:00.0 network link down event 1"},
     {"/dev/kmsg", "6,10,1000,-;nothing\n",
@@ -420,7 +432,7 @@ Test(counters, nvml_unread)
     static const struct {
         const char *fault;
         size_t unread;
-    } nvml[] = {{"unread", 1}, {"lost-later", 1}, {"not-offered", 0}};
+    } nvml[] = {{"unread", 1}, {"lost-later", 1}, {"links-unread", 1}, {"not-offered", 0}};
 
     for (size_t i = 0; i < sizeof nvml / sizeof *nvml; i++) {
         json_t *before = look_live(nvml[i].fault);

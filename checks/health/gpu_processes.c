@@ -1,5 +1,5 @@
 /* Processes that hold a GPU. */
-#include "checks/hardware/gpu_health.h"
+#include "checks/health/gpu_health.h"
 
 #include <string.h>
 

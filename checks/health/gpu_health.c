@@ -1,5 +1,5 @@
 /* Health of NVIDIA GPUs as NVML tells it: the rows, and what the driver wants done. */
-#include "checks/hardware/gpu_health.h"
+#include "checks/health/gpu_health.h"
 #include "checks/base/remedy.h"
 
 #include "checks/hardware/pci.h"
