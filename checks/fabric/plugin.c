@@ -198,6 +198,25 @@ static void say_missing(const struct shk_check_context *ctx, struct shk_row *row
     shk_row_fix(row, "plugin-path", NULL);
 }
 
+/* Nothing names a plugin, and none is there: does this node need one? */
+static void judge_none(const struct shk_check_context *ctx, struct shk_findings *findings,
+                       struct shk_row *row)
+{
+    if (!wanted(ctx->profile, "required") && !wanted(ctx->profile, "recommended")) {
+        shk_row_na(findings, row, "profile %s needs no net plugin", ctx->profile->name);
+        return;
+    }
+    long long nvidia = shk_read_device_count(row, "gpu-nvidia"),
+              amd = shk_read_device_count(row, "gpu-amd");
+    if (nvidia == 0 && amd == 0) {
+        shk_row_na(findings, row, "no GPU on the PCI bus that NCCL or RCCL works with");
+        return;
+    }
+    if (!ctx->profile_doubt && (nvidia > 0 || amd > 0))
+        say_missing(ctx, row);
+    shk_row_end(findings, row);
+}
+
 static void not_found(const struct shk_check_context *ctx, struct shk_findings *findings,
                       struct shk_row *row, const json_t *list)
 {
@@ -207,18 +226,11 @@ static void not_found(const struct shk_check_context *ctx, struct shk_findings *
     read_requested(row);
     shk_row_text(&row->observed, "not found (%s)", names ? names : "libnccl-net.so");
     free(names);
-    if (name) {
-        say_name(ctx, row, list, name);
-    } else if (!wanted(ctx->profile, "required") && !wanted(ctx->profile, "recommended")) {
-        shk_row_na(findings, row, "profile %s needs no net plugin", ctx->profile->name);
+    if (!name) {
+        judge_none(ctx, findings, row);
         return;
-    } else if (shk_read_device_count(row, "gpu-nvidia") == 0 &&
-               shk_read_device_count(row, "gpu-amd") == 0) {
-        shk_row_na(findings, row, "no GPU on the PCI bus that NCCL or RCCL works with");
-        return;
-    } else if (!ctx->profile_doubt) {
-        say_missing(ctx, row);
     }
+    say_name(ctx, row, list, name);
     shk_row_end(findings, row);
 }
 

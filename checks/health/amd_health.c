@@ -12,18 +12,21 @@ static bool uncorrected(const json_t *gpu, long long *count_p, struct shk_strbuf
 {
     json_t *ras = NULL, *problems = NULL, *counts;
     const char *block;
+    bool read = true;
     enum shk_look look = shk_look_member_object(gpu, "ras", &ras);
     json_object_foreach(ras, block, counts)
     {
         long long count = 0;
-        if (shk_look_member_int(counts, "ue", &count) == SHK_LOOK_PRESENT && count > 0) {
+        read &= shk_look_member_int(counts, "ue", &count) == SHK_LOOK_PRESENT;
+        if (count > 0) {
             *count_p += count;
             shk_strbuf_printf(blocks, "%s%s", blocks->len ? ", " : "", block);
         }
     }
     /* some blocks were read, another one was not */
     (void)shk_look_member_object(gpu, "problems", &problems);
-    return look != SHK_LOOK_FAILED && look != SHK_LOOK_MISSING && !json_object_get(problems, "ras");
+    return read && look != SHK_LOOK_FAILED && look != SHK_LOOK_MISSING &&
+           !json_object_get(problems, "ras");
 }
 
 struct memory {
@@ -181,11 +184,6 @@ static json_t *begin(struct shk_row *row, struct shk_findings *findings)
     json_t *gpus = NULL;
     row->fact = key;
     enum shk_look look = shk_read_array(row, key, &gpus);
-    if (look == SHK_LOOK_MISSING &&
-        shk_look(row->ctx->facts, "probe.amd_health.status", NULL) == SHK_LOOK_MISSING) {
-        shk_row_drop(row); /* facts of a release that did not look */
-        return NULL;
-    }
     if (look == SHK_LOOK_ABSENT)
         shk_row_na(findings, row, "no AMD GPU on this node");
     else if (look != SHK_LOOK_PRESENT)

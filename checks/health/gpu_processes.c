@@ -22,30 +22,17 @@ static void say(struct shk_strbuf *seen, const json_t *process)
         shk_strbuf_printf(seen, ", since %lld s after boot", since);
 }
 
-/* Facts of an earlier release have no such member at all. */
-static bool anybody_looked(const json_t *all)
-{
-    const json_t *gpu;
-    json_t *list;
-    size_t i;
-    json_array_foreach(all, i, gpu)
-    {
-        if (shk_look_member(gpu, "processes", &list) != SHK_LOOK_MISSING)
-            return true;
-    }
-    return false;
-}
-
 void shk_gpu_judge_processes(struct shk_gpu_view *view, const json_t *gpu,
                              struct shk_gpu_word *word)
 {
     struct shk_strbuf dead = SHK_STRBUF_INIT, others = SHK_STRBUF_INIT;
     json_t *list = NULL, *process;
     size_t i;
+    (void)view;
     enum shk_look look = shk_look_member_array(gpu, "processes", &list);
-    word->verdict = look == SHK_LOOK_PRESENT                                ? SHK_PASS
-                    : look == SHK_LOOK_ABSENT || !anybody_looked(view->all) ? SHK_NA
-                                                                            : SHK_UNKNOWN;
+    word->verdict = look == SHK_LOOK_PRESENT  ? SHK_PASS
+                    : look == SHK_LOOK_ABSENT ? SHK_NA
+                                              : SHK_UNKNOWN;
     json_array_foreach(list, i, process)
     {
         const char *state = shk_member_words(process, "state");

@@ -9,13 +9,6 @@ enum { HISTORY_SHOWN = 8 };
 
 static const char totals_key[] = "counters.totals", events_key[] = "kernel.log.events";
 
-/* Facts of a release that did not look make no row. */
-static bool looked(const struct shk_facts *facts, const char *key)
-{
-    return shk_look(facts, key, NULL) != SHK_LOOK_MISSING ||
-           shk_look(facts, "probe.history.status", NULL) != SHK_LOOK_MISSING;
-}
-
 static void totals(struct shk_row *row, struct shk_findings *findings)
 {
     struct shk_strbuf seen = SHK_STRBUF_INIT;
@@ -105,14 +98,10 @@ static void log_events(struct shk_row *row, struct shk_findings *findings)
 
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
-    if (looked(ctx->facts, totals_key)) {
-        struct shk_row row = shk_row_begin(ctx, &shk_check_history, "network error totals");
-        totals(&row, findings);
-    }
-    if (looked(ctx->facts, events_key)) {
-        struct shk_row row = shk_row_begin(ctx, &shk_check_history, "kernel log since boot");
-        log_events(&row, findings);
-    }
+    struct shk_row row = shk_row_begin(ctx, &shk_check_history, "network error totals");
+    totals(&row, findings);
+    row = shk_row_begin(ctx, &shk_check_history, "kernel log since boot");
+    log_events(&row, findings);
 }
 
 const struct shk_check shk_check_history = {

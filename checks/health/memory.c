@@ -54,14 +54,6 @@ static void observe(struct shk_row *row, const struct errors *errors)
     free(size);
 }
 
-/* Facts that do not speak of memory errors at all make no row. */
-static bool untold(const struct shk_facts *facts)
-{
-    return shk_look(facts, "memory.corrupted", NULL) == SHK_LOOK_MISSING &&
-           shk_look(facts, "memory.machine_checks", NULL) == SHK_LOOK_MISSING &&
-           shk_look(facts, "memory.controllers", NULL) == SHK_LOOK_MISSING;
-}
-
 static void eval_errors(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_begin(ctx, &shk_check_memory_errors, "memory errors");
@@ -72,10 +64,6 @@ static void eval_errors(const struct shk_check_context *ctx, struct shk_findings
     bad |= read_counter(&row, &errors, "memory.machine_checks", &errors.checks);
     read_controllers(&row, &errors);
     bad |= errors.uncorrected > 0;
-    if (untold(ctx->facts)) {
-        shk_row_drop(&row);
-        return;
-    }
     if (!errors.any && !shk_row_lacking(&row)) {
         shk_row_na(findings, &row, "this kernel counts no memory errors here");
         return;
@@ -123,11 +111,6 @@ static void eval_kills(const struct shk_check_context *ctx, struct shk_findings 
     row.fact = key;
     row.source = "torvalds/linux:Documentation/admin-guide/cgroup-v2.rst";
     enum shk_look look = shk_read_int(&row, key, &kills);
-    if (look == SHK_LOOK_MISSING &&
-        shk_look(ctx->facts, "cgroup.version", NULL) == SHK_LOOK_MISSING) {
-        shk_row_drop(&row); /* the facts do not speak of control groups */
-        return;
-    }
     if (look == SHK_LOOK_ABSENT) {
         shk_row_na(findings, &row, "no control group of its own limits the memory");
         return;

@@ -5,13 +5,6 @@
 
 #include <string.h>
 
-/* Facts of a release that did not look make no row. */
-static bool looked(const struct shk_facts *facts, const char *key)
-{
-    return shk_look(facts, key, NULL) != SHK_LOOK_MISSING ||
-           shk_look(facts, "probe.upkeep.status", NULL) != SHK_LOOK_MISSING;
-}
-
 /* A word of "tsc hpet acpi_pm"? */
 static bool has_word(const char *list, const char *word)
 {
@@ -197,8 +190,6 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
         {"munge", "munge.socket", munge},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!looked(ctx->facts, rows[i].key))
-            continue;
         struct shk_row row = shk_row_begin(ctx, &shk_check_upkeep, rows[i].setting);
         rows[i].judge(&row, findings);
     }

@@ -72,10 +72,10 @@ static double link_rate(struct copies *c, const json_t *gpu)
     json_t *link = NULL;
     double gbs = 0, speed = 0;
     long long width = 0;
-    (void)shk_look_member_object(gpu, "link", &link);
-    if (shk_look_member_number(link, "gbs", &gbs) != SHK_LOOK_PRESENT || gbs <= 0 ||
-        shk_look_member_number(link, "speed", &speed) != SHK_LOOK_PRESENT ||
-        shk_look_member_int(link, "width", &width) != SHK_LOOK_PRESENT)
+    if (shk_read_member_object(c->row, key, gpu, "link", &link) != SHK_LOOK_PRESENT ||
+        shk_read_member_number(c->row, key, link, "gbs", &gbs) != SHK_LOOK_PRESENT || gbs <= 0 ||
+        shk_read_member_number(c->row, key, link, "speed", &speed) != SHK_LOOK_PRESENT ||
+        shk_read_member_int(c->row, key, link, "width", &width) != SHK_LOOK_PRESENT)
         return 0;
     if (!c->expectation)
         c->expectation = shk_strf("x%lld at %g GT/s carry %.1f GB/s, less packet headers %.1f GB/s",
@@ -129,7 +129,8 @@ static double pair_rate(struct copies *c, const json_t *pair)
 static double memory_rate(struct copies *c, const json_t *gpu)
 {
     double peak = 0;
-    if (shk_look_member_number(gpu, "memory_peak", &peak) != SHK_LOOK_PRESENT || peak <= 0)
+    if (shk_read_member_number(c->row, key, gpu, "memory_peak", &peak) != SHK_LOOK_PRESENT ||
+        peak <= 0)
         return 0;
     if (!c->expectation)
         c->expectation = shk_strf("clock and bus width give %.0f GB/s, of which a copy reaches "
@@ -219,7 +220,8 @@ static void judge_link(struct copies *c, const struct rate *rate)
     double speed = 0, most = 0;
     (void)shk_look_member_object(rate->of, "link", &link);
     if (!link || shk_look_member_number(link, "speed", &speed) != SHK_LOOK_PRESENT ||
-        shk_look_member_number(link, "most", &most) != SHK_LOOK_PRESENT || speed >= most)
+        shk_read_member_number(c->row, key, link, "most", &most) != SHK_LOOK_PRESENT ||
+        speed >= most)
         return;
     shk_strbuf_printf(&c->seen, "%s%s: PCIe link of %s at %g GT/s under load, both ends can do %g",
                       c->seen.len ? ", " : "", rate->node, shk_member_name(link, "at"), speed,

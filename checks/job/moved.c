@@ -103,33 +103,34 @@ static void one_item(struct moved *m, const char *key, const json_t *list, const
         hear(m, &item);
 }
 
-static bool of_class(const struct moved *m, const json_t *node, const char *scope)
+/* A scope without a class may be of any: no row can be sure then. */
+static bool of_class(const struct moved *m, const char *key, const json_t *classes,
+                     const char *scope)
 {
     const char *class = NULL;
-    json_t *classes = NULL;
-    (void)shk_look_member_object(node, "classes", &classes);
-    (void)shk_look_member_text(classes, scope, &class);
-    return class && strcmp(class, m->view->class) == 0;
+    return shk_read_member_text(m->row, key, classes, scope, &class) == SHK_LOOK_PRESENT &&
+           strcmp(class, m->view->class) == 0;
 }
 
 static void one_node(struct moved *m, const char *key, const json_t *node)
 {
-    json_t *list = NULL, *item;
+    json_t *list = NULL, *classes = NULL, *item;
     double seconds = 0;
     size_t i;
     m->node = shk_member_name(node, "node");
+    (void)shk_read_member_object(m->row, key, node, "classes", &classes);
     (void)shk_read_member_number(m->row, key, node, "seconds", &seconds);
     if (shk_read_member_array(m->row, key, node, "moved", &list) == SHK_LOOK_PRESENT)
         json_array_foreach(list, i, item) one_item(m, key, list, item, seconds);
     if (shk_read_member_array(m->row, key, node, "read", &list) == SHK_LOOK_PRESENT)
         json_array_foreach(list, i, item) m->devices +=
-            json_is_string(item) && of_class(m, node, json_string_value(item));
+            json_is_string(item) && of_class(m, key, classes, json_string_value(item));
     if (shk_read_member_array(m->row, key, node, "unread", &list) == SHK_LOOK_PRESENT)
         json_array_foreach(list, i, item)
         {
             const char *why = shk_member_words(item, "why");
             const char *scope = shk_member_name(item, "scope");
-            if (of_class(m, node, scope))
+            if (of_class(m, key, classes, scope))
                 shk_row_lacks(m->row, key, "%s on %s: %s", scope, m->node,
                               why ? why : "no reason was recorded");
         }

@@ -23,10 +23,10 @@ static void one_gpu(struct stress *s, const char *node, const json_t *gpu)
     const char *pci = shk_member_name(gpu, "pci");
     double first = 0, least = 0;
     long long bad = 0;
-    bool read = shk_read_member_number(s->row, key, gpu, "first", &first) == SHK_LOOK_PRESENT &&
-                shk_read_member_number(s->row, key, gpu, "least", &least) == SHK_LOOK_PRESENT &&
-                shk_read_member_int(s->row, key, gpu, "bad", &bad) == SHK_LOOK_PRESENT;
-    (void)shk_look_member_number(gpu, "seconds", &s->seconds);
+    bool read = shk_read_member_int(s->row, key, gpu, "bad", &bad) == SHK_LOOK_PRESENT;
+    read &= shk_read_member_number(s->row, key, gpu, "seconds", &s->seconds) == SHK_LOOK_PRESENT;
+    read &= shk_read_member_number(s->row, key, gpu, "first", &first) == SHK_LOOK_PRESENT;
+    read &= shk_read_member_number(s->row, key, gpu, "least", &least) == SHK_LOOK_PRESENT;
     if (bad > 0)
         shk_tally_bad(&s->tally, "%s: %lld wrong words at %s", node, bad, pci);
     else if (read && least < part_of_first * first)
