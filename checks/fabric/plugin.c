@@ -212,7 +212,9 @@ static void judge_none(const struct shk_check_context *ctx, struct shk_findings 
         shk_row_na(findings, row, "no GPU on the PCI bus that NCCL or RCCL works with");
         return;
     }
-    if (!ctx->profile_doubt && (nvidia > 0 || amd > 0))
+    /* of GPUs that nobody counted only a fabric that has no other use for a plugin tells */
+    bool counted = nvidia > 0 || amd > 0;
+    if (!ctx->profile_doubt && (counted || wanted(ctx->profile, "required")))
         say_missing(ctx, row);
     shk_row_end(findings, row);
 }
