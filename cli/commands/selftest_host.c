@@ -45,14 +45,17 @@ static int host_hang(void *arg, json_t **result_p, struct shk_error *err)
     return 0;
 }
 
+/* Volatile: a compiler leaves out an allocation that nothing can see. */
+static char *volatile host_block;
+
 static int host_memory(void *arg, json_t **result_p, struct shk_error *err)
 {
     (void)arg, (void)result_p, (void)err;
     shk_crumb_call("planted allocation");
     while (getppid() > 0) {
-        char *block = malloc((size_t)16 << 20);
-        if (block)
-            memset(block, 1, (size_t)16 << 20);
+        host_block = malloc((size_t)16 << 20);
+        if (host_block)
+            memset(host_block, 1, (size_t)16 << 20);
     }
     return 0;
 }
