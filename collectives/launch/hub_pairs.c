@@ -15,7 +15,16 @@ struct pairs_node {
 struct pairs {
     struct pairs_node *nodes;
     unsigned count;
+    bool hang;    /* what failed before had to be ended */
     json_t *rows; /* [{a, b, ok, ms, reason}] */
+};
+
+/* One pair after the other is tried like this. */
+struct pairs_trial {
+    struct shk_world *world;
+    const struct shk_transport *transport;
+    struct shk_collective_options options;
+    uint64_t end_ns;
 };
 
 unsigned hub_leaders(struct shk_world *world, struct hub_member **leaders)
@@ -52,14 +61,21 @@ static int pairs_collect(struct shk_world *world, struct pairs *pairs)
     return 0;
 }
 
+static bool pairs_late(const struct hub_group *group, const struct pairs *pairs)
+{
+    return !pairs->hang && group->result.outcome == SHK_CREW_TIMEOUT;
+}
+
+/* Looking for an error, no end in time means little: such a pair says nothing. */
 static void pairs_note(struct pairs *pairs, struct hub_group *group, bool ok, unsigned a,
                        unsigned b)
 {
     double ms = (double)(group->over_ns - group->crew.start_ns) / 1e6;
     struct pairs_node *two[2] = {&pairs->nodes[a], &pairs->nodes[b]};
+    bool late = !ok && pairs_late(group, pairs);
     unsigned i = 0;
 
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < 2 && !late; i++) {
         two[i]->tried++;
         two[i]->failed += !ok;
     }
@@ -69,9 +85,43 @@ static void pairs_note(struct pairs *pairs, struct hub_group *group, bool ok, un
                                           group->result.reason.text));
 }
 
-static void pairs_round(struct shk_world *world, struct pairs *pairs, unsigned round,
-                        const struct shk_transport *transport,
-                        const struct shk_collective_options *options)
+static struct hub_group *pairs_start(const struct pairs_trial *trial, struct pairs *pairs,
+                                     unsigned a, unsigned b)
+{
+    struct hub_member *two[2] = {pairs->nodes[a].member, pairs->nodes[b].member};
+    struct hub_group *group = NULL;
+
+    if (two[0]->state != MEMBER_IDLE || two[1]->state != MEMBER_IDLE) {
+        return NULL;
+    }
+    group = hub_group_start(trial->world, two, 2, trial->transport, &trial->options, NULL);
+    if (group != NULL) {
+        group->hasty = true;
+    }
+    return group;
+}
+
+/* A pair whose time ran out beside the others: by itself, with twice the time. */
+static void pairs_again(const struct pairs_trial *trial, struct pairs *pairs,
+                        struct hub_group **group_p, unsigned a, unsigned b)
+{
+    struct pairs_trial longer = *trial;
+    struct hub_group *group = NULL;
+
+    longer.options.deadline_ms *= 2;
+    if (!pairs_late(*group_p, pairs) ||
+        shk_job_now_ns() + longer.options.deadline_ms * 1000000ULL > trial->end_ns) {
+        return;
+    }
+    group = pairs_start(&longer, pairs, a, b);
+    if (group != NULL) {
+        hub_groups_finish(trial->world, &group, 1);
+        hub_group_free(*group_p);
+        *group_p = group;
+    }
+}
+
+static void pairs_round(const struct pairs_trial *trial, struct pairs *pairs, unsigned round)
 {
     struct hub_group **groups = calloc(pairs->count, sizeof(*groups));
     unsigned *first = calloc(pairs->count, sizeof(*first));
@@ -80,20 +130,21 @@ static void pairs_round(struct shk_world *world, struct pairs *pairs, unsigned r
 
     for (i = 0; groups != NULL && first != NULL && i < pairs->count; i++) {
         unsigned other = shk_pairs_partner(pairs->count, round, (unsigned)i);
-        struct hub_member *two[2] = {pairs->nodes[i].member, pairs->nodes[other].member};
 
-        if (other > i && two[0]->state == MEMBER_IDLE && two[1]->state == MEMBER_IDLE) {
+        if (other > i) {
             first[count] = (unsigned)i;
-            groups[count] = hub_group_start(world, two, 2, transport, options, NULL);
-            if (groups[count] != NULL) {
-                groups[count++]->hasty = true;
-            }
+            groups[count] = pairs_start(trial, pairs, (unsigned)i, other);
+            count += groups[count] != NULL;
         }
     }
-    hub_groups_finish(world, groups, count);
+    hub_groups_finish(trial->world, groups, count);
     for (i = 0; i < count; i++) {
-        pairs_note(pairs, groups[i], !hub_group_failed(groups[i], transport, options), first[i],
-                   shk_pairs_partner(pairs->count, round, first[i]));
+        unsigned other = shk_pairs_partner(pairs->count, round, first[i]);
+
+        pairs_again(trial, pairs, &groups[i], first[i], other);
+        pairs_note(pairs, groups[i],
+                   !hub_group_failed(groups[i], trial->transport, &trial->options), first[i],
+                   other);
         hub_group_free(groups[i]);
     }
     free(groups);
@@ -118,8 +169,8 @@ static json_t *pairs_blame(const struct pairs *pairs, const char **how_p)
         some += node->failed > 0;
     }
     *how_p = good == 0  ? NULL
-             : bad > 0  ? "no other node can work with it"
-             : some > 0 ? "fails in a pair, works with others"
+             : bad > 0  ? "cannot work with any other node"
+             : some > 0 ? "fail with each other, work with other nodes"
                         : NULL;
     for (i = 0; i < pairs->count && *how_p != NULL; i++) {
         const struct pairs_node *node = &pairs->nodes[i];
@@ -132,16 +183,16 @@ static json_t *pairs_blame(const struct pairs *pairs, const char **how_p)
 }
 
 int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
-              const struct shk_collective_options *options, uint64_t end_ns,
+              const struct shk_collective_options *options, bool hang, uint64_t end_ns,
               struct hub_pairs *found)
 {
-    struct shk_collective_options small = *options;
-    struct pairs pairs = {0};
+    struct pairs_trial trial = {world, transport, *options, end_ns};
+    struct pairs pairs = {.hang = hang};
     unsigned round = 0;
 
-    small.progress = NULL;
-    small.min_bytes = PAIRS_BYTES;
-    small.max_bytes = PAIRS_BYTES;
+    trial.options.progress = NULL;
+    trial.options.min_bytes = PAIRS_BYTES;
+    trial.options.max_bytes = PAIRS_BYTES;
     *found = (struct hub_pairs){0};
     if (pairs_collect(world, &pairs) < 0) {
         free(pairs.nodes);
@@ -149,10 +200,10 @@ int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
         return -1;
     }
     for (round = 0; round < shk_pairs_rounds(pairs.count) &&
-                    shk_job_now_ns() + small.deadline_ms * 1000000ULL < end_ns;
+                    shk_job_now_ns() + trial.options.deadline_ms * 1000000ULL < end_ns;
          round++) {
         world_say(world, "pairs of nodes, round %u", round + 1);
-        pairs_round(world, &pairs, round, transport, &small);
+        pairs_round(&trial, &pairs, round);
     }
     found->rounds = round;
     found->nodes = pairs_blame(&pairs, &found->how);

@@ -346,7 +346,8 @@ static int search_pairs(struct search *search, unsigned budget_ms, struct shk_fa
     int rc = 0;
 
     options.deadline_ms = search_share(budget_ms, SEARCH_PAIR_MS);
-    if (hub_pairs(search->world, search->transport, &options, search->end_ns, &pairs) < 0) {
+    if (hub_pairs(search->world, search->transport, &options, search->hang, search->end_ns,
+                  &pairs) < 0) {
         return -ENOMEM;
     }
     shk_strbuf_printf(sb, "; tried then: %u round%s of pairs of nodes", pairs.rounds,

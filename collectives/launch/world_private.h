@@ -311,7 +311,8 @@ int hub_speed_facts(struct shk_world *world, const struct shk_transport *transpo
 unsigned hub_leaders(struct shk_world *world, struct hub_member **leaders);
 
 /* hub_pairs.c: all-reduces between pairs of nodes; options->deadline_ms is that of one. None begins
- * that may last beyond end_ns. */
+ * that may last beyond end_ns. Unless what failed before was a hang, the end of a pair's time says
+ * nothing of it: it is tried again by itself. */
 struct hub_pairs {
     unsigned rounds;
     json_t *rows;    /* [{a, b, ok, ms, reason}] */
@@ -319,7 +320,7 @@ struct hub_pairs {
     const char *how; /* they are; NULL: the pairs do not tell */
 };
 int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
-              const struct shk_collective_options *options, uint64_t end_ns,
+              const struct shk_collective_options *options, bool hang, uint64_t end_ns,
               struct hub_pairs *found) SHK_MUST_CHECK;
 
 /* hub_speed.c: slow ones among the nodes. What seems slow is measured again. */

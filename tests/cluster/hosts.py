@@ -71,4 +71,4 @@ def main():
     if why:
         print(f"skipped: hosts cannot be made here: {why}")
         sys.exit(SKIP)
-    unittest.main()
+    unittest.main(verbosity=2)
