@@ -93,7 +93,7 @@ static inline const char *ticket_after(const char *line, const char *prefix)
     size_t len = strlen(prefix);
     return strncmp(line, prefix, len) == 0 ? line + len : NULL;
 }
-const char *ticket_skip(const char *p); /* blanks and tabs */
+const char *ticket_skip(const char *p); /* white space: whatever ends a word */
 /* Value of "Key : value" or "Key=value" after blanks; NULL: another key. Trailing blanks stay. */
 const char *ticket_value(const char *line, const char *key);
 /* Copies a word (up to a blank, or one of `stop`), cut to size; its length in the line. */

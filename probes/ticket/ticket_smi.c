@@ -65,15 +65,16 @@ static void smi_other_row(struct smi_gpu *gpu, const char *line)
 {
     const char *mib = strstr(line, "MiB / ");
     long long total;
-    if (mib && sscanf(mib + 6, "%lldMiB", &total) == 1 && total > 0 && total < (1LL << 30)) {
+    if (mib && !gpu->memory && sscanf(mib + 6, "%lldMiB", &total) == 1 && total > 0 &&
+        total < (1LL << 30)) {
         gpu->memory = json_integer(total * 1048576);
         gpu->mode = strstr(mib, " Default ")    ? json_string("default")
                     : strstr(mib, "E. Process") ? json_string("exclusive process")
                     : strstr(mib, "Prohibited") ? json_string("prohibited")
                                                 : NULL;
-    } else if (strstr(line, " Disabled |")) {
+    } else if (!gpu->mig && strstr(line, " Disabled |")) {
         gpu->mig = json_false();
-    } else if (strstr(line, " Enabled |")) {
+    } else if (!gpu->mig && strstr(line, " Enabled |")) {
         gpu->mig = json_true();
     }
 }

@@ -8,7 +8,7 @@
 
 const char *ticket_skip(const char *p)
 {
-    return p + strspn(p, " \t");
+    return p + strspn(p, " \t\r\v\f");
 }
 
 const char *ticket_value(const char *line, const char *key)
