@@ -22,6 +22,37 @@ static void say(struct shk_strbuf *seen, const json_t *process)
         shk_strbuf_printf(seen, ", since %lld s after boot", since);
 }
 
+static bool has_ended(const json_t *process)
+{
+    const char *state = shk_member_words(process, "state");
+    return state && (strcmp(state, "zombie") == 0 || strcmp(state, "gone") == 0);
+}
+
+char *shk_gpu_holder(const struct shk_facts *facts, const char *pci, long long *pid_p)
+{
+    struct shk_strbuf seen = SHK_STRBUF_INIT;
+    json_t *all = NULL, *gpu, *list = NULL, *process;
+    size_t i, k;
+    *pid_p = 0;
+    (void)shk_look_array(facts, "nvml.health", &all);
+    json_array_foreach(all, i, gpu)
+    {
+        if ((pci && strcmp(shk_member_name(gpu, "pci"), pci) != 0) ||
+            shk_look_member_array(gpu, "processes", &list) != SHK_LOOK_PRESENT)
+            continue;
+        json_array_foreach(list, k, process)
+        {
+            if (has_ended(process) || seen.len)
+                continue;
+            say(&seen, process);
+            (void)shk_look_member_int(process, "pid", pid_p);
+        }
+    }
+    char *text = seen.len ? shk_strf("%s", shk_strbuf_text(&seen)) : NULL;
+    shk_strbuf_free(&seen);
+    return text;
+}
+
 void shk_gpu_judge_processes(struct shk_gpu_view *view, const json_t *gpu,
                              struct shk_gpu_word *word)
 {
@@ -35,11 +66,10 @@ void shk_gpu_judge_processes(struct shk_gpu_view *view, const json_t *gpu,
                                               : SHK_UNKNOWN;
     json_array_foreach(list, i, process)
     {
-        const char *state = shk_member_words(process, "state");
-        bool gone = state && (strcmp(state, "zombie") == 0 || strcmp(state, "gone") == 0);
-        say(gone ? &dead : &others, process);
-        if (gone)
-            shk_strbuf_printf(&dead, " (%s)", state);
+        bool ended = has_ended(process);
+        say(ended ? &dead : &others, process);
+        if (ended)
+            shk_strbuf_printf(&dead, " (%s)", shk_member_name(process, "state"));
     }
     if (dead.len) {
         word->verdict = SHK_WARN;

@@ -3,6 +3,7 @@
 #include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/hardware/pci.h"
+#include "checks/health/gpu_health.h"
 
 #include <string.h>
 
@@ -29,7 +30,9 @@ struct rate {
 struct copies {
     struct shk_row *row;
     struct rate rates[COPIES_MAX];
-    size_t count, bad;
+    size_t count, bad, held; /* of the slow ones, those that another program uses */
+    char *holder;            /* the first such program */
+    long long pid;
     struct shk_strbuf seen; /* the slow ones */
     json_t *nodes;          /* that have one */
     double low, high;
@@ -206,9 +209,35 @@ static char *name_of(const struct copies *c, const struct rate *rate, const char
     return shk_strf("%s: %s %s", rate->node, way, shk_member_name(rate->of, "pci"));
 }
 
+/* Facts tell of the processes of one node only. */
+static void look_for_holder(struct copies *c, const struct rate *rate)
+{
+    static const char *const members[] = {"pci", "from", "to"};
+    const struct shk_facts *facts = c->row->ctx->facts;
+    const char *host = NULL;
+    bool held = false;
+    if (shk_look_text(facts, "host.name", &host) != SHK_LOOK_PRESENT ||
+        strcmp(host, rate->node) != 0)
+        return;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const char *pci = shk_member_words(rate->of, members[i]);
+        long long pid = 0;
+        char *holder = pci ? shk_gpu_holder(facts, pci, &pid) : NULL;
+        held = held || holder;
+        if (holder && !c->holder) {
+            c->holder = holder;
+            c->pid = pid;
+        } else {
+            free(holder);
+        }
+    }
+    c->held += held;
+}
+
 static void blame(struct copies *c, const struct rate *rate)
 {
     c->bad++;
+    look_for_holder(c, rate);
     if (!shk_array_has(c->nodes, rate->node, false))
         json_array_append_new(c->nodes, json_string(rate->node));
 }
@@ -271,6 +300,18 @@ static bool is_far(const json_t *nodes)
     return false;
 }
 
+/* All that is slow is used by somebody else as well: no word about the hardware. */
+static void tell_shared(struct copies *c)
+{
+    char *pid = shk_strf("%lld", c->pid);
+    c->row->diagnosis = "gpu-shared";
+    shk_row_text(&c->row->why, "another program uses the GPU at the same time: process %s",
+                 c->holder);
+    if (pid && c->pid > 0)
+        shk_row_fix(c->row, "gpu-shared", "pid", pid, NULL);
+    free(pid);
+}
+
 static void tell(struct copies *c, const struct view *view, const json_t *nodes)
 {
     struct shk_row *row = c->row;
@@ -293,6 +334,8 @@ static void tell(struct copies *c, const struct view *view, const json_t *nodes)
         far ? "; no CPU next to a GPU may be used, so its host memory is on another NUMA node"
             : "");
     shk_row_fix(row, view->fix, NULL);
+    if (c->held == c->bad && c->holder)
+        tell_shared(c);
 }
 
 static void one_row(const struct shk_check_context *ctx, struct shk_findings *findings,
@@ -328,6 +371,7 @@ static void one_row(const struct shk_check_context *ctx, struct shk_findings *fi
     json_decref(c->nodes);
     shk_strbuf_free(&c->seen);
     free(c->expectation);
+    free(c->holder);
     free(c);
 }
 
@@ -363,5 +407,6 @@ const struct shk_check shk_check_copies = {
         "of twice its clock times the width of its bus is WARN. Pairs: below 70 % of what their "
         "active NVLinks carry is WARN. Anything below 80 % of the median of its like on the node "
         "(of two the faster one; over PCIe only there and back are alike) is WARN, and so is a "
-        "link that is slower under load than both its ends can do. Slow GPUs and pairs are named.",
+        "link that is slower under load than both its ends can do. Slow GPUs and pairs are named. "
+        "Where another process holds each of them (nvml.health), that is the cause.",
 };

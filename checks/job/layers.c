@@ -2,6 +2,8 @@
  * switches: which one is the first that fails, or that falls far behind the one below it. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "checks/health/gpu_health.h"
+#include "checks/job/slots.h"
 
 #include <string.h>
 
@@ -202,6 +204,28 @@ static void say_suspect(struct shk_row *row, const struct layer *layers, int sus
     shk_strbuf_free(&right);
 }
 
+/* What makes every layer slow that needs its GPU and its processor at the right moment. */
+static void say_crowded(struct shk_row *row, const char *layer, double share)
+{
+    long long pid = 0, ranks = 0, cpus = 0;
+    char *holder = shk_gpu_holder(row->ctx->facts, NULL, &pid);
+    if (holder) {
+        row->diagnosis = "gpu-shared";
+        shk_row_text(&row->why,
+                     "%s is the first layer that falls off (%.2f of the layer below it), while "
+                     "another program uses a GPU: process %s",
+                     layer, share, holder);
+    } else if (shk_local_slots(row->ctx->facts, &ranks, &cpus) && ranks > cpus) {
+        row->diagnosis = "ranks-share-processors";
+        shk_row_text(
+            &row->why,
+            "%s is the first layer that falls off (%.2f of the layer below it): %lld ranks "
+            "take turns on %lld processor%s",
+            layer, share, ranks, cpus, cpus == 1 ? "" : "s");
+    }
+    free(holder);
+}
+
 static void say_slow(struct shk_row *row, const struct layer *below, const struct layer *layer,
                      const struct drop *drop)
 {
@@ -213,6 +237,7 @@ static void say_slow(struct shk_row *row, const struct layer *below, const struc
                  below->name);
     shk_row_text(&row->why, "%s is the first layer that falls off: %.2f of the layer below it",
                  layer->name, drop->share);
+    say_crowded(row, layer->name, drop->share);
     free(bytes);
 }
 

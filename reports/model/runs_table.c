@@ -71,39 +71,82 @@ static double wrong_of(const struct shk_run *run)
     return wrong;
 }
 
-/* The columns: the least size, 1 MiB, the largest, and the one nearest to their geometric mean. */
-static size_t choose_sizes(const struct shk_model *model, double sizes[RUNS_SIZES])
+static bool has_size(const struct shk_run *run, double bytes)
 {
-    double least = INFINITY, most = 0, middle = 0;
-    size_t count = 0;
+    json_t *row;
+    size_t i;
+    json_array_foreach(shk_run_array(run, "sizes"), i,
+                       row) if (number(row, "bytes") == bytes) return true;
+    return false;
+}
+
+/* Sizes that the columns are chosen from, and how many runs have them. */
+struct choice {
+    const struct shk_model *model;
+    double least, most, common; /* the largest one; that of half of the runs at least */
+};
+
+static bool is_common(const struct shk_model *model, double bytes)
+{
+    size_t with = 0, all = 0;
+    for (size_t r = 0; r < model->runs_count; r++) {
+        all += largest(&model->runs[r]) > 0;
+        with += has_size(&model->runs[r], bytes);
+    }
+    return 2 * with >= all;
+}
+
+static struct choice choose_ends(const struct shk_model *model)
+{
+    struct choice c = {.model = model, .least = INFINITY};
     json_t *row;
     size_t i;
     for (size_t r = 0; r < model->runs_count; r++) {
         json_array_foreach(shk_run_array(&model->runs[r], "sizes"), i, row)
         {
             double bytes = number(row, "bytes");
-            least = bytes < least ? bytes : least;
-            most = bytes > most ? bytes : most;
+            c.least = bytes < c.least ? bytes : c.least;
+            c.most = bytes > c.most ? bytes : c.most;
+            if (bytes > c.common && is_common(model, bytes))
+                c.common = bytes;
         }
     }
-    double want = sqrt(RUNS_MIB * most);
-    for (size_t r = 0; r < model->runs_count; r++) {
-        json_array_foreach(shk_run_array(&model->runs[r], "sizes"), i, row)
+    return c;
+}
+
+/* The one nearest to the geometric mean of 1 MiB and the largest; 0: there is none between. */
+static double choose_middle(const struct choice *c)
+{
+    double want = sqrt(RUNS_MIB * c->most), middle = 0;
+    json_t *row;
+    size_t i;
+    for (size_t r = 0; r < c->model->runs_count; r++) {
+        json_array_foreach(shk_run_array(&c->model->runs[r], "sizes"), i, row)
         {
             double bytes = number(row, "bytes");
-            if (bytes > RUNS_MIB && bytes < most &&
+            if (bytes > RUNS_MIB && bytes < c->most &&
                 (!middle || fabs(log(bytes / want)) < fabs(log(middle / want))))
                 middle = bytes;
         }
     }
-    if (isfinite(least))
-        sizes[count++] = least;
-    if (least < RUNS_MIB && most > RUNS_MIB)
+    return middle;
+}
+
+/* The columns: the least size, 1 MiB, the largest, and before it the largest that half of the
+ * transports have, or one between. */
+static size_t choose_sizes(const struct shk_model *model, double sizes[RUNS_SIZES])
+{
+    struct choice c = choose_ends(model);
+    double middle = c.common > RUNS_MIB && c.common < c.most ? c.common : choose_middle(&c);
+    size_t count = 0;
+    if (isfinite(c.least))
+        sizes[count++] = c.least;
+    if (c.least < RUNS_MIB && c.most > RUNS_MIB)
         sizes[count++] = RUNS_MIB;
     if (middle > 0)
         sizes[count++] = middle;
-    if (most > least)
-        sizes[count++] = most;
+    if (c.most > c.least)
+        sizes[count++] = c.most;
     return count;
 }
 

@@ -30,6 +30,11 @@
     ":00.0', 'links': [{'link': 0, 'active': true, 'remote': 'switch', 'pci': "                    \
     "null}, {'link': 1, 'active': true, 'remote': 'switch', 'pci': null}]}"
 #define HEALTH(n) "{'pci': '0000:0" n ":00.0', 'links': [{'link': 0, 'speed': 26562}]}"
+/* GPU 2 of this node is held by a process in that state. */
+#define HELD(host, state)                                                                          \
+    "'host.name': '" host "', 'nvml.health': [{'pci': '0000:01:00.0', 'processes': []}, {'pci': "  \
+    "'0000:02:00.0', 'processes': [{'pid': 4711, 'name': 'python3', 'uid': 0, 'state': '" state    \
+    "'}]}], "
 #define SIX(ab, ba, ac, ca, bc, cb)                                                                \
     PAIR("1", "2", ab)                                                                             \
     ", " PAIR("2", "1", ba) ", " PAIR("1", "3", ac) ", " PAIR("3", "1", ca) ", " PAIR(             \
@@ -75,6 +80,28 @@ static const struct {
      "node9: within 0000:02:00.0 2500.0 GB/s (others 4100.0)"},
     {"a single busy GPU", MEMORY, GPUS(GPU("2", "55.1", "54.0", "2500.0", GEN5)), SHK_WARN,
      "gpu-memory-slow"},
+    {"a GPU that another program uses", MEMORY,
+     HELD("node9", "running") GPUS(FINE("1") ", " GPU("2", "55.1", "54.0", "2500.0", GEN5)),
+     SHK_WARN, "process 4711 python3 of user 0"},
+    {"a pair that another program uses", PAIRS,
+     HELD("node9", "running") PAIRED(SIX("40.0", "20.0", "40.0", "40.0", "40.0", "40.0")), SHK_WARN,
+     "gpu-shared"},
+    {"a link that another program uses", HOST,
+     HELD("node9", "running") GPUS(FINE("1") ", " GPU("2", "27.0", "54.0", "4100.0", GEN5)),
+     SHK_WARN, "ps -o pid,user,lstart,cmd -p 4711"},
+    {"the other GPU is slow", MEMORY,
+     HELD("node9", "running") GPUS(GPU("1", "55.1", "54.0", "2500.0", GEN5) ", " FINE("2")),
+     SHK_WARN, "gpu-memory-slow"},
+    {"both are slow, one is used", MEMORY,
+     HELD("node9", "running") GPUS(
+         GPU("1", "55.1", "54.0", "2000.0", GEN5) ", " GPU("2", "55.1", "54.0", "2500.0", GEN5)),
+     SHK_WARN, "gpu-memory-slow"},
+    {"the process has ended", MEMORY,
+     HELD("node9", "zombie") GPUS(FINE("1") ", " GPU("2", "55.1", "54.0", "2500.0", GEN5)),
+     SHK_WARN, "gpu-memory-slow"},
+    {"processes of another node", MEMORY,
+     HELD("node1", "running") GPUS(FINE("1") ", " GPU("2", "55.1", "54.0", "2500.0", GEN5)),
+     SHK_WARN, "gpu-memory-slow"},
     {"memory not measured", MEMORY, GPUS(GPU("1", "55.1", "54.0", "null", GEN5)), SHK_NA,
      "not measured"},
     {"host not measured", HOST, GPUS(GPU("1", "null", "null", "4100.0", GEN5)), SHK_NA,

@@ -31,6 +31,13 @@ static const struct layers_case {
     {LAYER("peer", "ok", "100") "," COPY("389"), SHK_WARN, "suspect: peer"},
     {LAYER("peer", "ok", "258") "," LAYER("lsa", "ok", "257") "," LAYER("nccl", "ok", "50"),
      SHK_WARN, "of lsa"},
+    {LAYER("peer", "ok", "100") "," COPY("389") ", 'host.affinity': '3'", SHK_WARN,
+     "2 ranks take turns on 1 processor"},
+    {LAYER("peer", "ok", "100") "," COPY("389") ", 'host.affinity': '3-4'", SHK_WARN,
+     "falls off: 0.26 of"},
+    {LAYER("peer", "ok", "100") "," COPY("389") ", 'nvml.health': [{'pci': '0000:01:00.0', "
+                                                "'processes': [{'pid': 7, 'state': 'running'}]}]",
+     SHK_WARN, "gpu-shared"},
     {LAYER("peer", "wrong", "258") "," LAYER("nccl", "failed", "0"), SHK_FAIL,
      "suspect: peer (wrong)"},
     {LAYER("fabric", "ok", "3") "," LAYER("peer", "ok", "258") "," LAYER("lsa", "crashed", "0"),
