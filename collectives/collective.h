@@ -30,6 +30,7 @@ struct shk_collective_options {
      * ranks of this host; of others, see world.h. */
     json_t *(*counters)(void *arg);
     void *counters_arg;
+    struct shk_counters_kept *kept; /* see shk_counters_before(); may be NULL */
 };
 
 struct shk_job;

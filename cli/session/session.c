@@ -236,6 +236,7 @@ static struct shk_world_options session_world_options(struct shk_session *sessio
         .probe = session->collectives_only ? NULL : session_probe,
         .probe_arg = session,
         .counters = session_counters,
+        .kept = &session->counters,
         .progress = session_progress,
         .progress_arg = session,
     };
@@ -381,6 +382,7 @@ static struct shk_collective_options session_collective(struct shk_session *sess
         .stress_ms = (unsigned)o->stress_s * 1000u,
         .counters = session_counters,
         .counters_arg = session,
+        .kept = &session->counters,
         .progress = session_progress,
         .progress_arg = session,
     };
@@ -576,6 +578,7 @@ void shk_session_leave(struct shk_session *session, int code)
 void shk_session_end(struct shk_session *session)
 {
     shk_world_close(session->world, SHK_EXIT_INTERNAL);
+    shk_counters_forget(&session->counters);
     for (size_t i = 0; i < session->nodes; i++)
         shk_facts_destroy(session->facts[i]);
     free(session->facts);

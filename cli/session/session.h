@@ -3,6 +3,7 @@
 #define SHK_CLI_SESSION_H
 
 #include "cli/options.h"
+#include "collectives/launch/counters.h"
 #include "collectives/launch/world.h"
 #include "config/config.h"
 #include "core/facts/facts.h"
@@ -31,6 +32,7 @@ struct shk_session {
     struct shk_diagnoses diagnoses;
     struct shk_world_options world_options;
     struct shk_world *world; /* ranks of one launcher; NULL: this process alone */
+    struct shk_counters_kept counters;
     bool live;
     const char *interrupted; /* name of the signal that ended the run early; NULL: none */
     bool collectives_only;   /* bench: no probes, and only the collectives are judged */

@@ -1,4 +1,5 @@
 /* What the network did for a rank's worker and its node while it ran: told to rank 0 at its end. */
+#include "collectives/launch/counters.h"
 #include "collectives/launch/world_private.h"
 #include "core/job/moved.h"
 
@@ -10,7 +11,7 @@ void agent_net_begin(struct agent_net *net, const struct shk_world_options *opti
 {
     *net = (struct agent_net){.looked_ns = shk_job_now_ns(), .options = options};
     if (leader && options->counters != NULL) {
-        net->before = options->counters(options->probe_arg);
+        net->before = shk_counters_before(options->kept, options->counters, options->probe_arg);
     }
 }
 
@@ -28,7 +29,9 @@ void agent_net_turn(struct agent_net *net, const struct shk_job *job, pid_t work
 
 static json_t *net_counters(const struct agent_net *net)
 {
-    json_t *after = net->before != NULL ? net->options->counters(net->options->probe_arg) : NULL;
+    const struct shk_world_options *how = net->options;
+    json_t *after =
+        net->before != NULL ? shk_counters_after(how->kept, how->counters, how->probe_arg) : NULL;
     json_t *moved = after != NULL ? shk_moved(net->before, after) : NULL;
 
     json_decref(after);

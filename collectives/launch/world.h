@@ -27,6 +27,7 @@ struct shk_world_options {
     int (*probe)(void *arg, struct shk_facts **facts_p, struct shk_error *err);
     void *probe_arg;                   /* probe runs in the first rank of each node */
     json_t *(*counters)(void *arg);    /* as in the options of a collective, with probe_arg */
+    struct shk_counters_kept *kept;    /* as there */
     const struct shk_diff_rule *rules; /* what differs between like nodes; may be NULL: nothing */
     size_t rules_count;
     void (*progress)(const char *text, void *arg); /* may be NULL */
