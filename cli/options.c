@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Without --sizes. From 256 MiB on NVLink is as full as it gets: nccl-tests' usual figure. */
+#define SIZES_AUTO  "4:16M"
+#define SIZES_LARGE ((size_t)256 << 20)
+
 #define AT(member) offsetof(struct shk_options, member)
 
 static const struct shk_option table[] = {
@@ -126,8 +130,9 @@ static const struct shk_option table[] = {
      .type = SHK_OPT_TEXT,
      .offset = AT(sizes),
      .arg = "MIN:MAX",
-     .initial = "4:16M",
-     .doc = "message sizes in bytes, K, M or G"},
+     .initial = "auto",
+     .doc = "message sizes in bytes, K, M or G; auto: 4:16M, run goes on to 256M between GPUs of "
+            "one node"},
     {.name = "shell",
      .group = SHK_GROUP_REPORT,
      .type = SHK_OPT_TEXT,
@@ -414,7 +419,8 @@ static int options_finish(struct shk_options *options, const struct shk_command 
         strcmp(options->color, "never"))
         return shk_error_set(err, EINVAL, "--color: '%s' is not auto, always or never",
                              options->color);
-    const char *sizes = options->sizes, *colon = strchr(sizes, ':');
+    bool sized = strcmp(options->sizes, "auto") != 0;
+    const char *sizes = sized ? options->sizes : SIZES_AUTO, *colon = strchr(sizes, ':');
     size_t head = colon ? (size_t)(colon - sizes) : strlen(sizes);
     const char *last = colon ? colon + 1 : sizes;
     if (shk_options_size(sizes, head, &options->min_bytes) ||
@@ -422,6 +428,7 @@ static int options_finish(struct shk_options *options, const struct shk_command 
         options->max_bytes < options->min_bytes || options->max_bytes > (size_t)4 << 30)
         return shk_error_set(err, EINVAL, "--sizes: '%s' is not MIN:MAX with 4 <= MIN <= MAX <= 4G",
                              sizes);
+    options->large_bytes = sized ? 0 : SIZES_LARGE;
     if (options->help || options->version)
         return 0;
     if (options->arguments.count < command->min_args)

@@ -37,6 +37,7 @@ struct shk_options {
     const char *provider;
     const char *sizes;
     size_t min_bytes, max_bytes; /* from sizes */
+    size_t large_bytes;          /* between GPUs of one node, unless sizes were given */
     const char *shell;
     const char *healthy_nodes, *bad_nodes; /* files to write */
     bool quick, anonymize, all, trust_libraries;

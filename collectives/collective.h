@@ -17,6 +17,8 @@ struct shk_collective_options {
     unsigned ranks;   /* local ranks; at least 1 */
     size_t min_bytes; /* per rank message, power-of-two steps; at least 4 */
     size_t max_bytes;
+    size_t
+        large_bytes; /* GPUs with memory to spare go on to this size in a brief run; 0: none do */
     unsigned deadline_ms; /* for the whole collective, start to result */
     bool brief;           /* fewer sizes, repeats and cases: a preflight rather than a benchmark */
     bool pairs; /* no all-reduce: pairs of ranks, see pairs.h (a transport's work() only) */

@@ -375,6 +375,7 @@ static struct shk_collective_options session_collective(struct shk_session *sess
         .ranks = session_ranks(session, per_gpu),
         .min_bytes = o->min_bytes,
         .max_bytes = o->max_bytes,
+        .large_bytes = !session->world || shk_world_nodes(session->world) <= 1 ? o->large_bytes : 0,
         .deadline_ms = (unsigned)(o->timeout_s + o->stress_s) * 1000u,
         .brief = !session->collectives_only,
         .provider = o->provider,

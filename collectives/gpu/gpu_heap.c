@@ -7,6 +7,10 @@
 
 #define HEAP_GUARDS 5U
 
+/* Large sizes are for GPUs with so many times as much free memory: two areas, scratch space, and
+ * what the libraries need for themselves. */
+#define HEAP_SPARE 16U
+
 static size_t heap_up(size_t value, size_t to)
 {
     return (value + to - 1) / to * to;
@@ -86,16 +90,19 @@ static int heap_free(struct gpu_rank *g, uint64_t *bytes_p, struct shk_error *er
 int gpu_heap_plan(struct gpu_rank *g, bool own, struct shk_error *err)
 {
     struct gpu_room room = {.slots = own, .push_from = own ? gpu_push_from(g) : 0};
-    size_t max_bytes = g->run->options->max_bytes;
+    const struct shk_collective_options *options = g->run->options;
+    bool large = options->brief && options->large_bytes > options->max_bytes;
     uint64_t free_bytes = 0;
-    int rc = 0;
+    int rc = large ? heap_free(g, &free_bytes, err) : 0;
 
-    gpu_heap_layout(&g->heap, g->ranks, max_bytes, &room);
-    if (g->heap.scratch_bytes > 0) {
+    g->max_bytes = large && free_bytes / HEAP_SPARE >= options->large_bytes ? options->large_bytes
+                                                                            : options->max_bytes;
+    gpu_heap_layout(&g->heap, g->ranks, g->max_bytes, &room);
+    if (g->heap.scratch_bytes > 0 && rc == 0) {
         rc = heap_free(g, &free_bytes, err);
         if (rc == 0 && free_bytes - free_bytes / 8 < g->heap.bytes) {
             room.push_from = 0;
-            gpu_heap_layout(&g->heap, g->ranks, max_bytes, &room);
+            gpu_heap_layout(&g->heap, g->ranks, g->max_bytes, &room);
         }
     }
     return rc == 0 ? heap_agree(g, err) : rc;

@@ -127,6 +127,7 @@ struct gpu_rank {
     void *sum[SHK_GPU_TYPE_COUNT]; /* of two vectors: float32 and int32 */
     gpu_ptr result;                /* struct shk_gpu_check */
     uint64_t kernel_timeout_ns;
+    size_t max_bytes; /* of an operation, on all ranks */
     struct gpu_heap heap;
     gpu_ptr base[SHK_GPU_MAX_RANKS]; /* own at [rank]; others 0 unless mapped */
     gpu_ptr multicast;               /* the heaps of all ranks at once; 0 none */

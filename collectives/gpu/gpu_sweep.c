@@ -27,6 +27,7 @@ static void plan_add(struct gpu_row *rows, unsigned *count, size_t bytes, enum s
 unsigned gpu_plan(size_t min_bytes, size_t max_bytes, bool brief, struct gpu_row *rows)
 {
     size_t bytes = 4;
+    size_t last = 0;
     unsigned count = 0;
     unsigned type = 0;
     size_t i = 0;
@@ -36,6 +37,10 @@ unsigned gpu_plan(size_t min_bytes, size_t max_bytes, bool brief, struct gpu_row
     }
     for (; bytes <= max_bytes && bytes != 0; bytes *= brief ? 8 : 2) {
         plan_add(rows, &count, bytes, SHK_GPU_F32);
+        last = bytes;
+    }
+    if (last != 0 && last < max_bytes && brief) {
+        plan_add(rows, &count, max_bytes / 4 * 4, SHK_GPU_F32);
     }
     for (type = SHK_GPU_F16; type < SHK_GPU_TYPE_COUNT; type++) {
         for (i = 0; i < sizeof(plan_other) / sizeof(plan_other[0]); i++) {
@@ -222,7 +227,7 @@ static int conform_type(struct gpu_rank *g, struct gpu_result *result, enum shk_
 
 int gpu_conform(struct gpu_rank *g, struct gpu_result *result, struct shk_error *err)
 {
-    size_t max = g->run->options->max_bytes;
+    size_t max = g->max_bytes;
     unsigned type = 0;
     bool bad = false;
     size_t i = 0;
@@ -324,7 +329,7 @@ static int sweep_row(struct gpu_rank *g, struct gpu_result *result, struct gpu_r
 int gpu_sweep(struct gpu_rank *g, struct gpu_result *result, struct shk_error *err)
 {
     const struct shk_collective_options *options = g->run->options;
-    unsigned rows = gpu_plan(options->min_bytes, options->max_bytes, options->brief, result->row);
+    unsigned rows = gpu_plan(options->min_bytes, g->max_bytes, options->brief, result->row);
     bool bad = false;
     unsigned i = 0;
     int rc = 0;

@@ -22,7 +22,7 @@ struct time_plan {
 static int time_one(struct gpu_rank *g, const struct gpu_op *op, unsigned i, struct shk_error *err)
 {
     size_t bytes = op->count * shk_gpu_type_bytes(op->type);
-    size_t places = bytes > 0 ? g->run->options->max_bytes / bytes : 1;
+    size_t places = bytes > 0 ? g->max_bytes / bytes : 1;
     struct gpu_op moved = *op;
 
     moved.in += bytes * (i % (places > 0 ? places : 1));

@@ -191,6 +191,7 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
     const char *provider = "";
     json_int_t min = 0;
     json_int_t max = 0;
+    json_int_t large = 0;
     int run = 0;
     int index = 0;
     int size = 0;
@@ -203,11 +204,11 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
     int stress = 0;
 
     if (json_unpack((json_t *)doc,
-                    "{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:i, s:i, s:s, s:s, s:I, s:I}", "run",
-                    &run, "index", &index, "size", &size, "local", &local, "deadline_ms", &deadline,
-                    "pairs", &pairs, "brief", &brief, "proof", &proof, "rails", &rails, "stress_ms",
-                    &stress, "transport", &transport, "provider", &provider, "min", &min, "max",
-                    &max) != 0 ||
+                    "{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:i, s:i, s:s, s:s, s:I, s:I, s:I}",
+                    "run", &run, "index", &index, "size", &size, "local", &local, "deadline_ms",
+                    &deadline, "pairs", &pairs, "brief", &brief, "proof", &proof, "rails", &rails,
+                    "stress_ms", &stress, "transport", &transport, "provider", &provider, "min",
+                    &min, "max", &max, "large", &large) != 0 ||
         index < 0 || index >= size || deadline < 0 || rails < 0 || stress < 0) {
         return -EPROTO;
     }
@@ -217,6 +218,7 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
         .ranks = (unsigned)size,
         .min_bytes = (size_t)min,
         .max_bytes = (size_t)max,
+        .large_bytes = (size_t)large,
         .deadline_ms = (unsigned)deadline,
         .pairs = pairs != 0,
         .brief = brief != 0,

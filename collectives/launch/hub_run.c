@@ -211,15 +211,15 @@ static void run_order(const struct hub_group *group, const struct shk_transport 
                       const struct shk_collective_options *options, unsigned i)
 {
     struct hub_member *member = group->members[i];
-    json_t *doc =
-        json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:i, s:i, s:s, s:s, s:I, s:I}", "run",
-                  (int)group->run, "index", (int)i, "size", (int)group->size, "local",
-                  (int)run_local(group->members, group->size, member->host), "deadline_ms",
-                  (int)options->deadline_ms, "pairs", options->pairs, "brief", options->brief,
-                  "proof", options->proof, "rails", (int)options->rails, "stress_ms",
-                  (int)options->stress_ms, "transport", transport->name, "provider",
-                  options->provider != NULL ? options->provider : "", "min",
-                  (json_int_t)options->min_bytes, "max", (json_int_t)options->max_bytes);
+    json_t *doc = json_pack(
+        "{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:i, s:i, s:s, s:s, s:I, s:I, s:I}", "run",
+        (int)group->run, "index", (int)i, "size", (int)group->size, "local",
+        (int)run_local(group->members, group->size, member->host), "deadline_ms",
+        (int)options->deadline_ms, "pairs", options->pairs, "brief", options->brief, "proof",
+        options->proof, "rails", (int)options->rails, "stress_ms", (int)options->stress_ms,
+        "transport", transport->name, "provider",
+        options->provider != NULL ? options->provider : "", "min", (json_int_t)options->min_bytes,
+        "max", (json_int_t)options->max_bytes, "large", (json_int_t)options->large_bytes);
     char *text = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
 
     if (text != NULL) {

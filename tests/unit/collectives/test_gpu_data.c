@@ -174,6 +174,13 @@ Test(gpu_data, plan_covers_every_size_and_type)
     cr_expect_eq(rows[0].bytes, 8);
     cr_expect_eq(rows[27].bytes, (uint64_t)1 << 30);
     cr_expect_eq(gpu_plan(16, 16, false, rows), 1);
+    count = gpu_plan(4, (size_t)256 << 20, true, rows);
+    cr_expect_eq(rows[7].bytes, (size_t)8 << 20);
+    cr_expect_eq(rows[8].bytes, (size_t)64 << 20);
+    cr_expect_eq(rows[9].bytes, (size_t)256 << 20, "a brief run ends with the largest size");
+    cr_expect_eq(rows[9].type, SHK_GPU_F32);
+    cr_expect_eq(rows[10].bytes, 8);
+    cr_expect_eq(count, 19U, "%u", count);
 }
 
 Test(gpu_data, headers_and_libraries_that_fit)
