@@ -197,10 +197,26 @@ static unsigned digits(double value)
     return value >= 100 ? 0 : value >= 10 ? 1 : 2;
 }
 
-static void put_run(struct shk_runs_table *out, const struct shk_run *run, size_t nodes,
-                    const double *sizes, size_t count)
+/* Part of the roof at the largest size: what the run measured itself, between two GPUs what copies
+ * in both directions reached. */
+static double roof_of(const struct shk_model *model, const struct shk_run *run)
 {
-    double roof = 100 * sample_of(run, largest(run)).roof, wrong = wrong_of(run);
+    struct sample most = sample_of(run, largest(run));
+    if (isfinite(most.roof) || shk_run_int(run, "ranks") != 2 || !shk_run_array(run, "devices"))
+        return most.roof;
+    for (size_t i = 0; i < model->runs_count; i++) {
+        const struct shk_run *peer = &model->runs[i];
+        double both = number(shk_run_object(peer, "copy"), "both_ways_gbs");
+        if (strcmp(peer->node, run->node) == 0 && both > 0)
+            return most.busbw / both;
+    }
+    return NAN;
+}
+
+static void put_run(struct shk_runs_table *out, const struct shk_model *model,
+                    const struct shk_run *run, size_t nodes, const double *sizes, size_t count)
+{
+    double roof = 100 * roof_of(model, run), wrong = wrong_of(run);
     char text[32];
     shk_table_row(out->table);
     put_name(out, run, nodes);
@@ -300,7 +316,7 @@ int shk_runs_table(struct shk_runs_table *out, const struct shk_model *model)
         const struct shk_run *run =
             largest(&model->runs[r]) > 0 ? stands_for(model, r, &nodes) : NULL;
         if (run)
-            put_run(out, run, nodes, sizes, count);
+            put_run(out, model, run, nodes, sizes, count);
     }
     return name_idle(out, model) ? 0 : -ENOMEM;
 }

@@ -61,6 +61,43 @@ Test(term, most_important_first)
     sample_free(&s);
 }
 
+static void gpus_set(struct sample *s, const char *key, const char *value)
+{
+    json_t *doc = json_loads(value, JSON_DECODE_ANY, NULL);
+    cr_assert_not_null(doc, "%s", value);
+    cr_assert_eq(shk_facts_present(s->facts[0], key, doc, NULL, "test"), 0);
+}
+
+/* GPUs and the host have other sizes: each has a column that tells, and between two GPUs the roof
+ * is what copies in both directions reach. */
+Test(term, transports_of_gpus_beside_that_of_the_host)
+{
+    static const char *const gpus[] = {"peer", "lsa", "nccl"};
+    static const char *const parts[] = {
+        "all-reduce, 2 ranks   4 B  1 MiB  4 MiB  256 MiB  of roof  wrong\n",
+        "360       90      0"};
+    struct sample s;
+    sample_failing(&s);
+    for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "collective.%s.status", gpus[i]);
+        gpus_set(&s, key, "\"ok\"");
+        snprintf(key, sizeof key, "collective.%s.ranks", gpus[i]);
+        gpus_set(&s, key, "2");
+        snprintf(key, sizeof key, "collective.%s.devices", gpus[i]);
+        gpus_set(&s, key, "[]");
+        snprintf(key, sizeof key, "collective.%s.sizes", gpus[i]);
+        gpus_set(&s, key,
+                 "[{\"bytes\": 4, \"time_us\": 4.5, \"busbw\": 0.001, \"wrong\": 0},"
+                 "{\"bytes\": 268435456, \"time_us\": 745.0, \"busbw\": 360.0, \"wrong\": 0}]");
+    }
+    gpus_set(&s, "collective.peer.copy", "{\"one_way_gbs\": 410.0, \"both_ways_gbs\": 400.0}");
+    char *text = sample_render(&s, "term");
+    term_expect_order(text, parts, sizeof parts / sizeof *parts);
+    free(text);
+    sample_free(&s);
+}
+
 Test(term, verbose_shows_every_row_and_the_probes)
 {
     static const char *const parts[] = {
