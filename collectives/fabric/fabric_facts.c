@@ -342,10 +342,9 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
                           const struct shk_crew_result *result)
 {
     static const char *const names[] = {
-        [SHK_CREW_OK] = "ok",
-        [SHK_CREW_FAILED] = "failed",
-        [SHK_CREW_CRASHED] = "crashed",
-        [SHK_CREW_TIMEOUT] = "timeout",
+        [SHK_CREW_OK] = "ok",           [SHK_CREW_FAILED] = "failed",
+        [SHK_CREW_CRASHED] = "crashed", [SHK_CREW_TIMEOUT] = "timeout",
+        [SHK_CREW_STARVED] = "starved",
     };
     struct shk_error wrong = {{0}};
     int rank = -1;

@@ -272,10 +272,9 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
                           const struct shk_crew_result *result)
 {
     static const char *const names[] = {
-        [SHK_CREW_OK] = "ok",
-        [SHK_CREW_FAILED] = "failed",
-        [SHK_CREW_CRASHED] = "crashed",
-        [SHK_CREW_TIMEOUT] = "timeout",
+        [SHK_CREW_OK] = "ok",           [SHK_CREW_FAILED] = "failed",
+        [SHK_CREW_CRASHED] = "crashed", [SHK_CREW_TIMEOUT] = "timeout",
+        [SHK_CREW_STARVED] = "starved",
     };
     int wrong = facts_wrong(job);
     int blamed = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;

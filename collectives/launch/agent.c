@@ -149,6 +149,12 @@ static void agent_ended(struct agent *agent)
                             agent_text(slot->call, sizeof(slot->call)), "output",
                             agent_text(rank->output, sizeof(rank->output)));
 
+    shk_crew_share_end(&agent->crew, agent->self);
+    if (watch->starved && doc != NULL) {
+        json_object_set_new(doc, "starved",
+                            json_pack("{s:f, s:f, s:f}", "still", watch->still_ms, "ran",
+                                      watch->ran_ms, "waited", watch->waited_ms));
+    }
     if (failed && doc != NULL) {
         json_object_set_new(doc, "errnum", json_integer(slot->fail_errnum));
         json_object_set_new(doc, "by_peer", json_boolean(slot->fail_by_peer));

@@ -128,6 +128,21 @@ static bool measure_is_open(const struct shk_world *world, const struct hub_grou
            (group->undecided == NULL || world->nodes_count > 2);
 }
 
+/* A node had no processor for a rank, but runs over some of the nodes showed who is at fault. */
+static int measure_known_after_all(const struct shk_transport *transport, struct shk_facts *facts)
+{
+    char *status = shk_strf("collective.%s.status", transport->name);
+    char *nodes = shk_strf("collective.%s.nodes", transport->name);
+    int rc = status != NULL && nodes != NULL ? 0 : -ENOMEM;
+
+    if (rc == 0 && json_array_size(shk_facts_get_array(facts, nodes)) > 0) {
+        rc = shk_facts_text(facts, status, "timeout", "all-reduces over some of the nodes");
+    }
+    free(status);
+    free(nodes);
+    return rc;
+}
+
 /* What more there is to find out: who is at fault, or who is slow. */
 static int measure_look_closer(struct shk_world *world, const struct hub_group *group,
                                const struct shk_transport *transport,
@@ -142,11 +157,14 @@ static int measure_look_closer(struct shk_world *world, const struct hub_group *
         if (strcmp(status, "ok") == 0) {
             rc = !transport->pairs ? 0 : hub_speed_facts(world, transport, options, facts);
         } else if (shk_stop_signal() == 0 && measure_is_open(world, group)) {
-            rc = hub_search(world, transport, options, &group->result, measure_bytes(group), facts);
+            rc = hub_search(world, transport, options, group, measure_bytes(group), facts);
             if (rc == 0 && group->undecided != NULL) {
                 rc = measure_decide(world, group, transport, facts);
             } else if (rc == 0) {
                 rc = measure_path(world, group, transport, facts);
+            }
+            if (rc == 0 && group->result.outcome == SHK_CREW_STARVED) {
+                rc = measure_known_after_all(transport, facts);
             }
         }
     }

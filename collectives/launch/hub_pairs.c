@@ -15,8 +15,8 @@ struct pairs_node {
 struct pairs {
     struct pairs_node *nodes;
     unsigned count;
-    bool hang;    /* what failed before had to be ended */
-    json_t *rows; /* [{a, b, ok, ms, reason}] */
+    enum shk_phase hang; /* see hub_group_late() */
+    json_t *rows;        /* [{a, b, ok, ms, reason}] */
 };
 
 /* One pair after the other is tried like this. */
@@ -61,18 +61,13 @@ static int pairs_collect(struct shk_world *world, struct pairs *pairs)
     return 0;
 }
 
-static bool pairs_late(const struct hub_group *group, const struct pairs *pairs)
-{
-    return !pairs->hang && group->result.outcome == SHK_CREW_TIMEOUT;
-}
-
-/* Looking for an error, no end in time means little: such a pair says nothing. */
+/* One that is late says nothing. */
 static void pairs_note(struct pairs *pairs, struct hub_group *group, bool ok, unsigned a,
                        unsigned b)
 {
     double ms = (double)(group->over_ns - group->crew.start_ns) / 1e6;
     struct pairs_node *two[2] = {&pairs->nodes[a], &pairs->nodes[b]};
-    bool late = !ok && pairs_late(group, pairs);
+    bool late = !ok && hub_group_late(group, pairs->hang);
     unsigned i = 0;
 
     for (i = 0; i < 2 && !late; i++) {
@@ -109,7 +104,7 @@ static void pairs_again(const struct pairs_trial *trial, struct pairs *pairs,
     struct hub_group *group = NULL;
 
     longer.options.deadline_ms *= 2;
-    if (!pairs_late(*group_p, pairs) ||
+    if (!hub_group_late(*group_p, pairs->hang) ||
         shk_job_now_ns() + longer.options.deadline_ms * 1000000ULL > trial->end_ns) {
         return;
     }
@@ -183,7 +178,7 @@ static json_t *pairs_blame(const struct pairs *pairs, const char **how_p)
 }
 
 int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
-              const struct shk_collective_options *options, bool hang, uint64_t end_ns,
+              const struct shk_collective_options *options, enum shk_phase hang, uint64_t end_ns,
               struct hub_pairs *found)
 {
     struct pairs_trial trial = {world, transport, *options, end_ns};

@@ -124,6 +124,7 @@ static void path_say(const struct path *path, struct hub_group *group, const jso
         }
     }
     result->rank = one ? result->rank : -1;
+    result->outcome = SHK_CREW_TIMEOUT;
     result->cause = path_cause(&path->how);
     text = path_text(&path->how, one ? "to and from" : "between", who);
     (void)shk_error_set(&result->reason, ETIMEDOUT, "phase %s: %s", result->phase,

@@ -156,6 +156,9 @@ static void run_ended(struct hub_member *member, const struct shk_frame *frame)
         run_text(doc, "fail", slot->fail.text, sizeof(slot->fail.text));
         atomic_store(&slot->failed, 1);
     }
+    watch->starved =
+        json_unpack(json_object_get(doc, "starved"), "{s:F, s:F, s:F}", "still", &watch->still_ms,
+                    "ran", &watch->ran_ms, "waited", &watch->waited_ms) == 0;
     watch->alive = json_is_true(json_object_get(doc, "alive"));
     watch->code = (int)json_integer_value(json_object_get(doc, "code"));
     watch->status = (int)json_integer_value(json_object_get(doc, "status"));
@@ -412,6 +415,29 @@ void hub_group_free(struct hub_group *group)
     free(group->members);
     free(group->spread);
     free(group);
+}
+
+enum shk_phase hub_group_phase(const struct hub_group *group)
+{
+    int least = SHK_PHASE_DONE;
+    unsigned i = 0;
+
+    for (i = 0; i < group->size; i++) {
+        int phase = atomic_load(&group->job->slots[i].phase);
+
+        least = phase < least ? phase : least;
+    }
+    return (enum shk_phase)least;
+}
+
+bool hub_group_late(const struct hub_group *group, enum shk_phase hang)
+{
+    enum shk_crew_outcome outcome = group->result.outcome;
+    bool spoke = hub_group_phase(group) >= SHK_PHASE_EXCHANGE;
+
+    return outcome == SHK_CREW_STARVED ||
+           (outcome == SHK_CREW_TIMEOUT &&
+            (hang == SHK_PHASE_DONE || (!spoke && hang >= SHK_PHASE_EXCHANGE)));
 }
 
 bool hub_group_failed(struct hub_group *group, const struct shk_transport *transport,

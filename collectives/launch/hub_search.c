@@ -39,6 +39,8 @@ struct search {
     uint64_t end_ns;
     bool moving;       /* the all-reduce was getting on, too slowly */
     bool hang;         /* the all-reduce that failed had to be ended */
+    enum shk_phase at; /* while it was there; see hub_group_late() */
+    bool undecided;    /* a part was late, also by itself */
     unsigned *node_of; /* by rank */
     bool *in;          /* by node: takes part in the trial */
     json_t *tried;     /* [{nodes, first, last, ranks, ok, ms, reason}] */
@@ -135,23 +137,31 @@ static void search_run(struct search *search, struct shk_bisect_trial *trials, u
     }
 }
 
-/* Looking for an error, no end in time means little: that trial again, by itself, with more time.
- */
-static void search_again(struct search *search, struct shk_bisect_trial *trial,
+static bool search_late(const struct search *search, const struct shk_bisect_trial *trial,
+                        const struct hub_group *group)
+{
+    return trial->failed && group != NULL && hub_group_late(group, search->at);
+}
+
+/* A trial whose end in time says nothing: again, by itself, with more time. False: it still says
+ * nothing. */
+static bool search_again(struct search *search, struct shk_bisect_trial *trial,
                          struct hub_group **group)
 {
     unsigned deadline_ms = search->options.deadline_ms;
-    bool late = *group != NULL && (*group)->result.outcome == SHK_CREW_TIMEOUT;
+    bool late = search_late(search, trial, *group);
 
     hub_group_free(*group);
     *group = NULL;
-    if (!search->hang && trial->failed && late) {
+    if (late && shk_job_now_ns() + 2 * deadline_ms * 1000000ULL < search->end_ns) {
         search->options.deadline_ms = 2 * deadline_ms;
         search_run(search, trial, 1, group);
         search->options.deadline_ms = deadline_ms;
+        late = search_late(search, trial, *group);
         hub_group_free(*group);
         *group = NULL;
     }
+    return !late;
 }
 
 static int search_try(void *arg, struct shk_bisect_trial *trials, unsigned count)
@@ -172,10 +182,10 @@ static int search_try(void *arg, struct shk_bisect_trial *trials, unsigned count
               trials[0].count);
     search_run(search, trials, count, groups);
     for (i = 0; i < count; i++) {
-        search_again(search, &trials[i], &groups[i]);
+        search->undecided = !search_again(search, &trials[i], &groups[i]) || search->undecided;
     }
     free(groups);
-    return 0;
+    return search->undecided ? -ETIMEDOUT : 0;
 }
 
 static json_t *search_names(const struct search *search, const struct shk_bisect_result *result)
@@ -212,8 +222,8 @@ static void search_list(struct shk_strbuf *sb, const json_t *names)
 }
 
 /* What came of it, as words; *named_p: the nodes are at fault. */
-static void search_say(struct shk_strbuf *sb, const struct shk_bisect_result *result,
-                       const json_t *names, bool *named_p)
+static void search_say(const struct search *search, struct shk_strbuf *sb,
+                       const struct shk_bisect_result *result, const json_t *names, bool *named_p)
 {
     *named_p = false;
     switch (result->kind) {
@@ -230,6 +240,10 @@ static void search_say(struct shk_strbuf *sb, const struct shk_bisect_result *re
         shk_strbuf_puts(sb, "what failed passed when tried once more: it fails now and then");
         break;
     case SHK_BISECT_ENDED:
+        if (search->undecided) {
+            shk_strbuf_puts(sb, "one did not end in time, without a hang: that says nothing");
+            break;
+        }
         shk_strbuf_puts(sb, "the time was used up at a set that fails: ");
         search_list(sb, names);
         break;
@@ -267,7 +281,7 @@ static int search_parts(struct search *search, struct shk_strbuf *sb, json_t **n
     names = search_names(search, &result);
     shk_strbuf_printf(sb, "; %u all-reduce%s over parts of the nodes with all their ranks: ",
                       search->trials, search->trials == 1 ? "" : "s");
-    search_say(sb, &result, names, &named);
+    search_say(search, sb, &result, names, &named);
     free(result.nodes);
     if (named) {
         *names_p = names;
@@ -346,8 +360,8 @@ static int search_pairs(struct search *search, unsigned budget_ms, struct shk_fa
     int rc = 0;
 
     options.deadline_ms = search_share(budget_ms, SEARCH_PAIR_MS);
-    if (hub_pairs(search->world, search->transport, &options, search->hang, search->end_ns,
-                  &pairs) < 0) {
+    if (hub_pairs(search->world, search->transport, &options, search->at, search->end_ns, &pairs) <
+        0) {
         return -ENOMEM;
     }
     shk_strbuf_printf(sb, "; tried then: %u round%s of pairs of nodes", pairs.rounds,
@@ -412,9 +426,10 @@ static int search_finish(struct search *search, struct shk_facts *facts, struct 
 }
 
 int hub_search(struct shk_world *world, const struct shk_transport *transport,
-               const struct shk_collective_options *options, const struct shk_crew_result *result,
+               const struct shk_collective_options *options, const struct hub_group *failed,
                uint64_t bytes, struct shk_facts *facts)
 {
+    const struct shk_crew_result *result = &failed->result;
     unsigned budget_ms = options->deadline_ms != 0 ? options->deadline_ms : SEARCH_MS;
     struct search search = {
         .world = world,
@@ -427,7 +442,8 @@ int hub_search(struct shk_world *world, const struct shk_transport *transport,
     json_t *names = NULL;
     int rc = search.tried != NULL ? search_index(&search) : -ENOMEM;
 
-    search.hang = result->outcome == SHK_CREW_TIMEOUT;
+    search.hang = result->outcome == SHK_CREW_TIMEOUT || result->outcome == SHK_CREW_STARVED;
+    search.at = search.hang ? hub_group_phase(failed) : SHK_PHASE_DONE;
     search.moving = result->moving;
     search.options.progress = NULL;
     search.options.min_bytes = search.options.max_bytes = (size_t)search_bytes(bytes);

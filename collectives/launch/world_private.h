@@ -255,6 +255,14 @@ void hub_group_free(struct hub_group *group);
 bool hub_group_failed(struct hub_group *group, const struct shk_transport *transport,
                       const struct shk_collective_options *options);
 
+/* The least phase of its ranks. */
+enum shk_phase hub_group_phase(const struct hub_group *group);
+/* Did its time run out in a way that says nothing of its nodes? That is so when no hang is looked
+ * for (`hang` is SHK_PHASE_DONE, else the phase in which the run before hung), when a node left a
+ * rank no processor, and when the ranks did not come to speak to each other although those of the
+ * run before did. */
+bool hub_group_late(const struct hub_group *group, enum shk_phase hang);
+
 /* hub_net.c: which node an address belongs to, {address: name}; that of several nodes (a bridge for
  * containers) to none. */
 json_t *hub_net_owners(const struct hub_group *group);
@@ -299,7 +307,7 @@ int hub_nodes_measure(struct shk_world *world, const struct shk_transport *trans
  * tried. After one that was getting on when its time was over slow nodes are looked for, not such
  * that fail. `bytes`: size of the message that it failed with, 0 not known. -ENOMEM. */
 int hub_search(struct shk_world *world, const struct shk_transport *transport,
-               const struct shk_collective_options *options, const struct shk_crew_result *result,
+               const struct shk_collective_options *options, const struct hub_group *failed,
                uint64_t bytes, struct shk_facts *facts) SHK_MUST_CHECK;
 
 /* Slow nodes and pairs after an all-reduce that passed: collective.<t>.pair_speed. -ENOMEM. */
@@ -311,8 +319,8 @@ int hub_speed_facts(struct shk_world *world, const struct shk_transport *transpo
 unsigned hub_leaders(struct shk_world *world, struct hub_member **leaders);
 
 /* hub_pairs.c: all-reduces between pairs of nodes; options->deadline_ms is that of one. None begins
- * that may last beyond end_ns. Unless what failed before was a hang, the end of a pair's time says
- * nothing of it: it is tried again by itself. */
+ * that may last beyond end_ns. A pair of which the end of its time says nothing (see
+ * hub_group_late()) is tried again by itself. */
 struct hub_pairs {
     unsigned rounds;
     json_t *rows;    /* [{a, b, ok, ms, reason}] */
@@ -320,7 +328,7 @@ struct hub_pairs {
     const char *how; /* they are; NULL: the pairs do not tell */
 };
 int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
-              const struct shk_collective_options *options, bool hang, uint64_t end_ns,
+              const struct shk_collective_options *options, enum shk_phase hang, uint64_t end_ns,
               struct hub_pairs *found) SHK_MUST_CHECK;
 
 /* hub_speed.c: slow ones among the nodes. What seems slow is measured again. */

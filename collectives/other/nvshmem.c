@@ -102,6 +102,7 @@ static const char *facts_status(const struct shk_crew_result *result, uint64_t w
     case SHK_CREW_OK: return wrong != 0 ? "wrong" : "ok";
     case SHK_CREW_CRASHED: return "crashed";
     case SHK_CREW_TIMEOUT: return "timeout";
+    case SHK_CREW_STARVED: return "starved";
     default: return "failed";
     }
 }

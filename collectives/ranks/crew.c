@@ -283,6 +283,9 @@ void shk_crew_turn(struct crew_run *run, struct pollfd *extra, unsigned count)
     for (i = run->first; i < run->last; i++) {
         crew_drain(run, i);
         crew_check(run, i);
+        if (run->watch[i].alive) {
+            shk_crew_share_turn(run, i);
+        }
     }
 }
 

@@ -30,7 +30,13 @@ struct shk_crew {
     void *progress_arg;
 };
 
-enum shk_crew_outcome { SHK_CREW_OK, SHK_CREW_FAILED, SHK_CREW_CRASHED, SHK_CREW_TIMEOUT };
+enum shk_crew_outcome {
+    SHK_CREW_OK,
+    SHK_CREW_FAILED,
+    SHK_CREW_CRASHED,
+    SHK_CREW_TIMEOUT,
+    SHK_CREW_STARVED, /* its time ran out while a node left a rank no processor: not known */
+};
 
 enum shk_rank_status {
     SHK_RANK_NOT_STARTED,

@@ -362,11 +362,43 @@ static int blame_least(const struct crew_run *run)
     return (int)least;
 }
 
+/* The rank that everyone waits for (-1: they wait for each other), or one of these, had no
+ * processor; -1 when that is not so. */
+static int blame_starved(const struct crew_run *run, int hung)
+{
+    unsigned i = 0;
+
+    if (hung >= 0) {
+        return run->watch[hung].starved ? hung : -1;
+    }
+    while (i < run->job->ranks && !(run->watch[i].alive && run->watch[i].starved)) {
+        i++;
+    }
+    return i < run->job->ranks ? (int)i : -1;
+}
+
+static void blame_say_starved(struct crew_run *run, int rank)
+{
+    const struct crew_watch *watch = &run->watch[rank];
+    char who[128];
+
+    run->result->outcome = SHK_CREW_STARVED;
+    run->result->rank = -1;
+    (void)shk_error_set(
+        &run->result->reason, ETIMEDOUT,
+        "not finished after %u ms; the node was too busy: in phase %s %s got %.1f s "
+        "of processor time in %.1f s and waited %.1f s for more",
+        run->crew->deadline_ms, run->result->ranks[rank].phase,
+        blame_name(run, rank, who, sizeof(who)), watch->ran_ms / 1e3, watch->still_ms / 1e3,
+        watch->waited_ms / 1e3);
+}
+
 static void blame_expired(struct crew_run *run)
 {
     struct shk_crew_result *result = run->result;
     bool moving = shk_job_now_ns() - run->moved_ns < BLAME_MOVING_MS * 1000000ULL;
     int rank = moving ? -1 : blame_hung(run);
+    int starved = moving ? -1 : blame_starved(run, rank);
     int least = rank >= 0 ? rank : blame_least(run);
     unsigned ms = run->crew->deadline_ms;
     char who[128];
@@ -381,6 +413,8 @@ static void blame_expired(struct crew_run *run)
         (void)shk_error_set(&result->reason, ETIMEDOUT,
                             "not finished after %u ms, but still moving: phase %s", ms,
                             result->phase);
+    } else if (starved >= 0) {
+        blame_say_starved(run, starved);
     } else if (rank >= 0) {
         result->ranks[rank].status = SHK_RANK_HUNG;
         result->cause = "rank-hung";
@@ -422,7 +456,11 @@ void shk_crew_blame(struct crew_run *run, bool expired)
 {
     struct shk_crew_result *result = run->result;
     int rank = -1;
+    unsigned i = 0;
 
+    for (i = run->first; i < run->last; i++) {
+        shk_crew_share_end(run, i);
+    }
     blame_states(run);
     rank = blame_first(run);
     if (rank >= 0 || expired) {

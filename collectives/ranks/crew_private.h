@@ -7,6 +7,7 @@
 #include "collectives/ranks/debris.h"
 #include "collectives/ranks/janitor.h"
 #include "collectives/ranks/job_private.h"
+#include "core/run/isolate_share.h"
 #include <poll.h>
 
 /* After a cause is known, how long to collect what else went wrong. */
@@ -26,6 +27,13 @@ enum crew_loss {
     CREW_LOSS_WAY,    /* nothing is acknowledged any more */
 };
 
+/* Of a rank that stands still: see crew_share.c. */
+struct crew_share {
+    uint64_t steps, moved_ns;         /* where it is, since when */
+    uint64_t since_ns, looked_ns;     /* first and last look since then; 0: none yet */
+    struct isolate_share before, now; /* at these */
+};
+
 struct crew_watch {
     int fd; /* read end of its output, -1 when closed */
     bool alive;
@@ -38,6 +46,10 @@ struct crew_watch {
     int status; /* exit status or signal */
     int stopsig;
     size_t output_len;
+    struct crew_share share;
+    bool starved; /* it stands still because the node lets it run for less than a quarter of the
+                     time, see shk_crew_share_end(), with what it got and waited for: */
+    double still_ms, ran_ms, waited_ms;
 };
 
 struct crew_run {
@@ -68,6 +80,11 @@ int shk_crew_begin(struct crew_run *run, struct shk_error *err) SHK_MUST_CHECK;
 
 /* Waits a tick for output, an end or one of the `extra` descriptors, and notes what happened. */
 void shk_crew_turn(struct crew_run *run, struct pollfd *extra, unsigned count);
+
+/* Looks at the processor time of an own rank when it stands still. */
+void shk_crew_share_turn(struct crew_run *run, unsigned rank);
+/* Before it is judged: sets `starved` of an own rank that has not ended. */
+void shk_crew_share_end(struct crew_run *run, unsigned rank);
 
 /* Reports the phase of the rank that is furthest behind, and remembers when anything last moved. */
 void shk_crew_follow(struct crew_run *run);
