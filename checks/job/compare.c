@@ -341,7 +341,7 @@ static void compare_differs(const struct compare *c, const struct compare_point 
             odd = &p->sides[i];
     }
     bool majority = common->count > outside;
-    bool fails = rule && (rule->fails_jobs || (rule->less_fails && majority && compare_less(p)));
+    bool fails = rule && (rule->fails_jobs || (rule->less_fails && (!majority || compare_less(p))));
     shk_row_verdict(row, fails ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
     row->scope = SHK_SCOPE_NODE; /* one launch: what differs came from the node */
     row->diagnosis = rule ? rule->diagnosis : NULL;

@@ -45,16 +45,24 @@ static void missing_text(struct shk_strbuf *sb, const json_t *missing)
     }
 }
 
-/* `launch`: those that rank 0 did not take, which says nothing against their nodes. */
+/* Of a rank that is missing: what is known against its node? */
+enum missing_kind {
+    MISSING_NODE,
+    MISSING_LAUNCH, /* nothing: rank 0 did not take it */
+    MISSING_EITHER, /* it or rank 0's node lost the other */
+    MISSING_KINDS
+};
+
 static void missing_row(const struct shk_check_context *ctx, struct shk_findings *findings,
-                        const json_t *missing, bool launch)
+                        const json_t *missing, enum missing_kind kind)
 {
+    bool launch = kind == MISSING_LAUNCH;
     struct shk_row row =
         shk_row_begin(ctx, &shk_check_job_missing, launch ? "ranks that were not taken" : "ranks");
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     missing_text(&sb, missing);
     row.fact = "job.missing";
-    row.scope = launch ? SHK_SCOPE_LAUNCH : SHK_SCOPE_UNSET;
+    row.scope = kind == MISSING_NODE ? SHK_SCOPE_UNSET : SHK_SCOPE_LAUNCH;
     row.diagnosis = launch ? "ranks-not-taken" : missing_cause(ctx, missing);
     shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
     shk_row_text(&row.observed, "%s", shk_strbuf_text(&sb));
@@ -66,10 +74,12 @@ static void missing_row(const struct shk_check_context *ctx, struct shk_findings
     shk_row_nodes(findings, missing, "host");
 }
 
-static bool missing_of_launch(const json_t *item)
+static enum missing_kind missing_kind(const json_t *item)
 {
-    bool launch = false;
-    return shk_look_member_bool(item, "launch", &launch) == SHK_LOOK_PRESENT && launch;
+    bool launch = false, either = false;
+    (void)shk_look_member_bool(item, "launch", &launch);
+    (void)shk_look_member_bool(item, "either", &either);
+    return launch ? MISSING_LAUNCH : either ? MISSING_EITHER : MISSING_NODE;
 }
 
 /* Facts of a job of one rank do not have it. */
@@ -82,15 +92,13 @@ static bool not_of_job(const struct shk_check_context *ctx, const char *key)
 static void eval_missing(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_begin(ctx, &shk_check_job_missing, "ranks");
-    json_t *missing = NULL, *item, *own = json_array(), *launch = json_array();
+    json_t *missing = NULL, *item, *of[MISSING_KINDS] = {json_array(), json_array(), json_array()};
     size_t i;
     enum shk_look look = shk_read_array(&row, "job.missing", &missing);
-    json_array_foreach(missing, i, item)
-        json_array_append(missing_of_launch(item) ? launch : own, item);
-    if (json_array_size(own))
-        missing_row(ctx, findings, own, false);
-    if (json_array_size(launch))
-        missing_row(ctx, findings, launch, true);
+    json_array_foreach(missing, i, item) json_array_append(of[missing_kind(item)], item);
+    for (i = 0; i < MISSING_KINDS; i++)
+        if (json_array_size(of[i]))
+            missing_row(ctx, findings, of[i], (enum missing_kind)i);
     bool judged = json_array_size(missing) || not_of_job(ctx, "job.missing");
     if (look == SHK_LOOK_PRESENT && !judged) {
         shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
@@ -101,8 +109,8 @@ static void eval_missing(const struct shk_check_context *ctx, struct shk_finding
         shk_row_drop(&row);
     else
         shk_row_end(findings, &row);
-    json_decref(own);
-    json_decref(launch);
+    for (i = 0; i < MISSING_KINDS; i++)
+        json_decref(of[i]);
 }
 
 const struct shk_check shk_check_job_missing = {
@@ -113,7 +121,8 @@ const struct shk_check shk_check_job_missing = {
     .of_job = true,
     .doc = "Fact: job.missing.\nA rank that never came to rank 0, went away, or whose node could "
            "not be probed is FAIL and named with its node; one that rank 0 did not take (another "
-           "version, no more open files) says nothing against its node.",
+           "version, no more open files) says nothing against its node. When rank 0 lost the only "
+           "other node, either may be at fault.",
 };
 
 /* A variable of Slurm's; 0 when it is known not to be set. */

@@ -55,6 +55,8 @@ void hub_lose(struct shk_world *world, struct hub_member *member, enum crew_loss
     }
     hub_facts_lost(world, member);
     member->state = MEMBER_LOST;
+    member->loss = loss;
+    member->lost_ns = member->link.heard_ns;
     shk_link_close(&member->link);
 }
 

@@ -1,10 +1,14 @@
 /* An all-reduce over every rank, and what its outcome says: which node is at fault, and when that
  * is open, what a search over parts of the nodes finds out. */
 #include "collectives/launch/world_private.h"
+#include "core/job/loss.h"
 #include "core/run/stop.h"
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+
 /* What the ranks of the run do not agree about although they must; NULL. */
 static const json_t *measure_disagreement(const struct hub_group *group)
 {
@@ -13,7 +17,44 @@ static const json_t *measure_disagreement(const struct hub_group *group)
     return json_is_true(json_object_get(row, "must")) ? row : NULL;
 }
 
-/* collective.<t>.nodes: host of the rank to blame, or nodes that do not agree. */
+/* Did another rank meet the same as the one to blame, of itself? A connection that is closed, or a
+ * crash, may be what the first one's end led to; what somebody kills, stops or cuts off is not. */
+static bool measure_same(const struct hub_group *group, unsigned i)
+{
+    const struct shk_crew_result *result = &group->result;
+    const struct crew_watch *watch = &group->crew.watch[i];
+    const struct crew_watch *first = &group->crew.watch[result->rank];
+
+    if (result->ranks[i].status != result->ranks[result->rank].status) {
+        return false;
+    }
+    switch (result->ranks[i].status) {
+    case SHK_RANK_STOPPED: return true;
+    case SHK_RANK_LOST:
+        return watch->loss == first->loss &&
+               (watch->loss == CREW_LOSS_WAY || watch->loss == CREW_LOSS_MUTE);
+    case SHK_RANK_CRASHED:
+        return watch->code == CLD_KILLED && watch->status == SIGKILL && first->code == CLD_KILLED &&
+               first->status == SIGKILL;
+    default: return false;
+    }
+}
+
+/* Names of the hosts of the rank to blame and of those that met the same. */
+static json_t *measure_hosts(const struct hub_group *group)
+{
+    json_t *names = json_pack("[s]", group->result.ranks[group->result.rank].host);
+    unsigned i = 0;
+
+    for (i = 0; i < group->size; i++) {
+        if (measure_same(group, i) && !shk_loss_names(names, group->result.ranks[i].host)) {
+            (void)json_array_append_new(names, json_string(group->result.ranks[i].host));
+        }
+    }
+    return names;
+}
+
+/* collective.<t>.nodes: hosts of the ranks to blame, or nodes that do not agree. */
 static int measure_name_nodes(const struct hub_group *group, const struct shk_transport *transport,
                               struct shk_facts *facts, struct shk_error *err)
 {
@@ -28,8 +69,7 @@ static int measure_name_nodes(const struct hub_group *group, const struct shk_tr
         return 0;
     }
     key = shk_strf("collective.%s.nodes", transport->name);
-    nodes = odd != NULL ? json_incref(odd)
-                        : json_pack("[s]", group->result.ranks[group->result.rank].host);
+    nodes = odd != NULL ? json_incref(odd) : measure_hosts(group);
     rc = key != NULL ? shk_facts_present(facts, key, nodes, NULL, "ranks") : -ENOMEM;
     free(key);
     if (rc == 0 && group->undecided != NULL) {
@@ -65,21 +105,24 @@ static int measure_decide(struct shk_world *world, const struct hub_group *group
     bool memory = nodes != NULL && undecided != NULL && reason != NULL;
     const char *was = memory ? shk_facts_get_text(facts, reason) : NULL;
     json_t *names = NULL;
-    const char *only = hub_path_common(world, &names);
+    char *common = hub_path_common(world, &names);
     char *text = NULL;
     int rc = memory ? 0 : -ENOMEM;
 
-    if (rc == 0 && only != NULL) {
-        text = shk_strf("%s; all pairs of nodes whose data is stuck have %s in common",
-                        was != NULL ? was : "", only);
+    if (rc == 0 && common != NULL) {
+        text = shk_strf(json_array_size(names) == 1
+                            ? "%s; all pairs of nodes whose data is stuck have %s in common"
+                            : "%s; in each pair of nodes whose data is stuck there is one of %s",
+                        was != NULL ? was : "", common);
         rc = text != NULL ? shk_facts_text(facts, reason, text, source) : -ENOMEM;
         rc = rc != 0 ? rc : shk_facts_present(facts, nodes, json_incref(names), NULL, source);
     }
-    if (rc == 0 &&
-        json_array_size(shk_facts_get_array(facts, nodes)) < json_array_size(group->undecided)) {
+    if (rc == 0 && (common != NULL || json_array_size(shk_facts_get_array(facts, nodes)) <
+                                          json_array_size(group->undecided))) {
         rc = shk_facts_bool(facts, undecided, false, source);
     }
     json_decref(names);
+    free(common);
     free(text);
     free(nodes);
     free(undecided);
@@ -98,13 +141,13 @@ static int measure_path(const struct shk_world *world, const struct hub_group *g
     char *cause = shk_strf("collective.%s.cause", transport->name);
     char *reason = shk_strf("collective.%s.reason", transport->name);
     json_t *names = NULL;
-    const char *only = hub_path_common(world, &names);
+    char *common = hub_path_common(world, &names);
     char *text = NULL;
     char *all = NULL;
     int rc = nodes != NULL && cause != NULL && reason != NULL ? 0 : -ENOMEM;
 
-    if (rc == 0 && only != NULL && (*was == '\0' || strcmp(was, "all-hang") == 0)) {
-        const char *found = hub_path_cause(world, only, &text);
+    if (rc == 0 && common != NULL && (*was == '\0' || strcmp(was, "all-hang") == 0)) {
+        const char *found = hub_path_cause(world, common, &text);
         const char *said = shk_facts_get_text(facts, reason);
 
         all = shk_strf("%s; there %s", said != NULL ? said : "", text != NULL ? text : "");
@@ -113,6 +156,7 @@ static int measure_path(const struct shk_world *world, const struct hub_group *g
         rc = rc != 0 ? rc : shk_facts_present(facts, nodes, json_incref(names), NULL, source);
     }
     json_decref(names);
+    free(common);
     free(all);
     free(text);
     free(nodes);

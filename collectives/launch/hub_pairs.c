@@ -15,6 +15,8 @@ struct pairs_node {
 struct pairs {
     struct pairs_node *nodes;
     unsigned count;
+    unsigned (*failed)[2]; /* pairs of nodes */
+    size_t failed_count;
     enum shk_phase hang; /* see hub_group_late() */
     json_t *rows;        /* [{a, b, ok, ms, reason}] */
 };
@@ -45,11 +47,14 @@ unsigned hub_leaders(struct shk_world *world, struct hub_member **leaders)
 static int pairs_collect(struct shk_world *world, struct pairs *pairs)
 {
     struct hub_member **leaders = calloc(world->nodes_count + 1, sizeof(*leaders));
+    size_t most = (world->nodes_count + 1) * (SHK_PAIRS_ROUNDS + 1);
     unsigned i = 0;
+
+    pairs->failed = calloc(most, sizeof(*pairs->failed));
 
     pairs->nodes = calloc(world->nodes_count + 1, sizeof(*pairs->nodes));
     pairs->rows = json_array();
-    if (leaders == NULL || pairs->nodes == NULL || pairs->rows == NULL) {
+    if (leaders == NULL || pairs->nodes == NULL || pairs->rows == NULL || pairs->failed == NULL) {
         free(leaders);
         return -1;
     }
@@ -73,6 +78,10 @@ static void pairs_note(struct pairs *pairs, struct hub_group *group, bool ok, un
     for (i = 0; i < 2 && !late; i++) {
         two[i]->tried++;
         two[i]->failed += !ok;
+    }
+    if (!ok && !late) {
+        pairs->failed[pairs->failed_count][0] = a;
+        pairs->failed[pairs->failed_count++][1] = b;
     }
     (void)json_array_append_new(pairs->rows,
                                 json_pack("{s:s, s:s, s:b, s:f, s:s}", "a", two[0]->member->host,
@@ -116,34 +125,101 @@ static void pairs_again(const struct pairs_trial *trial, struct pairs *pairs,
     }
 }
 
-static void pairs_round(const struct pairs_trial *trial, struct pairs *pairs, unsigned round)
+/* Pairs (first, other) at once. */
+static void pairs_run(const struct pairs_trial *trial, struct pairs *pairs,
+                      unsigned (*const two)[2], unsigned count)
 {
-    struct hub_group **groups = calloc(pairs->count, sizeof(*groups));
-    unsigned *first = calloc(pairs->count, sizeof(*first));
-    size_t count = 0;
-    size_t i = 0;
+    struct hub_group **groups = calloc(count + 1, sizeof(*groups));
+    unsigned i = 0;
 
-    for (i = 0; groups != NULL && first != NULL && i < pairs->count; i++) {
-        unsigned other = shk_pairs_partner(pairs->count, round, (unsigned)i);
-
-        if (other > i) {
-            first[count] = (unsigned)i;
-            groups[count] = pairs_start(trial, pairs, (unsigned)i, other);
-            count += groups[count] != NULL;
+    for (i = 0; groups != NULL && i < count; i++) {
+        groups[i] = pairs_start(trial, pairs, two[i][0], two[i][1]);
+    }
+    if (groups != NULL) {
+        hub_groups_finish(trial->world, groups, count);
+    }
+    for (i = 0; groups != NULL && i < count; i++) {
+        if (groups[i] != NULL) {
+            pairs_again(trial, pairs, &groups[i], two[i][0], two[i][1]);
+            pairs_note(pairs, groups[i],
+                       !hub_group_failed(groups[i], trial->transport, &trial->options), two[i][0],
+                       two[i][1]);
+            hub_group_free(groups[i]);
         }
     }
-    hub_groups_finish(trial->world, groups, count);
-    for (i = 0; i < count; i++) {
-        unsigned other = shk_pairs_partner(pairs->count, round, first[i]);
-
-        pairs_again(trial, pairs, &groups[i], first[i], other);
-        pairs_note(pairs, groups[i],
-                   !hub_group_failed(groups[i], trial->transport, &trial->options), first[i],
-                   other);
-        hub_group_free(groups[i]);
-    }
     free(groups);
-    free(first);
+}
+
+static void pairs_round(const struct pairs_trial *trial, struct pairs *pairs, unsigned round)
+{
+    unsigned(*two)[2] = calloc(pairs->count + 1, sizeof(*two));
+    unsigned count = 0;
+    unsigned i = 0;
+
+    for (i = 0; two != NULL && i < pairs->count; i++) {
+        unsigned other = shk_pairs_partner(pairs->count, round, i);
+
+        if (other > i) {
+            two[count][0] = i;
+            two[count++][1] = other;
+        }
+    }
+    if (two != NULL) {
+        pairs_run(trial, pairs, two, count);
+    }
+    free(two);
+}
+
+static bool pairs_works(const struct pairs *pairs, unsigned node)
+{
+    return pairs->nodes[node].tried > pairs->nodes[node].failed;
+}
+
+/* Never worked, also not with one that works with others: what fails only with nodes that fail
+ * everywhere may be as good as any. */
+static bool pairs_bad(const struct pairs *pairs, unsigned node)
+{
+    size_t i = 0;
+
+    if (pairs_works(pairs, node)) {
+        return false;
+    }
+    for (i = 0; i < pairs->failed_count; i++) {
+        const unsigned *two = pairs->failed[i];
+
+        if ((two[0] == node && pairs_works(pairs, two[1])) ||
+            (two[1] == node && pairs_works(pairs, two[0]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Nodes that met only such as fail everywhere: each with one that works. */
+static void pairs_round_open(const struct pairs_trial *trial, struct pairs *pairs)
+{
+    unsigned(*two)[2] = calloc(pairs->count + 1, sizeof(*two));
+    unsigned with = 0;
+    unsigned count = 0;
+    unsigned i = 0;
+
+    for (i = 0; two != NULL && i < pairs->count; i++) {
+        if (pairs_works(pairs, i) || pairs_bad(pairs, i)) {
+            continue;
+        }
+        while (with < pairs->count && !pairs_works(pairs, with)) {
+            with++;
+        }
+        if (with < pairs->count) {
+            two[count][0] = i;
+            two[count++][1] = with++;
+        }
+    }
+    if (count > 0) {
+        world_say(trial->world, "pairs of nodes, those that are open");
+        pairs_run(trial, pairs, two, count);
+    }
+    free(two);
 }
 
 /* Nodes at fault: those whose every pair failed while others' passed, else the two ends of pairs
@@ -152,25 +228,20 @@ static json_t *pairs_blame(const struct pairs *pairs, const char **how_p)
 {
     json_t *names = json_array();
     unsigned bad = 0;
-    unsigned good = 0;
     unsigned some = 0;
     unsigned i = 0;
 
     for (i = 0; i < pairs->count; i++) {
-        const struct pairs_node *node = &pairs->nodes[i];
-
-        bad += node->tried > 0 && node->failed == node->tried;
-        good += node->tried > node->failed;
-        some += node->failed > 0;
+        bad += pairs_bad(pairs, i);
+        some += pairs_works(pairs, i) && pairs->nodes[i].failed > 0;
     }
-    *how_p = good == 0  ? NULL
-             : bad > 0  ? "cannot work with any other node"
+    *how_p = bad > 0    ? "cannot work with any other node"
              : some > 0 ? "fail with each other, work with other nodes"
                         : NULL;
     for (i = 0; i < pairs->count && *how_p != NULL; i++) {
         const struct pairs_node *node = &pairs->nodes[i];
 
-        if (bad > 0 ? node->tried > 0 && node->failed == node->tried : node->failed > 0) {
+        if (bad > 0 ? pairs_bad(pairs, i) : pairs_works(pairs, i) && node->failed > 0) {
             (void)json_array_append_new(names, json_string(node->member->host));
         }
     }
@@ -191,6 +262,7 @@ int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
     *found = (struct hub_pairs){0};
     if (pairs_collect(world, &pairs) < 0) {
         free(pairs.nodes);
+        free(pairs.failed);
         json_decref(pairs.rows);
         return -1;
     }
@@ -200,9 +272,13 @@ int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
         world_say(world, "pairs of nodes, round %u", round + 1);
         pairs_round(&trial, &pairs, round);
     }
+    if (shk_job_now_ns() + trial.options.deadline_ms * 1000000ULL < end_ns) {
+        pairs_round_open(&trial, &pairs);
+    }
     found->rounds = round;
     found->nodes = pairs_blame(&pairs, &found->how);
     found->rows = pairs.rows;
     free(pairs.nodes);
+    free(pairs.failed);
     return found->nodes != NULL ? 0 : -1;
 }

@@ -1,6 +1,7 @@
 /* An all-reduce that came to a standstill although every rank lives: data that TCP sends again and
  * again without an answer tells between which nodes, and whether small packets pass there. */
 #include "collectives/launch/world_private.h"
+#include "core/job/loss.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,35 +41,79 @@ static void path_row(struct path *path, const char *host, const json_t *row)
     path->how.mss = mss > path->how.mss ? mss : path->how.mss;
 }
 
-/* Nodes in more of these pairs than any other: one, or all that are alike. */
-static json_t *path_common(const json_t *pairs)
+/* In how many of these pairs is the node with one that is in neither list? */
+static unsigned path_outside(const json_t *pairs, const json_t *done, const json_t *among,
+                             const char *name)
 {
-    json_t *names = json_array();
-    json_t *counts = json_object();
-    json_int_t most = 0;
+    unsigned count = 0;
     const char *key = NULL;
     json_t *pair = NULL;
-    json_t *name = NULL;
     size_t i = 0;
 
     json_object_foreach((json_t *)pairs, key, pair)
     {
-        json_array_foreach(pair, i, name)
-        {
-            const char *host = json_string_value(name);
-            json_int_t count = json_integer_value(json_object_get(counts, host)) + 1;
+        for (i = 0; i < 2; i++) {
+            const char *other = json_string_value(json_array_get(pair, 1 - i));
 
-            (void)json_object_set_new(counts, host, json_integer(count));
-            most = count > most ? count : most;
+            count += strcmp(json_string_value(json_array_get(pair, i)), name) == 0 &&
+                     !shk_loss_names(done, other) && !shk_loss_names(among, other);
         }
     }
-    json_object_foreach(counts, key, pair)
+    return count;
+}
+
+/* The nodes of the pairs in which none of `done` is that are in more of them than any other. */
+static json_t *path_most(const json_t *pairs, const json_t *done, unsigned *most_p)
+{
+    json_t *most = json_array();
+    const char *key = NULL;
+    json_t *pair = NULL;
+    size_t i = 0;
+
+    *most_p = 0;
+    json_object_foreach((json_t *)pairs, key, pair)
     {
-        if (json_integer_value(pair) == most) {
-            (void)json_array_append_new(names, json_string(key));
+        for (i = 0; i < 2; i++) {
+            const char *name = json_string_value(json_array_get(pair, i));
+            unsigned count = shk_loss_names(done, name) ? 0 : path_outside(pairs, done, NULL, name);
+
+            if (count > *most_p) {
+                *most_p = count;
+                (void)json_array_clear(most);
+            }
+            if (count > 0 && count == *most_p && !shk_loss_names(most, name)) {
+                (void)json_array_append_new(most, json_string(name));
+            }
         }
     }
-    json_decref(counts);
+    return most;
+}
+
+/* Few nodes, one of which is in every pair: those in most pairs first, each in two or more with
+ * nodes that are not named. Where that does not tell, all that are alike. */
+static json_t *path_common(const json_t *pairs)
+{
+    json_t *names = json_array();
+    bool more = json_object_size(pairs) > 0;
+
+    while (more) {
+        unsigned count = 0;
+        json_t *most = path_most(pairs, names, &count);
+        json_t *sure = json_array();
+        json_t *name = NULL;
+        size_t i = 0;
+
+        json_array_foreach(most, i, name)
+        {
+            if (path_outside(pairs, names, most, json_string_value(name)) >= 2) {
+                (void)json_array_append(sure, name);
+            }
+        }
+        more = json_array_size(sure) > 0;
+        (void)json_array_extend(names, more ? sure : most);
+        json_decref(most);
+        json_decref(sure);
+    }
     return names;
 }
 
@@ -170,17 +215,45 @@ json_t *hub_path(struct shk_world *world, struct hub_group *group)
     return names;
 }
 
-const char *hub_path_common(const struct shk_world *world, json_t **names_p)
+/* Is each of the named nodes, a minority, in two or more pairs with others, and is one of them in
+ * every pair? Then all of them are at fault. */
+static bool path_all(const json_t *pairs, const json_t *names, size_t nodes)
 {
-    json_t *names = path_common(world->stuck);
-    const char *only = json_string_value(json_array_get(names, 0));
+    const char *key = NULL;
+    json_t *item = NULL;
+    size_t i = 0;
 
-    *names_p = names;
-    return json_array_size(names) == 1 ? only : NULL;
+    json_array_foreach((json_t *)names, i, item)
+    {
+        if (path_outside(pairs, names, NULL, json_string_value(item)) < 2) {
+            return false;
+        }
+    }
+    json_object_foreach((json_t *)pairs, key, item)
+    {
+        if (!shk_loss_names(names, json_string_value(json_array_get(item, 0))) &&
+            !shk_loss_names(names, json_string_value(json_array_get(item, 1)))) {
+            return false;
+        }
+    }
+    return 2 * json_array_size(names) < nodes;
 }
 
-const char *hub_path_cause(const struct shk_world *world, const char *host, char **text_p)
+char *hub_path_common(const struct shk_world *world, json_t **names_p)
 {
-    *text_p = path_text(&world->stuck_how, "to and from", host);
+    json_t *names = path_common(world->stuck);
+    size_t count = json_array_size(names);
+    char who[320];
+
+    *names_p = names;
+    path_names(names, who, sizeof(who));
+    return count == 1 || (count > 1 && path_all(world->stuck, names, world->nodes_count))
+               ? shk_strf("%s", who)
+               : NULL;
+}
+
+const char *hub_path_cause(const struct shk_world *world, const char *who, char **text_p)
+{
+    *text_p = path_text(&world->stuck_how, "to and from", who);
     return path_cause(&world->stuck_how);
 }

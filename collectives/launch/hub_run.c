@@ -374,7 +374,8 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
     }
     run_barrier_waits(group);
     shk_crew_blame(&group->crew, group->expired);
-    if (run_stands_still(group)) {
+    hub_cut_blame(world, group);
+    if (group->undecided == NULL && run_stands_still(group)) {
         group->undecided = hub_path(world, group);
     }
     group->done = true;

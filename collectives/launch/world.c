@@ -425,9 +425,11 @@ int shk_world_serve(struct shk_world *world, struct shk_error *err)
 }
 
 /* {rank, host} of each rank that is not there, and why. launch: rank 0 could not take it, or it is
- * another program; nothing is known against its node. */
+ * another program; nothing is known against its node. either: nor when one other host was lost,
+ * which rank 0's own host may have caused. */
 static json_t *world_missing(const struct shk_world *world)
 {
+    enum hub_cut cut = hub_cut(world);
     json_t *missing = json_array();
     unsigned i = 0;
 
@@ -440,14 +442,23 @@ static json_t *world_missing(const struct shk_world *world)
 
         bool launch = never && (member->refused[0] != '\0' || world->problem.text[0] != '\0');
 
+        if (cut == HUB_CUT_OWN && member->state == MEMBER_LOST) {
+            continue;
+        }
         if (never || member->state == MEMBER_LOST) {
             (void)json_array_append_new(
-                missing, json_pack("{s:i, s:o, s:o, s:b}", "rank", (int)i, "host",
+                missing, json_pack("{s:i, s:o, s:o, s:b, s:b}", "rank", (int)i, "host",
                                    shk_json_text(member->host, strlen(member->host)), "why",
                                    never ? shk_json_text(absent, strlen(absent))
                                          : json_string("it was there and is gone"),
-                                   "launch", launch));
+                                   "launch", launch, "either", cut == HUB_CUT_EITHER && !never));
         }
+    }
+    if (cut == HUB_CUT_OWN) {
+        (void)json_array_append_new(
+            missing, json_pack("{s:i, s:o, s:s, s:b}", "rank", 0, "host",
+                               shk_json_text(world->host, strlen(world->host)), "why",
+                               "its host lost the way to all others at once", "launch", false));
     }
     for (i = 0; i < world->nodes_count; i++) {
         const struct hub_node *node = &world->nodes[i];

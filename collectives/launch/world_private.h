@@ -74,6 +74,8 @@ struct hub_member {
     struct hub_group *group; /* that its worker is part of */
     unsigned index;          /* in the group */
     struct hub_clock clock;  /* first rank of a node only */
+    enum crew_loss loss;     /* how it was lost, */
+    uint64_t lost_ns;        /* and when there was the last word from it */
     uint64_t poked_ns;       /* when it was last sent something only to see it acknowledged */
     char refused[96];        /* why its greeting was; "" */
 };
@@ -267,17 +269,28 @@ bool hub_group_late(const struct hub_group *group, enum shk_phase hang);
  * containers) to none. */
 json_t *hub_net_owners(const struct hub_group *group);
 
+/* hub_cut.c: did rank 0's host lose the way to all others at once? */
+enum hub_cut {
+    HUB_CUT_NO,
+    HUB_CUT_EITHER, /* there is one other host: either is cut off */
+    HUB_CUT_OWN,    /* there are several: it is rank 0's host that is cut off */
+};
+enum hub_cut hub_cut(const struct shk_world *world);
+/* Of a run with its result: when a host is blamed that does not answer, and it is as above, then
+ * rank 0's host is, or neither of the two (undecided). */
+void hub_cut_blame(const struct shk_world *world, struct hub_group *group);
+
 /* hub_path.c: of a run that stood still, with its result: is data stuck between nodes? Then that is
  * the reason and the cause, and the node that all the pairs have in common has the rank to blame.
  * Without such a node: the names of those that they have, none of which is known to be at fault;
  * else NULL. */
 json_t *hub_path(struct shk_world *world, struct hub_group *group);
-/* The node that all pairs with stuck data have in common, of every run of the measurement so far;
- * NULL when none stands out. *names_p holds it. */
-const char *hub_path_common(const struct shk_world *world, json_t **names_p);
+/* The nodes that pairs with stuck data have in common, of every run of the measurement so far, as
+ * names and as text ("shk2 and shk3", free()); NULL when none stand out. */
+char *hub_path_common(const struct shk_world *world, json_t **names_p);
 /* The cause, and what is known of it ("packets of 9000 B to and from shk2 are …"), of data that is
- * stuck to and from this node; free(*text_p). */
-const char *hub_path_cause(const struct shk_world *world, const char *host, char **text_p);
+ * stuck to and from these nodes; free(*text_p). */
+const char *hub_path_cause(const struct shk_world *world, const char *who, char **text_p);
 
 /* hub_net.c: adds what the network did during a run that has its result, called `what`. */
 void hub_net_add(struct shk_world *world, const struct hub_group *group, const char *what);

@@ -1,4 +1,5 @@
-/* How much processor time a rank had since it last came on: one that nobody lets run does not hang. */
+/* How much processor time a rank had since it last came on: one that nobody lets run does not hang.
+ */
 #include "collectives/ranks/crew_private.h"
 
 /* Looked at only when it stands still for a moment: measurements are not to be disturbed. */

@@ -72,6 +72,7 @@ Test(compare, a_node_that_has_less)
                                        LOCKED("n3", "65536")};
     struct shk_findings *list = compare(less, 3);
     const struct shk_finding *row = find(list, "limits.memlock.hard");
+    cr_assert_eq(row->scope, SHK_SCOPE_NODE);
     cr_assert_not_null(row);
     cr_assert_eq(row->verdict, SHK_FAIL);
     cr_assert_str_eq(row->nodes[0], "n2");
@@ -82,6 +83,13 @@ Test(compare, a_node_that_has_less)
     cr_assert_not_null(row);
     cr_assert_eq(row->verdict, SHK_WARN);
     cr_assert_str_eq(row->nodes[0], "n2");
+    shk_findings_destroy(list);
+    list = compare(less, 2); /* one of the two: no node is bad, none is healthy */
+    row = find(list, "limits.memlock.hard");
+    cr_assert_not_null(row);
+    cr_assert_eq(row->verdict, SHK_FAIL);
+    cr_assert_eq(row->scope, SHK_SCOPE_LAUNCH);
+    cr_assert_str_eq(row->nodes[1], "n2");
     shk_findings_destroy(list);
 }
 

@@ -163,6 +163,11 @@ static const struct job_case job_cases[] = {
      "'job.missing': [{'rank': 1, 'host': 'n2', 'why': 'it was there and is gone'}], "
      "'collective.fabric.cause': 'node-unreachable', 'collective.fabric.nodes': ['n3']",
      "job.missing", "ranks", SHK_FAIL, "rank-missing", "it was there and is gone", NULL},
+    {"rank 0 and another one lost each other",
+     "'job.missing': [{'rank': 1, 'host': 'n2', 'why': 'it was there and is gone', 'either': "
+     "true}], "
+     "'collective.fabric.cause': 'node-unreachable', 'collective.fabric.nodes': ['n1', 'n2']",
+     "job.missing", "ranks", SHK_FAIL, "node-unreachable", "it was there and is gone", NULL},
     {"plain srun", ALONE("Slurm"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
      "--mpi=none", "srun --mpi=list"},
     {"pmi2", ALONE("Slurm") ", 'job.slurm.mpi_type': 'pmi2'", "job.pmix", "PMIx", SHK_WARN,

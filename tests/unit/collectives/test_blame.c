@@ -343,6 +343,25 @@ Test(blame, a_rank_that_hangs_comes_before_an_echo)
     seen_end(&seen);
 }
 
+/* What an agent said of its worker, of the rank that all wait for and of another. */
+Test(blame, a_rank_without_a_processor_is_no_hang)
+{
+    struct seen seen;
+    unsigned starved = 0;
+
+    for (starved = 0; starved < 3; starved++) {
+        seen_begin(&seen, three, 3);
+        atomic_store(&seen.run.job->slots[0].waiting, 1);
+        atomic_store(&seen.run.job->slots[2].waiting, 1);
+        seen.watch[starved].starved = true;
+        seen.watch[starved].waited_ms = 900;
+        shk_crew_blame(&seen.run, true);
+        cr_expect_eq(seen.result.outcome, starved == 1 ? SHK_CREW_STARVED : SHK_CREW_TIMEOUT);
+        cr_expect_eq(seen.result.rank, starved == 1 ? -1 : 1, "%s", seen.result.reason.text);
+        seen_end(&seen);
+    }
+}
+
 Test(blame, all_that_wait_for_one_that_gave_up_tell_no_more)
 {
     struct seen seen;

@@ -2,6 +2,8 @@
 #include "collectives/ranks/debris.h"
 #include "core/run/isolate.h"
 
+#include "tests/fakes/starve.h"
+
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -311,6 +313,60 @@ Test(crew, faults_are_named, .timeout = 600)
     for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         check_fault(&faults[i]);
     }
+}
+
+/* Rank 1 comes no further, for others have its processor. */
+static int work_starves(struct shk_job *job, void *arg, struct shk_error *err)
+{
+    (void)arg, (void)err;
+    if (shk_job_rank(job) == 1) {
+        shk_job_set_phase(job, SHK_PHASE_OPEN, 0);
+        starve_become();
+        starve_work(60);
+    }
+    return meet(job);
+}
+
+static struct shk_crew_result run_beside_others(work_fn *work)
+{
+    struct shk_crew crew = {.name = "test", .deadline_ms = 4000, .work = work};
+    struct shk_crew_result result;
+    struct shk_job *job = NULL;
+    pid_t others[2];
+    unsigned i = 0;
+
+    cr_assert_eq(shk_job_create(&job, 3, 0, NULL), 0);
+    for (i = 0; i < 2; i++) {
+        others[i] = starve_others();
+    }
+    cr_assert_eq(shk_crew_run(&crew, job, &result, NULL), 0);
+    for (i = 0; i < 2; i++) {
+        kill(others[i], SIGKILL);
+        waitpid(others[i], NULL, 0);
+    }
+    shk_job_destroy(job);
+    return result;
+}
+
+Test(crew, a_rank_that_nobody_lets_run_does_not_hang, .timeout = 100)
+{
+    struct shk_crew_result result = run_beside_others(work_starves);
+
+    cr_expect_eq(result.outcome, SHK_CREW_STARVED, "%s", result.reason.text);
+    cr_expect_eq(result.rank, -1, "%s", result.reason.text);
+    cr_expect_null(result.cause);
+    cr_expect_not_null(strstr(result.reason.text, "the node was too busy: in phase open rank 1"),
+                       "%s", result.reason.text);
+    shk_crew_result_clear(&result);
+}
+
+Test(crew, one_that_sleeps_hangs_although_others_are_busy, .timeout = 100)
+{
+    struct shk_crew_result result = run_beside_others(work_hangs);
+
+    cr_expect_eq(result.outcome, SHK_CREW_TIMEOUT, "%s", result.reason.text);
+    cr_expect_eq(result.rank, 1, "%s", result.reason.text);
+    shk_crew_result_clear(&result);
 }
 
 static void note_progress(const char *text, void *arg)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_MAX 4U
+#define NODES_MAX 5U
 
 struct stuck {
     unsigned from, to;  /* nodes */
@@ -20,22 +20,70 @@ static const struct row {
     int rank;               /* to blame; -1 nobody */
     const char *nodes_text; /* undecided; "" none */
     const char *cause;      /* NULL: what it was before */
+    const char *common;     /* what the pairs have in common; NULL: the same as `rank` */
 } cases[] = {
-    {"nothing is stuck", 3, {{0, 1, 0, -1}, {1, 2, 0, -1}}, 2, -1, "", NULL},
+    {"nothing is stuck", 3, {{0, 1, 0, -1}, {1, 2, 0, -1}}, 2, -1, "", NULL, NULL},
     {"a port with a small MTU",
      3,
      {{0, 1, 1, 1}, {1, 2, 1, 1}, {2, 0, 0, -1}},
      3,
      1,
      "",
-     "path-mtu"},
-    {"seen from one side", 3, {{0, 1, 1, 1}, {2, 1, 2, 1}, {1, 0, 0, -1}}, 3, 1, "", "path-mtu"},
-    {"of the first node", 3, {{1, 0, 1, 1}, {0, 2, 1, 1}}, 2, 0, "", "path-mtu"},
-    {"one pair only", 3, {{0, 1, 1, 1}}, 1, -1, "n0 n1", "path-mtu"},
-    {"two nodes, both ways", 2, {{0, 1, 1, 1}, {1, 0, 1, 1}}, 2, -1, "n0 n1", "path-mtu"},
-    {"everywhere", 3, {{0, 1, 1, 1}, {1, 2, 1, 1}, {2, 0, 1, 1}}, 3, -1, "n0 n1 n2", "path-mtu"},
-    {"a link that is cut", 3, {{0, 1, 1, 0}, {1, 2, 1, 0}}, 2, 1, "", "node-unreachable"},
-    {"not asked", 3, {{0, 1, 1, -1}, {1, 2, 1, -1}}, 2, -1, "", NULL},
+     "path-mtu",
+     NULL},
+    {"seen from one side",
+     3,
+     {{0, 1, 1, 1}, {2, 1, 2, 1}, {1, 0, 0, -1}},
+     3,
+     1,
+     "",
+     "path-mtu",
+     NULL},
+    {"of the first node", 3, {{1, 0, 1, 1}, {0, 2, 1, 1}}, 2, 0, "", "path-mtu", NULL},
+    {"one pair only", 3, {{0, 1, 1, 1}}, 1, -1, "n0 n1", "path-mtu", NULL},
+    {"two nodes, both ways", 2, {{0, 1, 1, 1}, {1, 0, 1, 1}}, 2, -1, "n0 n1", "path-mtu", NULL},
+    {"everywhere",
+     3,
+     {{0, 1, 1, 1}, {1, 2, 1, 1}, {2, 0, 1, 1}},
+     3,
+     -1,
+     "n0 n1 n2",
+     "path-mtu",
+     NULL},
+    {"a link that is cut", 3, {{0, 1, 1, 0}, {1, 2, 1, 0}}, 2, 1, "", "node-unreachable", NULL},
+    {"two ports of five",
+     5,
+     {{2, 3, 1, 1}, {1, 4, 1, 1}, {0, 1, 1, 1}, {2, 4, 1, 1}, {0, 2, 1, 1}},
+     5,
+     -1,
+     "n2 n1",
+     "path-mtu",
+     "n2 and n1"},
+    {"two ports of five, and between them",
+     5,
+     {{1, 2, 1, 1}, {1, 0, 1, 1}, {1, 3, 1, 1}, {2, 3, 1, 1}, {2, 4, 1, 1}},
+     5,
+     -1,
+     "n1 n2",
+     "path-mtu",
+     "n1 and n2"},
+    {"two ports of four: no majority",
+     4,
+     {{1, 0, 1, 1}, {1, 3, 1, 1}, {2, 0, 1, 1}, {2, 3, 1, 1}},
+     4,
+     -1,
+     "n0 n1 n3 n2",
+     "path-mtu",
+     ""},
+    {"one port, and one pair elsewhere",
+     5,
+     {{1, 0, 1, 1}, {1, 2, 1, 1}, {3, 4, 1, 1}},
+     3,
+     -1,
+     "n1 n3 n4",
+     "path-mtu",
+     ""},
+    {"not asked", 3, {{0, 1, 1, -1}, {1, 2, 1, -1}}, 2, -1, "", NULL, NULL},
 };
 
 static json_t *net_of(const struct row *c, unsigned node)
@@ -66,6 +114,21 @@ static json_t *net_of(const struct row *c, unsigned node)
     return json_pack("{s:{s:b, s:o}}", "flows", "read", 1, "rows", rows);
 }
 
+static void check_common(const struct row *c, const struct shk_world *world)
+{
+    json_t *names = NULL;
+    char *common = hub_path_common(world, &names);
+    char blamed[16] = "";
+
+    if (c->rank >= 0) {
+        snprintf(blamed, sizeof(blamed), "n%d", c->rank);
+    }
+    cr_expect_str_eq(common != NULL ? common : "", c->common != NULL ? c->common : blamed, "%s: %s",
+                     c->name, common != NULL ? common : "none");
+    free(common);
+    json_decref(names);
+}
+
 static void check_case(const struct row *c)
 {
     struct shk_world world = {0};
@@ -85,6 +148,7 @@ static void check_case(const struct row *c)
         members[i] = &member[i];
         net[i] = net_of(c, i);
     }
+    world.nodes_count = c->nodes;
     group.result = (struct shk_crew_result){.rank = -1, .ranks = ranks, .cause = "all-hang"};
     undecided = hub_path(&world, &group);
     for (k = 0; k < json_array_size(undecided); k++) {
@@ -106,6 +170,7 @@ static void check_case(const struct row *c)
         cr_expect_not_null(strstr(text, " to and from n1 "), "%s", text);
         free(text);
     }
+    check_common(c, &world);
     json_decref(undecided);
     json_decref(world.stuck);
     for (i = 0; i < c->nodes; i++) {
