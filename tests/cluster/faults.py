@@ -30,7 +30,7 @@ class Run:
         for path in (self.report, self.bad):
             path.unlink(missing_ok=True)
         self.good.write_text("left of an earlier run\n")
-        self.deadline = deadline
+        self.deadline, self.name = deadline, pathlib.Path(binary).name[:15]
         command = [binary, "run", "-v", "--timeout", str(deadline), "--sizes", sizes, "-o", self.report,
                    "--healthy-nodes", self.good, "--bad-nodes", self.bad]
         with open(self.err, "w") as err:
@@ -75,10 +75,13 @@ class Run:
 
 
 class Fault:
-    """relation: it shows only by difference or between hosts, so of two hosts either may be at fault."""
+    # says: words of a row that fails because of it
+    """relation: it shows only by difference or between hosts, so that the majority tells; without one nobody is bad or
+    healthy. alone: the same, where all other hosts have it."""
 
-    def __init__(self, name, cause, relation=False, plant=None, each=None, during=None, **how):
-        self.name, self.cause, self.relation, self.how = name, cause, relation, how
+    def __init__(self, name, cause, relation=False, alone=False, says="", plant=None, each=None, during=None, **how):
+        self.name, self.cause, self.relation, self.alone, self.how = name, cause, relation, alone, how
+        self.says = says
         self.plant, self.each, self.during = plant, each, during
 
     @contextlib.contextmanager
@@ -96,8 +99,7 @@ class Fault:
         try:
             if self.during:
                 if run.until(RUNNING):
-                    for host in bad:
-                        self.during(run, host)
+                    self.during(run, bad)
             return run.end()
         finally:
             if run.process.poll() is None:
@@ -106,9 +108,25 @@ class Fault:
     def expected(self, count, bad):
         """(good, bad) as the lists should be."""
         every = [f"shk{i + 1}" for i in range(count)]
-        if self.relation and 2 * len(bad) >= count:
+        if (self.relation and 2 * len(bad) >= count) or (self.alone and len(bad) == count - 1):
             return "", ""
         return folded(h for h in every if h not in bad), folded(bad)
+
+
+    def wrong(self, run, count, bad):
+        """What of a run was wrong, as texts."""
+        good_list, bad_list = self.expected(count, bad)
+        cause, _, named = run.first()
+        found = []
+        if cause not in self.cause:
+            found.append(f"first cause {cause}")
+        elif good_list and named != set(bad):
+            found.append(f"first cause on {', '.join(sorted(named)) or 'no host'}")
+        if run.lists() != (good_list, bad_list):
+            found.append("good {!r}, bad {!r}".format(*run.lists()))
+        if run.code == 0:
+            found.append("exit code 0")
+        return found
 
 
 def lossy(*rule):
@@ -167,27 +185,24 @@ def another_libfabric(hosts):
     return "", f"export LD_LIBRARY_PATH={hosts.dir}/lib"
 
 
-def ranks_of(run, host):
-    return run.hosts.processes(host, "shakedown")
+def signalled(signal):
+    def during(run, bad):
+        ranks = {host: run.hosts.processes(host, run.name)[-1] for host in bad}
+        started = [subprocess.Popen(run.hosts.command(host, "kill", f"-{signal}", str(pid))) for host, pid in ranks.items()]
+        for process in started:
+            process.wait()
+    return during
 
 
-def kill(run, host):
-    run.hosts.signal(host, "KILL", ranks_of(run, host)[-1])
-
-
-def stop(run, host):
-    run.hosts.signal(host, "STOP", ranks_of(run, host)[-1])
-
-
-def cut(run, host):
-    links = [f"{net}-{host[3:]}" for net in ("mgt0", "hsn0")]
-    for link in links:
-        run.hosts.on("ctl", "ip", "link", "set", link, "down")
+def cut(run, bad):
+    links = [f"{net}-{host[3:]}" for host in bad for net in ("mgt0", "hsn0")]
+    def all_links(state):
+        run.hosts.on("ctl", "sh", "-c", 'for l; do ip link set "$l" ' + state + "; done", "sh", *links)
+    all_links("down")
     try:
         run.until_report()
     finally:
-        for link in links:
-            run.hosts.on("ctl", "ip", "link", "set", link, "up")
+        all_links("up")
 
 
 LOSS = {"sizes": "4:256K", "deadline": 45}
@@ -197,18 +212,18 @@ PLANTED = [
           each=another_libfabric),
     Fault("another FI_PROVIDER", ("provider-differs-across-nodes",), relation=True,
           each=lambda hosts: ("", "export FI_PROVIDER=udp")),
-    Fault("3 % loss into it", ("packet-loss",), relation=True, plant=lossy("INPUT", "-i", "hsn0"),
+    Fault("3 % loss into it", ("packet-loss",), relation=True, says="of what is sent to it is lost", plant=lossy("INPUT", "-i", "hsn0"),
           each=lambda hosts: (ON_FABRIC, "true"), **LOSS),
-    Fault("3 % loss out of it", ("packet-loss",), relation=True, plant=lossy("OUTPUT", "-o", "hsn0"),
+    Fault("3 % loss out of it", ("packet-loss",), says="of what it sends is lost", plant=lossy("OUTPUT", "-o", "hsn0"),
           each=lambda hosts: (ON_FABRIC, "true"), **LOSS),
-    Fault("MTU hole", ("path-mtu-hole",), relation=True, plant=small_port, each=lambda hosts: (ON_FABRIC, "true"),
+    Fault("MTU hole", ("path-mtu-hole",), alone=True, says="small ones are answered", plant=small_port, each=lambda hosts: (ON_FABRIC, "true"),
           sizes="4:1M", deadline=20),
     Fault("full /dev/shm", ("shm-too-small",), plant=full_shm),
-    Fault("low memlock", ("memlock-too-low",), each=lambda hosts: ("", "ulimit -l 64")),
+    Fault("low memlock", ("memlock-too-low",), relation=True, each=lambda hosts: ("", "ulimit -l 64")),
 ]
 WHILE_RUNNING = [
-    Fault("killed rank", ("rank-ended",), during=kill, **LONG),
-    Fault("stopped rank", ("rank-stopped",), during=stop, **LONG),
-    Fault("lost link", ("node-unreachable",), during=cut, **LONG),
+    Fault("killed rank", ("rank-ended",), says="SIGKILL", during=signalled("KILL"), **LONG),
+    Fault("stopped rank", ("rank-stopped",), says="SIGSTOP", during=signalled("STOP"), **LONG),
+    Fault("lost link", ("node-unreachable",), alone=True, says="acknowledges nothing", during=cut, **LONG),
 ]
 FAULTS = PLANTED + WHILE_RUNNING
