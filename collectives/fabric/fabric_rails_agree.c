@@ -304,7 +304,7 @@ static void agree_step(struct agree *agree, unsigned k)
 static void agree_late(struct agree *agree, unsigned k)
 {
     const struct agree_probe *probe = &agree->probe[k];
-    double s = (double)FABRIC_PROBE_NS / 1e9;
+    double s = 2 * (double)FABRIC_PROBE_NS / 1e9; /* at least */
     unsigned side = 0;
 
     for (side = 0; side < AGREE_SIDES; side++) {
@@ -326,14 +326,14 @@ static bool agree_probed(const struct agree *agree, unsigned k)
     return agree->rail[k] != NULL && agree_alive(agree->rail[k]);
 }
 
-static void agree_probe(struct agree *agree)
+/* Until all rails have their tokens or time is over: how many have not. */
+static unsigned agree_wait(struct agree *agree)
 {
     uint64_t end = shk_job_now_ns() + FABRIC_PROBE_NS;
     unsigned idle = 0;
     unsigned left = 1;
     unsigned k = 0;
 
-    shk_crumb_call("fi_writedata, fi_cq_read");
     while (left > 0 && shk_job_now_ns() < end) {
         left = 0;
         for (k = 1; k < agree->first.count; k++) {
@@ -344,11 +344,7 @@ static void agree_probe(struct agree *agree)
         }
         shk_job_relax(agree->fabric->wire.job, &idle);
     }
-    for (k = 1; k < agree->first.count; k++) {
-        if (agree_probed(agree, k) && !agree->probe[k].over) {
-            agree_late(agree, k);
-        }
-    }
+    return left;
 }
 
 /* While others still probe they need this rank's progress. */
@@ -363,6 +359,30 @@ static int agree_turn(void *arg)
         }
     }
     return shk_wire_poll(&agree->fabric->wire);
+}
+
+/* A rank that its node does not let run in time has not sent its tokens: those that miss any wait
+ * for it, and then once more, so that only what a rail does not carry is held against it. */
+static int agree_probe(struct agree *agree, struct shk_error *err)
+{
+    uint64_t most = 0;
+    unsigned k = 0;
+    int rc = 0;
+
+    shk_crumb_call("fi_writedata, fi_cq_read");
+    rc = shk_job_barrier(agree->fabric->wire.job, agree_wait(agree), &most, agree_turn, agree);
+    if (rc < 0) {
+        return shk_error_set(err, -rc, "%s", agree->fabric->wire.error.text);
+    }
+    if (most > 0) {
+        (void)agree_wait(agree);
+    }
+    for (k = 1; k < agree->first.count; k++) {
+        if (agree_probed(agree, k) && !agree->probe[k].over) {
+            agree_late(agree, k);
+        }
+    }
+    return 0;
 }
 
 /* The worst that any rank has to say of each rail is what all go by. */
@@ -406,8 +426,8 @@ int fabric_rails_agree(struct fabric *fabric, struct shk_error *err)
     rc = agree_match(agree, err);
     rc = rc == 0 ? agree_verdicts(agree, err) : rc;
     if (rc == 0) {
-        agree_probe(agree);
-        rc = agree_verdicts(agree, err);
+        rc = agree_probe(agree, err);
+        rc = rc == 0 ? agree_verdicts(agree, err) : rc;
     }
     for (k = 1; k < agree->first.count && rc == 0; k++) {
         if (agree_probed(agree, k)) {

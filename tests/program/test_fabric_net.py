@@ -191,7 +191,7 @@ class FabricNet(unittest.TestCase):
         def swallow(names, rail):
             sh("ip", "-n", names[0], "neigh", "replace", f"10.214.{rail[1:]}.2", "lladdr", "02:00:00:00:00:99", "dev", rail,
                "nud", "permanent")
-        self.other_fails(swallow, "dead", "^nothing came from rank . in 2 s$")
+        self.other_fails(swallow, "dead", "^nothing came from rank . in 4 s$")
 
     @unittest.skipUnless(HOSTS, "needs root and network namespaces")
     def test_rail_without_a_route(self):
