@@ -101,10 +101,15 @@ static bool redact_has_letter(const char *value, size_t len)
     return false;
 }
 
+static bool redact_parts_words(char c)
+{
+    return c == '_' || c == '-' || c == '.';
+}
+
 static const char *redact_last_word(const char *name, size_t len, size_t *word_p)
 {
     size_t at = len;
-    while (at && !strchr("_-.", name[at - 1]))
+    while (at && !redact_parts_words(name[at - 1]))
         at--;
     *word_p = len - at;
     return name + at;
@@ -130,10 +135,29 @@ static bool redact_how_allows(enum redact_how how, const char *value, size_t len
     return false;
 }
 
+/* What the parts begin with. */
+static bool redact_begins_part(char c)
+{
+    switch (c) {
+    case '_':
+    case 'a':
+    case 'A':
+    case 'c':
+    case 'C':
+    case 'p':
+    case 'P':
+    case 's':
+    case 'S':
+    case 't':
+    case 'T': return true;
+    default: return false;
+    }
+}
+
 static const char *redact_by_part(const char *name, size_t len, const char *value, size_t value_len)
 {
     for (size_t at = 0; at < len; at++) {
-        if (!strchr("acpst_ACPST", name[at])) /* what the parts begin with */
+        if (!redact_begins_part(name[at]))
             continue;
         for (size_t i = 0; i < sizeof redact_parts / sizeof *redact_parts; i++) {
             size_t n = strlen(redact_parts[i].part);
