@@ -1,5 +1,5 @@
 """Shared by the test_*.py files here: run the program, keep its output, check what it says."""
-import atexit, collections, contextlib, json, os, pathlib, shutil, subprocess, sys, tempfile, time, unittest
+import atexit, collections, contextlib, functools, json, os, pathlib, shutil, subprocess, sys, tempfile, time, unittest
 
 BINARY = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
@@ -30,6 +30,13 @@ def run(*args, env=None, stdin=subprocess.DEVNULL, **kw):
     """The finished process; its stdout and stderr are text."""
     return subprocess.run([str(BINARY), *map(str, args)], env={**BASE_ENV, **(env or {})},
                           stdin=stdin, capture_output=True, text=True, timeout=180, **kw)
+
+
+@functools.cache
+def read_yaml(path):
+    """What is in the file, read once and by libyaml, which is many times as fast as Python."""
+    import yaml
+    return yaml.load(pathlib.Path(path).read_text(), Loader=yaml.CSafeLoader)
 
 
 def own_shm():

@@ -1,6 +1,6 @@
 """shakedown diagnose: healthy logs give nothing, known messages give their cause, one bad rank among many comes first."""
-import fcntl, gzip, json, resource, signal, struct, subprocess, termios, time, unittest, yaml
-from support import BASE_ENV, BINARY, Case, SOURCE, main, run
+import fcntl, gzip, json, resource, signal, struct, subprocess, termios, time, unittest
+from support import BASE_ENV, BINARY, Case, SOURCE, main, read_yaml, run
 
 LOGS = SOURCE / "tests" / "logs"
 # Real runs with one thing broken on purpose (NCCL 2.28 on two GPUs).
@@ -167,8 +167,8 @@ class Diagnose(Case):
 
     def test_environments_that_profiles_ask_for_are_healthy(self):
         """What each site's own list asks for, with and without what it only recommends, gives nothing above possible."""
-        profiles = {row["name"]: row for f in (SOURCE / "config/profiles").glob("*.yaml") for row in [yaml.safe_load(f.read_text())]}
-        variables = {row["name"] for f in (SOURCE / "config/settings").glob("*.yaml") for row in yaml.safe_load(f.read_text())
+        profiles = {row["name"]: row for f in (SOURCE / "config/profiles").glob("*.yaml") for row in [read_yaml(f)]}
+        variables = {row["name"] for f in (SOURCE / "config/settings").glob("*.yaml") for row in read_yaml(f)
                      if row.get("variable", True)}
         def lines(row):
             base = lines(profiles[row["extends"]]) if row.get("extends") else {}

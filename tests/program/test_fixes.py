@@ -1,7 +1,6 @@
 """What can be run of the fixes is run: by sh, csh and Lua, with values that would like to be more than a word."""
 import glob, re, shutil, subprocess
 from support import *
-import yaml
 
 HOSTILE = ["$(touch x)", "`touch x`", "a'; touch x; '", 'a"; touch x; "', "a b", "!touch", "-rf", "a\\", "*", "~", "$HOME",
            "${HOME}", "a;touch x", "a|touch x", "a>x", "grüß", "]] os.execute('touch x') --", "#x", "a%sb", "{value}"]
@@ -10,11 +9,16 @@ UNSAFE = ["a\ntouch x", "a\rb", "a\x1b[2Jb", "a\u202eb", "a\x7f"]
 OPTIONS = {"--gpu-bind", "--mem", "--network"}
 
 
+def rows_of(path):
+    """The rows of a file of the catalogue."""
+    rows = read_yaml(path)
+    return rows if isinstance(rows, list) else []
+
+
 def catalogue():
     """(where, fix, name of the variable that the row is about) of every row that has a fix."""
     for path in sorted(glob.glob(str(SOURCE / "config" / "*" / "*.yaml"))):
-        rows = yaml.safe_load(pathlib.Path(path).read_text())
-        for row in rows if isinstance(rows, list) else []:
+        for row in rows_of(path):
             name = row.get("key") or row.get("name") or row.get("path")
             if row.get("fix"):
                 yield f"{path.split('config/')[1]} {name}", row["fix"], row.get("name") if "/settings/" in path else None
@@ -56,15 +60,14 @@ class Catalogue(unittest.TestCase):
 
     def test_advice_is_words(self):
         for path in glob.glob(str(SOURCE / "config" / "*" / "*.yaml")):
-            rows = yaml.safe_load(pathlib.Path(path).read_text())
-            for row in rows if isinstance(rows, list) else []:
+            for row in rows_of(path):
                 for line in str(row.get("advice") or "").splitlines():
                     self.assertNotRegex(line, r"^(export|unset|sysctl|modprobe|systemctl (?!edit)) ", (path, row))
 
 
 def slips(count):
     """Misspelt names and the right one each, of which no two are the same."""
-    rows = yaml.safe_load((SOURCE / "config" / "settings" / "folklore.yaml").read_text())
+    rows = rows_of(SOURCE / "config" / "settings" / "folklore.yaml")
     pairs = {r["replaced-by"]: r["name"] for r in rows
              if r.get("diagnosis") == "env-variable-misspelled" and re.fullmatch(r"\w+", r.get("replaced-by", ""))}
     return [(name, right) for right, name in list(pairs.items())[:count]]
