@@ -101,11 +101,11 @@ static size_t redact_value_span(const char *s, char quote, size_t most)
 }
 
 /* NAME=value, NAME: value, "name": "value", --name value: the value's bytes, those before it in
- * *head_p. */
-static size_t redact_assignment(const char *text, const char *s, size_t *head_p)
+ * *head_p; `name` bytes may be a name. */
+static size_t redact_assignment(const char *text, const char *s, size_t name, size_t *head_p)
 {
     static const char any[] = "anything1"; /* a value that a secret name does not let pass */
-    size_t name = redact_name_span(s), at = name;
+    size_t at = name;
     bool loose = false, option = s[0] == '-' && s[1] == '-';
     size_t between = name ? redact_operator(s + at, option, &loose) : 0;
     bool file = loose && s > text && s[-1] == '/'; /* "/etc/passwd: Permission denied" */
@@ -166,11 +166,9 @@ static size_t redact_userinfo(const char *text, const char *s)
 }
 
 /* The same without a scheme, user:password@host.name: the password's bytes. */
-static size_t redact_login(const char *s, size_t *head_p)
+static size_t redact_login(const char *s, size_t user, size_t *head_p)
 {
-    size_t user = 0, host;
-    while (user < REDACT_NAME && (redact_is_word(s[user]) || s[user] == '-' || s[user] == '.'))
-        user++;
+    size_t host;
     if (!user || s[user] != ':' || !isalpha((unsigned char)*s))
         return 0;
     const char *secret = s + user + 1;
@@ -192,13 +190,15 @@ size_t shk_redact_at(const char *text, const char *s, size_t *head_p)
     size_t n = redact_userinfo(text, s);
     if (!n)
         n = shk_redact_token(s);
-    if (!n)
-        n = redact_assignment(text, s, head_p);
+    if (n)
+        return n;
+    size_t name = redact_name_span(s);
+    n = redact_assignment(text, s, name, head_p);
     if (!n)
         n = redact_query(text, s, head_p);
     if (!n)
         n = redact_bearer(s, head_p);
-    return n ? n : redact_login(s, head_p);
+    return n ? n : redact_login(s, name, head_p);
 }
 
 /* Letters and digits from `s` on. Long runs, as of base64, go at the speed of the C library. */
