@@ -55,7 +55,7 @@ class Ranks(Case):
     def test_killed_rank(self):
         with self.fault("ranks", "killed") as fault:
             took, report = self.hurt(signal.SIGKILL, 40)
-            self.assertLess(took, 10)
+            self.assertLess(took, 30)
             fault.survived = True
             self.check_blame(report)
 
@@ -70,10 +70,16 @@ class Ranks(Case):
     def test_nothing_is_left_behind(self):
         before = own_shm()
         self.hurt(signal.SIGKILL, 40)
-        time.sleep(0.5)
         self.assertEqual(left_behind(before), set())
-        left = subprocess.run(["pgrep", "-f", f"{BINARY} bench"], capture_output=True, text=True).stdout
+        limit = time.monotonic() + 30
+        left = self.running()
+        while left and time.monotonic() < limit:
+            time.sleep(0.1)
+            left = self.running()
         self.assertEqual(left, "")
+
+    def running(self):
+        return subprocess.run(["pgrep", "-f", f"{BINARY} bench"], capture_output=True, text=True).stdout
 
 
 main()

@@ -172,7 +172,7 @@ static const struct fault {
     work_fn *work;
     unsigned ranks;
     unsigned deadline_ms;
-    double limit_s; /* must be over by then */
+    double limit_s; /* must be over by then, on a busy machine as well */
     enum shk_crew_outcome outcome;
     int rank;
     enum shk_rank_status status; /* of rank 1 */
@@ -185,7 +185,7 @@ static const struct fault {
      work_killed,
      3,
      20000,
-     3,
+     15,
      SHK_CREW_CRASHED,
      1,
      SHK_RANK_CRASHED,
@@ -196,7 +196,7 @@ static const struct fault {
      work_stopped,
      3,
      600,
-     3,
+     15,
      SHK_CREW_TIMEOUT,
      1,
      SHK_RANK_STOPPED,
@@ -206,7 +206,7 @@ static const struct fault {
      work_stopped,
      2,
      60000,
-     8,
+     30,
      SHK_CREW_TIMEOUT,
      1,
      SHK_RANK_STOPPED,
@@ -216,7 +216,7 @@ static const struct fault {
      work_exits,
      2,
      20000,
-     3,
+     15,
      SHK_CREW_CRASHED,
      1,
      SHK_RANK_CRASHED,
@@ -226,7 +226,7 @@ static const struct fault {
      work_errs,
      3,
      20000,
-     3,
+     15,
      SHK_CREW_FAILED,
      1,
      SHK_RANK_FAILED,
@@ -236,7 +236,7 @@ static const struct fault {
      work_all_err,
      3,
      20000,
-     3,
+     15,
      SHK_CREW_FAILED,
      -1,
      SHK_RANK_FAILED,
@@ -246,7 +246,7 @@ static const struct fault {
      work_hangs,
      3,
      1500,
-     4,
+     15,
      SHK_CREW_TIMEOUT,
      1,
      SHK_RANK_HUNG,
@@ -256,7 +256,7 @@ static const struct fault {
      work_echo,
      2,
      20000,
-     3,
+     15,
      SHK_CREW_CRASHED,
      1,
      SHK_RANK_CRASHED,
@@ -266,7 +266,7 @@ static const struct fault {
      work_spins,
      2,
      700,
-     3,
+     15,
      SHK_CREW_TIMEOUT,
      -1,
      SHK_RANK_ABORTED,

@@ -580,7 +580,7 @@ Test(fabric, killed_supervisor_leaves_nothing, .timeout = 300)
     cr_assert_eq(read(fds[0], &pid, sizeof(pid)), (ssize_t)sizeof(pid));
     cr_assert_eq(waitpid(supervisor, &i, 0), supervisor);
     cr_assert(WIFSIGNALED(i), "the supervisor was not killed: status %#x", i);
-    for (i = 0; i < 100 && !(is_gone(pid) && !shm_has(pid)); i++) {
+    for (i = 0; i < 1500 && !(is_gone(pid) && !shm_has(pid)); i++) {
         usleep(20000);
     }
     cr_expect(is_gone(pid), "rank 1 still runs");
