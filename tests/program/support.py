@@ -1,5 +1,10 @@
 """Shared by the test_*.py files here: run the program, keep its output, check what it says."""
-import atexit, collections, contextlib, functools, json, os, pathlib, shutil, subprocess, sys, tempfile, time, unittest
+import atexit, collections, contextlib, functools, json, os, pathlib, shutil, signal, subprocess, sys, tempfile, time, unittest
+
+# A shell gives what it runs in the background an interrupt that is ignored, nohup a hang-up: the tests send them
+for _signal in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(_signal) == signal.SIG_IGN:
+        signal.signal(_signal, signal.SIG_DFL)
 
 BINARY = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
