@@ -151,8 +151,11 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
     row.fact = "probe.*";
     (void)shk_facts_each(ctx->facts, "probe.", note_name, &health);
     judge_probes(&health, &row);
-    if (health.ok) {
-        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+    if (health.all) {
+        if (health.ok)
+            shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+        else
+            shk_row_text(&row.why, "no probe gave an answer");
         shk_row_text(&row.observed, "%u of %u gave an answer", health.ok, health.all);
         shk_row_end(findings, &row);
     } else {

@@ -51,17 +51,59 @@ enum shk_look shk_look_member(const json_t *object, const char *name, json_t **v
         return take_##kind(look, fact.value, value_p);                                             \
     }
 
+/* Texts, numbers, truths, lists or objects: 0 for null, which is none. */
+static int entry_kind(const json_t *entry)
+{
+    return json_is_boolean(entry)  ? 1
+           : json_is_number(entry) ? 2
+           : json_is_null(entry)   ? 0
+                                   : 3 + (int)json_typeof(entry);
+}
+
+/* An entry that is null or of another kind than the first was not read: what the others say is then
+ * not all there is. */
+static bool is_list(const json_t *value)
+{
+    size_t n = json_array_size(value);
+    int kind = n ? entry_kind(json_array_get(value, 0)) : 1;
+    bool same = json_is_array(value) && kind != 0;
+    for (size_t i = 1; same && i < n; i++)
+        same = entry_kind(json_array_get(value, i)) == kind;
+    return same;
+}
+
+static bool is_texts(const json_t *value)
+{
+    return is_list(value) && (!json_array_size(value) || json_is_string(json_array_get(value, 0)));
+}
+
+static bool is_numbers(const json_t *value)
+{
+    return is_list(value) && (!json_array_size(value) || json_is_number(json_array_get(value, 0)));
+}
+
+static bool is_objects(const json_t *value)
+{
+    return is_list(value) && (!json_array_size(value) || json_is_object(json_array_get(value, 0)));
+}
+
 #define SAME(value) (value)
 LOOK_AT(text, const char *, json_is_string, json_string_value)
 LOOK_AT(int, long long, json_is_integer, json_integer_value)
 LOOK_AT(number, double, json_is_number, json_number_value)
 LOOK_AT(bool, bool, json_is_boolean, json_is_true)
-LOOK_AT(array, json_t *, json_is_array, SAME)
+LOOK_AT(array, json_t *, is_list, SAME)
+LOOK_AT(texts, json_t *, is_texts, SAME)
+LOOK_AT(numbers, json_t *, is_numbers, SAME)
+LOOK_AT(objects, json_t *, is_objects, SAME)
 LOOK_AT(object, json_t *, json_is_object, SAME)
 LOOK_AT_FACT(text, const char *)
 LOOK_AT_FACT(int, long long)
 LOOK_AT_FACT(bool, bool)
 LOOK_AT_FACT(array, json_t *)
+LOOK_AT_FACT(texts, json_t *)
+LOOK_AT_FACT(numbers, json_t *)
+LOOK_AT_FACT(objects, json_t *)
 LOOK_AT_FACT(object, json_t *)
 
 const char *shk_member_problem(const json_t *object, const char *name)

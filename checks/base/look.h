@@ -19,11 +19,15 @@ enum shk_look {
 enum shk_look shk_look(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p);
 
 /* The same for a value of one type. *value_p is set only when PRESENT; it is borrowed. A number is
- * an integer or a real. */
+ * an integer or a real. An array is one only if its entries are of one kind, and none is null. */
 enum shk_look shk_look_text(const struct shk_facts *facts, const char *key, const char **value_p);
 enum shk_look shk_look_int(const struct shk_facts *facts, const char *key, long long *value_p);
 enum shk_look shk_look_bool(const struct shk_facts *facts, const char *key, bool *value_p);
 enum shk_look shk_look_array(const struct shk_facts *facts, const char *key, json_t **value_p);
+/* Arrays of texts, numbers, objects; an empty one is any of them. */
+enum shk_look shk_look_texts(const struct shk_facts *facts, const char *key, json_t **value_p);
+enum shk_look shk_look_numbers(const struct shk_facts *facts, const char *key, json_t **value_p);
+enum shk_look shk_look_objects(const struct shk_facts *facts, const char *key, json_t **value_p);
 enum shk_look shk_look_object(const struct shk_facts *facts, const char *key, json_t **value_p);
 
 /* The member of an object that is (part of) a fact's value. null with an entry in the object's
@@ -35,6 +39,9 @@ enum shk_look shk_look_member_int(const json_t *object, const char *name, long l
 enum shk_look shk_look_member_number(const json_t *object, const char *name, double *value_p);
 enum shk_look shk_look_member_bool(const json_t *object, const char *name, bool *value_p);
 enum shk_look shk_look_member_array(const json_t *object, const char *name, json_t **value_p);
+enum shk_look shk_look_member_texts(const json_t *object, const char *name, json_t **value_p);
+enum shk_look shk_look_member_numbers(const json_t *object, const char *name, json_t **value_p);
+enum shk_look shk_look_member_objects(const json_t *object, const char *name, json_t **value_p);
 enum shk_look shk_look_member_object(const json_t *object, const char *name, json_t **value_p);
 
 /* Why a member is FAILED: what "problems" says, or that it has an unexpected form; NULL when it is

@@ -238,6 +238,46 @@ static void mutate_member(struct mutate *m, const struct place *place, const jso
     json_decref(turned);
 }
 
+/* An entry of an array (beyond the last: one more) is none, or of a kind that the array does not
+ * have; among several it is told by the others, alone by its reader. */
+static void mutate_entry(struct mutate *m, json_t *array, size_t i, const char *path)
+{
+    bool objects = json_is_object(json_array_get(array, 0));
+    json_t *was = json_incref(json_array_get(array, i)), *turned = json_object();
+    json_t *others[] = {json_null(), objects ? json_integer(7) : json_object()};
+    struct place place = {.name = m->fact, .path = shk_strf("%s/%zu", path, i)};
+    for (size_t k = 0; place.path && !m->rc && k < sizeof others / sizeof *others; k++) {
+        if (was)
+            json_array_set(array, i, others[k]);
+        else
+            json_array_append(array, others[k]);
+        json_t *rows = shk_judge_rows(&m->judge, m->fact, &m->rc, m->err);
+        m->count.mutations++;
+        if (rows)
+            compare(m, &place, k ? "of another type" : "null", rows, turned);
+        json_decref(rows);
+        if (was)
+            json_array_set(array, i, was);
+        else
+            json_array_remove(array, i);
+    }
+    json_decref(others[1]);
+    json_decref(turned);
+    json_decref(was);
+    free(place.path);
+}
+
+static void mutate_entries(struct mutate *m, json_t *array, const char *path)
+{
+    size_t n = json_array_size(array);
+    if (!n)
+        return;
+    mutate_entry(m, array, 0, path);
+    if (n > 1)
+        mutate_entry(m, array, n - 1, path);
+    mutate_entry(m, array, n, path);
+}
+
 static void walk(struct mutate *m, json_t *value, const char *path, size_t depth);
 
 static void walk_object(struct mutate *m, json_t *object, const char *path, size_t depth)
@@ -271,6 +311,8 @@ static void walk(struct mutate *m, json_t *value, const char *path, size_t depth
     size_t i;
     if (json_is_object(value) && depth < MUTATE_DEPTH)
         walk_object(m, value, path, depth);
+    if (json_is_array(value) && !m->rc)
+        mutate_entries(m, value, path);
     json_array_foreach(value, i, entry)
     {
         const char *kind = "";
@@ -321,6 +363,74 @@ static void mutate_all(struct mutate *m)
     json_decref(keys);
 }
 
+/* Which facts fail together: those of one group ("pci."), or, without one, one in so many. */
+struct set {
+    const char *group;
+    size_t len, step, at;
+};
+
+static bool in_set(const struct set *set, const char *key, size_t i)
+{
+    return set->len ? strncmp(key, set->group, set->len) == 0 : i % set->step == set->at;
+}
+
+static void judge_set(struct mutate *m, const json_t *keys, const struct set *set)
+{
+    json_t *was = json_object(), *none = json_object(), *item, *value;
+    struct place place = {.name = "",
+                          .path = shk_strf("facts %.*s %zu/%zu", (int)set->len,
+                                           set->len ? set->group : "", set->at, set->step)};
+    const char *key;
+    size_t i;
+    json_array_foreach((json_t *)keys, i, item)
+    {
+        key = json_string_value(item);
+        if (!is_evidence(key) && in_set(set, key, i))
+            json_object_set_new(was, key,
+                                shk_facts_swap(m->facts, key,
+                                               json_pack("{s:s, s:s}", "state", "failed", "reason",
+                                                         "Permission denied")));
+    }
+    json_t *rows = shk_judge_rows(&m->judge, NULL, &m->rc, m->err);
+    m->count.mutations++;
+    json_object_foreach(m->judge.base, key, value)
+    {
+        /* what does not apply is of a profile that nothing may tell any more */
+        if (verdict_of(value) == SHK_NA && rows && !json_object_get(rows, key))
+            json_object_set(rows, key, value);
+    }
+    if (rows && place.path)
+        compare(m, &place, "failed together", rows, none);
+    json_object_foreach(was, key, value)
+        json_decref(shk_facts_swap(m->facts, key, json_incref(value)));
+    json_decref(rows);
+    json_decref(was);
+    json_decref(none);
+    free(place.path);
+}
+
+/* What one probe gathers, or what lies in one place, fails together. */
+static void mutate_sets(struct mutate *m)
+{
+    static const size_t steps[] = {1, 2, 3, 7};
+    json_t *keys = json_array(), *item;
+    const char *last = "";
+    size_t i;
+    m->rc = keys ? shk_facts_each(m->facts, "", add_key, keys) : -ENOMEM;
+    json_array_foreach(keys, i, item)
+    {
+        const char *key = json_string_value(item);
+        struct set set = {.group = key, .len = strcspn(key, ".") + 1};
+        if (!m->rc && strncmp(key, last, set.len) != 0)
+            judge_set(m, keys, &set);
+        last = key;
+    }
+    for (i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (size_t at = 0; !m->rc && at < steps[i]; at++)
+            judge_set(m, keys, &(struct set){.step = steps[i], .at = at});
+    json_decref(keys);
+}
+
 int shk_mutate(const struct shk_config *config, const json_t *facts,
                void (*breach)(const struct shk_mutation_breach *breach, void *arg), void *arg,
                struct shk_mutation_count *count_p, struct shk_error *err)
@@ -333,6 +443,8 @@ int shk_mutate(const struct shk_config *config, const json_t *facts,
         m.rc = shk_judge_begin(&m.judge, config, m.facts, err);
     if (!m.rc)
         mutate_all(&m);
+    if (!m.rc)
+        mutate_sets(&m);
     *count_p = m.count;
     shk_judge_end(&m.judge);
     json_decref(doc);

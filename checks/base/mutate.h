@@ -1,6 +1,7 @@
-/* What a verdict rests on, tried out: each fact of a document, and each member of it, is made
- * unreadable in turn, and every check is run again. Nothing is listed by hand, so a new check or a
- * new fact is covered as soon as a document holds it. */
+/* What a verdict rests on, tried out: each fact of a document, each member of it, entries of its
+ * arrays, and groups of facts together are made unreadable in turn, and every check is run again.
+ * Nothing is listed by hand, so a new check or a new fact is covered as soon as a document holds
+ * it. */
 #ifndef SHK_CHECKS_MUTATE_H
 #define SHK_CHECKS_MUTATE_H
 

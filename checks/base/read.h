@@ -21,6 +21,9 @@ enum shk_look shk_read_text(struct shk_row *row, const char *key, const char **v
 enum shk_look shk_read_int(struct shk_row *row, const char *key, long long *value_p);
 enum shk_look shk_read_bool(struct shk_row *row, const char *key, bool *value_p);
 enum shk_look shk_read_array(struct shk_row *row, const char *key, json_t **value_p);
+enum shk_look shk_read_texts(struct shk_row *row, const char *key, json_t **value_p);
+enum shk_look shk_read_numbers(struct shk_row *row, const char *key, json_t **value_p);
+enum shk_look shk_read_objects(struct shk_row *row, const char *key, json_t **value_p);
 enum shk_look shk_read_object(struct shk_row *row, const char *key, json_t **value_p);
 
 /* As shk_look_member_*(), and remembered; `key` names the fact that the object belongs to. */
@@ -34,6 +37,10 @@ enum shk_look shk_read_member_bool(struct shk_row *row, const char *key, const j
                                    const char *name, bool *value_p);
 enum shk_look shk_read_member_array(struct shk_row *row, const char *key, const json_t *object,
                                     const char *name, json_t **value_p);
+enum shk_look shk_read_member_texts(struct shk_row *row, const char *key, const json_t *object,
+                                    const char *name, json_t **value_p);
+enum shk_look shk_read_member_numbers(struct shk_row *row, const char *key, const json_t *object,
+                                      const char *name, json_t **value_p);
 enum shk_look shk_read_member_object(struct shk_row *row, const char *key, const json_t *object,
                                      const char *name, json_t **value_p);
 

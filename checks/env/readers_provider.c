@@ -20,7 +20,7 @@ static bool provider_by_name(const struct shk_facts *facts, const char *name, ch
 {
     size_t i;
     json_t *core, *item;
-    if (shk_look_array(facts, "fabric.core_providers", &core) != SHK_LOOK_PRESENT)
+    if (shk_look_texts(facts, "fabric.core_providers", &core) != SHK_LOOK_PRESENT)
         return false;
     json_array_foreach(core, i, item)
     {
@@ -72,8 +72,8 @@ static bool provider_in(const json_t *list, const char *provider)
 enum shk_provider_look shk_provider_look(const struct shk_facts *facts, const char *provider)
 {
     json_t *core, *offered;
-    bool known = shk_look_array(facts, "fabric.core_providers", &core) == SHK_LOOK_PRESENT;
-    enum shk_look look = shk_look_array(facts, "fabric.providers", &offered);
+    bool known = shk_look_texts(facts, "fabric.core_providers", &core) == SHK_LOOK_PRESENT;
+    enum shk_look look = shk_look_texts(facts, "fabric.providers", &offered);
     if (look == SHK_LOOK_PRESENT && provider_in(offered, provider))
         return SHK_PROVIDER_LOOKS_WORKS;
     if (!known)

@@ -143,6 +143,18 @@ static void job_capability(struct shk_why *why)
     shk_chain_where(why->chain, "efadv_query_device");
 }
 
+/* The fact without which nobody can say that a job has no service: its VNI may be set but not
+ * shown, and the default service may answer. NULL: all was read. */
+static const char *job_service_unread(const struct shk_why *why)
+{
+    const char *value = NULL;
+    json_t *list = NULL;
+    enum shk_look offered = shk_look_texts(why->known, "fabric.providers", &list);
+    if (shk_look_env(why->known, shk_variable("job.slurm.vnis"), &value) != SHK_LOOK_ABSENT)
+        return shk_variable_fact("job.slurm.vnis");
+    return offered == SHK_LOOK_FAILED || offered == SHK_LOOK_MISSING ? "fabric.providers" : NULL;
+}
+
 /* A job's traffic is admitted by a service of the NIC for its VNI; Slurm and PALS pass both on in
  * variables. Without them the provider tries the default service, which a site may have closed. */
 static void job_service(struct shk_why *why)
@@ -151,6 +163,7 @@ static void job_service(struct shk_why *why)
                *svc = shk_why_env(why, shk_variable("fabric-service"));
     const char *scheduler = shk_why_text(why->known, "job.scheduler");
     bool answers = shk_why_list_names(shk_why_array(why->known, "fabric.providers"), "cxi");
+    const char *unread = job_service_unread(why);
     struct shk_fact fact;
     char none[160];
     snprintf(none, sizeof none, "no %s in the environment", shk_variable("job.slurm.vnis"));
@@ -159,10 +172,10 @@ static void job_service(struct shk_why *why)
                       svc ? svc : "not named");
     else if (answers)
         shk_chain_add(why->chain, "service", SHK_LINK_OK, none, "the default service answers");
-    else if (scheduler && !shk_env_known(why->known)) {
+    else if (scheduler && unread) {
         shk_chain_add(why->chain, "service", SHK_LINK_UNKNOWN, NULL, "%s",
-                      shk_why_reason(why->known, shk_variable_fact("job.slurm.vnis")));
-        shk_why_unread(why, shk_variable_fact("job.slurm.vnis"), false);
+                      shk_why_reason(why->known, unread));
+        shk_why_unread(why, unread, false);
     } else if (scheduler)
         shk_chain_add(why->chain, "service", SHK_LINK_BROKEN, NULL,
                       "no %s in the environment of a %s job", shk_variable("job.slurm.vnis"),

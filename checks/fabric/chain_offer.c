@@ -150,12 +150,18 @@ static void offer_count(const struct shk_why *why, struct offer_domains *d)
 }
 
 /* The job may have been given, or have asked for, some of the devices only. */
-static bool offer_selected(const struct shk_why *why)
+static enum shk_look offer_selected(const struct shk_why *why)
 {
-    for (const char *const *v = shk_variables("fabric-devices"); *v; v++)
-        if (shk_why_env(why, *v))
-            return true;
-    return false;
+    const char *value = NULL;
+    enum shk_look all = SHK_LOOK_ABSENT;
+    for (const char *const *v = shk_variables("fabric-devices"); *v; v++) {
+        enum shk_look one = shk_look_env(why->known, *v, &value);
+        if (one == SHK_LOOK_PRESENT)
+            return one;
+        if (one == SHK_LOOK_FAILED)
+            all = one;
+    }
+    return all;
 }
 
 static void offer_domain_step(struct shk_why *why, const struct offer_domains *d)
@@ -164,9 +170,12 @@ static void offer_domain_step(struct shk_why *why, const struct offer_domains *d
     char detail[64] = "";
     if (why->kind && nics && d->count != nics)
         snprintf(detail, sizeof detail, "%zu devices on this node", nics);
-    bool too_few = why->kind && why->kind->every_link && d->count < nics && !offer_selected(why);
+    enum shk_look selected = offer_selected(why);
+    bool too_few =
+        why->kind && why->kind->every_link && d->count < nics && selected != SHK_LOOK_PRESENT;
     bool short_of = !d->count || too_few;
-    if (!offer_list(why, "domains") || (short_of && d->unread))
+    bool unread = d->unread || (d->count && selected == SHK_LOOK_FAILED);
+    if (!offer_list(why, "domains") || (short_of && unread))
         shk_chain_add(why->chain, "domains", SHK_LINK_UNKNOWN, NULL, "%s",
                       shk_why_reason(why->known, "fabric.domains"));
     else if (!d->count)
@@ -177,7 +186,7 @@ static void offer_domain_step(struct shk_why *why, const struct offer_domains *d
     shk_chain_where(why->chain, "fi_getinfo");
     if (!offer_list(why, "domains"))
         shk_why_unread(why, "fabric.domains", true);
-    else if (short_of && d->unread)
+    else if (short_of && unread)
         shk_why_lacks(why, "fabric.domains");
 }
 

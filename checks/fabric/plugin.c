@@ -342,13 +342,13 @@ static void eval_abi(const struct shk_check_context *ctx, struct shk_findings *f
     }
     (void)shk_read_member_text(&row, SHK_PLUGIN_FACT, plugin, "owner", &owner);
     bool rccl = strcmp(owner, "rccl") == 0;
-    enum shk_look look = shk_read_array(&row, rccl ? "rccl.net_abi" : "nccl.net_abi", &accepted);
+    enum shk_look look = shk_read_numbers(&row, rccl ? "rccl.net_abi" : "nccl.net_abi", &accepted);
     if (look == SHK_LOOK_ABSENT) {
         shk_row_na(findings, &row, "no %s was found to compare with", rccl ? "RCCL" : "NCCL");
         return;
     }
     if (shk_read_member_object(&row, SHK_PLUGIN_FACT, plugin, "abi", &abi) == SHK_LOOK_PRESENT)
-        (void)shk_read_member_array(&row, SHK_PLUGIN_FACT, abi, "net", &exported);
+        (void)shk_read_member_numbers(&row, SHK_PLUGIN_FACT, abi, "net", &exported);
     if (exported && accepted)
         say_abi(ctx, &row, plugin, exported, accepted, rccl ? "RCCL" : "NCCL");
     else

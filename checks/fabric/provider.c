@@ -20,15 +20,14 @@ static bool name_is(const char *have, const char *want, size_t len)
 
 static int array_finds(const struct shk_facts *facts, const char *key, const char *name, size_t len)
 {
-    struct shk_fact fact;
-    enum shk_look look = shk_look(facts, key, &fact);
+    size_t i;
+    json_t *list = NULL, *item;
+    enum shk_look look = shk_look_texts(facts, key, &list);
     if (look == SHK_LOOK_ABSENT)
         return 0;
-    if (look != SHK_LOOK_PRESENT || !json_is_array(fact.value))
+    if (look != SHK_LOOK_PRESENT)
         return -1;
-    size_t i;
-    json_t *item;
-    json_array_foreach(fact.value, i, item)
+    json_array_foreach(list, i, item)
     {
         const char *s = json_string_value(item);
         if (s && name_is(s, name, len))
@@ -76,9 +75,9 @@ char *shk_fabric_text(const struct shk_facts *facts)
 static const json_t *provider_names(const struct shk_facts *facts)
 {
     json_t *list = NULL;
-    (void)shk_look_array(facts, "fabric.core_providers", &list);
+    (void)shk_look_texts(facts, "fabric.core_providers", &list);
     if (json_array_size(list) == 0)
-        (void)shk_look_array(facts, "fabric.providers", &list);
+        (void)shk_look_texts(facts, "fabric.providers", &list);
     return list;
 }
 

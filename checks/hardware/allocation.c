@@ -145,6 +145,17 @@ static bool judge_masks(struct shk_row *row, struct allocation *a)
     return false;
 }
 
+/* May something keep devices from this process: a container, or a scheduler that gave it none by
+ * name? Else one that the library does not show is no matter of allocation. */
+static bool may_hide(struct shk_row *row, const struct allocation *a)
+{
+    const char *text = NULL;
+    if (shk_read_container(row, &text) == SHK_LOOK_PRESENT)
+        return true;
+    return a->given < 0 &&
+           shk_look_text(row->ctx->facts, "job.scheduler", &text) == SHK_LOOK_PRESENT;
+}
+
 static void judge(struct shk_row *row, struct allocation *a)
 {
     const char *by = NULL;
@@ -154,6 +165,16 @@ static void judge(struct shk_row *row, struct allocation *a)
     if (empty)
         return;
     if (seen >= 0 && seen < a->bus && (a->given < 0 || seen < a->given)) {
+        if (!may_hide(row, a)) {
+            shk_row_text(&row->observed, "%lld of %lld shown", seen, a->bus);
+            if (a->given >= 0)
+                shk_row_text(&row->expected, "%lld, as %s says", a->given, a->by);
+            shk_row_lacks(row, "nvml.devices",
+                          "nothing says that the others are kept from this process: they may not "
+                          "start");
+            row->required = 1;
+            return;
+        }
         a->given = seen;
         a->by = by;
     }

@@ -1,6 +1,7 @@
 /* Accelerators: on the bus, served by the driver. */
 #include "checks/base/remedy.h"
 #include "checks/env/makers.h"
+#include "checks/hardware/pci.h"
 #include "core/text/uses.h"
 
 #include <string.h>
@@ -186,7 +187,8 @@ static bool has_row(const struct shk_check_context *ctx, const struct shk_maker 
     bool wanted = ctx->profile->gpu && strcmp(ctx->profile->gpu, maker->name) == 0;
     if (bus >= 0)
         return bus > 0;
-    return wanted || shk_look(ctx->facts, maker->count, NULL) != SHK_LOOK_MISSING ||
+    return wanted || shk_driver_seen(ctx->facts, maker->kind) ||
+           shk_look(ctx->facts, maker->count, NULL) != SHK_LOOK_MISSING ||
            shk_look_array(ctx->facts, maker->list, &list) == SHK_LOOK_PRESENT;
 }
 

@@ -141,6 +141,8 @@ static void one_peer(const struct shk_check_context *ctx, struct shk_findings *f
     struct shk_row row = shk_row_begin(ctx, &shk_check_peermem, peer->modules[0]);
     row.fact = "kernel.module.*, kernel.memory_peers, host.kernel, cuda.devices, gpu.nvidia.driver";
     row.source = "NVIDIA/nccl:src/transport/net_ib/gdr.cc";
+    (void)shk_read_pci_count(&row, "gpu-nvidia");
+    (void)shk_read_pci_count(&row, peer->nic);
     bool loaded = read_loaded(&row, peer);
     if (loaded && unregistered(&row, peer)) {
         shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
@@ -158,13 +160,29 @@ static void one_peer(const struct shk_check_context *ctx, struct shk_findings *f
     shk_row_end(findings, &row);
 }
 
+/* Is there hardware that this is for, as the bus or what is loaded shows, or may there be? */
+static bool peer_due(struct shk_row *none, const struct peer *peer, long long gpus)
+{
+    const struct shk_facts *facts = none->ctx->facts;
+    struct shk_row quiet = {.ctx = none->ctx};
+    long long nics = shk_read_pci_count(gpus > 0 ? none : &quiet, peer->nic);
+    char *key = shk_strf("pci.count.%s", peer->nic);
+    bool loaded = read_loaded(&quiet, peer);
+    bool failed = key && shk_look(facts, key, NULL) == SHK_LOOK_FAILED;
+    bool gpu = gpus > 0 || (gpus < 0 && (loaded || failed || shk_driver_seen(facts, "gpu-nvidia")));
+    free(quiet.unread_why);
+    free(key);
+    return gpu &&
+           (nics > 0 || (nics < 0 && (loaded || failed || shk_driver_seen(facts, peer->nic))));
+}
+
 static void eval_peermem(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row none = shk_row_begin(ctx, &shk_check_peermem, peers[0].modules[0]);
     bool any = false;
     long long gpus = shk_read_pci_count(&none, "gpu-nvidia");
     for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) {
-        if (gpus <= 0 || shk_read_pci_count(&none, peers[i].nic) <= 0)
+        if (!peer_due(&none, &peers[i], gpus))
             continue;
         any = true;
         one_peer(ctx, findings, &peers[i]);

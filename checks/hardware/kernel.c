@@ -32,14 +32,28 @@ static bool driver_bound(const struct shk_facts *facts, const struct need *need)
 }
 
 /* A driver may be built in: then devices are bound to it, and there may be no module. */
-static bool driver_loaded(struct shk_row *row, const struct need *need)
+static bool driver_shows(const struct shk_facts *facts, const struct need *need)
 {
-    bool loaded = driver_bound(row->ctx->facts, need);
+    bool loaded = driver_bound(facts, need);
     for (size_t i = 0; !loaded && i < 3 && need->modules[i]; i++) {
         char *key = shk_strf("kernel.module.%s", need->modules[i]);
-        loaded = key && shk_look(row->ctx->facts, key, NULL) == SHK_LOOK_PRESENT;
+        loaded = key && shk_look(facts, key, NULL) == SHK_LOOK_PRESENT;
         free(key);
     }
+    return loaded;
+}
+
+bool shk_driver_seen(const struct shk_facts *facts, const char *kind)
+{
+    for (size_t i = 0; i < sizeof module_needs / sizeof *module_needs; i++)
+        if (strcmp(module_needs[i].kind, kind) == 0)
+            return driver_shows(facts, &module_needs[i]);
+    return false;
+}
+
+static bool driver_loaded(struct shk_row *row, const struct need *need)
+{
+    bool loaded = driver_shows(row->ctx->facts, need);
     if (loaded)
         shk_row_was_read(row);
     return loaded;
@@ -103,7 +117,7 @@ static void module_row(const struct shk_check_context *ctx, struct shk_findings 
 }
 
 /* What the bus shows needs a driver, whatever the profile says. Facts that do not speak of a kind
- * at all make no row. */
+ * at all make no row; a driver that is loaded does. */
 static bool may_be_here(const struct shk_check_context *ctx, const struct need *need)
 {
     struct shk_row quiet = {.ctx = ctx};
@@ -112,7 +126,7 @@ static bool may_be_here(const struct shk_check_context *ctx, const struct need *
     bool failed = key && shk_look(ctx->facts, key, NULL) == SHK_LOOK_FAILED;
     free(quiet.unread_why);
     free(key);
-    return count > 0 || (count < 0 && failed);
+    return count > 0 || (count < 0 && (failed || driver_shows(ctx->facts, need)));
 }
 
 static void eval_modules(const struct shk_check_context *ctx, struct shk_findings *findings)

@@ -68,7 +68,7 @@ static void note_port(struct rates *rates, const struct shk_facts *facts, const 
     if (look == SHK_LOOK_PRESENT && !strcasestr(state, "active"))
         return;
     if (look == SHK_LOOK_PRESENT &&
-        shk_look_member_number(port, "rate", &rate) == SHK_LOOK_PRESENT &&
+        shk_look_member_number(port, "rate", &rate) == SHK_LOOK_PRESENT && rate > 0 &&
         shk_look_member_text(port, "link_layer", &layer) == SHK_LOOK_PRESENT)
         add_port(rates, shk_strf("%s %s", layer, chip_at(facts, nic)), strdup(name),
                  shk_strf("%g Gb/s", rate), rate);

@@ -29,6 +29,10 @@ json_t *shk_read_pci_devices(struct shk_row *row);
  * else out of the driver's list. -1: not known. */
 long long shk_read_pci_count(struct shk_row *row, const char *kind);
 
+/* Is a kernel module loaded, or a device bound to a driver, that such hardware needs? Then there is
+ * some, whether the bus was read or not. False when nothing shows it. */
+bool shk_driver_seen(const struct shk_facts *facts, const char *kind);
+
 /* Is there anything that a GPU of this node may exchange data with over PCIe, without the
  * processor? */
 enum shk_pci_party {

@@ -58,6 +58,8 @@ static void eval_numa(const struct shk_check_context *ctx, struct shk_findings *
     json_t *nodes = NULL;
     row.fact = "pci.devices, host.numa";
     enum shk_look look = shk_read_array(&row, "host.numa", &nodes);
+    if (look == SHK_LOOK_PRESENT && !json_array_size(nodes))
+        shk_row_lacks(&row, "host.numa", "host.numa names no NUMA node");
     if (look == SHK_LOOK_ABSENT || (nodes && json_array_size(nodes) < 2)) {
         shk_row_na(findings, &row, "one NUMA node");
         return;
@@ -111,7 +113,7 @@ static long long largest_bar(const json_t *device)
     long long largest = 0;
     json_t *bars = NULL, *bar;
     size_t i;
-    (void)shk_look_member_array(device, "bars", &bars);
+    (void)shk_look_member_numbers(device, "bars", &bars);
     json_array_foreach(bars, i, bar)
     {
         if (json_integer_value(bar) > largest)

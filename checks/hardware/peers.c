@@ -54,10 +54,12 @@ static void library_row(const struct shk_check_context *ctx, struct shk_findings
     enum shk_look look = shk_read_object(&row, key, &error);
     if (look == SHK_LOOK_PRESENT) {
         library_error(&row, library, error);
-    } else if (look == SHK_LOOK_ABSENT) {
+    } else if (look == SHK_LOOK_ABSENT &&
+               shk_read_text(&row, version_key, &version) == SHK_LOOK_PRESENT) {
         shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
-        (void)shk_read_text(&row, version_key, &version);
-        shk_row_text(&row.observed, "%s", version ? version : "it answers");
+        shk_row_text(&row.observed, "%s", version);
+    } else if (look == SHK_LOOK_ABSENT) {
+        shk_row_lacks(&row, key, "nothing asked %s", library);
     }
     shk_row_end(findings, &row);
 }
@@ -195,6 +197,10 @@ static void judge_nvlinks(struct shk_findings *findings, struct shk_row *row, st
     bool any = shk_tally_judge(&links->tally, row, SHK_WARN, SHK_EFFECT, "nvml.devices", "GPUs");
     bool dark = any && !links->most && !links->tally.unread && switches > 0;
     if (!any || (!links->most && !dark && !links->tally.unread)) {
+        json_t *list = NULL;
+        if (shk_look_array(row->ctx->facts, "nvml.devices", &list) == SHK_LOOK_PRESENT &&
+            !json_array_size(list))
+            shk_row_lacks(row, "nvml.devices", "NVML shows this process no GPU");
         shk_row_na(findings, row, "these GPUs have no NVLink in use");
         return;
     }

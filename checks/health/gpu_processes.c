@@ -60,7 +60,7 @@ void shk_gpu_judge_processes(struct shk_gpu_view *view, const json_t *gpu,
     json_t *list = NULL, *process;
     size_t i;
     (void)view;
-    enum shk_look look = shk_look_member_array(gpu, "processes", &list);
+    enum shk_look look = shk_look_member_objects(gpu, "processes", &list);
     word->verdict = look == SHK_LOOK_PRESENT  ? SHK_PASS
                     : look == SHK_LOOK_ABSENT ? SHK_NA
                                               : SHK_UNKNOWN;

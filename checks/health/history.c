@@ -25,7 +25,7 @@ static void totals(struct shk_row *row, struct shk_findings *findings)
     }
     if (doc) {
         (void)shk_read_member_object(row, totals_key, doc, "errors", &errors);
-        (void)shk_read_member_array(row, totals_key, doc, "read", &read);
+        (void)shk_read_member_texts(row, totals_key, doc, "read", &read);
         if (shk_read_member_object(row, totals_key, doc, "unread", &unread) == SHK_LOOK_PRESENT)
             json_object_foreach(unread, scope, value)
                 shk_row_lacks(row, totals_key, "%s: %s", scope,
@@ -79,7 +79,7 @@ static void log_events(struct shk_row *row, struct shk_findings *findings)
     row->fact = events_key;
     row->source =
         "NVIDIA XID Errors: Xid Catalog; torvalds/linux:Documentation/ABI/testing/dev-kmsg";
-    if (shk_read_array(row, events_key, &list) == SHK_LOOK_PRESENT) {
+    if (shk_read_objects(row, events_key, &list) == SHK_LOOK_PRESENT) {
         json_array_foreach(list, i, item) if (i < HISTORY_SHOWN) event(&seen, item);
         if (json_array_size(list) > HISTORY_SHOWN)
             shk_strbuf_printf(&seen, "; and %zu more", json_array_size(list) - HISTORY_SHOWN);

@@ -75,7 +75,7 @@ static bool counters_node(struct counters *c, struct shk_row *row, const char *k
     size_t i;
     if (shk_read_member_array(row, key, counters, "moved", &list) == SHK_LOOK_PRESENT)
         json_array_foreach(list, i, item) errors |= counted_moved(c, row, key, node, item);
-    if (shk_read_member_array(row, key, counters, "read", &list) == SHK_LOOK_PRESENT)
+    if (shk_read_member_texts(row, key, counters, "read", &list) == SHK_LOOK_PRESENT)
         json_array_foreach(list, i, item) c->devices +=
             json_is_string(item) && strcmp(json_string_value(item), "tcp") != 0;
     if (shk_read_member_array(row, key, counters, "unread", &list) == SHK_LOOK_PRESENT)

@@ -122,7 +122,7 @@ static void one_node(struct moved *m, const char *key, const json_t *node)
     (void)shk_read_member_number(m->row, key, node, "seconds", &seconds);
     if (shk_read_member_array(m->row, key, node, "moved", &list) == SHK_LOOK_PRESENT)
         json_array_foreach(list, i, item) one_item(m, key, list, item, seconds);
-    if (shk_read_member_array(m->row, key, node, "read", &list) == SHK_LOOK_PRESENT)
+    if (shk_read_member_texts(m->row, key, node, "read", &list) == SHK_LOOK_PRESENT)
         json_array_foreach(list, i, item) m->devices +=
             json_is_string(item) && of_class(m, key, classes, json_string_value(item));
     if (shk_read_member_array(m->row, key, node, "unread", &list) == SHK_LOOK_PRESENT)

@@ -105,10 +105,9 @@ bool shk_env_known(const struct shk_facts *facts)
 
 static long long list_count(const struct shk_facts *facts, const char *key)
 {
-    struct shk_fact fact;
-    switch (shk_look(facts, key, &fact)) {
-    case SHK_LOOK_PRESENT:
-        return json_is_array(fact.value) ? (long long)json_array_size(fact.value) : -1;
+    json_t *list = NULL;
+    switch (shk_look_array(facts, key, &list)) {
+    case SHK_LOOK_PRESENT: return (long long)json_array_size(list);
     case SHK_LOOK_ABSENT: return 0;
     default: return -1;
     }

@@ -34,6 +34,8 @@
 static const struct support_case cases[] = {
     {"probes fine", "single-node", "probe.health", "probes",
      "'probe.pci.status': 'ok', 'probe.net.status': 'ok'", SHK_PASS, SHK_TESTED, "2 of 2"},
+    {"no probe answered", "single-node", "probe.health", "probes", "'probe.pci.status': 'failed'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "0 of 1"},
     {"probe crashed", "single-node", "probe.health", "probe nvml",
      "'probe.nvml.status': 'crashed', 'probe.nvml.library': 'libnvidia-ml.so.1', "
      "'probe.nvml.call': "
@@ -174,6 +176,29 @@ static const struct support_case cases[] = {
      FABRIC NODES(1) "'fabric.providers': ['tcp'], 'fabric.core_providers': ['tcp', 'cxi'], "
                      "'pci.count.cxi': 4",
      SHK_WARN, SHK_EFFECT, "VNI"},
+    {"a list of providers with a hole", "test-fabric", "fabric.provider", "provider cxi",
+     FABRIC NODES(2) "'fabric.providers': ['tcp', null], 'fabric.core_providers': ['tcp', 'cxi'], "
+                     "'pci.count.cxi': 4",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "unexpected form"},
+    {"a list of providers that holds none", "test-fabric", "fabric.provider", "provider cxi",
+     FABRIC NODES(2) "'fabric.providers': [7], 'fabric.core_providers': ['tcp', 'cxi'], "
+                     "'pci.count.cxi': 4",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "unexpected form"},
+    {"a GPU that the library does not show, nothing hides it", "single-node", "gpu.allocation",
+     "accelerators of this job",
+     "'pci.count.gpu-nvidia': 2, 'nvml.devices': [{'pci': '0000:01:00.0'}], 'job.scheduler': "
+     "{'state': 'absent'}, 'host.container': {'state': 'absent'}",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "1 of 2 shown"},
+    {"fewer than the scheduler gave", "single-node", "gpu.allocation", "accelerators of this job",
+     "'pci.count.gpu-nvidia': 4, 'nvml.devices': [{'pci': '0000:01:00.0'}], 'job.scheduler': "
+     "'slurm', 'env.SLURM_GPUS_ON_NODE': '2', 'host.container': {'state': 'absent'}",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "2, as SLURM_GPUS_ON_NODE says"},
+    {"a device control group of a job", "single-node", "gpu.allocation", "accelerators of this job",
+     "'pci.count.gpu-nvidia': 2, 'nvml.devices': [{'pci': '0000:01:00.0'}], 'job.scheduler': "
+     "'slurm', 'host.container': {'state': 'absent'}, 'probe.env.status': 'ok'",
+     SHK_NOTE, SHK_EFFECT, "1 of 2 allocated"},
+    {"no NUMA node at all", "single-node", "pci.numa", "NUMA nodes of devices", "'host.numa': []",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "names no NUMA node"},
     {"providers not read", "test-fabric", "fabric.provider", "provider cxi",
      FABRIC "'fabric.providers': {'state': 'failed', 'reason': 'fi_getinfo hung'}", SHK_UNKNOWN,
      SHK_NOT_COVERED, "fi_getinfo hung"},

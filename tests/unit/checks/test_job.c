@@ -65,10 +65,10 @@ static const struct clock_case clock_cases[] = {
      SHK_UNKNOWN,
      "did not tell its time",
      {NULL}},
-    {"nonsense",
-     "{'node': 'b', 'offset_us': 'x', 'error_us': 1}, 7",
+    {"an entry that is no node",
+     "{'node': 'b', 'offset_us': 1, 'error_us': 1}, 7",
      SHK_UNKNOWN,
-     "did not tell its time",
+     "unexpected form",
      {NULL}},
 };
 

@@ -2,6 +2,7 @@
  * changed. */
 #include "../chain_support.h"
 #include "chain_nodes.h"
+#include "core/text/strbuf.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -415,6 +416,28 @@ Test(provider_chain, no_network_service_in_a_job)
     cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.cxi"), "service"),
                      "na: not inside a batch job");
     shk_facts_destroy(facts);
+}
+
+/* The default service may answer, or the job may have one that is not shown. */
+Test(provider_chain, a_service_is_missing_only_where_all_was_read)
+{
+    static const char *const unread[] = {
+        "'x': 1",
+        "'fabric.providers': [7]",
+        "'fabric.providers': ['tcp', null]",
+        "'fabric.providers': {'state': 'failed', 'reason': 'it hung'}",
+        "'fabric.providers': ['tcp'], 'env.SLINGSHOT_VNIS': {'state': 'failed', 'reason': 'kept'}",
+    };
+    for (size_t i = 0; i < sizeof unread / sizeof *unread; i++) {
+        char *text = shk_strf("{'pci.count.cxi': 4, 'job.scheduler': 'slurm', "
+                              "'probe.env.status': 'ok', %s}",
+                              unread[i]);
+        struct shk_facts *facts = why(text, NULL, NULL);
+        const char *step = step_text(shk_facts_get_array(facts, "why.cxi"), "service");
+        cr_expect(strncmp(step, "unknown", 7) == 0, "%s: %s", unread[i], step);
+        shk_facts_destroy(facts);
+        free(text);
+    }
 }
 
 Test(provider_chain, facts_of_the_wrong_type_do_no_harm)
