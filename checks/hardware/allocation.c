@@ -216,6 +216,7 @@ const struct shk_check shk_check_gpu_allocation = {
            "or job,"
            " env.*_VISIBLE_DEVICES, nvml.devices, "
            "gpu.amd.hidden, job.local_ranks.\n"
-           "Fewer than on the bus is a note: the others are not tested here. A mask that names no "
+           "Fewer than on the bus is a note where a job or a container can hide them, else "
+           "UNKNOWN. A mask that names no "
            "device is WARN. A mask of one rank among several says nothing of the job.",
 };
