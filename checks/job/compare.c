@@ -327,6 +327,17 @@ static bool compare_less(const struct compare_point *p)
     return less;
 }
 
+/* Has every node a limit? Of two, one of which has none, the other one's own row judges its limit.
+ */
+static bool compare_limited(const struct compare_point *p)
+{
+    for (size_t i = 0; i < p->sides_count; i++)
+        if (!p->sides[i].unread &&
+            (!p->sides[i].value || compare_amount(&p->sides[i]) == LLONG_MAX))
+            return false;
+    return true;
+}
+
 static void compare_differs(const struct compare *c, const struct compare_point *p,
                             const struct shk_diff_rule *rule, struct shk_row *row, json_t *names)
 {
@@ -341,7 +352,8 @@ static void compare_differs(const struct compare *c, const struct compare_point 
             odd = &p->sides[i];
     }
     bool majority = common->count > outside;
-    bool fails = rule && (rule->fails_jobs || (rule->less_fails && (!majority || compare_less(p))));
+    bool fails = rule && (rule->fails_jobs ||
+                          (rule->less_fails && (majority ? compare_less(p) : compare_limited(p))));
     shk_row_verdict(row, fails ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
     row->scope = SHK_SCOPE_NODE; /* one launch: what differs came from the node */
     row->diagnosis = rule ? rule->diagnosis : NULL;

@@ -70,6 +70,7 @@ Test(compare, a_node_that_has_less)
                                        LOCKED("n3", "-1")};
     static const char *const more[] = {LOCKED("n1", "65536"), LOCKED("n2", "-1"),
                                        LOCKED("n3", "65536")};
+    static const char *const limited[] = {LOCKED("n1", "8388608"), LOCKED("n2", "65536")};
     struct shk_findings *list = compare(less, 3);
     const struct shk_finding *row = find(list, "limits.memlock.hard");
     cr_assert_eq(row->scope, SHK_SCOPE_NODE);
@@ -84,7 +85,12 @@ Test(compare, a_node_that_has_less)
     cr_assert_eq(row->verdict, SHK_WARN);
     cr_assert_str_eq(row->nodes[0], "n2");
     shk_findings_destroy(list);
-    list = compare(less, 2); /* one of the two: no node is bad, none is healthy */
+    list = compare(less, 2); /* what is enough is known: the row about the limit itself judges it */
+    row = find(list, "limits.memlock.hard");
+    cr_assert_not_null(row);
+    cr_assert_eq(row->verdict, SHK_WARN);
+    shk_findings_destroy(list);
+    list = compare(limited, 2); /* one of the two: no node is bad, none is healthy */
     row = find(list, "limits.memlock.hard");
     cr_assert_not_null(row);
     cr_assert_eq(row->verdict, SHK_FAIL);
