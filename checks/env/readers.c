@@ -397,11 +397,9 @@ static bool looked_for_any(const struct shk_facts *facts)
 }
 
 /* A fact that would tell what the library reads and that was not read. */
-static const char *unread_fact(const struct shk_facts *facts, const struct library *lib)
+static const char *look_for_unread(const struct shk_facts *facts, const struct library *lib)
 {
     const char *version = NULL;
-    if (!lib)
-        return NULL;
     enum shk_look look =
         lib->version ? shk_look_text(facts, lib->version, &version) : SHK_LOOK_ABSENT;
     if (look == SHK_LOOK_MISSING && looked_for_any(facts))
@@ -415,6 +413,17 @@ static const char *unread_fact(const struct shk_facts *facts, const struct libra
     if (unread_list(facts, lib->names) || (lib->plugin && unread_plugin(facts, lib->names)))
         return lib->names;
     return NULL;
+}
+
+/* Looked for once: a library may read a hundred thousand names, and as many settings ask. */
+static const char *unread_fact(struct shk_readers *readers, const struct library *lib)
+{
+    if (!lib)
+        return NULL;
+    struct shk_unread *unread = &readers->unread[lib - libraries];
+    if (!unread->looked)
+        *unread = (struct shk_unread){true, look_for_unread(readers->facts, lib)};
+    return unread->fact;
 }
 
 struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
@@ -431,7 +440,7 @@ struct shk_read_answer shk_readers_ask(struct shk_readers *readers,
             library_reads(readers, lib, setting->name, setting, reader, provider, &one);
         fold(&all, &sb, &one, lib, readers->facts);
         if (!all.unread)
-            all.unread = unread_fact(readers->facts, lib);
+            all.unread = unread_fact(readers, lib);
         if (one.disputed && !all.disputed)
             all.disputed = lib->names;
     }
@@ -453,7 +462,7 @@ struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
         if (lib)
             library_reads(readers, lib, name, NULL, NULL, provider, &one);
         if (!all.unread)
-            all.unread = unread_fact(readers->facts, lib);
+            all.unread = unread_fact(readers, lib);
         /* A library that was asked counts for more than one that is not here to ask. */
         if (one.reads == SHK_READS_NO && all.reads == SHK_READS_UNKNOWN)
             all.reads = SHK_READS_NONE_HERE;

@@ -28,6 +28,12 @@ struct shk_read_answer {
 
 /* Who is asked: set facts and config, the rest to zero; what their libraries say is looked up when
  * it is needed, once. shk_readers_clear() frees that. */
+/* A fact that was not read and would tell what a library reads; NULL: none. */
+struct shk_unread {
+    bool looked;
+    const char *fact;
+};
+
 struct shk_readers {
     const struct shk_facts *facts;
     const struct shk_config *config;
@@ -35,7 +41,8 @@ struct shk_readers {
     struct shk_known *(*families)[2]; /* of each name of the catalogue, and of none */
     size_t families_count;
     enum shk_reads plugins; /* of a name that none of them has */
-    size_t compared;        /* by shk_readers_nearest() */
+    struct shk_unread unread[SHK_READERS_LIBRARIES];
+    size_t compared; /* by shk_readers_nearest() */
 };
 
 void shk_readers_clear(struct shk_readers *readers);

@@ -151,11 +151,21 @@ static void caches(struct shk_row *row, struct shk_findings *findings)
     shk_tally_free(&full);
 }
 
+/* Does the Slurm of this node ask at that socket? Documents of before do not say: no. */
+static bool munge_needed(struct shk_row *row, const json_t *socket)
+{
+    bool slurm = false;
+    if (shk_look_member_bool(socket, "slurm", &slurm) == SHK_LOOK_FAILED)
+        shk_row_lacks(row, "munge.socket", "whether Slurm uses it was not read");
+    return slurm;
+}
+
 static void munge(struct shk_row *row, struct shk_findings *findings)
 {
     static const char key[] = "munge.socket";
     json_t *socket = NULL;
     bool connects = false;
+    const char *scheduler = NULL;
     row->fact = key;
     row->source = "munged(8), munge.socket.2; Slurm: auth/munge";
     enum shk_look look = shk_read_object(row, key, &socket);
@@ -164,9 +174,16 @@ static void munge(struct shk_row *row, struct shk_findings *findings)
         return;
     }
     if (socket && shk_read_told_bool(row, key, socket, "connects", &connects)) {
-        shk_row_verdict(row, connects ? SHK_PASS : SHK_WARN, SHK_TESTED);
+        /* what started this job has its credentials from somewhere else */
+        bool job = !connects && shk_read_text(row, "job.scheduler", &scheduler) == SHK_LOOK_PRESENT;
+        bool needed = !connects && !job && munge_needed(row, socket);
+        shk_row_verdict(row, connects ? SHK_PASS : needed ? SHK_WARN : SHK_NOTE, SHK_TESTED);
         shk_row_text(&row->observed, "%s", connects ? "answers" : shk_member_name(socket, "error"));
-        if (!connects) {
+        if (!connects && !needed) {
+            shk_row_text(&row->why, "nothing here is known to need it: %s",
+                         scheduler ? "this job was started without it"
+                                   : "no Slurm of this node asks at this socket");
+        } else if (!connects) {
             row->diagnosis = "munge-unreachable";
             shk_row_text(&row->expected, "munged answers at %s", shk_member_name(socket, "path"));
             shk_row_text(&row->why,
@@ -204,5 +221,6 @@ const struct shk_check shk_check_upkeep = {
         "Facts: clock.source, mounts.remote, caches, munge.socket.\n"
         "Time source: hpet, acpi_pm, pit or jiffies is WARN. A network file system that does not "
         "answer within 2 s is WARN. A place of a cache with less than 16 MiB left is WARN, one "
-        "that is read only a note. munge that is installed and cannot be connected to is WARN.",
+        "that is read only a note. munge that is installed and cannot be connected to is WARN "
+        "where this node's slurm.conf relies on it and no job is running, else a note.",
 };

@@ -176,6 +176,26 @@ static void upkeep_places(struct shk_gather *g)
     shk_isolate_result_clear(&result);
 }
 
+/* Is there a Slurm on this node that asks munged at its usual socket? */
+static bool slurm_uses_it(const struct shk_host *host)
+{
+    static const char *const files[] = {"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf",
+                                        "/var/spool/slurmd/conf-cache/slurm.conf",
+                                        "/run/slurm/conf/slurm.conf"};
+    struct shk_error err = {""};
+    bool uses = false, other = false;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *text = NULL;
+        if (!shk_host_exists(host, "%s", files[i]) ||
+            shk_host_read(host, files[i], &text, NULL, &err))
+            continue;
+        uses = true;
+        other = other || strcasestr(text, "AuthInfo=") || strcasestr(text, "AuthType=auth/slurm");
+        free(text);
+    }
+    return uses && !other;
+}
+
 /* munged listens there; whoever may not connect gets no credential, and srun fails (munged(8)). */
 static void upkeep_munge(struct shk_gather *g)
 {
@@ -195,8 +215,9 @@ static void upkeep_munge(struct shk_gather *g)
     if (fd >= 0)
         close(fd);
     shk_gather_present(g, key,
-                       json_pack("{s:s, s:b, s:o}", "path", path, "connects", rc == 0, "error",
-                                 rc ? json_string(strerror(rc)) : json_null()),
+                       json_pack("{s:s, s:b, s:o, s:b}", "path", path, "connects", rc == 0, "error",
+                                 rc ? json_string(strerror(rc)) : json_null(), "slurm",
+                                 slurm_uses_it(g->host)),
                        NULL, path);
 }
 

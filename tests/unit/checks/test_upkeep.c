@@ -49,8 +49,25 @@ static const struct support_case cases[] = {
     OK("answers", MUNGE, "'munge.socket': {'path': '/x', 'connects': true, 'error': null}",
        SHK_PASS, SHK_TESTED, "answers"),
     OK("does not", MUNGE,
-       "'munge.socket': {'path': '/x', 'connects': false, 'error': 'Connection refused'}", SHK_WARN,
-       SHK_TESTED, "Connection refused"),
+       "'munge.socket': {'path': '/x', 'connects': false, 'error': 'Connection refused', 'slurm': "
+       "true}",
+       SHK_WARN, SHK_TESTED, "Connection refused"),
+    OK("does not, Slurm unread", MUNGE,
+       "'munge.socket': {'path': '/x', 'connects': false, 'error': 'Connection refused', 'slurm': "
+       "7}",
+       SHK_UNKNOWN, SHK_NOT_COVERED, "not read"),
+    OK("does not, nobody knows whether in a job", MUNGE,
+       FAILED("job.scheduler") ", 'munge.socket': {'path': '/x', 'connects': false, 'error': "
+                               "'Connection refused', 'slurm': false}",
+       SHK_UNKNOWN, SHK_NOT_COVERED, "gone"),
+    OK("does not, without Slurm", MUNGE,
+       "'munge.socket': {'path': '/x', 'connects': false, 'error': 'Connection refused', 'slurm': "
+       "false}",
+       SHK_NOTE, SHK_TESTED, "no Slurm of this node"),
+    OK("does not, in a job that came without it", MUNGE,
+       "'job.scheduler': 'slurm', 'munge.socket': {'path': '/x', 'connects': false, 'error': "
+       "'Connection refused', 'slurm': true}",
+       SHK_NOTE, SHK_TESTED, "started without it"),
     OK("none", MUNGE, ABSENT("munge.socket"), SHK_NA, SHK_NOT_COVERED, "not installed"),
     OK("unread", MUNGE, FAILED("munge.socket"), SHK_UNKNOWN, SHK_NOT_COVERED, "gone"),
     OK("another form", MUNGE, "'munge.socket': {'path': '/x'}", SHK_UNKNOWN, SHK_NOT_COVERED, ""),
