@@ -10,6 +10,7 @@
 #define FAILED(key)    "'" key "': {'state': 'failed', 'source': 'x', 'reason': 'gone'}"
 #define ABSENT(key)    "'" key "': {'state': 'absent', 'source': 'x', 'reason': 'none'}"
 #define MOUNT(answers) "{'mount': '/scratch', 'type': 'lustre', 'answers': " answers "}"
+#define REFUSED        "'munge.socket': {'path': '/x', 'connects': false, 'error': 'Connection refused'"
 #define PLACE(options, free)                                                                       \
     "{'for': 'TMPDIR', 'type': 'xfs', 'mount': '/tmp', 'options': '" options "', 'free': " free    \
     ", 'size': 9000000000}"
@@ -48,26 +49,18 @@ static const struct support_case cases[] = {
     OK("unread", CACHES, FAILED("caches"), SHK_UNKNOWN, SHK_NOT_COVERED, "gone"),
     OK("answers", MUNGE, "'munge.socket': {'path': '/x', 'connects': true, 'error': null}",
        SHK_PASS, SHK_TESTED, "answers"),
-    OK("does not", MUNGE,
-       "'munge.socket': {'path': '/x', 'connects': false, 'error': 'Connection refused', 'slurm': "
-       "true}",
-       SHK_WARN, SHK_TESTED, "Connection refused"),
-    OK("does not, Slurm unread", MUNGE,
-       "'munge.socket': {'path': '/x', 'connects': false, 'error': 'Connection refused', 'slurm': "
-       "7}",
+    OK("does not", MUNGE, ABSENT("job.scheduler") ", " REFUSED ", 'slurm': true}", SHK_WARN,
+       SHK_TESTED, "Connection refused"),
+    OK("does not, Slurm unread", MUNGE, ABSENT("job.scheduler") ", " REFUSED ", 'slurm': 7}",
        SHK_UNKNOWN, SHK_NOT_COVERED, "not read"),
     OK("does not, nobody knows whether in a job", MUNGE,
-       FAILED("job.scheduler") ", 'munge.socket': {'path': '/x', 'connects': false, 'error': "
-                               "'Connection refused', 'slurm': false}",
-       SHK_UNKNOWN, SHK_NOT_COVERED, "gone"),
-    OK("does not, without Slurm", MUNGE,
-       "'munge.socket': {'path': '/x', 'connects': false, 'error': 'Connection refused', 'slurm': "
-       "false}",
+       FAILED("job.scheduler") ", " REFUSED ", 'slurm': false}", SHK_UNKNOWN, SHK_NOT_COVERED,
+       "gone"),
+    OK("does not, without Slurm", MUNGE, ABSENT("job.scheduler") ", " REFUSED ", 'slurm': false}",
        SHK_NOTE, SHK_TESTED, "no Slurm of this node"),
     OK("does not, in a job that came without it", MUNGE,
-       "'job.scheduler': 'slurm', 'munge.socket': {'path': '/x', 'connects': false, 'error': "
-       "'Connection refused', 'slurm': true}",
-       SHK_NOTE, SHK_TESTED, "started without it"),
+       "'job.scheduler': 'slurm', " REFUSED ", 'slurm': true}", SHK_NOTE, SHK_TESTED,
+       "started without it"),
     OK("none", MUNGE, ABSENT("munge.socket"), SHK_NA, SHK_NOT_COVERED, "not installed"),
     OK("unread", MUNGE, FAILED("munge.socket"), SHK_UNKNOWN, SHK_NOT_COVERED, "gone"),
     OK("another form", MUNGE, "'munge.socket': {'path': '/x'}", SHK_UNKNOWN, SHK_NOT_COVERED, ""),
