@@ -151,11 +151,11 @@ static void caches(struct shk_row *row, struct shk_findings *findings)
     shk_tally_free(&full);
 }
 
-/* Does the Slurm of this node ask at that socket? Documents of before do not say: no. */
+/* Does the Slurm of this node ask at that socket? */
 static bool munge_needed(struct shk_row *row, const json_t *socket)
 {
     bool slurm = false;
-    if (shk_look_member_bool(socket, "slurm", &slurm) == SHK_LOOK_FAILED)
+    if (shk_look_member_bool(socket, "slurm", &slurm) != SHK_LOOK_PRESENT)
         shk_row_lacks(row, "munge.socket", "whether Slurm uses it was not read");
     return slurm;
 }

@@ -53,6 +53,8 @@ static const struct support_case cases[] = {
        SHK_TESTED, "Connection refused"),
     OK("does not, Slurm unread", MUNGE, ABSENT("job.scheduler") ", " REFUSED ", 'slurm': 7}",
        SHK_UNKNOWN, SHK_NOT_COVERED, "not read"),
+    OK("does not, an older document", MUNGE, ABSENT("job.scheduler") ", " REFUSED "}", SHK_UNKNOWN,
+       SHK_NOT_COVERED, "not read"),
     OK("does not, nobody knows whether in a job", MUNGE,
        FAILED("job.scheduler") ", " REFUSED ", 'slurm': false}", SHK_UNKNOWN, SHK_NOT_COVERED,
        "gone"),
