@@ -43,7 +43,7 @@ void shk_gpu_judge_links(struct shk_gpu_view *view, const json_t *gpu, struct sh
 void shk_gpu_judge_processes(struct shk_gpu_view *view, const json_t *gpu,
                              struct shk_gpu_word *word);
 
-/* Who else holds the GPU at that address (NULL: any GPU of the node) and still runs, as "1642
+/* Who else holds the GPU at that address and still runs, as "1642
  * python3 of user 0", the caller's; NULL: nobody that is known. *pid_p: the first one's. */
 char *shk_gpu_holder(const struct shk_facts *facts, const char *pci, long long *pid_p);
 

@@ -37,7 +37,7 @@ char *shk_gpu_holder(const struct shk_facts *facts, const char *pci, long long *
     (void)shk_look_array(facts, "nvml.health", &all);
     json_array_foreach(all, i, gpu)
     {
-        if ((pci && strcmp(shk_member_name(gpu, "pci"), pci) != 0) ||
+        if (strcmp(shk_member_name(gpu, "pci"), pci) != 0 ||
             shk_look_member_array(gpu, "processes", &list) != SHK_LOOK_PRESENT)
             continue;
         json_array_foreach(list, k, process)

@@ -151,13 +151,22 @@ static void caches(struct shk_row *row, struct shk_findings *findings)
     shk_tally_free(&full);
 }
 
-/* Does the Slurm of this node ask at that socket? */
+/* Does the Slurm of this node ask at that socket: is there a slurm.conf, and does it name no other
+ * socket or kind of credentials? */
 static bool munge_needed(struct shk_row *row, const json_t *socket)
 {
-    bool slurm = false;
-    if (shk_look_member_bool(socket, "slurm", &slurm) != SHK_LOOK_PRESENT)
+    json_t *lines = NULL, *line;
+    size_t i;
+    enum shk_look look = shk_look_member_texts(socket, "slurm", &lines);
+    if (look != SHK_LOOK_PRESENT && look != SHK_LOOK_ABSENT)
         shk_row_lacks(row, "munge.socket", "whether Slurm uses it was not read");
-    return slurm;
+    json_array_foreach(lines, i, line)
+    {
+        const char *text = json_string_value(line);
+        if (strcasestr(text, "socket=") || strcasestr(text, "auth/slurm"))
+            return false;
+    }
+    return look == SHK_LOOK_PRESENT;
 }
 
 static void munge(struct shk_row *row, struct shk_findings *findings)

@@ -204,11 +204,32 @@ static void say_suspect(struct shk_row *row, const struct layer *layers, int sus
     shk_strbuf_free(&right);
 }
 
+/* Another program on one of the GPUs that the layer used on this node; NULL: none that is known. */
+static char *layer_holder(const struct shk_facts *facts, const char *layer)
+{
+    const char *host = NULL;
+    struct shk_fact devices;
+    json_t *device;
+    char *holder = NULL;
+    long long pid = 0;
+    size_t i;
+    if (shk_look_text(facts, "host.name", &host) != SHK_LOOK_PRESENT ||
+        layer_fact(facts, layer, "devices", &devices) != SHK_LOOK_PRESENT)
+        return NULL;
+    json_array_foreach(devices.value, i, device)
+    {
+        const char *pci = shk_member_words(device, "pci"), *at = shk_member_words(device, "host");
+        if (!holder && pci && at && strcmp(at, host) == 0)
+            holder = shk_gpu_holder(facts, pci, &pid);
+    }
+    return holder;
+}
+
 /* What makes every layer slow that needs its GPU and its processor at the right moment. */
 static void say_crowded(struct shk_row *row, const char *layer, double share)
 {
-    long long pid = 0, ranks = 0, cpus = 0;
-    char *holder = shk_gpu_holder(row->ctx->facts, NULL, &pid);
+    long long ranks = 0, cpus = 0;
+    char *holder = layer_holder(row->ctx->facts, layer);
     if (holder) {
         row->diagnosis = "gpu-shared";
         shk_row_text(&row->why,

@@ -127,16 +127,15 @@ static void eval_local(const struct shk_check_context *ctx, struct shk_findings 
 
 static void eval_slots(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
+    if (!is_job(ctx->facts)) {
+        eval_local(ctx, findings);
+        return;
+    }
     struct shk_row row = shk_row_begin(ctx, &shk_check_job_slots, "ranks per node");
     json_t *layout = NULL, *item, *ranks = NULL;
     size_t i, most = 0;
     const char *where = NULL;
     bool of_job = false;
-    if (!is_job(ctx->facts)) {
-        shk_row_drop(&row);
-        eval_local(ctx, findings);
-        return;
-    }
     row.fact = "job.layout, host.numa";
     (void)shk_read_array(&row, "job.layout", &layout);
     json_array_foreach(layout, i, item)

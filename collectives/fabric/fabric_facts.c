@@ -341,11 +341,6 @@ static void facts_cause(struct facts_out *out, const struct shk_job *job,
 static void facts_outcome(struct facts_out *out, const struct shk_job *job,
                           const struct shk_crew_result *result)
 {
-    static const char *const names[] = {
-        [SHK_CREW_OK] = "ok",           [SHK_CREW_FAILED] = "failed",
-        [SHK_CREW_CRASHED] = "crashed", [SHK_CREW_TIMEOUT] = "timeout",
-        [SHK_CREW_STARVED] = "starved",
-    };
     struct shk_error wrong = {{0}};
     int rank = -1;
 
@@ -359,7 +354,8 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
         }
     } else {
         rank = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;
-        facts_status(out, names[result->outcome], result->reason.text, rank, result->phase);
+        facts_status(out, shk_crew_status(result->outcome), result->reason.text, rank,
+                     result->phase);
         if (!facts_is_hmem(out)) {
             facts_cause(out, job, result);
         }

@@ -271,11 +271,6 @@ static bool facts_some_have_none(const struct shk_job *job)
 static void facts_outcome(struct facts_out *out, const struct shk_job *job,
                           const struct shk_crew_result *result)
 {
-    static const char *const names[] = {
-        [SHK_CREW_OK] = "ok",           [SHK_CREW_FAILED] = "failed",
-        [SHK_CREW_CRASHED] = "crashed", [SHK_CREW_TIMEOUT] = "timeout",
-        [SHK_CREW_STARVED] = "starved",
-    };
     int wrong = facts_wrong(job);
     int blamed = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;
     char text[640];
@@ -295,8 +290,8 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
     } else if (na) {
         facts_status(out, "na", result->reason.text, -1, NULL, NULL);
     } else {
-        facts_status(out, names[result->outcome], result->reason.text, blamed, result->phase,
-                     result->out_of_memory || cause == NULL ? result->cause : cause);
+        facts_status(out, shk_crew_status(result->outcome), result->reason.text, blamed,
+                     result->phase, result->out_of_memory || cause == NULL ? result->cause : cause);
     }
     free(cause);
 }

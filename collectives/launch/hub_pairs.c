@@ -51,7 +51,6 @@ static int pairs_collect(struct shk_world *world, struct pairs *pairs)
     unsigned i = 0;
 
     pairs->failed = calloc(most, sizeof(*pairs->failed));
-
     pairs->nodes = calloc(world->nodes_count + 1, sizeof(*pairs->nodes));
     pairs->rows = json_array();
     if (leaders == NULL || pairs->nodes == NULL || pairs->rows == NULL || pairs->failed == NULL) {

@@ -98,13 +98,8 @@ static json_t *facts_rows(const struct shk_job *job, uint64_t *wrong_p)
 
 static const char *facts_status(const struct shk_crew_result *result, uint64_t wrong)
 {
-    switch (result->outcome) {
-    case SHK_CREW_OK: return wrong != 0 ? "wrong" : "ok";
-    case SHK_CREW_CRASHED: return "crashed";
-    case SHK_CREW_TIMEOUT: return "timeout";
-    case SHK_CREW_STARVED: return "starved";
-    default: return "failed";
-    }
+    return result->outcome == SHK_CREW_OK && wrong != 0 ? "wrong"
+                                                        : shk_crew_status(result->outcome);
 }
 
 static void facts_self(struct out *out, const json_t *rows, unsigned pes)

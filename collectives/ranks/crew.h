@@ -38,6 +38,9 @@ enum shk_crew_outcome {
     SHK_CREW_STARVED, /* its time ran out while a node left a rank no processor: not known */
 };
 
+/* As a collective's status. */
+const char *shk_crew_status(enum shk_crew_outcome outcome);
+
 enum shk_rank_status {
     SHK_RANK_NOT_STARTED,
     SHK_RANK_RUNNING,

@@ -34,6 +34,17 @@ static const char *const status_names[] = {
     [SHK_RANK_LOST] = "lost",
 };
 
+const char *shk_crew_status(enum shk_crew_outcome outcome)
+{
+    static const char *const names[] = {
+        [SHK_CREW_OK] = "ok",           [SHK_CREW_FAILED] = "failed",
+        [SHK_CREW_CRASHED] = "crashed", [SHK_CREW_TIMEOUT] = "timeout",
+        [SHK_CREW_STARVED] = "starved",
+    };
+
+    return names[outcome];
+}
+
 const char *shk_rank_status_name(enum shk_rank_status status)
 {
     return status_names[status];

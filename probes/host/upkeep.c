@@ -176,24 +176,42 @@ static void upkeep_places(struct shk_gather *g)
     shk_isolate_result_clear(&result);
 }
 
-/* Is there a Slurm on this node that asks munged at its usual socket? */
-static bool slurm_uses_it(const struct shk_host *host)
+/* Lines of a slurm.conf about credentials, added to *lines_p (made when there is such a file).
+ * -errno: it is there and could not be read. */
+static int slurm_auth(const struct shk_host *host, const char *path, json_t **lines_p,
+                      struct shk_error *err)
+{
+    char *text = NULL, *rest = NULL;
+    if (!shk_host_exists(host, "%s", path))
+        return 0;
+    int rc = shk_host_read(host, path, &text, NULL, err);
+    if (rc)
+        return rc;
+    *lines_p = *lines_p ? *lines_p : json_array();
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        line += strspn(line, " \t");
+        if (strncasecmp(line, "AuthType", 8) == 0 || strncasecmp(line, "AuthInfo", 8) == 0)
+            json_array_append_new(*lines_p, shk_json_text(line, strlen(line)));
+    }
+    free(text);
+    return 0;
+}
+
+/* Members slurm and, when a slurm.conf was not read, problems. */
+static json_t *munge_slurm(const struct shk_host *host)
 {
     static const char *const files[] = {"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf",
                                         "/var/spool/slurmd/conf-cache/slurm.conf",
                                         "/run/slurm/conf/slurm.conf"};
     struct shk_error err = {""};
-    bool uses = false, other = false;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        char *text = NULL;
-        if (!shk_host_exists(host, "%s", files[i]) ||
-            shk_host_read(host, files[i], &text, NULL, &err))
-            continue;
-        uses = true;
-        other = other || strcasestr(text, "AuthInfo=") || strcasestr(text, "AuthType=auth/slurm");
-        free(text);
-    }
-    return uses && !other;
+    json_t *lines = NULL;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < sizeof files / sizeof *files; i++)
+        rc = slurm_auth(host, files[i], &lines, &err);
+    if (!rc)
+        return json_pack("{s:o?}", "slurm", lines);
+    json_decref(lines);
+    return json_pack("{s:n, s:{s:s}}", "slurm", "problems", "slurm", err.text);
 }
 
 /* munged listens there; whoever may not connect gets no credential, and srun fails (munged(8)). */
@@ -214,11 +232,12 @@ static void upkeep_munge(struct shk_gather *g)
     int rc = fd < 0 ? errno : connect(fd, (struct sockaddr *)&address, sizeof address) ? errno : 0;
     if (fd >= 0)
         close(fd);
-    shk_gather_present(g, key,
-                       json_pack("{s:s, s:b, s:o, s:b}", "path", path, "connects", rc == 0, "error",
-                                 rc ? json_string(strerror(rc)) : json_null(), "slurm",
-                                 slurm_uses_it(g->host)),
-                       NULL, path);
+    json_t *value = json_pack("{s:s, s:b, s:o}", "path", path, "connects", rc == 0, "error",
+                              rc ? json_string(strerror(rc)) : json_null());
+    json_t *slurm = munge_slurm(g->host);
+    json_object_update(value, slurm);
+    json_decref(slurm);
+    shk_gather_present(g, key, value, NULL, path);
 }
 
 /* Files in /dev/shm, of the owners that have most there. */

@@ -12,6 +12,10 @@
     ".sizes': [{'bytes': 8, 'type': 'float32', 'busbw': 0.001, 'wrong': 0},"                       \
     "{'bytes': 8388608, 'type': 'float32', 'busbw': " gbs ", 'wrong': 0}]"
 #define COPY(gbs) "'collective.peer.copy': {'one_way_gbs': " gbs ", 'both_ways_gbs': " gbs "}"
+/* The layer ran on GPU 1 of this node; another program is on that one. */
+#define HELD(n)                                                                                    \
+    "'host.name': 'a', 'collective.peer.devices': [{'pci': '0000:01:00.0', 'host': 'a'}], "        \
+    "'nvml.health': [{'pci': '0000:0" n ":00.0', 'processes': [{'pid': 7, 'state': 'running'}]}]"
 #define NAME      "layers of the all-reduce"
 #define UNALIGNED "symmetric window, unaligned 16-bit data"
 
@@ -35,9 +39,9 @@ static const struct layers_case {
      "2 ranks take turns on 1 processor"},
     {LAYER("peer", "ok", "100") "," COPY("389") ", 'host.affinity': '3-4'", SHK_WARN,
      "falls off: 0.26 of"},
-    {LAYER("peer", "ok", "100") "," COPY("389") ", 'nvml.health': [{'pci': '0000:01:00.0', "
-                                                "'processes': [{'pid': 7, 'state': 'running'}]}]",
-     SHK_WARN, "gpu-shared"},
+    {LAYER("peer", "ok", "100") "," COPY("389") "," HELD("1"), SHK_WARN, "gpu-shared"},
+    {LAYER("peer", "ok", "100") "," COPY("389") "," HELD("2"), SHK_WARN,
+     "falls off: 0.26 of the layer below it"},
     {LAYER("peer", "wrong", "258") "," LAYER("nccl", "failed", "0"), SHK_FAIL,
      "suspect: peer (wrong)"},
     {LAYER("fabric", "ok", "3") "," LAYER("peer", "ok", "258") "," LAYER("lsa", "crashed", "0"),
