@@ -15,6 +15,12 @@ else()
     add_compile_definitions(_FORTIFY_SOURCE=3)
   endif()
 endif()
+# Tables that a tool of the build wrote: long to compile, and nothing to watch in them.
+function(shk_data file)
+  if(SHK_SANITIZE)
+    set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all;-O0;-g0")
+  endif()
+endfunction()
 # Sanitized programs are large: lld links them in a third of the time.
 find_program(SHK_LLD ld.lld)
 if(SHK_SANITIZE AND SHK_LLD AND CMAKE_C_COMPILER_ID STREQUAL "Clang")

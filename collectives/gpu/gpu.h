@@ -53,6 +53,7 @@ struct shk_gpu_tweaks {
     size_t push_from;     /* push kernel for messages from so many bytes on, any number of ranks; 0:
                              as measured */
     uint32_t first_epoch; /* launches that are taken to have been done before */
+    unsigned copies_shift; /* copies and load are of 2^-this of their sizes */
     enum shk_gpu_arrival arrival;
     unsigned late_rank;
     unsigned late_ms;

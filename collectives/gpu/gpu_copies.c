@@ -35,6 +35,7 @@ struct copies {
     void *host;        /* pinned; NULL: none */
     gpu_ptr device[2]; /* 0: none */
     size_t host_bytes, device_bytes;
+    bool room; /* for copies that no cache holds */
     void *event[2];
     struct gpu_copies out;
 };
@@ -129,11 +130,11 @@ static void copies_host(struct copies *c, const struct shk_host *host)
     if (cpu >= 0) {
         shk_place_bind(cpu);
     }
-    shk_crumb_call("%zu bytes of pinned host memory", COPIES_HOST);
-    if (api->host_alloc(&c->host, COPIES_HOST, 0) != GPU_SUCCESS) {
+    shk_crumb_call("%zu bytes of pinned host memory", c->host_bytes);
+    if (api->host_alloc(&c->host, c->host_bytes, 0) != GPU_SUCCESS) {
         c->host = NULL;
     } else {
-        memset(c->host, 1, COPIES_HOST);
+        memset(c->host, 1, c->host_bytes);
     }
     if (known) {
         (void)sched_setaffinity(0, sizeof(was), &was);
@@ -145,14 +146,13 @@ static void copies_open(struct copies *c, const struct shk_host *host)
     const struct gpu_api *api = &c->g->gpu.api;
     size_t left = 0;
     size_t total = 0;
+    unsigned smaller = c->g->run->tweaks->copies_shift;
     unsigned i = 0;
 
-    c->host_bytes = COPIES_HOST;
-    c->device_bytes = COPIES_DEVICE;
     /* another program may need what is left */
-    if (api->memory_info(&left, &total) == GPU_SUCCESS && left < 4 * COPIES_DEVICE) {
-        c->device_bytes = COPIES_HOST;
-    }
+    c->room = api->memory_info(&left, &total) != GPU_SUCCESS || left >= 4 * COPIES_DEVICE;
+    c->host_bytes = COPIES_HOST >> smaller;
+    c->device_bytes = (c->room ? COPIES_DEVICE : COPIES_HOST) >> smaller;
     for (i = 0; i < 2; i++) {
         if (api->alloc(&c->device[i], c->device_bytes) != GPU_SUCCESS) {
             c->device[i] = 0;
@@ -211,7 +211,7 @@ static void copies_own(struct copies *c, const struct shk_host *host)
             (void)gpu_link_read(host, c->out.pci, &c->out.link);
         }
     }
-    if (c->device[0] != 0 && c->device[1] != 0 && c->device_bytes == COPIES_DEVICE) {
+    if (c->device[0] != 0 && c->device[1] != 0 && c->room) {
         c->out.memory = copies_rate(c, COPY_WITHIN, 0, 2 * c->device_bytes);
     }
     for (peer = 0; peer < c->g->ranks; peer++) {

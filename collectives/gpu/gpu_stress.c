@@ -24,7 +24,7 @@ struct stress {
     struct gpu_rank *g;
     gpu_ptr from, to, bus; /* memory of the GPU */
     uint32_t *host;        /* pinned */
-    size_t bytes;
+    size_t bytes, host_bytes;
     void *stream;    /* of the copies over PCIe */
     unsigned within; /* copies of a round */
     struct gpu_stress_result out;
@@ -39,7 +39,9 @@ static int stress_open(struct stress *s, struct shk_error *err)
     void *host = NULL;
     int rc = gpu_ok(g, api->memory_info(&left, &total), err, "memory");
 
-    s->bytes = left < 4 * STRESS_DEVICE ? STRESS_HOST : STRESS_DEVICE;
+    s->host_bytes = STRESS_HOST >> g->run->tweaks->copies_shift;
+    s->bytes =
+        (left < 4 * STRESS_DEVICE ? STRESS_HOST : STRESS_DEVICE) >> g->run->tweaks->copies_shift;
     if (rc == 0) {
         rc = gpu_ok(g, api->alloc(&s->from, s->bytes), err, "%zu bytes", s->bytes);
     }
@@ -47,14 +49,14 @@ static int stress_open(struct stress *s, struct shk_error *err)
         rc = gpu_ok(g, api->alloc(&s->to, s->bytes), err, "%zu bytes", s->bytes);
     }
     if (rc == 0) {
-        rc = gpu_ok(g, api->alloc(&s->bus, STRESS_HOST), err, "%zu bytes", STRESS_HOST);
+        rc = gpu_ok(g, api->alloc(&s->bus, s->host_bytes), err, "%zu bytes", s->host_bytes);
     }
     if (rc == 0) {
         rc = gpu_ok(g, api->stream_create(&s->stream, GPU_STREAM_FREE), err, "stream");
     }
     if (rc == 0) {
-        rc = gpu_ok(g, api->host_alloc(&host, STRESS_HOST, 0), err, "%zu bytes of pinned memory",
-                    STRESS_HOST);
+        rc = gpu_ok(g, api->host_alloc(&host, s->host_bytes, 0), err, "%zu bytes of pinned memory",
+                    s->host_bytes);
         s->host = host;
     }
     return rc;
@@ -115,7 +117,7 @@ static int stress_round(struct stress *s, uint32_t word, struct shk_error *err)
     const struct gpu_api *api = &g->gpu.api;
     unsigned next = (g->rank + 1) % g->ranks;
     size_t pair = g->heap.area_bytes < s->bytes ? g->heap.area_bytes : s->bytes;
-    size_t words = STRESS_HOST / sizeof(uint32_t);
+    size_t words = s->host_bytes / sizeof(uint32_t);
     uint64_t start = shk_job_now_ns();
     double gbs = 0;
     unsigned i = 0;
@@ -129,9 +131,9 @@ static int stress_round(struct stress *s, uint32_t word, struct shk_error *err)
         status = api->copy(g->base[next] + g->heap.recv, s->to, pair, g->stream);
     }
     for (i = 0; i < STRESS_BUS && status == GPU_SUCCESS; i++) {
-        status = api->to_device_async(s->bus, s->host, STRESS_HOST, s->stream);
+        status = api->to_device_async(s->bus, s->host, s->host_bytes, s->stream);
         if (status == GPU_SUCCESS) {
-            status = api->to_host_async(s->host, s->bus, STRESS_HOST, s->stream);
+            status = api->to_host_async(s->host, s->bus, s->host_bytes, s->stream);
         }
     }
     status = status == GPU_SUCCESS ? api->stream_wait(s->stream) : status;
@@ -139,7 +141,7 @@ static int stress_round(struct stress *s, uint32_t word, struct shk_error *err)
     gbs = 2.0 * (double)s->bytes * s->within / (double)(shk_job_now_ns() - start);
     if (status == GPU_SUCCESS) {
         s->out.bad += stress_wrong(s->host, words, s->out.rounds == 0 ? 0 : word - 1);
-        status = api->to_host(s->host, s->to, STRESS_HOST);
+        status = api->to_host(s->host, s->to, s->host_bytes);
     }
     if (status == GPU_SUCCESS) {
         s->out.bad += stress_wrong(s->host, words, word);
@@ -170,7 +172,7 @@ int gpu_stress_run(struct gpu_rank *g, struct shk_error *err)
     shk_crumb_call("load for %u ms", g->run->options->stress_ms);
     rc = stress_open(&s, err);
     if (rc == 0) {
-        memset(s.host, 0, STRESS_HOST);
+        memset(s.host, 0, s.host_bytes);
         gpu_copies_address(g, s.out.pci, sizeof(s.out.pci));
         (void)gethostname(s.out.host, sizeof(s.out.host) - 1);
         rc = stress_plan(&s, err);

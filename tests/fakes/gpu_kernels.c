@@ -2,8 +2,8 @@
  * done by the launching thread. */
 #include "collectives/gpu/gpu_data.h"
 #include "tests/fakes/gpu_driver.h"
+#include "tests/fakes/rest.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,6 +48,7 @@ static int wait_for(const struct shk_gpu_reduce *args, const uint32_t *flag, uin
                     uint32_t why, unsigned peer)
 {
     uint64_t start = shk_fake_now_ns();
+    unsigned turns = 0;
 
     while ((int32_t)(__atomic_load_n(flag, __ATOMIC_ACQUIRE) - epoch) < 0) {
         if (shk_fake_now_ns() - start > args->timeout_ns) {
@@ -55,7 +56,7 @@ static int wait_for(const struct shk_gpu_reduce *args, const uint32_t *flag, uin
             control_of(args, args->rank)->error_peer = peer;
             return 0;
         }
-        sched_yield();
+        rest(&turns);
     }
     return 1;
 }
@@ -168,6 +169,7 @@ static int push_exchange(const struct reduce_args *reduce, uint32_t epoch)
     size_t bytes = shk_gpu_type_bytes((enum shk_gpu_type)reduce->type);
     uint64_t mark = (uint64_t)epoch << 32 | 1;
     uint64_t start = shk_fake_now_ns();
+    unsigned turns = 0;
     unsigned p = 0;
 
     for (p = 0; p < args->ranks; p++) {
@@ -188,7 +190,7 @@ static int push_exchange(const struct reduce_args *reduce, uint32_t epoch)
                 control_of(args, args->rank)->error_peer = p;
                 return 0;
             }
-            sched_yield();
+            rest(&turns);
         }
     }
     return 1;

@@ -8,9 +8,9 @@
 #include "collectives/gpu/gpu_data.h"
 #include "collectives/nccl/nccl_api.h"
 #include "tests/fakes/gpu_driver.h"
+#include "tests/fakes/rest.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,6 +90,7 @@ int ncclGetUniqueId(struct nccl_id *id)
 
 static void barrier(void)
 {
+    unsigned turns = 0;
     int i = 0;
 
     the_comm.barriers++;
@@ -98,7 +99,7 @@ static void barrier(void)
     for (i = 0; i < the_comm.ranks; i++) {
         while (__atomic_load_n(&the_comm.meeting->arrived[i], __ATOMIC_ACQUIRE) <
                the_comm.barriers) {
-            sched_yield();
+            rest(&turns);
         }
     }
 }

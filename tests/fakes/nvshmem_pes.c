@@ -1,8 +1,9 @@
 /* NVSHMEM for several PEs, and the few calls of the CUDA driver that go with it: the heaps of all
  * PEs are one piece of memory of PE 0, which the unique id names. SHK_FAKE_GPUS: devices, 2 by
  * default. A definition is what goes wrong. */
+#include "tests/fakes/rest.h"
+
 #include <fcntl.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,13 +44,14 @@ struct attr {
 
 static void barrier(void)
 {
+    unsigned turns = 0;
     int i = 0;
 
     barriers++;
     __atomic_store_n(&world->arrived[my_pe], barriers, __ATOMIC_RELEASE);
     for (i = 0; i < all_pes; i++) {
         while (__atomic_load_n(&world->arrived[i], __ATOMIC_ACQUIRE) < barriers)
-            sched_yield();
+            rest(&turns);
     }
 }
 

@@ -59,10 +59,12 @@ static void hidden_release(struct shk_memory *memory, unsigned char *base)
 static int hidden_fill(struct shk_memory *memory, unsigned char *to, uint32_t word, size_t bytes,
                        struct shk_error *err)
 {
-    size_t i = 0;
+    unsigned char *at = hidden_at(memory, to);
+    size_t done = sizeof(word);
 
-    for (i = 0; i < bytes; i += sizeof(word)) {
-        memcpy(hidden_at(memory, to) + i, &word, sizeof(word));
+    memcpy(at, &word, bytes < done ? bytes : done);
+    for (; done < bytes; done *= 2) {
+        memcpy(at + done, at, bytes - done < done ? bytes - done : done);
     }
     return hidden_call(memory, err);
 }

@@ -169,7 +169,7 @@ Test(fabric_long, tcp_notified_by_message, .timeout = 1200)
     all_ranks(&combinations[2]);
 }
 
-Test(fabric, shm_notified_by_message, .timeout = 1200)
+Test(fabric_long, shm_notified_by_message, .timeout = 1200)
 {
     all_ranks(&combinations[3]);
 }
@@ -409,13 +409,17 @@ static void lose_rank(const char *provider, int sig, const char *status, const c
 Test(fabric, killed_rank_is_named, .timeout = 600)
 {
     lose_rank("tcp", SIGKILL, "crashed", "killed by SIGKILL");
-    lose_rank("shm", SIGKILL, "crashed", "killed by SIGKILL");
 }
 
 Test(fabric, stopped_rank_is_named, .timeout = 600)
 {
-    lose_rank("tcp", SIGSTOP, "timeout", "stopped by SIGSTOP");
     lose_rank("shm", SIGSTOP, "timeout", "stopped by SIGSTOP");
+}
+
+Test(fabric_long, lost_rank_is_named, .timeout = 1200)
+{
+    lose_rank("shm", SIGKILL, "crashed", "killed by SIGKILL");
+    lose_rank("tcp", SIGSTOP, "timeout", "stopped by SIGSTOP");
 }
 
 /* A rank that is stopped for a while and continues is no fault. */

@@ -129,7 +129,7 @@ Test(hmem, tcp_one_to_three_ranks, .timeout = 1200)
     }
 }
 
-Test(hmem, shm_between_two_ranks, .timeout = 600)
+Test(hmem_long, shm_between_two_ranks, .timeout = 600)
 {
     healthy("shm", 2);
 }
@@ -140,7 +140,7 @@ Test(hmem, ranks_share_a_gpu, .timeout = 600)
     healthy("tcp", 2);
 }
 
-Test(hmem, notified_by_message, .timeout = 600)
+Test(hmem_long, notified_by_message, .timeout = 600)
 {
     struct shk_fabric_tweaks tweaks = fakes;
     struct shk_facts *facts = NULL;
@@ -357,7 +357,7 @@ Test(hmem, crash_leaves_the_result_of_host_memory, .timeout = 600)
 }
 
 /* Writes of network devices that the GPU would not see in time. */
-Test(hmem, writes_are_flushed_where_the_driver_says_so, .timeout = 600)
+Test(hmem_long, writes_are_flushed_where_the_driver_says_so, .timeout = 600)
 {
     struct shk_facts *facts = run_with(&small, &fakes);
     const json_t *hmem = shk_facts_get_object(facts, "collective.fabric-hmem.hmem");

@@ -249,12 +249,12 @@ Test(redact, no_finding_holds_one)
 }
 
 /* Texts of strangers that repeat what a pattern begins with: the time stays linear. */
-Test(redact, a_megabyte_of_beginnings)
+Test(redact, a_long_text_of_beginnings)
 {
     static const char *const parts[] = {
         "eyJ-", "sk-",   "token", "a-b.",        "xoxb",      "Bearer ", "://a",
         "pw=;", "?key=", "a:b:",  "-----BEGIN ", "tokens=1=", "key=",    "--a "};
-    enum { SIZE = 1 << 20 };
+    enum { SIZE = 1 << 18 };
     char *text = malloc(SIZE + 1);
     cr_assert_not_null(text);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

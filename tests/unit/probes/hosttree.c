@@ -1,5 +1,6 @@
 #include "hosttree.h"
 #include "tests/names.h"
+#include "tests/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,7 @@ void tree_begin(void)
 {
     clearenv();
     setenv("PATH", "/usr/bin:/bin", 1);
-    strcpy(tree_root, "/tmp/shk-tree-XXXXXX");
-    cr_assert_not_null(mkdtemp(tree_root));
+    scratch_make(tree_root, sizeof tree_root, "tree");
     cr_assert_eq(chmod(tree_root, 0755), 0);
 }
 

@@ -1,5 +1,6 @@
 #include "libs_support.h"
 #include "tests/names.h"
+#include "tests/scratch.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -12,8 +13,7 @@ char capture_root[64];
 
 void capture_begin(void)
 {
-    strcpy(capture_root, "/tmp/shk-libs-XXXXXX");
-    cr_assert_not_null(mkdtemp(capture_root));
+    scratch_make(capture_root, sizeof capture_root, "libs");
 }
 
 void capture_end(void)

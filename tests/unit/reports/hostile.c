@@ -36,9 +36,9 @@ const struct hostile hostile_texts[] = {
 };
 const size_t hostile_count = sizeof hostile_texts / sizeof *hostile_texts;
 
-char *hostile_megabyte(void)
+char *hostile_long(void)
 {
-    size_t size = 1 << 20;
+    size_t size = HOSTILE_LONG;
     char *text = malloc(size + 1);
     cr_assert_not_null(text);
     memset(text, 'x', size);

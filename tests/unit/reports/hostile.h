@@ -12,8 +12,9 @@ struct hostile {
 extern const struct hostile hostile_texts[];
 extern const size_t hostile_count;
 
-/* One MiB of text; free it. */
-char *hostile_megabyte(void);
+/* A long text; free it. */
+enum { HOSTILE_LONG = 1 << 18 };
+char *hostile_long(void);
 
 /* Fails the test when text holds a control character other than newline, an invisible or
  * reordering character, or bytes that are not UTF-8. */

@@ -110,9 +110,9 @@ Test(html, hostile)
     }
 }
 
-Test(html, a_megabyte_is_cut)
+Test(html, a_long_text_is_cut)
 {
-    char *big = hostile_megabyte();
+    char *big = hostile_long();
     struct sample s;
     sample_hostile(&s, big);
     char *text = sample_render(&s, "html");

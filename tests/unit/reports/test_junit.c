@@ -66,9 +66,9 @@ Test(junit, hostile)
     }
 }
 
-Test(junit, a_megabyte_is_cut)
+Test(junit, a_long_text_is_cut)
 {
-    char *big = hostile_megabyte();
+    char *big = hostile_long();
     struct sample s;
     sample_hostile(&s, big);
     char *text = sample_render(&s, "junit");

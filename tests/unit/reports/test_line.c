@@ -77,7 +77,7 @@ Test(line, passed_and_unknown)
 Test(line, cut)
 {
     struct sample s;
-    char *big = hostile_megabyte();
+    char *big = hostile_long();
     sample_failing(&s);
     struct shk_diagnosis_row *rows = calloc(4, sizeof *rows);
     for (size_t i = 0; i < 4; i++)

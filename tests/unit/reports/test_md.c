@@ -155,9 +155,9 @@ Test(md, hostile)
     }
 }
 
-Test(md, a_megabyte_fits_a_ticket)
+Test(md, a_long_text_fits_a_ticket)
 {
-    char *big = hostile_megabyte();
+    char *big = hostile_long();
     struct sample s;
     sample_hostile(&s, big);
     char *text = sample_render(&s, "md");
