@@ -1,6 +1,7 @@
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
 #include "cli/session/output.h"
+#include "collectives/meet/key.h"
 #include "config/config.h"
 #include "core/run/dynlib.h"
 
@@ -43,6 +44,7 @@ int main(int argc, char **argv)
     int rc;
     main_hold_descriptors();
     shk_config_install(NULL);
+    shk_key_take();
     setlocale(LC_CTYPE, "");
     /* a parent that ignores SIGCHLD would take our children's exit status from us */
     signal(SIGCHLD, SIG_DFL);

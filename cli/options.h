@@ -29,7 +29,8 @@ struct shk_options {
     const char *config_dir;
     const char *capture_dir;
     bool verbatim;
-    long timeout_s; /* of one probe, and of the whole collective */
+    const char *rendezvous, *key_file; /* how the tasks of a launcher meet */
+    long timeout_s;                    /* of one probe, and of the whole collective */
     long ranks;
     long rails;
     long stress_s;

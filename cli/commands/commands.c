@@ -6,8 +6,7 @@ static const struct shk_command commands[] = {
      .options =
          "profile format output color fail-on sysroot config timeout ranks transport provider "
          "rails stress "
-         "healthy-nodes "
-         "bad-nodes "
+         "healthy-nodes bad-nodes rendezvous key-file "
          "sizes quick trust-libraries log anonymize verbose",
      .doc = "probe this node, run a real all-reduce, judge, report",
      .run = shk_cmd_run},
@@ -36,7 +35,7 @@ static const struct shk_command commands[] = {
      .arguments = "",
      .options =
          "profile format output color fail-on config timeout ranks transport provider rails stress "
-         "sizes "
+         "sizes rendezvous key-file "
          "trust-libraries anonymize verbose",
      .doc = "collectives only",
      .run = shk_cmd_bench},

@@ -230,6 +230,8 @@ static struct shk_world_options session_world_options(struct shk_session *sessio
     const struct shk_diff_rule *rules = shk_config_diff(session->config, &n);
     return (struct shk_world_options){
         .version = SHK_VERSION,
+        .rendezvous = session->options->rendezvous,
+        .key_file = session->options->key_file,
         .rules = rules,
         .rules_count = n,
         .deadline_ms = (unsigned)session->options->timeout_s * 1000u,
@@ -249,8 +251,9 @@ int shk_session_join(struct shk_session *session, bool *done_p)
     if (session->options->sysroot)
         return SHK_EXIT_OK;
     session->world_options = session_world_options(session);
-    if (shk_world_open(&session->world, &session->world_options, &err))
-        return session_fail(&err, SHK_EXIT_INTERNAL);
+    int rc = shk_world_open(&session->world, &session->world_options, &err);
+    if (rc)
+        return session_fail(&err, rc == -ENOMEM ? SHK_EXIT_INTERNAL : SHK_EXIT_USAGE);
     enum shk_world_role role = shk_world_role(session->world);
     *done_p = role == SHK_WORLD_MEMBER || role == SHK_WORLD_SILENT;
     if (!*done_p)

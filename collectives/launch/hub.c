@@ -1,4 +1,5 @@
 #include "collectives/launch/world_private.h"
+#include "collectives/meet/folder.h"
 #include "core/run/stop.h"
 #include <ctype.h>
 #include <errno.h>
@@ -89,7 +90,7 @@ struct hub_node *hub_node_of(struct shk_world *world, const char *host)
 }
 
 /* Names end up on terminals and on command lines: nothing but what a host's name may hold. */
-static void hub_host_name(char *buf, size_t size, const char *host)
+void hub_host_name(char *buf, size_t size, const char *host)
 {
     size_t i = 0;
 
@@ -117,7 +118,9 @@ static bool hub_hello(struct shk_world *world, struct shk_link *link, const stru
         doc != NULL &&
         json_unpack(doc, "{s:s, s:s, s:i, s:s, s:i, s:i}", "token", &token, "version", &version,
                     "rank", &rank, "host", &host, "pid", &pid, "local_rank", &local) == 0 &&
-        strcmp(token, world->token) == 0 && rank >= 0 && (unsigned)rank < world->size &&
+        rank >= 0 && (unsigned)rank < world->size &&
+        (link->greeting != NULL ? hub_greeted(link, (unsigned)rank)
+                                : strcmp(token, world->token) == 0) &&
         world->members[rank].state == MEMBER_ABSENT;
 
     if (known && strcmp(version, world->options->version) != 0) {
@@ -140,6 +143,9 @@ static bool hub_hello(struct shk_world *world, struct shk_link *link, const stru
         if (node != NULL && local == 0) {
             node->leader = (unsigned)rank;
         }
+        member->refused[0] = '\0';
+        free(link->greeting);
+        link->greeting = NULL;
         member->link = *link;
         member->link.limit = 0;
     }
@@ -201,6 +207,7 @@ static void hub_accept(struct shk_world *world)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         world->strangers = more;
         shk_link_open(&more[world->strangers_count], fd);
+        hub_greet(world, &more[world->strangers_count]);
         more[world->strangers_count++].limit = HUB_HELLO_MAX;
     }
 }
@@ -218,6 +225,10 @@ static void hub_strangers(struct shk_world *world)
 
         (void)shk_link_fill(link);
         if (shk_link_next(link, &frame)) {
+            if (hub_greeting_frame(world, link, &frame)) {
+                world->strangers[kept++] = *link;
+                continue;
+            }
             known = hub_hello(world, link, &frame);
             if (!known) {
                 shk_link_close(link);
@@ -490,7 +501,11 @@ void shk_world_close(struct shk_world *world, int code)
         (void)kill(world->agent, SIGKILL);
         (void)waitpid(world->agent, NULL, 0);
     }
+    if (world->role == SHK_WORLD_ROOT && world->meet.way == SHK_MEET_FOLDER) {
+        shk_folder_drop(world->meet.folder, world->meet.job);
+    }
     shk_pmix_clear(&world->pmix);
+    shk_meet_clear(&world->meet);
     free(world->members);
     free(world->strangers);
     free(world->nodes);

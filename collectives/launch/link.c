@@ -2,6 +2,7 @@
 #include "collectives/ranks/job_private.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,6 +31,8 @@ void shk_link_close(struct shk_link *link)
     shk_strbuf_free(&link->in);
     shk_strbuf_free(&link->out);
     link->taken = 0;
+    free(link->greeting);
+    link->greeting = NULL;
 }
 
 int shk_link_flush(struct shk_link *link)

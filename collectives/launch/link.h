@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 enum shk_frame_type {
-    SHK_FRAME_HELLO = 1, /* to rank 0: JSON {token, version, rank, host, pid, local_rank} */
+    SHK_FRAME_HELLO = 1, /* to rank 0, after the greeting: JSON {token, version, rank, host, pid,
+                            local_rank}; the token is rank 0's own rank's, which is not greeted */
     SHK_FRAME_NODE,      /* to rank 0: what the first rank of a node found out: digest of the list
                             of its sections, then what is its own, packed (core/facts/factparts.h) */
     SHK_FRAME_WANT,      /* from rank 0: u32 indices of sections; none: the list itself */
@@ -27,6 +28,9 @@ enum shk_frame_type {
     SHK_FRAME_LIST,      /* to rank 0: {digest, u32 length, u8 length of the name, name} … */
     SHK_FRAME_NO_FACTS,  /* to rank 0, instead of NODE: text, why there are none */
     SHK_FRAME_ALIVE,     /* to rank 0: sign of life of a rank without a worker */
+    SHK_FRAME_CHALLENGE, /* from rank 0, the first word: struct shk_greet_challenge */
+    SHK_FRAME_PROOF,     /* to rank 0: struct shk_greet_proof */
+    SHK_FRAME_WELCOME,   /* from rank 0: struct shk_greet_welcome */
 };
 
 struct shk_frame {
@@ -42,6 +46,7 @@ struct shk_link {
     size_t limit;            /* largest frame accepted; 0: SHK_LINK_MAX */
     uint64_t heard_ns;       /* when bytes last came, CLOCK_MONOTONIC */
     uint64_t received, sent; /* bytes, over its life */
+    void *greeting;          /* rank 0: of one that has to say who it is; goes with the link */
 };
 
 /* A facts section of a large node is below 1 MiB; this bounds what a broken peer can cost. */

@@ -1,9 +1,10 @@
 /* World: the processes that one launcher started on one or many nodes, as one run.
  *
- * PMIx only introduces them: rank 0 publishes an address and a secret, every rank connects to it,
- * and from then on all deadlines are ours. Rank 0 collects what the nodes found out, starts
- * all-reduces over all or some ranks, sees which rank is where, and alone prints the report. The
- * other ranks do as rank 0 says and end with its exit code. */
+ * The launcher only introduces them (collectives/meet): every rank learns where rank 0 is and
+ * connects to it, each proves to the other that it has the job's key, and from then on all
+ * deadlines are ours. Rank 0 collects what the nodes found out, starts all-reduces over all or some
+ * ranks, sees which rank is where, and alone prints the report. The other ranks do as rank 0 says
+ * and end with its exit code. */
 #ifndef SHK_COLLECTIVES_WORLD_H
 #define SHK_COLLECTIVES_WORLD_H
 
@@ -21,7 +22,9 @@ enum shk_world_role {
 };
 
 struct shk_world_options {
-    const char *version;  /* ranks of another version are refused */
+    const char *version;    /* ranks of another version are refused */
+    const char *rendezvous; /* --rendezvous; NULL: what the launcher offers */
+    const char *key_file;   /* --key-file; may be NULL */
     unsigned deadline_ms; /* of the whole run; ranks that are missing after a third of it are named
                              and left out */
     int (*probe)(void *arg, struct shk_facts **facts_p, struct shk_error *err);
@@ -35,7 +38,8 @@ struct shk_world_options {
 };
 
 /* Looks at the environment and joins. Never fails because of the launcher: what went wrong is in
- * the facts of shk_world_facts(). -ENOMEM. The options must outlive the world. */
+ * the facts of shk_world_facts(). -ENOMEM; -EINVAL or -EACCES when the options or the key that the
+ * user gave cannot be. The options must outlive the world. */
 int shk_world_open(struct shk_world **world_p, const struct shk_world_options *options,
                    struct shk_error *err) SHK_MUST_CHECK;
 enum shk_world_role shk_world_role(const struct shk_world *world);
@@ -74,8 +78,8 @@ int shk_world_measure(struct shk_world *world, const struct shk_transport *trans
                       const struct shk_collective_options *options, struct shk_facts *facts,
                       struct shk_error *err) SHK_MUST_CHECK;
 
-/* Adds what the launcher did, and who is missing: job.pmix.*, job.missing, job.layout,
- * job.clocks. */
+/* Adds what the launcher did, and who is missing: job.pmix.*, job.joined or job.alone, job.missing,
+ * job.layout, job.clocks. */
 int shk_world_facts(const struct shk_world *world, struct shk_facts *facts) SHK_MUST_CHECK;
 
 /* Tells every rank to end with `code` and frees the world (NULL is fine). */

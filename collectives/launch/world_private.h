@@ -3,8 +3,11 @@
 #define SHK_COLLECTIVES_WORLD_PRIVATE_H
 
 #include "collectives/launch/link.h"
-#include "collectives/launch/pmix.h"
 #include "collectives/launch/world.h"
+#include "collectives/meet/card.h"
+#include "collectives/meet/greet.h"
+#include "collectives/meet/meet.h"
+#include "collectives/meet/pmix.h"
 #include "collectives/ranks/crew_private.h"
 #include "core/facts/factparts.h"
 #include "core/job/launch.h"
@@ -18,9 +21,6 @@
 
 /* Files that rank 0 opens beside its connections: libraries, the report, children. */
 #define WORLD_SPARE_FILES 64
-
-/* Hexadecimal digits of the secret that rank 0 publishes: 128 random bits. */
-#define WORLD_TOKEN 32U
 
 struct world_state_frame {
     uint32_t run;
@@ -78,6 +78,7 @@ struct hub_member {
     uint64_t lost_ns;        /* and when there was the last word from it */
     uint64_t poked_ns;       /* when it was last sent something only to see it acknowledged */
     char refused[96];        /* why its greeting was; "" */
+    bool greeted;            /* it said who it is, and was welcome */
 };
 
 enum facts_state {
@@ -107,17 +108,21 @@ struct shk_world {
     enum shk_world_role role;
     char host[64]; /* this node */
     struct shk_pmix pmix;
+    struct shk_meet meet;            /* how the ranks met, or why not */
+    struct shk_greet_self self;      /* what this process says of itself */
+    bool greets;                     /* root: who connects must say who it is */
+    unsigned port;                   /* root: where it listens */
     const struct shk_launch *launch; /* without PMIx: of several tasks, NULL: there is one */
     bool single;                     /* the launcher says that it started one task only */
     unsigned tasks, local;           /* of that launcher, local on this node */
     struct shk_error problem;
     uint64_t start_ns;
 
-    int listen_fd;       /* root */
-    int descriptors;     /* open files that rank 0 may have; 0: not known */
-    uint64_t crowded_ns; /* no more connections until then */
-    char token[WORLD_TOKEN + 1];
-    pid_t agent; /* root's own rank */
+    int listen_fd;                /* root */
+    int descriptors;              /* open files that rank 0 may have; 0: not known */
+    uint64_t crowded_ns;          /* no more connections until then */
+    char token[SHK_CARD_KEY + 1]; /* of rank 0's own rank */
+    pid_t agent;                  /* root's own rank */
     struct hub_member *members;
     unsigned size;
     struct shk_link *strangers; /* connected, not yet introduced */
@@ -221,6 +226,30 @@ void hub_facts_free(struct shk_world *world);
 /* hub.c: the node of this name, a new one when there is none; NULL: out of memory. Valid until
  * another rank comes. */
 struct hub_node *hub_node_of(struct shk_world *world, const char *host);
+
+/* hub.c: what a host's name may hold, '?' for the rest: names end up on terminals and on command
+ * lines. */
+void hub_host_name(char *buf, size_t size, const char *host);
+
+/* hub_greet.c: who are those that connect? Begins, with one that just did. */
+void hub_greet(struct shk_world *world, struct shk_link *link);
+/* Takes what it says; false: it was not the greeting, or it is not welcome. */
+bool hub_greeting_frame(struct shk_world *world, struct shk_link *link,
+                        const struct shk_frame *frame);
+/* Did it prove to be this rank? */
+bool hub_greeted(const struct shk_link *link, unsigned rank);
+
+/* world_join.c: joins by the way that is there; what went wrong is in world->meet and world->pmix.
+ * -ENOMEM, or -EINVAL and -EACCES with text: what the user asked for cannot be. */
+int world_join(struct shk_world *world, struct shk_error *err) SHK_MUST_CHECK;
+/* A member's connection to rank 0. */
+int world_connect(struct shk_world *world, unsigned start_ms, int *fd_p,
+                  struct shk_error *err) SHK_MUST_CHECK;
+/* May this process join through PMIx, as the rank that the launcher gave to it and no other? */
+bool world_offered(unsigned *rank_p);
+const char *world_variable(const char *name, void *arg);
+/* job.joined: {by, why, key, keyed, address, loopback}. NULL: out of memory. */
+json_t *world_joined_fact(const struct shk_world *world);
 
 /* hub.c: waits for every rank and for the facts of every node, in time. */
 int hub_gather(struct shk_world *world, struct shk_error *err) SHK_MUST_CHECK;

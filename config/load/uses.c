@@ -103,6 +103,10 @@ static const struct shk_field launcher_fields[] = {
     LAUNCHER_LIST(local_ranks, "how many on this node"),
     LAUNCHER_LIST(tasks_per_node, "without `local_ranks`: how many on each node, as in `4(x2),1`"),
     LAUNCHER_LIST(node_rank, "which node of `tasks_per_node` this one is, from 0"),
+    LAUNCHER_LIST(address, "the host of rank 0, for tasks that meet without PMIx"),
+    LAUNCHER_LIST(port, "a port there that the job uses; shakedown takes one beside it"),
+    LAUNCHER_LIST(nodelist, "without `address`: the nodes, as `nid[01-04]`; the first has rank 0"),
+    LAUNCHER_LIST(job, "what tells this job from others on the same hosts; all that are set count"),
 };
 
 const struct shk_record shk_record_launcher = {

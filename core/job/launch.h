@@ -19,7 +19,11 @@ struct shk_launch {
     const char *const *local_rank, *const *local_ranks;
     /* Without local_ranks: "4(x2),1" for the nodes of the step, and the place of this node. */
     const char *const *tasks_per_node, *const *node_rank;
-    const char *place; /* FILE:LINE of the row */
+    /* Where rank 0 is: its host and a port that the job uses there, or the nodes of the step, the
+     * first of which has it. */
+    const char *const *address, *const *port, *const *nodelist;
+    const char *const *job; /* what other jobs do not have, as many as are set; none is a secret */
+    const char *place;      /* FILE:LINE of the row */
 };
 
 /* Borrows the rows until the next call; the outermost launcher comes first. Not to be called while

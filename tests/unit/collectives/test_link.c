@@ -1,5 +1,5 @@
 #include "collectives/launch/link.h"
-#include "collectives/launch/pmix.h"
+#include "collectives/meet/pmix.h"
 #include "collectives/ranks/job_private.h"
 
 #include <criterion/criterion.h>

@@ -21,6 +21,7 @@ struct shk_pmix {
     enum shk_pmix_status status;
     struct shk_error reason; /* "" when OK */
     bool missing;            /* FAILED: because there is no library */
+    bool tried;              /* shk_pmix_join() was called */
     char library[512];       /* path of what was loaded; "" when nothing was */
     char version[96];        /* as the library tells it */
     unsigned rank, size, local_rank, local_size, nodes;

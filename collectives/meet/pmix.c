@@ -1,4 +1,4 @@
-#include "collectives/launch/pmix.h"
+#include "collectives/meet/pmix.h"
 #include "core/facts/facts.h"
 #include "core/run/dynlib.h"
 #include "core/run/isolate.h"
@@ -329,6 +329,7 @@ void shk_pmix_join(struct shk_pmix *pmix, const char *card, unsigned deadline_ms
 
     memset(pmix, 0, sizeof(*pmix));
     pmix->status = SHK_PMIX_FAILED;
+    pmix->tried = true;
     if (shk_isolate_run(&job, &result, 1, 1, &err) < 0) {
         pmix->reason = err;
         return;
@@ -353,6 +354,7 @@ void shk_pmix_join(struct shk_pmix *pmix, const char *card, unsigned deadline_ms
     (void)card, (void)deadline_ms, (void)names;
     memset(pmix, 0, sizeof(*pmix));
     pmix->status = SHK_PMIX_FAILED;
+    pmix->tried = true;
     (void)shk_error_set(&pmix->reason, ENOSYS,
                         "this shakedown was built without PMIx (pmix.h was not there)");
 }

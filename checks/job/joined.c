@@ -1,0 +1,60 @@
+/* By which way did the tasks of the launcher find each other, and was it guarded? */
+#include "checks/base/coded.h"
+#include "checks/base/read.h"
+#include "checks/base/remedy.h"
+#include "core/text/uses.h"
+
+/* Any program that reaches rank 0's port could have taken part. */
+static void joined_open(struct shk_row *row)
+{
+    row->verdict = SHK_NOTE;
+    shk_row_text(&row->expected, "a key");
+    shk_row_text(&row->why,
+                 "this launcher passes no secret on to its tasks, so they took each other's word: "
+                 "who reaches the port of rank 0 can take a rank's place, or rank 0's, and make "
+                 "up what this report says");
+    shk_row_fix(row, "rendezvous-key", NULL);
+}
+
+static void eval_joined(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_job_joined, "rendezvous");
+    json_t *joined = NULL;
+    const char *by = NULL, *why = NULL, *key = NULL;
+    bool keyed = false, loopback = false;
+    row.fact = "job.joined";
+    if (shk_look(ctx->facts, row.fact, NULL) == SHK_LOOK_MISSING)
+        return; /* not a job of several ranks */
+    if (shk_read_object(&row, row.fact, &joined) != SHK_LOOK_PRESENT) {
+        shk_row_unread(findings, &row, ctx->facts, row.fact);
+        return;
+    }
+    if (shk_read_member_text(&row, row.fact, joined, "by", &by) == SHK_LOOK_PRESENT &&
+        shk_read_member_bool(&row, row.fact, joined, "keyed", &keyed) == SHK_LOOK_PRESENT &&
+        shk_read_member_bool(&row, row.fact, joined, "loopback", &loopback) == SHK_LOOK_PRESENT) {
+        (void)shk_look_member_text(joined, "why", &why);
+        (void)shk_look_member_text(joined, "key", &key);
+        shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
+        shk_row_text(&row.observed, "joined by %s; %s%s%s", by,
+                     keyed ? "the key is that of " : "no key",
+                     keyed ? (key ? key : "the launcher") : "",
+                     !keyed && loopback ? ", on this host only" : "");
+        if (why)
+            shk_row_text(&row.why, "%s", why);
+        if (!keyed && !loopback)
+            joined_open(&row);
+    }
+    shk_row_end(findings, &row);
+}
+
+const struct shk_check shk_check_job_joined = {
+    .id = "job.joined",
+    .scope = SHK_SCOPE_LAUNCH,
+    .family = "launcher",
+    .title = "The tasks of the launcher met, and know each other",
+    .eval = eval_joined,
+    .of_job = true,
+    .doc = "Fact: job.joined.\nHow the ranks of the job found rank 0: PMIx, PMI, the launcher's "
+           "variables, or what --rendezvous says. Each proves to rank 0, and rank 0 to it, that "
+           "both have the key of the job. Without one it is a note, unless all are on one host.",
+};
