@@ -511,5 +511,6 @@ void shk_world_close(struct shk_world *world, int code)
     free(world->nodes);
     json_decref(world->nodes_known);
     json_decref(world->stuck);
+    explicit_bzero(world, sizeof(*world)); /* keys */
     free(world);
 }

@@ -92,8 +92,12 @@ static int join_exchange(struct shk_world *world, const char *card, unsigned sta
     }
     if (meet->way == SHK_MEET_PMI) {
         struct shk_pmi pmi = {.rank = meet->rank, .size = meet->size};
-        int rc = shk_pmi_join(&pmi, card, start_ms, reason);
+        /* half of the time: when a task is missing, there is another way to find out which */
+        int rc = shk_pmi_join(&pmi, card, start_ms / 2, reason);
+        world->late = pmi.late;
+        snprintf(world->space, sizeof world->space, "%s", pmi.space);
         meet->card = pmi.card;
+        meet->size = pmi.size;
         return rc;
     }
     if (meet->way == SHK_MEET_FOLDER && card)
@@ -200,6 +204,35 @@ static bool join_pmix(struct shk_world *world, unsigned rank, unsigned start_ms,
            (shk_pmix_built() && !world->pmix.missing) || world->pmix.status == SHK_PMIX_OK;
 }
 
+/* By the way that was chosen. */
+static int join_chosen(struct shk_world *world, unsigned start_ms, struct shk_error *err)
+{
+    if (world->meet.way == SHK_MEET_NONE)
+        return 0;
+    if (world->meet.rank == 0)
+        return join_root(world, start_ms, err);
+    join_member(world, start_ms);
+    return 0;
+}
+
+/* The launcher's variables, after PMI left all that came waiting at its barrier. When they do not
+ * help, what PMI said stands. */
+static int join_late(struct shk_world *world, const struct shk_launch *launch, unsigned start_ms,
+                     struct shk_error *err)
+{
+    struct shk_meet late;
+    int rc = shk_meet_choose(&late, NULL, launch, world_variable, NULL, 1U << SHK_MEET_PMI,
+                             world->space, err);
+    if (rc || late.way != SHK_MEET_ADDRESS) {
+        shk_meet_clear(&late);
+        return rc;
+    }
+    late.key = world->given;
+    shk_meet_clear(&world->meet);
+    world->meet = late;
+    return join_chosen(world, start_ms, err);
+}
+
 int world_join(struct shk_world *world, struct shk_error *err)
 {
     const struct shk_world_options *options = world->options;
@@ -207,24 +240,18 @@ int world_join(struct shk_world *world, struct shk_error *err)
     const char *asked = options->rendezvous;
     unsigned start_ms = options->deadline_ms / 3, rank = 0;
     bool automatic = !asked || strcmp(asked, "auto") == 0;
-    struct shk_key key;
-    int rc = shk_key_get(&key, options->key_file, err);
+    int rc = shk_key_get(&world->given, options->key_file, err);
     if (rc)
         return rc;
     world->meet.local_rank = -1;
-    world->meet.key = key;
+    world->meet.key = world->given;
     if (automatic && world_offered(&rank) && join_pmix(world, rank, start_ms, &rc, err))
         return rc;
     shk_meet_clear(&world->meet);
-    rc = shk_meet_choose(&world->meet, asked, launch, world_variable, NULL, 0, err);
-    world->meet.key = key;
-    explicit_bzero(&key, sizeof key);
-    if (rc || world->meet.way == SHK_MEET_NONE)
-        return rc;
-    if (world->meet.rank == 0)
-        return join_root(world, start_ms, err);
-    join_member(world, start_ms);
-    return 0;
+    rc = shk_meet_choose(&world->meet, asked, launch, world_variable, NULL, 0, NULL, err);
+    world->meet.key = world->given;
+    rc = rc ? rc : join_chosen(world, start_ms, err);
+    return rc || !world->late ? rc : join_late(world, launch, start_ms, err);
 }
 
 /* With what a card says. */

@@ -17,6 +17,7 @@ struct meet_env {
     const struct shk_launch *launch;
     shk_launch_get *get;
     void *arg;
+    const char *more; /* see shk_meet_choose() */
 };
 
 bool shk_meet_number(const char *text, unsigned *value_p)
@@ -75,8 +76,9 @@ static bool meet_self(struct shk_meet *meet, const struct meet_env *env)
 {
     const struct shk_launch *launch = env->launch;
     unsigned local = 0, node = 0;
-    if (!launch || launch->allocation || !meet_count(env, launch->ranks, &meet->size) ||
-        !meet_count(env, launch->rank, &meet->rank) || meet->rank >= meet->size)
+    if (!launch || launch->allocation || !meet_count(env, launch->rank, &meet->rank) ||
+        (launch->ranks &&
+         (!meet_count(env, launch->ranks, &meet->size) || meet->rank >= meet->size)))
         return false;
     meet->local_rank = meet_count(env, launch->local_rank, &local) ? (int)local : -1;
     (void)meet_count(env, launch->nodes, &meet->nodes);
@@ -125,6 +127,10 @@ static bool meet_name(struct shk_meet *meet, const struct meet_env *env)
             shk_strbuf_printf(&names, " %s=%s", *v, value);
             named = true;
         }
+    }
+    if (env->more && *env->more) {
+        shk_strbuf_printf(&names, " %s", env->more);
+        named = true;
     }
     shk_greet_job(meet->job, shk_strbuf_text(&names));
     if (port > 0 && port < 65536)
@@ -192,11 +198,15 @@ static bool meet_has_pmi(const struct shk_meet *meet, const struct meet_env *env
 {
     unsigned rank = 0, size = 0, number = 0;
     const char *port = env->get(shk_variable("pmi-port"), env->arg);
-    bool fd = shk_meet_number(env->get(shk_variable("pmi2-socket"), env->arg), &number);
-    return !env->launch->inherits && (fd || (port && strchr(port, ':'))) &&
-           (!fd || (shk_meet_number(env->get(shk_variable("pmi-rank"), env->arg), &rank) &&
-                    shk_meet_number(env->get(shk_variable("pmi-size"), env->arg), &size) &&
-                    rank == meet->rank && size == meet->size));
+    if (env->launch->inherits)
+        return false;
+    if (!shk_meet_number(env->get(shk_variable("pmi2-socket"), env->arg), &number))
+        return port && strchr(port, ':') &&
+               shk_meet_number(env->get(shk_variable("pmi-id"), env->arg), &rank) &&
+               rank == meet->rank;
+    return shk_meet_number(env->get(shk_variable("pmi-rank"), env->arg), &rank) &&
+           shk_meet_number(env->get(shk_variable("pmi-size"), env->arg), &size) &&
+           rank == meet->rank && size == meet->size;
 }
 
 /* tcp://HOST:PORT or tcp://[ADDRESS]:PORT */
@@ -240,7 +250,7 @@ static int meet_folder(struct shk_meet *meet, const struct meet_env *env, const 
 static int meet_asked(struct shk_meet *meet, const struct meet_env *env, const char *asked,
                       struct shk_error *err)
 {
-    bool known = meet_self(meet, env);
+    bool known = meet_self(meet, env) && meet->size > 0;
     if (strcmp(asked, "none") == 0)
         return 0;
     if (strcmp(asked, "stdin") == 0) {
@@ -262,9 +272,10 @@ static int meet_asked(struct shk_meet *meet, const struct meet_env *env, const c
 }
 
 int shk_meet_choose(struct shk_meet *meet, const char *asked, const struct shk_launch *launch,
-                    shk_launch_get *get, void *arg, unsigned without, struct shk_error *err)
+                    shk_launch_get *get, void *arg, unsigned without, const char *more,
+                    struct shk_error *err)
 {
-    struct meet_env env = {.launch = launch, .get = get, .arg = arg};
+    struct meet_env env = {.launch = launch, .get = get, .arg = arg, .more = more};
     memset(meet, 0, sizeof *meet);
     meet->local_rank = -1;
     meet->addresses = json_array();
@@ -272,17 +283,24 @@ int shk_meet_choose(struct shk_meet *meet, const char *asked, const struct shk_l
         return shk_error_set(err, ENOMEM, "out of memory");
     if (asked && strcmp(asked, "auto") != 0)
         return meet_asked(meet, &env, asked, err);
-    if (!meet_self(meet, &env) || meet->size < 2)
+    if (!meet_self(meet, &env) || (launch->ranks && meet->size < 2))
         return 0;
     if (!(without & 1U << SHK_MEET_PMI) && meet_has_pmi(meet, &env)) {
         meet->way = SHK_MEET_PMI;
-        snprintf(meet->by, sizeof meet->by, "PMI of %s", launch->title);
+        bool plain = strcmp(launch->title, "PMI") == 0;
+        snprintf(meet->by, sizeof meet->by, "PMI%s%s", plain ? "" : " of ",
+                 plain ? "" : launch->title);
         snprintf(meet->reason, sizeof meet->reason,
                  "its process manager passes on a key that nobody else sees; there is no PMIx");
         return 0;
     }
+    if (meet->size < 2)
+        return 0;
     meet_by_variables(meet, &env);
-    snprintf(meet->reason, sizeof meet->reason, "there is neither PMIx nor PMI");
+    snprintf(meet->reason, sizeof meet->reason, "%s",
+             without & 1U << SHK_MEET_PMI
+                 ? "a task of the job did not come to the barrier of PMI in time"
+                 : "there is neither PMIx nor PMI");
     return 0;
 }
 

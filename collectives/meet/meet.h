@@ -51,10 +51,11 @@ struct shk_meet {
 };
 
 /* Looks at what the user asked for (--rendezvous; NULL: nothing) and at the variables. `without`:
- * a set of 1 << enum shk_meet_way that were tried. -EINVAL with text: what was asked for cannot be,
+ * a set of 1 << enum shk_meet_way that were tried. `more`: a name of the job that a process manager
+ * told, NULL or "" for none. -EINVAL with text: what was asked for cannot be,
  * -ENOMEM. Always to be cleared. */
 int shk_meet_choose(struct shk_meet *meet, const char *asked, const struct shk_launch *launch,
-                    shk_launch_get *get, void *arg, unsigned without,
+                    shk_launch_get *get, void *arg, unsigned without, const char *more,
                     struct shk_error *err) SHK_MUST_CHECK;
 void shk_meet_clear(struct shk_meet *meet);
 

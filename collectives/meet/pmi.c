@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define PMI_KEY "shakedown-card"
+/* For the last word to a manager that did not answer in time. */
+#define PMI_LEAVE_MS 1000
 
 struct pmi_wire {
     int fd;
@@ -182,22 +184,29 @@ int shk_pmi_exchange(int fd, int id, const char *card, unsigned deadline_ms, str
                      struct shk_error *err)
 {
     struct pmi_wire wire = {.fd = fd, .end_ms = pmi_now_ms() + deadline_ms, .err = err};
-    char space[256] = "";
     int rc = id >= 0 ? pmi_who(&wire, id, pmi) : 0;
     wire.doing = "init";
     rc = rc ? rc : pmi_ask(&wire, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n");
     wire.doing = "get_my_kvsname";
     rc = rc ? rc : pmi_ask(&wire, "my_kvsname", "cmd=get_my_kvsname\n");
-    if (!rc && (!pmi_value(&wire, "kvsname", space, sizeof space) || !*space))
+    if (!rc && (!pmi_value(&wire, "kvsname", pmi->space, sizeof pmi->space) ||
+                !*pmi->space))
         rc = shk_error_set(err, EPROTO, "PMI: the process manager has no space for keys");
     wire.doing = "put";
     if (!rc && pmi->rank == 0)
-        rc = pmi_ask(&wire, "put_result", "cmd=put kvsname=%s key=" PMI_KEY " value=%s\n", space,
-                     card);
+        rc = pmi_ask(&wire, "put_result", "cmd=put kvsname=%s key=" PMI_KEY " value=%s\n",
+                     pmi->space, card);
     wire.doing = "barrier_in";
     rc = rc ? rc : pmi_ask(&wire, "barrier_out", "cmd=barrier_in\n");
     if (!rc && pmi->rank != 0)
-        rc = pmi_fetch(&wire, space, pmi);
+        rc = pmi_fetch(&wire, pmi->space, pmi);
+    pmi->late = rc == -ETIMEDOUT && strcmp(wire.doing, "barrier_in") == 0;
+    if (pmi->late) {
+        struct shk_error unused = {""};
+        wire.err = &unused;
+        wire.end_ms = pmi_now_ms() + PMI_LEAVE_MS;
+        (void)pmi_ask(&wire, "finalize_ack", "cmd=finalize\n");
+    }
     wire.doing = "finalize";
     rc = rc ? rc : pmi_ask(&wire, "finalize_ack", "cmd=finalize\n");
     return rc;
@@ -248,9 +257,8 @@ static int pmi_child(void *arg, json_t **result_p, struct shk_error *err)
         rc = shk_pmi_exchange(fd, (int)number, task->card, task->deadline_ms, &pmi, err);
         close(fd);
     }
-    if (!rc)
-        *result_p = json_pack("{s:i, s:i, s:s*}", "rank", (int)pmi.rank, "size", (int)pmi.size,
-                              "card", pmi.card);
+    *result_p = json_pack("{s:i, s:i, s:s*, s:b, s:s}", "rank", (int)pmi.rank, "size",
+                          (int)pmi.size, "card", pmi.card, "late", pmi.late, "space", pmi.space);
     free(pmi.card);
     return rc;
 }
@@ -260,24 +268,29 @@ int shk_pmi_join(struct shk_pmi *pmi, const char *card, unsigned deadline_ms, st
     struct pmi_task task = {
         .card = card, .rank = pmi->rank, .size = pmi->size, .deadline_ms = deadline_ms};
     struct shk_isolate_job job = {
-        .name = "PMI", .fn = pmi_child, .arg = &task, .deadline_ms = deadline_ms + 2000};
+        .name = "PMI", .fn = pmi_child, .arg = &task, .deadline_ms = deadline_ms + 2 * PMI_LEAVE_MS};
     struct shk_isolate_result result;
     int rank = -1, size = -1, rc = shk_isolate_run(&job, &result, 1, 1, err);
     const char *text = NULL;
     if (rc)
         return rc;
+    pmi->late = json_is_true(json_object_get(result.result, "late"));
+    const char *space = json_string_value(json_object_get(result.result, "space"));
+    snprintf(pmi->space, sizeof pmi->space, "%s", space ? space : "");
     if (result.outcome != SHK_CHILD_OK) {
         *err = result.error;
         rc = -EPROTO;
     } else if (json_unpack(result.result, "{s:i, s:i, s?s}", "rank", &rank, "size", &size, "card",
                            &text) ||
-               rank != (int)pmi->rank || size != (int)pmi->size) {
+               rank != (int)pmi->rank || (pmi->size > 0 && size != (int)pmi->size)) {
         rc = shk_error_set(err, EPROTO,
                            "PMI: rank %d of %d in its answers, %u of %u in its "
                            "variables",
                            rank, size, pmi->rank, pmi->size);
     } else if (text && !(pmi->card = strdup(text))) {
         rc = shk_error_set(err, ENOMEM, "out of memory");
+    } else {
+        pmi->size = (unsigned)size;
     }
     shk_isolate_result_clear(&result);
     return rc;

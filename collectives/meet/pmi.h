@@ -8,6 +8,7 @@
 
 #include "core/text/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Longest line: what MPICH's simple PMI allows. */
@@ -18,6 +19,10 @@
 struct shk_pmi {
     unsigned rank, size;
     char *card; /* of rank 0, the caller's; NULL at rank 0 */
+    /* -ETIMEDOUT at the barrier: the manager was told that this task is done with it, so that it
+     * takes its end for no failure. */
+    bool late;
+    char space[128]; /* what the manager calls this job; "" not known */
 };
 
 /* The exchange over a connected socket: rank 0 gives its card (without blanks), the others get it.
@@ -27,7 +32,8 @@ struct shk_pmi {
 int shk_pmi_exchange(int fd, int id, const char *card, unsigned deadline_ms, struct shk_pmi *pmi,
                      struct shk_error *err) SHK_MUST_CHECK;
 
-/* Opens the socket that the variables name, and exchanges, in a child with a deadline. */
+/* Opens the socket that the variables name, and exchanges, in a child with a deadline. pmi->rank is
+ * this rank; a size of 0 is filled in, any other must be right. */
 int shk_pmi_join(struct shk_pmi *pmi, const char *card, unsigned deadline_ms,
                  struct shk_error *err) SHK_MUST_CHECK;
 
