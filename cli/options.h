@@ -30,6 +30,7 @@ struct shk_options {
     const char *capture_dir;
     bool verbatim;
     const char *rendezvous, *key_file; /* how the tasks of a launcher meet */
+    const char *hosts;                 /* file: start a rank on each, over ssh */
     long timeout_s;                    /* of one probe, and of the whole collective */
     long ranks;
     long rails;

@@ -34,7 +34,7 @@ static const struct pmi_flavour *pmi_flavour(const char *type)
 #define PMI_UNTESTED "nothing between the ranks was tested"
 
 /* Tasks of srun without PMIx. */
-static void pmi_srun(struct shk_row *row, long long tasks)
+static void pmi_srun(struct shk_row *row, long long tasks, const char *reason)
 {
     const char *type = NULL, *fd = NULL;
     if (shk_read_text(row, "job.slurm.mpi_type", &type) != SHK_LOOK_PRESENT &&
@@ -53,8 +53,8 @@ static void pmi_srun(struct shk_row *row, long long tasks)
         return;
     }
     row->diagnosis = "pmi-flavour-mismatch";
-    shk_row_text(&row->why, "%s; without PMIx each node was tested on its own, " PMI_UNTESTED,
-                 pmi_flavour(type)->why);
+    shk_row_text(&row->why, "%s%s%s; without PMIx each node was tested on its own, " PMI_UNTESTED,
+                 pmi_flavour(type)->why, reason ? "; " : "", reason ? reason : "");
     shk_row_fix(row, "pmix-launcher", NULL);
 }
 
@@ -101,6 +101,13 @@ static void pmi_other(struct shk_row *row, const char *launcher)
     shk_row_fix(row, "pmix-other-launcher", NULL);
 }
 
+/* There are other ways than PMIx, and why none of them was open is known. */
+static void pmi_not_met(struct shk_row *row, const char *reason)
+{
+    shk_row_text(&row->why, "%s; each node was tested on its own, " PMI_UNTESTED, reason);
+    shk_row_fix(row, "rendezvous-given", NULL);
+}
+
 /* Built without pmix.h: no launcher could be joined, whatever it offers. */
 static bool pmi_not_built(struct shk_row *row)
 {
@@ -116,7 +123,7 @@ static bool pmi_not_built(struct shk_row *row)
 
 static void pmi_alone(struct shk_row *row, const json_t *alone)
 {
-    const char *launcher = "a launcher";
+    const char *launcher = "a launcher", *reason = NULL;
     long long tasks = 0;
     bool allocation = false;
     row->fact = "job.alone";
@@ -128,14 +135,17 @@ static void pmi_alone(struct shk_row *row, const json_t *alone)
         pmi_allocation(row, alone, tasks);
         return;
     }
+    (void)shk_look_member_text(alone, "why", &reason);
     shk_row_text(&row->expected, "tasks that find each other");
-    if (pmi_not_built(row)) {
+    if (!reason && pmi_not_built(row)) {
         shk_row_text(&row->observed, "%lld tasks of %s, each on its own", tasks, launcher);
     } else if (strcmp(launcher, "Slurm") == 0) {
-        pmi_srun(row, tasks);
+        pmi_srun(row, tasks, reason);
     } else {
         shk_row_text(&row->observed, "%lld tasks of %s, no PMIx", tasks, launcher);
         pmi_other(row, launcher);
+        if (reason)
+            pmi_not_met(row, reason);
     }
 }
 
@@ -230,6 +240,7 @@ const struct shk_check shk_check_job_pmix = {
         "library, one of another generation than the server, or a shakedown that was built "
         "without PMIx. Several tasks without PMIx are WARN, since each node is then tested on its "
         "own: srun with --mpi=none, pmi2 or another flavour, torchrun, a launcher of MPICH, or "
-        "PMIx whose variables did not reach the program. One process in an allocation of several "
+        "PMIx whose variables did not reach the program, where no other way of meeting was open "
+        "either. One process in an allocation of several "
         "tasks is WARN, and a note when that has one node.",
 };

@@ -6,7 +6,7 @@ static const struct shk_command commands[] = {
      .options =
          "profile format output color fail-on sysroot config timeout ranks transport provider "
          "rails stress "
-         "healthy-nodes bad-nodes rendezvous key-file "
+         "healthy-nodes bad-nodes hosts rendezvous key-file "
          "sizes quick trust-libraries log anonymize verbose",
      .doc = "probe this node, run a real all-reduce, judge, report",
      .run = shk_cmd_run},
@@ -35,7 +35,7 @@ static const struct shk_command commands[] = {
      .arguments = "",
      .options =
          "profile format output color fail-on config timeout ranks transport provider rails stress "
-         "sizes rendezvous key-file "
+         "sizes hosts rendezvous key-file "
          "trust-libraries anonymize verbose",
      .doc = "collectives only",
      .run = shk_cmd_bench},

@@ -247,9 +247,9 @@ static struct shk_world_options session_world_options(struct shk_session *sessio
 int shk_session_join(struct shk_session *session, bool *done_p)
 {
     struct shk_error err = {""};
-    *done_p = false;
-    if (session->options->sysroot)
-        return SHK_EXIT_OK;
+    *done_p = session->options->hosts;
+    if (session->options->sysroot || *done_p)
+        return *done_p ? shk_session_over_ssh(session) : SHK_EXIT_OK;
     session->world_options = session_world_options(session);
     int rc = shk_world_open(&session->world, &session->world_options, &err);
     if (rc)

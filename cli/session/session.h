@@ -57,6 +57,8 @@ int shk_session_begin(struct shk_session *session, const struct shk_options *opt
  * nothing to report (any rank but the first), serves rank 0 to its end and sets *done_p: the return
  * value is then the exit code. */
 int shk_session_join(struct shk_session *session, bool *done_p);
+/* --hosts: starts the ranks over ssh and prints what rank 0 does; its exit code. */
+int shk_session_over_ssh(const struct shk_session *session);
 
 /* Probes this host, or the capture of --sysroot: adds one node; in a job of several nodes, every
  * node. */

@@ -2,7 +2,9 @@
 #include "collectives/launch/world_private.h"
 #include "collectives/meet/connect.h"
 #include "collectives/meet/folder.h"
+#include "collectives/meet/hosts.h"
 #include "collectives/meet/pmi.h"
+#include "core/text/uses.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -42,7 +44,19 @@ void world_descriptors(struct shk_world *world)
 /* The ways that pass on a card. */
 static bool join_has_card(enum shk_meet_way way)
 {
-    return way == SHK_MEET_PMIX || way == SHK_MEET_PMI || way == SHK_MEET_FOLDER;
+    return way != SHK_MEET_NONE && way != SHK_MEET_ADDRESS;
+}
+
+/* From where the key of a card comes, for the report. */
+static const char *join_channel(enum shk_meet_way way)
+{
+    switch (way) {
+    case SHK_MEET_PMIX: return "PMIx";
+    case SHK_MEET_PMI: return "PMI";
+    case SHK_MEET_FOLDER: return "the folder";
+    case SHK_MEET_SSH: return "ssh";
+    default: return "the launcher";
+    }
 }
 
 /* The joining failed: several tasks of which each is on its own. */
@@ -102,6 +116,8 @@ static int join_exchange(struct shk_world *world, const char *card, unsigned sta
     }
     if (meet->way == SHK_MEET_FOLDER && card)
         return shk_folder_put(meet->folder, meet->job, card, reason);
+    if (meet->way == SHK_MEET_SSH)
+        return card ? shk_hosts_tell(card, reason) : shk_hosts_card(&meet->card, start_ms, reason);
     return 0;
 }
 
@@ -154,7 +170,7 @@ static int join_root(struct shk_world *world, unsigned start_ms, struct shk_erro
         rc = shk_card_key(key);
         card = rc ? NULL : shk_card_write(key, world->port, meet->loopback, SHK_PMI_CARD);
         if (!rc)
-            shk_key_mix(&meet->key, key, "the launcher");
+            shk_key_mix(&meet->key, key, join_channel(meet->way));
         rc = card ? join_exchange(world, card, start_ms, &reason)
                   : shk_error_set(&reason, ENOMEM, "no memory for the address of rank 0");
         explicit_bzero(key, sizeof key);
@@ -209,6 +225,11 @@ static int join_chosen(struct shk_world *world, unsigned start_ms, struct shk_er
 {
     if (world->meet.way == SHK_MEET_NONE)
         return 0;
+    if (world->meet.way == SHK_MEET_SSH) {
+        int rc = shk_hosts_hear(&world->meet, start_ms, err);
+        if (rc)
+            return rc;
+    }
     if (world->meet.rank == 0)
         return join_root(world, start_ms, err);
     join_member(world, start_ms);
@@ -250,6 +271,12 @@ int world_join(struct shk_world *world, struct shk_error *err)
     shk_meet_clear(&world->meet);
     rc = shk_meet_choose(&world->meet, asked, launch, world_variable, NULL, 0, NULL, err);
     world->meet.key = world->given;
+    if (!rc && asked && strncmp(asked, "tcp://", 6) == 0 && !world->meet.loopback &&
+        !world->given.there)
+        return shk_error_set(err, EACCES,
+                             "--rendezvous %s needs a key that all ranks have and nobody else: set "
+                             "%s to 16 characters or more, or give --key-file FILE",
+                             asked, shk_variable("rendezvous-key"));
     rc = rc ? rc : join_chosen(world, start_ms, err);
     return rc || !world->late ? rc : join_late(world, launch, start_ms, err);
 }
@@ -264,7 +291,7 @@ static int connect_by_card(struct shk_world *world, const char *card, uint64_t e
     if (shk_card_read(card, key, &port, &addresses))
         return shk_error_set(err, EPROTO, "rank 0 published something else than an address");
     world->self.key = world->meet.key;
-    shk_key_mix(&world->self.key, key, "the launcher");
+    shk_key_mix(&world->self.key, key, join_channel(world->meet.way));
     explicit_bzero(key, sizeof key);
     struct shk_connect how = {
         .self = &world->self, .hosts = addresses, .port = &port, .ports = 1, .end_ns = end_ns};

@@ -109,9 +109,9 @@ struct shk_world {
     char host[64]; /* this node */
     struct shk_pmix pmix;
     struct shk_meet meet;            /* how the ranks met, or why not */
-    struct shk_key given;       /* what the user or the launcher gave, without a card's */
-    bool late;                  /* PMI's barrier did not end in time, */
-    char space[128];            /* and what PMI calls the job */
+    struct shk_key given;            /* what the user or the launcher gave, without a card's */
+    bool late;                       /* PMI's barrier did not end in time, */
+    char space[128];                 /* and what PMI calls the job */
     struct shk_greet_self self;      /* what this process says of itself */
     bool greets;                     /* root: who connects must say who it is */
     unsigned port;                   /* root: where it listens */

@@ -180,16 +180,18 @@ static void meet_by_variables(struct shk_meet *meet, const struct meet_env *env)
     if (where && named) {
         meet->way = SHK_MEET_ADDRESS;
     } else if (where) {
-        snprintf(meet->why_not, sizeof meet->why_not,
-                 "%s gives its tasks nothing that another job on the same hosts has not (no port, "
-                 "no number of the job)",
-                 launch->title);
+        snprintf(
+            meet->why_not, sizeof meet->why_not,
+            "the variables of %s do not tell this job from another on the same hosts (no port, "
+            "no number of the job)",
+            launch->title);
     } else {
         const char *first = launch->address    ? launch->address[0]
                             : launch->nodelist ? launch->nodelist[0]
                                                : "";
-        snprintf(meet->why_not, sizeof meet->why_not, "%s does not say where rank 0 is%s%s%s",
-                 launch->title, *first ? " (" : "", first, *first ? " is not set)" : "");
+        snprintf(meet->why_not, sizeof meet->why_not,
+                 "the variables of %s do not say where rank 0 is%s%s%s", launch->title,
+                 *first ? " (" : "", first, *first ? " is not set)" : "");
     }
 }
 
@@ -251,10 +253,14 @@ static int meet_asked(struct shk_meet *meet, const struct meet_env *env, const c
                       struct shk_error *err)
 {
     bool known = meet_self(meet, env) && meet->size > 0;
-    if (strcmp(asked, "none") == 0)
+    if (strcmp(asked, "none") == 0) {
+        snprintf(meet->why_not, sizeof meet->why_not, "--rendezvous none was given");
         return 0;
+    }
     if (strcmp(asked, "stdin") == 0) {
         meet->way = SHK_MEET_SSH;
+        snprintf(meet->by, sizeof meet->by, "--hosts, over ssh");
+        snprintf(meet->reason, sizeof meet->reason, "it was asked for");
         return 0;
     }
     if (strncmp(asked, "tcp://", 6) != 0 && strncmp(asked, "file://", 7) != 0)

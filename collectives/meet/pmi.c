@@ -189,8 +189,7 @@ int shk_pmi_exchange(int fd, int id, const char *card, unsigned deadline_ms, str
     rc = rc ? rc : pmi_ask(&wire, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n");
     wire.doing = "get_my_kvsname";
     rc = rc ? rc : pmi_ask(&wire, "my_kvsname", "cmd=get_my_kvsname\n");
-    if (!rc && (!pmi_value(&wire, "kvsname", pmi->space, sizeof pmi->space) ||
-                !*pmi->space))
+    if (!rc && (!pmi_value(&wire, "kvsname", pmi->space, sizeof pmi->space) || !*pmi->space))
         rc = shk_error_set(err, EPROTO, "PMI: the process manager has no space for keys");
     wire.doing = "put";
     if (!rc && pmi->rank == 0)
@@ -267,8 +266,10 @@ int shk_pmi_join(struct shk_pmi *pmi, const char *card, unsigned deadline_ms, st
 {
     struct pmi_task task = {
         .card = card, .rank = pmi->rank, .size = pmi->size, .deadline_ms = deadline_ms};
-    struct shk_isolate_job job = {
-        .name = "PMI", .fn = pmi_child, .arg = &task, .deadline_ms = deadline_ms + 2 * PMI_LEAVE_MS};
+    struct shk_isolate_job job = {.name = "PMI",
+                                  .fn = pmi_child,
+                                  .arg = &task,
+                                  .deadline_ms = deadline_ms + 2 * PMI_LEAVE_MS};
     struct shk_isolate_result result;
     int rank = -1, size = -1, rc = shk_isolate_run(&job, &result, 1, 1, err);
     const char *text = NULL;
