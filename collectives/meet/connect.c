@@ -198,20 +198,22 @@ static int connect_round(const struct shk_connect *connect, const json_t *addres
 {
     json_t *address;
     size_t i;
+    int refused = -EAGAIN; /* perhaps by a run that was there before: the next port may be ours */
     json_array_foreach((json_t *)addresses, i, address)
     {
         for (unsigned p = 0; p < connect->ports; p++) {
             uint64_t now = shk_job_now_ns(), word_ns = now + word_ms * 1000000ULL;
             if (now >= connect->end_ns)
-                return -EAGAIN;
+                return refused;
             int rc = connect_one(connect, json_string_value(address), connect->port[p],
                                  word_ns < connect->end_ns ? word_ns : connect->end_ns, welcome,
                                  seen, err);
-            if (rc != -EAGAIN)
+            if (rc >= 0)
                 return rc;
+            refused = rc != -EAGAIN ? rc : refused;
         }
     }
-    return -EAGAIN;
+    return refused;
 }
 
 /* "shk1, shk2 and 4 more" */
