@@ -159,6 +159,33 @@ static const struct shk_option table[] = {
      .arg = "sh|csh|lua",
      .initial = "sh",
      .doc = "syntax of the lines (lua: for Lmod module files)"},
+    {.name = "pid",
+     .group = SHK_GROUP_TEST,
+     .type = SHK_OPT_LIST,
+     .offset = AT(pids),
+     .arg = "N[,N...]",
+     .doc = "these processes, and the ranks that they started; may be repeated"},
+    {.name = "job",
+     .group = SHK_GROUP_TEST,
+     .type = SHK_OPT_TEXT,
+     .offset = AT(job),
+     .arg = "ID",
+     .doc = "only ranks of this job of the batch system"},
+    {.name = "interval",
+     .group = SHK_GROUP_TEST,
+     .type = SHK_OPT_NUMBER,
+     .offset = AT(interval_s),
+     .arg = "SEC",
+     .initial = "5",
+     .min = 1,
+     .max = 600,
+     .doc = "between the first and the last of five looks; a job whose ranks wait longer for each "
+            "other at times needs more"},
+    {.name = "no-stacks",
+     .group = SHK_GROUP_TEST,
+     .type = SHK_OPT_FLAG,
+     .offset = AT(no_stacks),
+     .doc = "stop no thread, not even for the millisecond that a copy of its stack takes"},
     {.name = "quick",
      .group = SHK_GROUP_TEST,
      .type = SHK_OPT_FLAG,
@@ -507,8 +534,9 @@ int shk_options_parse(int argc, char **argv, struct shk_options *options_p,
 
 void shk_options_free(struct shk_options *options)
 {
-    struct shk_texts *const lists[] = {&options->outputs, &options->env_files, &options->log_files,
-                                       &options->facts_files, &options->arguments};
+    struct shk_texts *const lists[] = {&options->outputs,   &options->env_files,
+                                       &options->log_files, &options->facts_files,
+                                       &options->arguments, &options->pids};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]->items);
     *options = (struct shk_options){0};

@@ -41,6 +41,10 @@ struct shk_options {
     size_t min_bytes, max_bytes; /* from sizes */
     size_t large_bytes;          /* between GPUs of one node, unless sizes were given */
     const char *shell;
+    struct shk_texts pids;
+    const char *job;
+    long interval_s;
+    bool no_stacks;
     const char *healthy_nodes, *bad_nodes; /* files to write */
     bool quick, anonymize, all, trust_libraries;
     long verbose;

@@ -2,7 +2,7 @@
  *
  * Sources, later ones overlay earlier ones row by row (same name or key replaces the whole row):
  *   1. embedded in the binary
- * (config/{settings,profiles,diagnoses,conflicts,diff,signatures,rules,names,fixes}/
+ * (config/{settings,profiles,diagnoses,conflicts,diff,signatures,rules,names,fixes,calls}/
  * *.yaml)
  *   2. /etc/shakedown/{settings,profiles,…}/ *.yaml
  *   3. DIR of --config, same sub-folders
@@ -343,6 +343,23 @@ struct shk_fix {
     const char *place;
 };
 
+/* What it means that a thread is in one of the functions (shakedown hang). */
+enum shk_wait_kind {
+    SHK_WAIT_COLLECTIVE, /* waits for all ranks */
+    SHK_WAIT_POINT,      /* for one */
+    SHK_WAIT_REQUEST,    /* for what was begun before */
+    SHK_WAIT_GPU,
+    SHK_WAIT_SERVICE /* a library's own thread */
+};
+
+struct shk_waitcall {
+    const char *key, *title;
+    enum shk_wait_kind kind;
+    const char *const *symbols;   /* as the linker has them; '*': any characters */
+    const char *const *libraries; /* beginnings of file names; NULL */
+    const char *place;
+};
+
 struct shk_config;
 
 /* config_dir may be NULL. etc_dir is "/etc/shakedown" for the live tool, NULL to skip; it need not
@@ -369,6 +386,7 @@ const struct shk_rule *shk_config_rules(const struct shk_config *config, size_t 
 
 const struct shk_fix *shk_config_fixes(const struct shk_config *config, size_t *count_p);
 const struct shk_name *shk_config_names(const struct shk_config *config, size_t *count_p);
+const struct shk_waitcall *shk_config_calls(const struct shk_config *config, size_t *count_p);
 
 /* What a probe of the environment writes down: the names above, every variable of the settings,
  * and those that signals of profiles and rules ask for as facts. New in *set_p

@@ -31,6 +31,12 @@ static const struct shk_command commands[] = {
                 "verbose",
      .doc = "ranked root causes from logs, an environment, saved facts",
      .run = shk_cmd_diagnose},
+    {.name = "hang",
+     .arguments = "[FILE...]",
+     .options = "pid job interval no-stacks format output color config anonymize",
+     .max_args = SHK_LIST_MAX,
+     .doc = "a job hangs now: which rank holds the others up, and where it is",
+     .run = shk_cmd_hang},
     {.name = "bench",
      .arguments = "",
      .options =

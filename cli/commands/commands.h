@@ -8,6 +8,7 @@ int shk_cmd_run(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_probe(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_check(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_diff(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_hang(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_diagnose(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_bench(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_list(const struct shk_options *options, int argc, char **argv);

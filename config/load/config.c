@@ -186,6 +186,13 @@ const struct shk_fix *shk_config_fixes(const struct shk_config *config, size_t *
     return (const struct shk_fix *)(const void *)table->rows;
 }
 
+const struct shk_waitcall *shk_config_calls(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_CALLS];
+    *count_p = table->count;
+    return (const struct shk_waitcall *)(const void *)table->rows;
+}
+
 static bool config_find(const struct shk_config *config, enum shk_section section, const char *name,
                         size_t *row_p)
 {

@@ -187,7 +187,7 @@ int shk_config_add_dir(struct shk_config *config, const char *dir, bool need_any
     if (!rc && need_any && !found)
         rc = shk_error_set(err, ENOENT,
                            "%s: has none of the folders settings, profiles, "
-                           "diagnoses, conflicts, diff, signatures, rules, names, fixes",
+                           "diagnoses, conflicts, diff, signatures, rules, names, fixes, calls",
                            dir);
     files_names_free(&list);
     return rc;

@@ -19,6 +19,7 @@ const struct shk_section_desc shk_sections[SHK_SECTION_COUNT] = {
     [SHK_SECTION_USES] = {.folder = "uses", .record = &shk_record_use},
     [SHK_SECTION_LAUNCHERS] = {.folder = "launchers", .record = &shk_record_launcher},
     [SHK_SECTION_FIXES] = {.folder = "fixes", .record = &shk_record_fix},
+    [SHK_SECTION_CALLS] = {.folder = "calls", .record = &shk_record_waitcall},
 };
 
 int shk_section_find(const char *folder, enum shk_section *section_p)

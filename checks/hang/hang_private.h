@@ -1,0 +1,99 @@
+/* Inside of the judgement: place.c (where a rank is), judge.c (who holds whom up), absent.c (ranks
+ * without a process), say.c (words), tree.c (stacks merged). */
+#ifndef SHK_CHECKS_HANG_PRIVATE_H
+#define SHK_CHECKS_HANG_PRIVATE_H
+
+#include "checks/hang/hang.h"
+#include "core/text/strbuf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum hang_kind {
+    HANG_DEAD,     /* over: no process, or only what is left until it is waited for */
+    HANG_ABSENT,   /* no process on a node on which it belongs */
+    HANG_STOPPED,  /* by a signal */
+    HANG_DEBUGGED, /* by a debugger */
+    HANG_IO,       /* in a call on a file */
+    HANG_DRIVER,   /* in a call of a GPU's driver */
+    HANG_KERNEL,   /* asleep in the kernel, cannot be interrupted; in what is not known */
+    HANG_SLEEP,    /* in its own code, asleep for a time */
+    HANG_LOCK,     /* in its own code, waits for a thread or child of its own */
+    HANG_USER,     /* in its own code, working */
+    HANG_CALL,     /* in one of the functions of the catalogue: waits for others */
+    HANG_PEER,     /* waits at a socket or pipe, in no function of the catalogue */
+    HANG_UNKNOWN,
+    HANG_KINDS
+};
+
+enum hang_known { HANG_NO, HANG_YES, HANG_UNSEEN };
+
+struct hang_place {
+    const json_t *rank;   /* of the document; NULL: absent */
+    const json_t *thread; /* that tells; NULL: none */
+    const char *host;
+    long number;  /* of the rank; -1: not known */
+    long process; /* -1: none */
+    enum hang_kind kind;
+    const struct shk_waitcall *call; /* HANG_CALL */
+    char *where;                     /* function, file; NULL: not known. Owned */
+    const char *file_system, *mount;
+    enum hang_known still; /* did nothing of it move between the looks? */
+    double seconds;        /* for how long so, at least; -1: not known */
+    bool working;          /* bytes go through the file that it is in */
+    size_t group;
+};
+
+struct hang_group {
+    enum hang_kind kind;
+    const struct shk_waitcall *call;
+    const char *where; /* of its first place */
+    size_t first, count;
+    enum hang_known still;
+};
+
+struct hang_case {
+    const struct shk_waitcall *calls;
+    size_t calls_count;
+    struct hang_place *places;
+    size_t count;
+    struct hang_group *groups;
+    size_t groups_count;
+    long ranks;      /* of the job; -1: not known */
+    double seconds;  /* between the looks, the shortest of the nodes */
+    bool whole;      /* all ranks of the job are accounted for */
+    json_t *unknown; /* array of sentences */
+};
+
+const char *hang_kind_code(enum hang_kind kind);
+
+/* The row whose symbols have the function; NULL: none. */
+const struct shk_waitcall *hang_call_of(const struct hang_case *c, const char *function);
+
+/* Fills kind, where, still … of a place whose rank, host and number are set. */
+void hang_place_find(const struct hang_case *c, struct hang_place *place);
+
+/* Adds places for ranks that should run on a node that was looked at and have no process there, and
+ * says which ranks were not looked at. 0 or -ENOMEM. */
+int hang_absent_add(struct hang_case *c, const json_t *nodes) SHK_MUST_CHECK;
+
+/* "rank 37 (node9)", or "process 123 (node9)". */
+void hang_say_rank(struct shk_strbuf *out, const struct hang_place *place);
+/* "is in open() on /scratch for 612 s", as it follows a rank. */
+void hang_say_place(struct shk_strbuf *out, const struct hang_place *place);
+/* "wait in all_reduce", as it follows several ranks (one: "waits"). */
+void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool one);
+/* What to do about it; NULL: nothing to say. */
+char *hang_say_advice(const struct hang_place *place);
+
+/* New reference: [{frames, ranks, children}]. */
+json_t *hang_tree(const struct hang_case *c);
+
+/* New reference: libraries of which the ranks have different files. */
+json_t *hang_libraries(const struct hang_case *c);
+
+const char *hang_text(const json_t *object, const char *member); /* NULL: none */
+/* An integer of the object; -1: none, or not a plausible one. */
+long hang_number(const json_t *object, const char *member);
+
+#endif

@@ -1,0 +1,139 @@
+#include "checks/hang/hang_private.h"
+
+#include <string.h>
+
+void hang_say_rank(struct shk_strbuf *out, const struct hang_place *place)
+{
+    if (place->number >= 0)
+        shk_strbuf_printf(out, "rank %ld", place->number);
+    else if (place->process >= 0)
+        shk_strbuf_printf(out, "process %ld", place->process);
+    else
+        shk_strbuf_puts(out, "a rank");
+    if (place->host && place->number >= 0 && place->process >= 0)
+        shk_strbuf_printf(out, " (%s, process %ld)", place->host, place->process);
+    else if (place->host)
+        shk_strbuf_printf(out, " (%s)", place->host);
+}
+
+static void say_seconds(struct shk_strbuf *out, const struct hang_place *place)
+{
+    if (place->seconds >= 1)
+        shk_strbuf_printf(out, " for %.0f s", place->seconds);
+}
+
+static void say_file_system(struct shk_strbuf *out, const struct hang_place *place)
+{
+    if (place->file_system)
+        shk_strbuf_printf(out, " (%s%s%s)", place->file_system, place->mount ? " at " : "",
+                          place->mount ? place->mount : "");
+}
+
+void hang_say_place(struct shk_strbuf *out, const struct hang_place *place)
+{
+    const char *where = place->where;
+    switch (place->kind) {
+    case HANG_DEAD: shk_strbuf_puts(out, "has ended"); break;
+    case HANG_ABSENT: shk_strbuf_puts(out, "has no process: it never started, or has ended"); break;
+    case HANG_STOPPED: shk_strbuf_puts(out, "is stopped by a signal"); break;
+    case HANG_DEBUGGED: shk_strbuf_puts(out, "is stopped by a debugger"); break;
+    case HANG_CALL: shk_strbuf_printf(out, "waits in %s", place->call->title); break;
+    case HANG_IO:
+        shk_strbuf_printf(out, "is in %s", where ? where : "a call on a file");
+        say_file_system(out, place);
+        break;
+    case HANG_DRIVER:
+        shk_strbuf_printf(out, "is in the GPU's driver%s%s", where ? ": " : "", where ? where : "");
+        break;
+    case HANG_KERNEL:
+        shk_strbuf_printf(out, "is in the kernel and cannot be interrupted%s%s", where ? ": " : "",
+                          where ? where : "");
+        break;
+    case HANG_SLEEP:
+        shk_strbuf_printf(out, "sleeps in its own code%s%s", where ? ": " : "", where ? where : "");
+        break;
+    case HANG_LOCK:
+        shk_strbuf_printf(out, "waits for a thread or process of its own%s%s", where ? ": " : "",
+                          where ? where : "");
+        break;
+    case HANG_USER:
+        shk_strbuf_printf(out, "runs in its own code%s%s", where ? ": " : "", where ? where : "");
+        break;
+    case HANG_PEER:
+        shk_strbuf_printf(out, "waits at a socket or pipe%s%s", where ? ": " : "",
+                          where ? where : "");
+        break;
+    default: shk_strbuf_puts(out, "could not be looked into");
+    }
+    say_seconds(out, place);
+}
+
+void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool one)
+{
+    static const char *const many[HANG_KINDS] = {
+        [HANG_DEAD] = "have ended",
+        [HANG_ABSENT] = "have no process",
+        [HANG_STOPPED] = "are stopped by a signal",
+        [HANG_DEBUGGED] = "are stopped by a debugger",
+        [HANG_IO] = "are in",
+        [HANG_DRIVER] = "are in the GPU's driver",
+        [HANG_KERNEL] = "are in the kernel and cannot be interrupted",
+        [HANG_SLEEP] = "sleep in their own code",
+        [HANG_LOCK] = "wait for a thread or process of their own",
+        [HANG_USER] = "run in their own code",
+        [HANG_CALL] = "wait in",
+        [HANG_PEER] = "wait at a socket or pipe",
+        [HANG_UNKNOWN] = "could not be looked into",
+    };
+    static const char *const single[HANG_KINDS] = {
+        [HANG_DEAD] = "has ended",
+        [HANG_ABSENT] = "has no process",
+        [HANG_STOPPED] = "is stopped by a signal",
+        [HANG_DEBUGGED] = "is stopped by a debugger",
+        [HANG_IO] = "is in",
+        [HANG_DRIVER] = "is in the GPU's driver",
+        [HANG_KERNEL] = "is in the kernel and cannot be interrupted",
+        [HANG_SLEEP] = "sleeps in its own code",
+        [HANG_LOCK] = "waits for a thread or process of its own",
+        [HANG_USER] = "runs in its own code",
+        [HANG_CALL] = "waits in",
+        [HANG_PEER] = "waits at a socket or pipe",
+        [HANG_UNKNOWN] = "could not be looked into",
+    };
+    shk_strbuf_puts(out, one ? single[group->kind] : many[group->kind]);
+    if (group->kind == HANG_CALL)
+        shk_strbuf_printf(out, " %s", group->call->title);
+    else if (group->kind == HANG_IO)
+        shk_strbuf_printf(out, " %s", group->where ? group->where : "calls on files");
+    else if (group->where)
+        shk_strbuf_printf(out, ": %s", group->where);
+}
+
+char *hang_say_advice(const struct hang_place *place)
+{
+    switch (place->kind) {
+    case HANG_STOPPED:
+        return shk_strf("kill -CONT %ld makes it go on; find out who sent it the signal",
+                        place->process);
+    case HANG_DEBUGGED:
+        return shk_strf("let process %ld of the debugger go on, or detach it",
+                        hang_number(place->rank, "tracer"));
+    case HANG_DEAD:
+    case HANG_ABSENT:
+        return shk_strf(
+            "the job cannot go on without it: cancel it; the log of the launcher and the "
+            "kernel's log of %s say why it ended",
+            place->host ? place->host : "its node");
+    case HANG_IO:
+        return place->mount ? shk_strf("does %s answer on %s? (timeout 5 stat -f %s)", place->mount,
+                                       place->host ? place->host : "that node", place->mount)
+                            : NULL;
+    case HANG_DRIVER:
+    case HANG_KERNEL:
+        return shk_strf(
+            "look into the kernel's log of %s; no signal ends such a process before the "
+            "kernel answers it",
+            place->host ? place->host : "that node");
+    default: return NULL;
+    }
+}

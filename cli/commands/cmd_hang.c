@@ -1,0 +1,278 @@
+#include "checks/hang/hang.h"
+#include "cli/commands/commands.h"
+#include "cli/exit_code.h"
+#include "cli/how.h"
+#include "cli/session/hang_files.h"
+#include "cli/session/output.h"
+#include "cli/session/session.h"
+#include "core/run/isolate.h"
+#include "core/text/strbuf.h"
+#include "probes/hang/hang.h"
+#include "reports/hang/hang.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The look has its own deadlines, process by process; this one is for what they cannot cover. */
+enum { HANG_DEADLINE_S = 180 };
+#define HANG_MEMORY ((size_t)8 << 30)
+
+struct hang_pids {
+    long *items;
+    size_t count;
+};
+
+static const struct shk_hang_format *hang_format(const char *name, const char *path)
+{
+    size_t n;
+    const struct shk_hang_format *all = shk_hang_formats(&n);
+    for (size_t i = 0; i < n; i++)
+        if (name ? strcmp(all[i].name, name) == 0 : shk_how_extension(path, all[i].extension))
+            return &all[i];
+    return name ? NULL : &all[0];
+}
+
+/* Extensions and places of the outputs, before the work. */
+static int hang_outputs(const struct shk_options *options)
+{
+    const char *extensions[8];
+    struct shk_error err = {""};
+    size_t n, known = 0;
+    const struct shk_hang_format *all = shk_hang_formats(&n);
+    int rc = 0;
+    for (size_t i = 0; i < n && known < sizeof extensions / sizeof *extensions; i++)
+        extensions[known++] = all[i].extension;
+    if (options->format && !hang_format(options->format, NULL))
+        rc = shk_error_set(&err, EINVAL, "--format: '%s' is not one of term, md, json",
+                           options->format);
+    for (size_t i = 0; !rc && i < options->outputs.count; i++) {
+        const char *path = options->outputs.items[i];
+        rc = options->format ? 0 : shk_how_known(path, extensions, known, &err);
+        rc = rc ? rc : shk_output_check(path, &err);
+    }
+    if (rc)
+        shk_say("%s", err.text);
+    return rc ? SHK_EXIT_USAGE : SHK_EXIT_OK;
+}
+
+static bool hang_is_number(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) < 10;
+}
+
+/* "12,13" of --pid, and numbers among the arguments. */
+static int hang_take_pids(const struct shk_options *options, struct hang_pids *pids)
+{
+    size_t room = options->arguments.count;
+    for (size_t i = 0; i < options->pids.count; i++)
+        for (const char *p = options->pids.items[i]; p; p = strchr(p + 1, ','))
+            room++;
+    pids->items = calloc(room + 1, sizeof *pids->items);
+    if (!pids->items)
+        return SHK_EXIT_INTERNAL;
+    for (size_t i = 0; i < options->pids.count; i++) {
+        const char *p = options->pids.items[i];
+        for (;;) {
+            char *end;
+            long pid = isdigit((unsigned char)*p) ? strtol(p, &end, 10) : 0;
+            if (pid <= 0 || pid > 1 << 30 || (*end && *end != ',')) {
+                shk_say("--pid: '%s' is not a number of a process", options->pids.items[i]);
+                return SHK_EXIT_USAGE;
+            }
+            pids->items[pids->count++] = pid;
+            if (!*end)
+                break;
+            p = end + 1;
+        }
+    }
+    for (size_t i = 0; i < options->arguments.count; i++) {
+        const char *text = options->arguments.items[i];
+        if (hang_is_number(text) && access(text, F_OK) != 0)
+            pids->items[pids->count++] = strtol(text, NULL, 10);
+    }
+    return SHK_EXIT_OK;
+}
+
+struct hang_look {
+    struct shk_hang_want want;
+};
+
+/* In a child: the document of this host, or {refused: errno, text}. */
+static int hang_look_run(void *arg, json_t **result_p, struct shk_error *err)
+{
+    const struct hang_look *look = arg;
+    struct shk_host *host = NULL;
+    int rc = shk_host_open(&host, NULL, err);
+    if (rc)
+        return rc;
+    rc = shk_hang_look(host, &look->want, result_p, err);
+    if (rc == -ESRCH || rc == -EMLINK) {
+        *result_p = json_pack("{s:i,s:s}", "refused", -rc, "text", err->text);
+        rc = 0;
+    }
+    shk_host_close(host);
+    return rc;
+}
+
+/* Of all rows; the list is to be freed, its items are the catalogue's. NULL: out of memory. */
+static const char **hang_libraries(const struct shk_config *config)
+{
+    size_t rows, count = 0;
+    const struct shk_waitcall *calls = shk_config_calls(config, &rows);
+    for (size_t i = 0; i < rows; i++)
+        for (const char *const *l = calls[i].libraries; l && *l; l++)
+            count++;
+    const char **list = calloc(count + 1, sizeof *list);
+    count = 0;
+    for (size_t i = 0; list && i < rows; i++)
+        for (const char *const *l = calls[i].libraries; l && *l; l++)
+            list[count++] = *l;
+    return list;
+}
+
+static int hang_look(const struct shk_session *session, const struct hang_pids *pids, json_t *nodes)
+{
+    const struct shk_options *options = session->options;
+    struct shk_error err = {""};
+    const char **libraries = hang_libraries(session->config);
+    struct hang_look look = {.want = {.pids = pids->items,
+                                      .pids_count = pids->count,
+                                      .job = options->job,
+                                      .seconds = (double)options->interval_s,
+                                      .libraries = libraries,
+                                      .no_stacks = options->no_stacks}};
+    struct shk_isolate_job job = {.name = "look",
+                                  .fn = hang_look_run,
+                                  .arg = &look,
+                                  .deadline_ms =
+                                      (unsigned)(options->interval_s + HANG_DEADLINE_S) * 1000,
+                                  .memory_limit = HANG_MEMORY};
+    struct shk_isolate_result result = {0};
+    int rc = shk_isolate_run(&job, &result, 1, 1, &err), code = SHK_EXIT_OK;
+    json_t *refused = json_object_get(result.result, "refused");
+    if (rc || result.outcome != SHK_CHILD_OK || !result.result) {
+        shk_say("%s", rc ? err.text : result.error.text);
+        code = SHK_EXIT_INTERNAL;
+    } else if (refused) {
+        shk_say("hang: %s", json_string_value(json_object_get(result.result, "text")));
+        bool asked = pids->count || json_integer_value(refused) == EMLINK;
+        code = asked ? SHK_EXIT_USAGE : SHK_EXIT_UNKNOWN;
+    } else {
+        json_array_append(nodes, result.result);
+    }
+    shk_isolate_result_clear(&result);
+    free(libraries);
+    return code;
+}
+
+static int hang_write(const struct shk_options *options, const struct shk_hang_report *report,
+                      const char *path)
+{
+    struct shk_error err = {""};
+    struct shk_output out;
+    struct shk_report_options how = shk_how(options, !path);
+    int rc = shk_output_begin(&out, &err);
+    if (!rc) {
+        rc = shk_hang_report(report, hang_format(options->format, path), &how, out.stream);
+        if (rc)
+            shk_error_sys(&err, -rc, "hang");
+        if (rc)
+            shk_output_discard(&out);
+        else
+            rc = shk_output_finish(&out, path, &err);
+    }
+    if (rc)
+        shk_say("%s", err.text);
+    return rc ? SHK_EXIT_INTERNAL : SHK_EXIT_OK;
+}
+
+static int hang_report(const struct shk_options *options, const char *command, const json_t *nodes,
+                       const json_t *judgement)
+{
+    char now[32];
+    time_t seconds = time(NULL);
+    struct tm parts;
+    const struct shk_texts *outputs = &options->outputs;
+    int rc = SHK_EXIT_OK;
+    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
+    struct shk_hang_report report = {.version = SHK_VERSION,
+                                     .command = command,
+                                     .time = now,
+                                     .nodes = nodes,
+                                     .judgement = judgement};
+    for (size_t i = 0; rc == SHK_EXIT_OK && i < outputs->count; i++)
+        rc = hang_write(options, &report,
+                        strcmp(outputs->items[i], "-") == 0 ? NULL : outputs->items[i]);
+    if (rc == SHK_EXIT_OK && !outputs->count)
+        rc = hang_write(options, &report, NULL);
+    else if (rc == SHK_EXIT_OK)
+        shk_say("%s", json_string_value(json_object_get(judgement, "headline")));
+    return rc;
+}
+
+static int hang_judge(const struct shk_session *session, const json_t *nodes)
+{
+    static const int codes[] = {[SHK_HANG_PROGRESS] = SHK_EXIT_OK,
+                                [SHK_HANG_NAMED] = SHK_EXIT_FAIL,
+                                [SHK_HANG_UNDECIDED] = SHK_EXIT_UNKNOWN};
+    struct shk_error err = {""};
+    json_t *judgement = NULL;
+    enum shk_hang_outcome outcome = SHK_HANG_UNDECIDED;
+    int rc = shk_hang_judge(session->config, nodes, &judgement, &outcome, &err);
+    if (rc) {
+        shk_say("hang: %s", err.text);
+        return rc == -EINVAL ? SHK_EXIT_UNKNOWN : SHK_EXIT_INTERNAL;
+    }
+    rc = hang_report(session->options, session->command_line, nodes, judgement);
+    json_decref(judgement);
+    return rc ? rc : codes[outcome];
+}
+
+/* Saved documents, where arguments name some; numbers of processes are not among them. */
+static int hang_load(const struct shk_options *options, const struct hang_pids *pids, json_t *nodes,
+                     size_t *files_p)
+{
+    struct shk_error err = {""};
+    int rc = 0;
+    for (size_t i = 0; !rc && i < options->arguments.count; i++) {
+        const char *path = options->arguments.items[i];
+        if (hang_is_number(path) && access(path, F_OK) != 0)
+            continue;
+        rc = shk_hang_load(path, nodes, &err);
+        ++*files_p;
+    }
+    if (!rc && *files_p && (pids->count || options->job))
+        rc = shk_error_set(&err, EINVAL,
+                           "hang: saved files and processes of this host cannot be "
+                           "judged together: save the look with -o first");
+    if (rc)
+        shk_say("%s", err.text);
+    return rc ? SHK_EXIT_USAGE : SHK_EXIT_OK;
+}
+
+int shk_cmd_hang(const struct shk_options *options, int argc, char **argv)
+{
+    struct shk_session session;
+    struct hang_pids pids = {0};
+    size_t files = 0;
+    json_t *nodes = json_array();
+    int rc = shk_session_open(&session, options, argc, argv);
+    if (rc == SHK_EXIT_OK)
+        rc = hang_outputs(options);
+    if (rc == SHK_EXIT_OK)
+        rc = hang_take_pids(options, &pids);
+    if (rc == SHK_EXIT_OK)
+        rc = hang_load(options, &pids, nodes, &files);
+    if (rc == SHK_EXIT_OK && !files)
+        rc = hang_look(&session, &pids, nodes);
+    if (rc == SHK_EXIT_OK)
+        rc = hang_judge(&session, nodes);
+    json_decref(nodes);
+    free(pids.items);
+    shk_session_end(&session);
+    return rc;
+}

@@ -1,0 +1,306 @@
+/* Which processes are the ranks of a job: by the variables that its launcher gave them. */
+#include "core/text/uses.h"
+#include "probes/hang/hang_private.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct find_table {
+    const struct shk_host *host;
+    const struct shk_hang_want *want;
+    struct hang_process *all;
+    size_t count;
+};
+
+struct find_environ {
+    const char *text;
+    size_t length;
+};
+
+static const char *find_getenv(const char *name, void *arg)
+{
+    const struct find_environ *variables = arg;
+    size_t length = strlen(name);
+    for (const char *p = variables->text; p < variables->text + variables->length;
+         p += strlen(p) + 1)
+        if (strncmp(p, name, length) == 0 && p[length] == '=')
+            return p + length + 1;
+    return NULL;
+}
+
+static const char *find_first(const char *const *names, struct find_environ *variables)
+{
+    const char *value = NULL;
+    for (; names && *names && !value; names++)
+        value = find_getenv(*names, variables);
+    return value;
+}
+
+static long find_number(const char *const *names, struct find_environ *variables)
+{
+    const char *text = find_first(names, variables);
+    char *end;
+    if (!text || !isdigit((unsigned char)*text))
+        return -1;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    return errno || *end || value > 1 << 24 ? -1 : value;
+}
+
+/* The values of all variables that tell one start of a job from another. */
+static char *find_group(const struct shk_launch *launch, struct find_environ *variables)
+{
+    struct shk_strbuf group = SHK_STRBUF_INIT;
+    shk_strbuf_puts(&group, launch->name);
+    for (const char *const *v = shk_variables("rank-group"); *v; v++) {
+        const char *value = find_getenv(*v, variables);
+        if (value && *value)
+            shk_strbuf_printf(&group, " %s=%.80s", *v, value);
+    }
+    return shk_strbuf_take(&group);
+}
+
+static void find_environment(const struct shk_host *host, struct hang_process *process)
+{
+    char path[64], *text = NULL;
+    struct shk_error err = {""};
+    struct find_environ variables = {0};
+    process->rank = process->ranks = process->local_rank = process->local_ranks = -1;
+    snprintf(path, sizeof path, "/proc/%ld/environ", process->pid);
+    if (shk_host_read(host, path, &text, &variables.length, &err)) {
+        process->unreadable = true;
+        return;
+    }
+    variables.text = text;
+    process->launch = shk_launch_find(find_getenv, &variables);
+    if (process->launch && !process->launch->allocation) {
+        process->rank = find_number(process->launch->rank, &variables);
+        process->ranks = find_number(process->launch->ranks, &variables);
+        process->local_rank = find_number(process->launch->local_rank, &variables);
+        process->local_ranks = find_number(process->launch->local_ranks, &variables);
+        process->group = find_group(process->launch, &variables);
+    }
+    const char *job = find_first(shk_variables("scheduler-job"), &variables);
+    process->job = job ? strdup(job) : NULL;
+    free(text);
+}
+
+static int find_read(struct find_table *table, struct shk_error *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    int rc = shk_host_list(table->host, &names, &count, err, "/proc");
+    if (rc)
+        return rc;
+    table->all = calloc(count + 1, sizeof *table->all);
+    for (size_t i = 0; table->all && i < count; i++) {
+        struct hang_process *process = &table->all[table->count];
+        long pid = isdigit((unsigned char)*names[i]) ? strtol(names[i], NULL, 10) : 0;
+        if (pid <= 0 || pid == getpid() || hang_stat(table->host, pid, 0, process))
+            continue;
+        find_environment(table->host, process);
+        table->count++;
+    }
+    shk_host_list_free(names);
+    return table->all ? 0 : shk_error_sys(err, ENOMEM, "processes");
+}
+
+static struct hang_process *find_by_pid(const struct find_table *table, long pid)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (table->all[i].pid == pid)
+            return &table->all[i];
+    return NULL;
+}
+
+/* Is it `ancestor`, or below it? */
+static bool find_below(const struct find_table *table, const struct hang_process *process,
+                       long ancestor)
+{
+    for (unsigned depth = 0; process && depth < 64; depth++) {
+        if (process->pid == ancestor)
+            return true;
+        process = process->parent > 0 ? find_by_pid(table, process->parent) : NULL;
+    }
+    return false;
+}
+
+static bool find_has_library(const struct find_table *table, const struct hang_process *process)
+{
+    struct hang_maps maps = {0};
+    bool has = false;
+    if (!hang_maps_read(table->host, process->pid, &maps, NULL))
+        for (size_t i = 0; i < maps.count && !has; i++) {
+            const char *slash = strrchr(maps.regions[i].path, '/');
+            for (const char *const *l = table->want->libraries; slash && l && *l && !has; l++)
+                has = strncmp(slash + 1, *l, strlen(*l)) == 0;
+        }
+    hang_maps_free(&maps);
+    return has;
+}
+
+/* Of two processes of one rank (a shell and what it started; a loader of data), which is it? The
+ * one with a library for communication, of two the upper one; else the one that works more. */
+static bool find_better(const struct find_table *table, const struct hang_process *a,
+                        const struct hang_process *b)
+{
+    if (a->library != b->library)
+        return a->library;
+    if (a->library)
+        return find_below(table, b, a->pid);
+    if (a->ticks != b->ticks)
+        return a->ticks > b->ticks;
+    return find_below(table, a, b->pid);
+}
+
+static bool find_wanted(const struct find_table *table, const struct hang_process *process)
+{
+    const struct shk_hang_want *want = table->want;
+    if (!process->launch || process->launch->allocation || process->rank < 0 || !process->group ||
+        process->state == 'Z' || find_below(table, process, getpid()))
+        return false;
+    if (want->job && (!process->job || strcmp(process->job, want->job) != 0))
+        return false;
+    for (size_t i = 0; i < want->pids_count; i++)
+        if (find_below(table, process, want->pids[i]))
+            return true;
+    return !want->pids_count;
+}
+
+static int find_two_jobs(const struct hang_process *a, const struct hang_process *b,
+                         struct shk_error *err)
+{
+    return shk_error_set(err, EMLINK,
+                         "ranks of several jobs run here, for one process %ld (%s) and process %ld "
+                         "(%s): choose with --job or --pid",
+                         a->pid, a->group, b->pid, b->group);
+}
+
+/* Adds the process, or puts it in place of another one of its rank. */
+static int find_add(struct find_table *table, struct hang_process *process,
+                    struct hang_process **found, size_t *count, struct shk_error *err)
+{
+    process->library = find_has_library(table, process);
+    for (size_t i = 0; i < *count; i++) {
+        if (strcmp(found[i]->group, process->group) != 0)
+            return table->want->pids_count ? 0 : find_two_jobs(found[i], process, err);
+        if (found[i]->rank != process->rank)
+            continue;
+        if (find_better(table, process, found[i]))
+            found[i] = process;
+        return 0;
+    }
+    if (*count < HANG_RANKS)
+        found[(*count)++] = process;
+    return 0;
+}
+
+/* A rank whose process is over but not yet waited for has no environment any more: of the children
+ * of the others' parent it is the one without a rank, where one rank is missing. */
+static void find_zombie(struct find_table *table, struct hang_process **found, size_t *count)
+{
+    struct hang_process *zombie = NULL;
+    long ranks = *count ? found[0]->local_ranks : 0, missing = -1;
+    if (ranks != (long)*count + 1 || *count >= HANG_RANKS)
+        return;
+    for (size_t i = 0; i < table->count; i++)
+        if (table->all[i].state == 'Z' && table->all[i].parent == found[0]->parent) {
+            if (zombie)
+                return;
+            zombie = &table->all[i];
+        }
+    for (long rank = 0; rank < ranks && missing < 0; rank++) {
+        bool seen = false;
+        for (size_t i = 0; i < *count; i++)
+            seen = seen || found[i]->local_rank == rank;
+        missing = seen ? -1 : rank;
+    }
+    if (!zombie || missing < 0)
+        return;
+    zombie->local_rank = missing;
+    zombie->local_ranks = ranks;
+    zombie->ranks = found[0]->ranks;
+    zombie->rank = found[0]->ranks == ranks ? missing : -1;
+    zombie->launch = found[0]->launch;
+    zombie->group = strdup(found[0]->group);
+    found[(*count)++] = zombie;
+}
+
+/* The processes of --pid that no launcher started stand for themselves. */
+static int find_named(struct find_table *table, struct hang_process **found, size_t *count,
+                      struct shk_error *err)
+{
+    for (size_t i = 0; i < table->want->pids_count; i++) {
+        long pid = table->want->pids[i];
+        struct hang_process *process = find_by_pid(table, pid);
+        bool covered = false;
+        if (!process)
+            return shk_error_set(err, ESRCH, "no process %ld on this host", pid);
+        for (size_t k = 0; k < *count; k++)
+            covered = covered || find_below(table, found[k], pid);
+        if (!covered && *count < HANG_RANKS)
+            found[(*count)++] = process;
+    }
+    return 0;
+}
+
+static int find_order(const void *a, const void *b)
+{
+    const struct hang_process *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* Moves the chosen ones out of the table. */
+static int find_take(struct hang_process **found, size_t count, struct hang_process **found_p)
+{
+    struct hang_process *taken = calloc(count + 1, sizeof *taken);
+    if (!taken)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        taken[i] = *found[i];
+        found[i]->group = found[i]->job = NULL;
+    }
+    qsort(taken, count, sizeof *taken, find_order);
+    *found_p = taken;
+    return 0;
+}
+
+int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
+              struct hang_process **found_p, size_t *count_p, struct shk_error *err)
+{
+    struct find_table table = {.host = host, .want = want};
+    struct hang_process *found[HANG_RANKS + 1];
+    size_t count = 0;
+    int rc = find_read(&table, err);
+    for (size_t i = 0; !rc && i < table.count; i++)
+        if (find_wanted(&table, &table.all[i]))
+            rc = find_add(&table, &table.all[i], found, &count, err);
+    if (!rc)
+        find_zombie(&table, found, &count);
+    if (!rc)
+        rc = find_named(&table, found, &count, err);
+    if (!rc && !count)
+        rc = want->job ? shk_error_set(err, ESRCH, "no rank of job %s runs on this host", want->job)
+                       : shk_error_set(err, ESRCH,
+                                       "no process that a launcher started as a rank runs on this "
+                                       "host; name processes with --pid");
+    if (!rc && find_take(found, count, found_p))
+        rc = shk_error_sys(err, ENOMEM, "processes");
+    *count_p = rc ? 0 : count;
+    hang_find_free(table.all, table.count);
+    return rc;
+}
+
+void hang_find_free(struct hang_process *processes, size_t count)
+{
+    for (size_t i = 0; processes && i < count; i++) {
+        free(processes[i].group);
+        free(processes[i].job);
+    }
+    free(processes);
+}

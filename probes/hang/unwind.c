@@ -1,0 +1,396 @@
+/* Stacks from their copies, by libdw of elfutils. The ELF files are the target's, so a stranger's:
+ * this runs in a child that has opened them and then given up its rights. */
+#include "core/run/drop.h"
+#include "core/run/isolate.h"
+#include "probes/hang/hang_private.h"
+
+#include <errno.h>
+
+#ifndef SHK_DW_VERSION
+
+const char *shk_hang_unwinder(void)
+{
+    return NULL;
+}
+
+int hang_unwind(const struct shk_host *host, const struct hang_process *process, json_t **result_p,
+                struct shk_error *err)
+{
+    (void)host;
+    (void)process;
+    (void)result_p;
+    return shk_error_set(err, ENOSYS, "this build has no libdw (elfutils), which reads stacks");
+}
+
+#else
+
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { UNWIND_CPU_S = 20, UNWIND_HEADER = 1024 };
+
+const char *shk_hang_unwinder(void)
+{
+    return "libdw " SHK_DW_VERSION;
+}
+
+struct unwind_frame {
+    uint64_t pc;    /* inside of the call */
+    uint64_t lower; /* its part of the stack: [lower, upper) */
+    uint64_t upper; /* 0: not known */
+};
+
+struct unwind_stack {
+    struct unwind_frame frames[HANG_FRAMES]; /* the innermost first */
+    size_t count;
+    bool cut;
+};
+
+struct unwind_module {
+    int fd;
+    uint64_t base;
+    const char *path;
+};
+
+struct unwind {
+    const struct hang_arena *arena;
+    const struct hang_copy *copy; /* that is being unwound */
+    struct unwind_stack *stack;
+    uint64_t highest; /* address that was read since the last frame */
+};
+
+static int unwind_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+                         char **path, Elf **elf)
+{
+    (void)module;
+    (void)user;
+    (void)name;
+    (void)base;
+    (void)path;
+    (void)elf;
+    return -1;
+}
+
+/* What is in the file itself must do: nothing is looked for elsewhere. */
+static int unwind_no_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+                               const char *file, const char *link, GElf_Word crc, char **path)
+{
+    (void)module;
+    (void)user;
+    (void)name;
+    (void)base;
+    (void)file;
+    (void)link;
+    (void)crc;
+    (void)path;
+    return -1;
+}
+
+static pid_t unwind_next_thread(Dwfl *dwfl, void *arg, void **thread)
+{
+    (void)dwfl;
+    (void)arg;
+    (void)thread;
+    return 0;
+}
+
+static bool unwind_get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread)
+{
+    struct unwind *unwind = arg;
+    (void)dwfl;
+    *thread = unwind;
+    return tid == unwind->copy->tid;
+}
+
+static bool unwind_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void *arg)
+{
+    struct unwind *unwind = arg;
+    const struct hang_copy *copy = unwind->copy;
+    (void)dwfl;
+    if (address < copy->start || copy->length < sizeof *result ||
+        address - copy->start > copy->length - sizeof *result)
+        return false;
+    memcpy(result, unwind->arena->pool + copy->at + (address - copy->start), sizeof *result);
+    if (address > unwind->highest)
+        unwind->highest = address;
+    return true;
+}
+
+static bool unwind_registers(Dwfl_Thread *thread, void *arg)
+{
+    const struct hang_copy *copy = ((struct unwind *)arg)->copy;
+    dwfl_thread_state_register_pc(thread, copy->pc);
+    return dwfl_thread_state_registers(thread, 0, copy->registers_count, copy->registers);
+}
+
+static const Dwfl_Callbacks unwind_files = {.find_elf = unwind_no_elf,
+                                            .find_debuginfo = unwind_no_debuginfo};
+static const Dwfl_Thread_Callbacks unwind_thread = {.next_thread = unwind_next_thread,
+                                                    .get_thread = unwind_get_thread,
+                                                    .memory_read = unwind_memory,
+                                                    .set_initial_registers = unwind_registers};
+
+static int unwind_on_frame(Dwfl_Frame *state, void *arg)
+{
+    struct unwind *unwind = arg;
+    struct unwind_stack *stack = unwind->stack;
+    Dwarf_Addr pc;
+    bool activation;
+    if (!dwfl_frame_pc(state, &pc, &activation))
+        return DWARF_CB_ABORT;
+    if (stack->count == HANG_FRAMES) {
+        stack->cut = true;
+        return DWARF_CB_ABORT;
+    }
+    struct unwind_frame *frame = &stack->frames[stack->count++];
+    uint64_t lower = unwind->copy->sp;
+    if (stack->count > 1) {
+        lower = unwind->highest ? unwind->highest + sizeof(uint64_t) : frame[-1].lower;
+        frame[-1].upper = lower;
+    }
+    *frame = (struct unwind_frame){.pc = activation ? pc : pc - 1, .lower = lower};
+    unwind->highest = 0;
+    return DWARF_CB_OK;
+}
+
+static void unwind_one(Dwfl *dwfl, struct unwind *unwind, const struct hang_copy *copy,
+                       struct unwind_stack *stack)
+{
+    unwind->copy = copy;
+    unwind->stack = stack;
+    unwind->highest = 0;
+    stack->count = 0;
+    stack->cut = false;
+    /* an end that libdw is not sure of is none: the thread may be deeper in than it looks */
+    if (dwfl_getthread_frames(dwfl, copy->tid, unwind_on_frame, unwind))
+        stack->cut = true;
+    /* the copy ends where the stack was longer than is copied */
+    if (stack->count && stack->frames[stack->count - 1].lower >= copy->start + copy->length)
+        stack->cut = true;
+}
+
+static bool unwind_same(const struct hang_arena *arena, const struct hang_copy *a,
+                        const struct unwind_frame *x, const struct hang_copy *b,
+                        const struct unwind_frame *y)
+{
+    if (x->pc != y->pc || x->lower != y->lower || x->upper != y->upper)
+        return false;
+    if (!x->upper)
+        return true;
+    if (x->upper < x->lower || x->lower < a->start || x->lower < b->start ||
+        x->upper > a->start + a->length || x->upper > b->start + b->length)
+        return false;
+    return memcmp(arena->pool + a->at + (x->lower - a->start),
+                  arena->pool + b->at + (x->lower - b->start), x->upper - x->lower) == 0;
+}
+
+/* How many of the outermost frames did not change: same calls, and the same bytes on the stack. */
+static size_t unwind_still(const struct hang_arena *arena, const struct hang_copy *a,
+                           const struct unwind_stack *x, const struct hang_copy *b,
+                           const struct unwind_stack *y)
+{
+    size_t i = x->count, k = y->count, still = 0;
+    while (i && k && x->frames[i - 1].lower != y->frames[k - 1].lower) {
+        if (x->frames[i - 1].lower > y->frames[k - 1].lower)
+            i--;
+        else
+            k--;
+    }
+    if (k != y->count) /* what lies outside of the first common frame differs */
+        return 0;
+    while (i && k && unwind_same(arena, a, &x->frames[i - 1], b, &y->frames[k - 1]))
+        i--, k--, still++;
+    return still;
+}
+
+static json_t *unwind_name(Dwfl *dwfl, uint64_t pc)
+{
+    Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    Dwarf_Addr start = 0;
+    json_t *frame = json_object();
+    const char *file =
+        module ? dwfl_module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL) : NULL;
+    const char *name =
+        module ? dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL) : NULL;
+    bool inside = name && (!symbol.st_size || offset < symbol.st_size);
+    if (name)
+        json_object_set_new(frame, inside ? "function" : "near",
+                            shk_json_text(name, strnlen(name, HANG_NAME)));
+    if (file)
+        json_object_set_new(frame, "library", shk_json_text(file, strnlen(file, HANG_NAME)));
+    json_object_set_new(frame, "at", json_sprintf("0x%llx", (unsigned long long)(pc - start)));
+    return frame;
+}
+
+static json_t *unwind_thread_json(Dwfl *dwfl, const struct unwind_stack *stack, size_t still,
+                                  unsigned seen)
+{
+    json_t *frames = json_array();
+    for (size_t i = stack->count; i-- > 0;)
+        json_array_append_new(frames, unwind_name(dwfl, stack->frames[i].pc));
+    json_t *thread = json_pack("{s:o,s:b}", "frames", frames, "cut", (int)stack->cut);
+    if (seen == HANG_SAMPLES)
+        json_object_set_new(thread, "still", json_integer((json_int_t)still));
+    return thread;
+}
+
+static const struct hang_copy *unwind_find(const struct hang_arena *arena, unsigned sample,
+                                           int32_t tid)
+{
+    for (uint32_t i = 0; i < arena->counts[sample] && i < HANG_THREADS; i++)
+        if (arena->copies[sample][i].tid == tid && !arena->copies[sample][i].error)
+            return &arena->copies[sample][i];
+    return NULL;
+}
+
+/* A thread in all samples; NULL when none has it. */
+static json_t *unwind_tid(Dwfl *dwfl, struct unwind *unwind, struct unwind_stack stacks[2],
+                          int32_t tid)
+{
+    const struct hang_copy *before = NULL;
+    unsigned seen = 0;
+    size_t still = SIZE_MAX;
+    for (unsigned s = 0; s < HANG_SAMPLES; s++) {
+        const struct hang_copy *copy = unwind_find(unwind->arena, s, tid);
+        if (!copy)
+            continue;
+        struct unwind_stack *stack = &stacks[seen % 2], *last = &stacks[(seen + 1) % 2];
+        unwind_one(dwfl, unwind, copy, stack);
+        size_t same = before ? unwind_still(unwind->arena, before, last, copy, stack) : SIZE_MAX;
+        still = same < still ? same : still;
+        before = copy;
+        seen++;
+    }
+    return before ? unwind_thread_json(dwfl, &stacks[(seen + 1) % 2], still, seen) : NULL;
+}
+
+/* Does the file begin as what is mapped? Another one may have taken its place. */
+static bool unwind_is_mapped(long pid, const struct hang_region *region, int fd)
+{
+    unsigned char file[UNWIND_HEADER], memory[UNWIND_HEADER];
+    struct iovec local = {memory, sizeof memory},
+                 remote = {(void *)(uintptr_t)region->start, sizeof memory};
+    ssize_t got = pread(fd, file, sizeof file, 0);
+    return got > 0 && process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) >= got &&
+           memcmp(file, memory, (size_t)got) == 0;
+}
+
+static size_t unwind_open(const struct shk_host *host, long pid, const struct hang_maps *maps,
+                          struct unwind_module *modules)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < maps->count && count < HANG_MODULES - 1; i++) {
+        const struct hang_region *region = &maps->regions[i];
+        if (region->offset || region->deleted || *region->path != '/' ||
+            strncmp(region->path, "/dev/", 5) == 0)
+            continue;
+        char *path = shk_strf("/proc/%ld/root%s", pid, region->path);
+        int fd = -1;
+        shk_crumb_call("%s", region->path);
+        if (path && !shk_host_open_file(host, path, &fd, NULL)) {
+            if (unwind_is_mapped(pid, region, fd))
+                modules[count++] =
+                    (struct unwind_module){.fd = fd, .base = region->start, .path = region->path};
+            else
+                close(fd);
+        }
+        free(path);
+    }
+    shk_crumb_clear();
+    return count;
+}
+
+/* The kernel's own piece of code is in no file: libdw wants one. */
+static size_t unwind_vdso(const struct hang_arena *arena, struct unwind_module *module)
+{
+    int fd = arena->vdso_length ? memfd_create("vdso", MFD_CLOEXEC) : -1;
+    if (fd < 0)
+        return 0;
+    if (write(fd, arena->pool + arena->vdso_at, arena->vdso_length) !=
+        (ssize_t)arena->vdso_length) {
+        close(fd);
+        return 0;
+    }
+    *module = (struct unwind_module){.fd = fd, .base = arena->vdso_address, .path = "[vdso]"};
+    return 1;
+}
+
+static Dwfl *unwind_begin(const struct unwind_module *modules, size_t count, struct unwind *unwind,
+                          struct shk_error *err)
+{
+    Dwfl *dwfl = dwfl_begin(&unwind_files);
+    if (!dwfl) {
+        shk_error_set(err, ENOMEM, "libdw: %s", dwfl_errmsg(-1));
+        return NULL;
+    }
+    dwfl_report_begin(dwfl);
+    for (size_t i = 0; i < count; i++) {
+        const char *slash = strrchr(modules[i].path, '/');
+        shk_crumb_call("%s", modules[i].path);
+        if (!dwfl_report_elf(dwfl, slash ? slash + 1 : modules[i].path, modules[i].path,
+                             modules[i].fd, modules[i].base, false))
+            close(modules[i].fd); /* no ELF file */
+    }
+    dwfl_report_end(dwfl, NULL, NULL);
+    if (!dwfl_attach_state(dwfl, NULL, 1, &unwind_thread, unwind)) {
+        shk_error_set(err, ENOEXEC, "libdw: %s", dwfl_errmsg(-1));
+        dwfl_end(dwfl);
+        return NULL;
+    }
+    return dwfl;
+}
+
+static json_t *unwind_all(Dwfl *dwfl, struct unwind *unwind)
+{
+    const struct hang_arena *arena = unwind->arena;
+    struct unwind_stack *stacks = calloc(2, sizeof *stacks);
+    json_t *threads = json_object();
+    for (unsigned s = HANG_SAMPLES; stacks && s-- > 0;)
+        for (uint32_t i = 0; i < arena->counts[s] && i < HANG_THREADS; i++) {
+            int32_t tid = arena->copies[s][i].tid;
+            char key[16];
+            snprintf(key, sizeof key, "%d", tid);
+            if (json_object_get(threads, key))
+                continue;
+            shk_crumb_call("stack of thread %d", tid);
+            json_t *thread = unwind_tid(dwfl, unwind, stacks, tid);
+            if (thread)
+                json_object_set_new(threads, key, thread);
+        }
+    free(stacks);
+    return threads;
+}
+
+int hang_unwind(const struct shk_host *host, const struct hang_process *process, json_t **result_p,
+                struct shk_error *err)
+{
+    struct unwind_module *modules = calloc(HANG_MODULES, sizeof *modules);
+    struct hang_maps maps = {0};
+    struct unwind unwind = {.arena = process->arena};
+    int rc = modules ? hang_maps_read(host, process->pid, &maps, err)
+                     : shk_error_sys(err, ENOMEM, "stacks");
+    size_t count = rc ? 0 : unwind_open(host, process->pid, &maps, modules);
+    if (!rc)
+        count += unwind_vdso(process->arena, &modules[count]);
+    rc = rc ? rc : shk_drop_rights(UNWIND_CPU_S, err);
+    if (!rc) {
+        shk_crumb_library("libdw");
+        Dwfl *dwfl = unwind_begin(modules, count, &unwind, err);
+        rc = dwfl ? 0 : -ENOEXEC;
+        if (dwfl) {
+            *result_p = unwind_all(dwfl, &unwind);
+            dwfl_end(dwfl);
+        }
+    }
+    hang_maps_free(&maps);
+    free(modules);
+    return rc;
+}
+
+#endif

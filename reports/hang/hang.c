@@ -1,0 +1,385 @@
+#include "reports/hang/hang.h"
+#include "reports/formats.h"
+#include "reports/privacy/anonymize.h"
+#include "reports/term/style.h"
+#include "reports/text/escape.h"
+#include "reports/text/utf8.h"
+#include "reports/text/wrap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Characters of one line of a stack, and how deep a tree is drawn. */
+enum { HANG_WIDTH = 100, HANG_CLIP = 400, HANG_DEPTH = 32, HANG_LINES = 400 };
+
+static const char *hang_text(const json_t *object, const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+    return text ? text : "";
+}
+
+static int hang_order(const void *a, const void *b)
+{
+    long long x = *(const long long *)a, y = *(const long long *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* "ranks 0-2,5" of an array of numbers; others in it (processes) as they are, of `instead` where
+ * there is no number. */
+static void hang_ranks(struct shk_strbuf *out, const json_t *ranks, const json_t *instead)
+{
+    size_t n = json_array_size(ranks), count = 0, others = 0;
+    long long *numbers = calloc(n + 1, sizeof *numbers);
+    out->failed |= !numbers;
+    for (size_t i = 0; numbers && i < n; i++)
+        if (json_is_integer(json_array_get(ranks, i)))
+            numbers[count++] = json_integer_value(json_array_get(ranks, i));
+    if (count)
+        qsort(numbers, count, sizeof *numbers, hang_order);
+    for (size_t i = 0; i < count; i++) {
+        size_t last = i;
+        while (last + 1 < count && numbers[last + 1] <= numbers[last] + 1)
+            last++;
+        shk_strbuf_printf(out, "%s%lld", i ? "," : count > 1 ? "ranks " : "rank ", numbers[i]);
+        if (numbers[last] > numbers[i])
+            shk_strbuf_printf(out, "-%lld", numbers[last]);
+        i = last;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(ranks, i), *other = json_array_get(instead, i);
+        if (json_is_integer(item))
+            continue;
+        if (json_is_string(item))
+            shk_strbuf_printf(out, "%s%s", count || others++ ? ", " : "", json_string_value(item));
+        else if (json_is_integer(other))
+            shk_strbuf_printf(out, "%sprocess %lld", count || others++ ? ", " : "",
+                              (long long)json_integer_value(other));
+    }
+    free(numbers);
+}
+
+static void hang_line(struct shk_strbuf *out, const struct shk_report_options *options,
+                      enum shk_role role, unsigned indent, const char *lead, const char *text)
+{
+    struct shk_wrap wrap = {
+        .style = {.color = options->color, .unicode = options->unicode},
+        .role = role,
+        .indent = indent,
+        .width = options->width ? options->width : HANG_WIDTH,
+        .lead = lead,
+        .clip = HANG_CLIP,
+        .block = true,
+    };
+    shk_wrap_put(out, &wrap, text);
+}
+
+/* One line for each branch of the merged stacks; raw text. */
+static void hang_tree(struct shk_strbuf *out, const json_t *branches, unsigned depth, size_t *lines)
+{
+    size_t i, k;
+    json_t *branch, *frame;
+    json_array_foreach(branches, i, branch)
+    {
+        const json_t *frames = json_object_get(branch, "frames");
+        size_t n = json_array_size(frames);
+        if (depth > HANG_DEPTH || ++*lines > HANG_LINES)
+            return;
+        for (unsigned d = 0; d < depth; d++)
+            shk_strbuf_puts(out, "  ");
+        hang_ranks(out, json_object_get(branch, "ranks"), NULL);
+        shk_strbuf_puts(out, ": ");
+        json_array_foreach(frames, k, frame)
+        {
+            const char *text = json_string_value(frame);
+            if (n > 6 && k == 3) /* the ends tell most */
+                shk_strbuf_printf(out, " > (%zu more)", n - 6);
+            if (text && (n <= 6 || k < 3 || k >= n - 3))
+                shk_strbuf_printf(out, "%s%s", k ? " > " : "", text);
+        }
+        shk_strbuf_putc(out, '\n');
+        hang_tree(out, json_object_get(branch, "children"), depth + 1, lines);
+    }
+}
+
+/* Each line of the tree, indented as it is. */
+static void hang_term_tree(struct shk_strbuf *out, const struct shk_report_options *options,
+                           const json_t *tree)
+{
+    struct shk_strbuf raw = SHK_STRBUF_INIT;
+    size_t lines = 0;
+    hang_tree(&raw, tree, 0, &lines);
+    char *text = shk_strbuf_take(&raw), *save = NULL;
+    out->failed |= !text;
+    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save)) {
+        unsigned indent = (unsigned)strspn(line, " ");
+        hang_line(out, options, SHK_ROLE_PLAIN, 2 + indent, "", line + indent);
+    }
+    free(text);
+}
+
+static void hang_term_groups(struct shk_strbuf *out, const struct shk_report_options *options,
+                             const json_t *groups)
+{
+    size_t i;
+    json_t *group;
+    hang_line(out, options, SHK_ROLE_TITLE, 0, "", "Where the ranks are");
+    json_array_foreach(groups, i, group)
+    {
+        struct shk_strbuf text = SHK_STRBUF_INIT;
+        hang_ranks(&text, json_object_get(group, "ranks"), json_object_get(group, "processes"));
+        shk_strbuf_printf(&text, " %s%s", hang_text(group, "text"),
+                          strcmp(hang_text(group, "still"), "no") == 0 ? " (moves)" : "");
+        hang_line(out, options, SHK_ROLE_PLAIN, 2, "", shk_strbuf_text(&text));
+        shk_strbuf_free(&text);
+    }
+}
+
+static void hang_library(struct shk_strbuf *out, const json_t *library)
+{
+    size_t i;
+    json_t *version;
+    shk_strbuf_printf(out, "%s differs between ranks:", hang_text(library, "library"));
+    json_array_foreach(json_object_get(library, "versions"), i, version)
+    {
+        shk_strbuf_printf(out, "%s %s (", i ? "," : "", hang_text(version, "path"));
+        hang_ranks(out, json_object_get(version, "ranks"), NULL);
+        shk_strbuf_puts(out, ")");
+    }
+}
+
+static void hang_term_rest(struct shk_strbuf *out, const struct shk_report_options *options,
+                           const json_t *judgement)
+{
+    size_t i;
+    json_t *item;
+    const json_t *unknown = json_object_get(judgement, "unknown");
+    json_array_foreach(json_object_get(judgement, "libraries"), i, item)
+    {
+        struct shk_strbuf text = SHK_STRBUF_INIT;
+        hang_library(&text, item);
+        shk_strbuf_putc(out, '\n');
+        hang_line(out, options, SHK_ROLE_WARN, 0, "", shk_strbuf_text(&text));
+        shk_strbuf_free(&text);
+    }
+    if (!json_array_size(unknown))
+        return;
+    shk_strbuf_putc(out, '\n');
+    hang_line(out, options, SHK_ROLE_TITLE, 0, "", "Not seen");
+    json_array_foreach(unknown, i, item) if (json_is_string(item))
+        hang_line(out, options, SHK_ROLE_DIM, 2, "- ", json_string_value(item));
+}
+
+static int hang_term(const struct shk_hang_report *report, const struct shk_report_options *options,
+                     FILE *out)
+{
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    const json_t *judgement = report->judgement;
+    struct shk_style style = {.color = options->color, .unicode = options->unicode};
+    const char *outcome = hang_text(judgement, "outcome");
+    bool named = strcmp(outcome, "named") == 0, progress = strcmp(outcome, "progress") == 0;
+    char lead[8];
+    size_t i;
+    json_t *one;
+    snprintf(lead, sizeof lead, "%s ",
+             shk_style_sign(style, named      ? SHK_SIGN_FAIL
+                                   : progress ? SHK_SIGN_PASS
+                                              : SHK_SIGN_UNKNOWN));
+    hang_line(&text, options,
+              named      ? SHK_ROLE_FAIL
+              : progress ? SHK_ROLE_PASS
+                         : SHK_ROLE_UNKNOWN,
+              0, lead, hang_text(judgement, "headline"));
+    json_array_foreach(json_object_get(judgement, "named"), i, one)
+    {
+        bool alone = json_array_size(json_object_get(judgement, "named")) == 1;
+        char *line = shk_strf("%s%s%s", hang_text(one, "confidence"), alone ? "" : ": ",
+                              alone ? "" : hang_text(one, "text"));
+        hang_line(&text, options, SHK_ROLE_PLAIN, 2, "", line ? line : "");
+        free(line);
+        if (*hang_text(one, "advice"))
+            hang_line(&text, options, SHK_ROLE_FIX, 4, "", hang_text(one, "advice"));
+    }
+    shk_strbuf_putc(&text, '\n');
+    hang_term_groups(&text, options, json_object_get(judgement, "groups"));
+    if (json_array_size(json_object_get(judgement, "tree"))) {
+        shk_strbuf_putc(&text, '\n');
+        hang_line(&text, options, SHK_ROLE_TITLE, 0, "", "Stacks");
+        hang_term_tree(&text, options, json_object_get(judgement, "tree"));
+    }
+    hang_term_rest(&text, options, judgement);
+    int rc = shk_format_write(&text, out);
+    shk_strbuf_free(&text);
+    return rc;
+}
+
+static void hang_md_item(struct shk_strbuf *out, const char *text)
+{
+    shk_strbuf_puts(out, "- ");
+    shk_escape_md(out, text);
+    shk_strbuf_putc(out, '\n');
+}
+
+static void hang_md_lists(struct shk_strbuf *text, const json_t *judgement)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(judgement, "named"), i, item)
+    {
+        char *line = shk_strf("%s: %s%s%s", hang_text(item, "confidence"), hang_text(item, "text"),
+                              *hang_text(item, "advice") ? "; " : "", hang_text(item, "advice"));
+        hang_md_item(text, line ? line : "");
+        free(line);
+    }
+    shk_strbuf_puts(text, "\n**Where the ranks are**\n\n");
+    json_array_foreach(json_object_get(judgement, "groups"), i, item)
+    {
+        struct shk_strbuf raw = SHK_STRBUF_INIT;
+        hang_ranks(&raw, json_object_get(item, "ranks"), json_object_get(item, "processes"));
+        shk_strbuf_printf(&raw, " %s", hang_text(item, "text"));
+        hang_md_item(text, shk_strbuf_text(&raw));
+        shk_strbuf_free(&raw);
+    }
+    json_array_foreach(json_object_get(judgement, "libraries"), i, item)
+    {
+        struct shk_strbuf raw = SHK_STRBUF_INIT;
+        hang_library(&raw, item);
+        hang_md_item(text, shk_strbuf_text(&raw));
+        shk_strbuf_free(&raw);
+    }
+    if (json_array_size(json_object_get(judgement, "unknown")))
+        shk_strbuf_puts(text, "\n**Not seen**\n\n");
+    json_array_foreach(json_object_get(judgement, "unknown"), i, item) if (json_is_string(item))
+        hang_md_item(text, json_string_value(item));
+}
+
+static int hang_md(const struct shk_hang_report *report, const struct shk_report_options *options,
+                   FILE *out)
+{
+    struct shk_strbuf text = SHK_STRBUF_INIT, tree = SHK_STRBUF_INIT;
+    const json_t *judgement = report->judgement;
+    size_t lines = 0, limit = options->limit ? options->limit : 32000;
+    shk_strbuf_puts(&text, "**");
+    shk_escape_md(&text, hang_text(judgement, "headline"));
+    shk_strbuf_puts(&text, "**\n\n");
+    hang_md_lists(&text, judgement);
+    hang_tree(&tree, json_object_get(judgement, "tree"), 0, &lines);
+    if (tree.len && text.len + tree.len + 1000 < limit) {
+        shk_strbuf_puts(&text, "\n**Stacks**\n\n");
+        shk_escape_md_block(&text, "text", shk_strbuf_text(&tree));
+    } else if (tree.len) {
+        shk_strbuf_puts(&text, "\nThe stacks are left out; attach them with `-o hang.json`.\n");
+    }
+    shk_strbuf_puts(&text, "\n");
+    shk_escape_md_block(&text, "sh", report->command);
+    text.failed |= tree.failed;
+    shk_strbuf_free(&tree);
+    int rc = shk_format_write(&text, out);
+    shk_strbuf_free(&text);
+    return rc;
+}
+
+static int hang_json(const struct shk_hang_report *report, const struct shk_report_options *options,
+                     FILE *out)
+{
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    (void)options;
+    json_t *doc = json_pack("{s:s,s:s,s:o,s:o,s:O,s:O}", "schema", SHK_HANG_SCHEMA, "version",
+                            report->version, "command",
+                            shk_json_text(report->command, strlen(report->command)), "time",
+                            shk_json_text(report->time, strlen(report->time)), "judgement",
+                            report->judgement, "nodes", report->nodes);
+    char *dump = doc ? json_dumps(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) : NULL;
+    if (dump)
+        shk_text_json(&text, dump, strlen(dump));
+    else
+        text.failed = true;
+    shk_strbuf_putc(&text, '\n');
+    int rc = shk_format_write(&text, out);
+    free(dump);
+    json_decref(doc);
+    shk_strbuf_free(&text);
+    return rc;
+}
+
+static const struct shk_hang_format hang_formats[] = {
+    {.name = "term", .extension = ".txt", .render = hang_term},
+    {.name = "md", .extension = ".md", .render = hang_md},
+    {.name = "json", .extension = ".json", .render = hang_json},
+};
+
+const struct shk_hang_format *shk_hang_formats(size_t *count_p)
+{
+    *count_p = sizeof hang_formats / sizeof *hang_formats;
+    return hang_formats;
+}
+
+/* One store of facts for each node and one for the rest: secrets and names leave by the one gate
+ * that facts pass. NULL: out of memory. */
+static struct shk_facts **hang_facts(const struct shk_hang_report *report, size_t *count_p)
+{
+    size_t n = json_array_size(report->nodes);
+    struct shk_facts **facts = calloc(n + 2, sizeof *facts);
+    bool failed = !facts;
+    *count_p = facts ? n + 1 : 0;
+    for (size_t i = 0; !failed && i <= n; i++) {
+        json_t *node = json_array_get(report->nodes, i);
+        facts[i] = shk_facts_create();
+        failed = !facts[i];
+        if (!failed && i < n)
+            failed = shk_facts_text(facts[i], "host.name", hang_text(node, "host"), "") ||
+                     shk_facts_present(facts[i], "hang.node", json_incref(node), NULL, "");
+        else if (!failed)
+            failed = shk_facts_present(facts[i], "hang.judgement",
+                                       json_incref((json_t *)report->judgement), NULL, "") ||
+                     shk_facts_text(facts[i], "hang.time", report->time, "");
+    }
+    for (size_t i = 0; failed && facts && i <= n; i++)
+        shk_facts_destroy(facts[i]);
+    if (failed)
+        free(facts);
+    return failed ? NULL : facts;
+}
+
+static int hang_render(const struct shk_report *clean, const struct shk_hang_format *format,
+                       const struct shk_report_options *options, const char *time, FILE *out)
+{
+    json_t *nodes = json_array();
+    for (size_t i = 0; i + 1 < clean->nodes; i++)
+        json_array_append(nodes, shk_facts_get_object(clean->facts[i], "hang.node"));
+    const struct shk_hang_report report = {
+        .version = clean->version,
+        .command = clean->command,
+        .time = time,
+        .nodes = nodes,
+        .judgement = shk_facts_get_object(clean->facts[clean->nodes - 1], "hang.judgement")};
+    int rc = report.judgement ? format->render(&report, options, out) : -ENOMEM;
+    json_decref(nodes);
+    return rc;
+}
+
+int shk_hang_report(const struct shk_hang_report *report, const struct shk_hang_format *format,
+                    const struct shk_report_options *options, FILE *out)
+{
+    struct shk_scrubbed *scrubbed = NULL;
+    size_t count = 0;
+    struct shk_facts **facts = hang_facts(report, &count);
+    if (!facts)
+        return -ENOMEM;
+    struct shk_report all = {.version = report->version,
+                             .command = report->command,
+                             .profile = "",
+                             .profile_why = "",
+                             .facts = (const struct shk_facts *const *)facts,
+                             .nodes = count};
+    unsigned what = SHK_SCRUB_SECRETS | (options->anonymize ? SHK_SCRUB_IDENTITY : 0);
+    int rc = shk_report_scrub(&scrubbed, &all, what, NULL);
+    if (!rc)
+        rc = hang_render(shk_scrubbed_report(scrubbed), format, options, report->time, out);
+    shk_scrubbed_destroy(scrubbed);
+    for (size_t i = 0; i < count; i++)
+        shk_facts_destroy(facts[i]);
+    free(facts);
+    return rc;
+}
