@@ -40,6 +40,7 @@ struct hang_place {
     const char *file_system, *mount;
     enum hang_known still; /* did nothing of it move between the looks? */
     double seconds;        /* for how long so, at least; -1: not known */
+    bool moving;           /* calls of its own code changed between the looks */
     bool working;          /* bytes go through the file that it is in */
     size_t group;
 };

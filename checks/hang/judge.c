@@ -130,12 +130,16 @@ static const struct hang_group *judge_waiting(const struct hang_case *c, bool *t
     return best;
 }
 
-/* Nothing that it does is needed to see that it does not go on. */
+/* A job that ends loses one rank after the other: only who still waits for it tells. */
+static bool judge_gone(const struct hang_place *place)
+{
+    return place->kind == HANG_DEAD || place->kind == HANG_ABSENT;
+}
+
+/* Nothing that others do is needed to see that it does not go on. */
 static bool judge_hard(const struct hang_place *place)
 {
     switch (place->kind) {
-    case HANG_DEAD:
-    case HANG_ABSENT:
     case HANG_STOPPED:
     case HANG_DEBUGGED: return true;
     case HANG_DRIVER:
@@ -175,7 +179,12 @@ static bool judge_unknown(const struct hang_place *place)
 
 static bool judge_working(const struct hang_place *place)
 {
-    return place->working || (place->kind == HANG_USER && place->still != HANG_UNSEEN);
+    return place->working || place->kind == HANG_USER;
+}
+
+static bool judge_goes_on(const struct hang_place *place)
+{
+    return judge_working(place) || place->moving;
 }
 
 static bool judge_stopped(const struct hang_place *place)
@@ -247,6 +256,11 @@ static void judge_decide(const struct hang_case *c, struct judge_verdict *v)
     if (judge_count(c, judge_stopped)) {
         judge_name(c, v, judge_stopped);
         v->reason = "stopped";
+    } else if (judge_count(c, judge_gone) && v->waiting && v->waiting->still == HANG_YES) {
+        judge_name(c, v, judge_gone);
+        v->reason = "stands";
+    } else if (judge_count(c, judge_gone) == c->count) {
+        judge_end(v, SHK_HANG_UNDECIDED, "ended");
     } else if (judge_count(c, judge_hard) && !moves) {
         judge_name(c, v, judge_hard);
         v->reason = "stands";
@@ -254,7 +268,7 @@ static void judge_decide(const struct hang_case *c, struct judge_verdict *v)
         judge_soft(c, tie, v);
     } else if (judge_count(c, judge_unknown)) {
         judge_end(v, SHK_HANG_UNDECIDED, "ranks-unseen");
-    } else if (judge_count(c, judge_working)) {
+    } else if (judge_count(c, judge_goes_on)) {
         judge_end(v, SHK_HANG_PROGRESS, "works");
     } else {
         judge_end(v, SHK_HANG_UNDECIDED, "nothing-known");
@@ -265,7 +279,7 @@ static const char *judge_confidence(const struct hang_case *c, const struct judg
                                     const struct hang_place *place)
 {
     bool seen = c->whole && c->count > 1;
-    if (judge_hard(place))
+    if (judge_hard(place) || judge_gone(place))
         return seen || judge_stopped(place) ? "confirmed" : "likely";
     if (place->kind == HANG_CALL)
         return seen && c->count >= 3 && v->named_count * 4 <= c->count ? "likely" : "possible";
@@ -290,6 +304,7 @@ static void judge_reason(const struct hang_case *c, const struct judge_verdict *
                             "or what carries it is cut"},
         {"ranks-not-looked-at", "nothing moves, and the rank that they wait for is not among those "
                                 "looked at"},
+        {"ended", "the job ended while it was looked at"},
         {"nothing-known", "no rank is in a call that is known to wait for others"},
     };
     (void)c;

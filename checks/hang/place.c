@@ -2,6 +2,7 @@
  * stack. */
 #include "checks/hang/hang_private.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,15 +179,25 @@ static void place_by_syscall(const json_t *thread, struct hang_place *place)
     place->where = place_function(thread);
 }
 
+/* Instead of the number of a frame: nothing at all may have moved. */
+#define PLACE_WHOLE SIZE_MAX
+
 static void place_still(const json_t *thread, size_t depth, struct hang_place *place)
 {
     const json_t *still = json_object_get(thread, "still");
-    if (json_is_true(json_object_get(thread, "blocked")))
-        place->still = HANG_YES;
-    else if (!json_is_integer(still))
-        place->still = HANG_UNSEEN;
-    else
+    if (json_is_integer(still) && depth != PLACE_WHOLE)
         place->still = json_integer_value(still) > (json_int_t)depth ? HANG_YES : HANG_NO;
+    else
+        place->still = json_is_true(json_object_get(thread, "blocked")) ? HANG_YES : HANG_UNSEEN;
+}
+
+/* More than the innermost call was another one: it goes its way. */
+static void place_moving(const json_t *thread, struct hang_place *place)
+{
+    const json_t *still = json_object_get(thread, "still");
+    size_t frames = json_array_size(json_object_get(thread, "frames"));
+    place->moving = json_is_integer(still) && !json_is_true(json_object_get(thread, "blocked")) &&
+                    json_integer_value(still) + 1 < (json_int_t)frames;
 }
 
 static void place_seconds(const json_t *thread, struct hang_place *place)
@@ -246,7 +257,8 @@ static void place_by_state(const json_t *first, struct hang_place *place, bool *
     const char *state = hang_text(first, "state");
     bool asleep = state && *state != 'R', deep = state && *state == 'D';
     *sure_p = true;
-    place_still(first, 0, place);
+    place_still(first, PLACE_WHOLE, place);
+    place_moving(first, place);
     place_seconds(first, place);
     if (asleep && place_on_gpu(first)) {
         place->kind = HANG_DRIVER;
@@ -296,6 +308,7 @@ void hang_place_find(const struct hang_case *c, struct hang_place *place)
         place_still(place->thread, depth, place);
     } else if (running && whole) {
         place->kind = HANG_USER;
+        place->still = HANG_NO;
         place->where = place_function(first);
     } else if (!whole) {
         place->kind = HANG_UNKNOWN; /* the frames that are missing may be of a call */

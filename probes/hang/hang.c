@@ -17,6 +17,7 @@ enum { HANG_LOOK_MS = 10000, HANG_UNWIND_MS = 30000 };
 
 /* The looks are not evenly spaced, so that a job that does the same every second is not met at the
  * same place each time. Parts of the whole. */
+#define HANG_LOOK_COST_S 0.0003 /* a stop, a copy, the way back into the kernel */
 static const double hang_when[HANG_SAMPLES] = {0, 0.07, 0.24, 0.61, 1};
 
 struct hang_look {
@@ -185,7 +186,21 @@ static bool hang_same(const json_t *a, const json_t *b, const char *member)
     return (!x && !y) || (x && y && json_equal(x, y));
 }
 
-/* Was the thread asleep in the same call in every look, without working in between? */
+/* Seconds of processor time between two looks at a thread; negative: not known. */
+static double hang_worked(const json_t *then, const json_t *now)
+{
+    const json_t *a = json_object_get(then, "ran_ns"), *b = json_object_get(now, "ran_ns");
+    if (a && b)
+        return (double)(json_integer_value(b) - json_integer_value(a)) / 1e9;
+    a = json_object_get(then, "ticks");
+    b = json_object_get(now, "ticks");
+    return a && b ? (double)(json_integer_value(b) - json_integer_value(a)) /
+                        (double)sysconf(_SC_CLK_TCK)
+                  : -1;
+}
+
+/* Was the thread asleep in the same call in every look, without more work in between than a look
+ * itself costs it? */
 static bool hang_blocked(const struct hang_results *results, size_t i, const char *key,
                          const json_t *last)
 {
@@ -194,14 +209,17 @@ static bool hang_blocked(const struct hang_results *results, size_t i, const cha
         return false;
     for (unsigned s = 0; s < HANG_SAMPLES - 1; s++) {
         const json_t *threads = json_object_get(results->samples[s][i].result, "threads"),
-                     *then = json_object_get(threads, key);
-        if (!then || !hang_same(then, last, "state") || !hang_same(then, last, "ticks") ||
-            !hang_same(then, last, "wchan"))
-            return false;
-        const json_t *call = json_object_get(then, "syscall"),
+                     *then = json_object_get(threads, key),
+                     *call = json_object_get(then, "syscall"),
                      *now = json_object_get(last, "syscall");
-        bool restarted = strcmp(state, "D") != 0; /* by our own look */
-        if (!hang_same(call, now, "path") || (!restarted && !hang_same(call, now, "name")))
+        double worked = hang_worked(then, last);
+        if (!then || worked < 0 || worked > HANG_LOOK_COST_S * HANG_SAMPLES ||
+            !hang_same(then, last, "state") || !hang_same(call, now, "path"))
+            return false;
+        /* a look makes the call go on as another one */
+        const char *name = json_string_value(json_object_get(now, "name"));
+        bool restarted = name && strcmp(name, "restart_syscall") == 0;
+        if (!restarted && (!hang_same(call, now, "name") || !hang_same(then, last, "wchan")))
             return false;
     }
     return true;
@@ -215,14 +233,13 @@ static void hang_add_threads(const struct hang_process *process, const struct ha
                  *stacks = results->stacks ? results->stacks[i].result : NULL;
     json_t *threads = json_array(), *thread;
     const char *key;
-    double hertz = (double)sysconf(_SC_CLK_TCK);
     json_object_foreach(json_object_get(last, "threads"), key, thread)
     {
         json_t *copy = json_copy(thread),
                *before = json_object_get(json_object_get(first, "threads"), key),
                *stack = json_object_get(stacks, key);
-        json_int_t ticks = json_integer_value(json_object_get(thread, "ticks")) -
-                           json_integer_value(json_object_get(before, "ticks"));
+        double worked = hang_worked(before, thread);
+        json_object_del(copy, "ran_ns");
         json_object_del(copy, "ticks");
         json_object_set_new(copy, "tid", json_integer(strtol(key, NULL, 10)));
         bool blocked = hang_blocked(results, i, key, thread);
@@ -231,9 +248,8 @@ static void hang_add_threads(const struct hang_process *process, const struct ha
         if (blocked && since)
             json_object_set_new(copy, "blocked_s",
                                 json_real(round((json_real_value(since) + seconds) * 10) / 10));
-        if (before && seconds > 0)
-            json_object_set_new(copy, "cpu",
-                                json_real(round((double)ticks / hertz / seconds * 100) / 100));
+        if (worked >= 0 && seconds > 0)
+            json_object_set_new(copy, "cpu", json_real(round(worked / seconds * 1000) / 1000));
         if (stack)
             json_object_update_missing(copy, stack);
         hang_add_copy(process->arena, strtol(key, NULL, 10), copy);

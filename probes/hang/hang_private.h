@@ -102,8 +102,9 @@ void hang_copy(const struct shk_host *host, const struct hang_process *process, 
 int hang_unwind(const struct shk_host *host, const struct hang_process *process, json_t **result_p,
                 struct shk_error *err) SHK_MUST_CHECK;
 
-/* In a child: {tid: {name, state, ticks, wchan, syscall, blocked_s, kernel}} of the threads. With
- * `since` also how long they have been asleep, which is to be asked before any is stopped. */
+/* In a child: {tid: {name, state, ticks, ran_ns, wchan, syscall, blocked_s, kernel}} of the
+ * threads. With `since` also how long they have been asleep, which is to be asked before any is
+ * stopped. */
 json_t *hang_threads(const struct shk_host *host, const struct hang_process *process,
                      const long *tids, size_t count, bool since);
 /* In a child: {libraries, files, sockets, io}; what could not be read is in `unread`. */

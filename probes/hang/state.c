@@ -94,6 +94,18 @@ static json_t *state_kernel(const struct shk_host *host, const char *folder)
     return frames;
 }
 
+/* Processor time so far in ns; -1: not told. */
+static long long state_ran_ns(const struct shk_host *host, const char *folder)
+{
+    char *line = NULL;
+    long long ran = -1;
+    if (!shk_host_line(host, &line, NULL, "%s/schedstat", folder) &&
+        sscanf(line, "%lld", &ran) != 1)
+        ran = -1;
+    free(line);
+    return ran;
+}
+
 static json_t *state_thread(const struct shk_host *host, long pid, long tid, bool since)
 {
     struct hang_process stat = {0};
@@ -104,6 +116,9 @@ static json_t *state_thread(const struct shk_host *host, long pid, long tid, boo
     json_t *thread =
         json_pack("{s:o,s:o,s:I}", "name", shk_json_text(stat.name, strlen(stat.name)), "state",
                   json_stringn(&stat.state, 1), "ticks", (json_int_t)stat.ticks);
+    long long ran = state_ran_ns(host, folder);
+    if (ran >= 0)
+        json_object_set_new(thread, "ran_ns", json_integer(ran));
     if (stat.state == 'R')
         return thread;
     if (!shk_host_line(host, &wchan, NULL, "%s/wchan", folder) && *wchan && strcmp(wchan, "0") != 0)

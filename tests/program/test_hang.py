@@ -1,6 +1,6 @@
 """shakedown hang: planted hangs of a real MPI job, each with the rank and the kind that must be named; healthy jobs, of
 which none may be; saved documents; what may not be looked at."""
-import contextlib, ctypes, json, os, pathlib, shutil, signal, subprocess, time, unittest
+import contextlib, ctypes, json, os, pathlib, shutil, signal, subprocess, sys, time, unittest
 
 import jsonschema
 
@@ -149,6 +149,98 @@ class Hang(Case):
                 self.assertEqual(doc["judgement"]["named"], [], doc["judgement"]["headline"])
                 self.assertEqual(code, 0, doc["judgement"]["headline"])
                 until(lambda pid=pids[0]: state(pid) in "RS")
+
+    def threads(self, count):
+        """A process of so many threads that sleep, and one that works."""
+        code = ("import threading, time\n"
+                f"for _ in range({count}): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+                "print(flush=True)\nwhile True: sum(range(1000))")
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        return process.pid
+
+    def test_stopped_for_less_than_20_ms(self):
+        """The longest of five stops of each thread: 99 of 100 are below 20 ms."""
+        pid, stops = self.threads(100), []
+        for _ in range(3):
+            p = run("hang", "--pid", pid, "--interval", 1, "--format", "json")
+            (rank,) = json.loads(p.stdout)["nodes"][0]["ranks"]
+            stops += [t["stopped_us"] for t in rank["threads"] if "stopped_us" in t]
+        self.assertGreaterEqual(len(stops), 250)
+        stops.sort()
+        self.assertLess(stops[len(stops) * 99 // 100], 20000, stops[-10:])
+
+    def test_killed_in_the_middle(self):
+        """Whatever becomes of us, the threads go on."""
+        pid = self.threads(60)
+        tasks = pathlib.Path(f"/proc/{pid}/task")
+        for tries in range(8):
+            look = subprocess.Popen([support.BINARY, "hang", "--pid", str(pid), "--interval", "1"], env=BASE_ENV,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(0.05 + 0.12 * tries)
+            look.kill()
+            look.wait()
+            until(lambda: all("TracerPid:\t0\n" in (t / "status").read_text() for t in tasks.iterdir()))
+            self.assertEqual([t.name for t in tasks.iterdir() if (t / "stat").read_text().rpartition(")")[2].split()[0] in "tT"], [])
+
+    def test_what_a_user_may_not_see_is_unknown(self):
+        if os.getuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("needs root and setpriv")
+        folder = self.scratch()
+        folder.chmod(0o755)
+        program = shutil.copy(support.BINARY, folder / "shakedown")
+        pid = self.threads(1)
+        p = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program, "hang", "--pid",
+                            str(pid), "--interval", "1", "--format", "json"], env=BASE_ENV, capture_output=True, text=True)
+        doc = json.loads(p.stdout)
+        self.assertEqual((p.returncode, doc["judgement"]["outcome"]), (3, "undecided"), p.stderr)
+        self.assertIn("Permission denied", " ".join(doc["judgement"]["unknown"]))
+        self.valid(doc)
+
+    def test_misuse(self):
+        bad = self.scratch() / "bad.json"
+        bad.write_text('{"schema": "shakedown.facts/1"}')
+        self.one_line(run("hang", "--pid", "x"), 2, "'x' is not a number of a process")
+        self.one_line(run("hang", "--pid", "1073741800"), 2, "no process 1073741800")
+        self.one_line(run("hang", bad), 2, "shakedown.hang/1")
+        self.one_line(run("hang", "/nonexistent.json"), 2, "No such file")
+        self.one_line(run("hang", "--job", "no-such-job"), 3, "no rank of job no-such-job")
+        self.one_line(run("hang", "--format", "html"), 2, "html")
+
+    def test_saved_documents_are_judged_again(self):
+        """Two nodes' files joined; names are replaced on request, in every format."""
+        def node(host, ranks):
+            return {"host": host, "seconds": 5, "samples": 5, "unread": [], "ranks": ranks}
+
+        def rank(number, functions, still):
+            frames = [{"function": f, "library": "job"} for f in functions]
+            return {"pid": 100 + number, "rank": number, "ranks": 4, "local_ranks": 2, "state": "R", "command": "job",
+                    "files": ["/home/someuser/token=hunter2secret"],
+                    "threads": [{"tid": 100 + number, "state": "R", "frames": frames, "cut": False, "still": still}]}
+        waits = ["_start", "main", "MPI_Allreduce", "poll"]
+        folder, files = self.scratch(), []
+        for host, ranks in (("alpha17", [rank(0, waits, 3), rank(1, waits, 3)]),
+                            ("beta18", [rank(2, ["_start", "main", "solve"], 2), rank(3, waits, 3)])):
+            files.append(folder / f"{host}.json")
+            files[-1].write_text(json.dumps({"schema": "shakedown.hang/1", "version": "0", "command": "", "time": "",
+                                             "judgement": {}, "nodes": [node(host, ranks)]}))
+        p = run("hang", *files, "--format", "json", "--anonymize")
+        doc = json.loads(p.stdout)
+        self.valid(doc)
+        self.assertEqual(p.returncode, 1)
+        self.assertEqual([n["rank"] for n in doc["judgement"]["named"]], [2])
+        for form in ("json", "term", "md"):
+            text = run("hang", *files, "--format", form, "--anonymize").stdout
+            for name in ("alpha17", "beta18", "someuser", "hunter2secret"):
+                self.assertNotIn(name, text)
+        self.assertIn("beta18", run("hang", *files).stdout)
+        one = run("hang", files[0], "--format", "json")
+        self.assertEqual(one.returncode, 3, one.stdout)
+        self.assertEqual(json.loads(one.stdout)["judgement"]["reason"], "ranks-not-looked-at")
+        self.assertIn("2 of 4 ranks were not looked at", one.stdout)
 
     def valid(self, doc):
         schema = json.loads((SOURCE / "reports/schema/hang-1.schema.json").read_text())

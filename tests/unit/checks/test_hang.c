@@ -1,0 +1,298 @@
+/* Who holds the others up: documents of ranks as probes/hang writes them, with a known answer. */
+#include "checks/hang/hang.h"
+
+#include <criterion/criterion.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static struct shk_config *config;
+
+static void begin(void)
+{
+    cr_assert_eq(shk_config_load(&config, NULL, NULL, NULL), 0);
+}
+
+static void end(void)
+{
+    shk_config_free(config);
+}
+
+TestSuite(hang, .init = begin, .fini = end);
+
+/* Functions from outside inwards, with a blank between. */
+static json_t *frames_of(const char *functions)
+{
+    json_t *frames = json_array();
+    char *copy = strdup(functions), *save = NULL;
+    for (char *f = strtok_r(copy, " ", &save); f; f = strtok_r(NULL, " ", &save))
+        json_array_append_new(frames, json_pack("{s:s,s:s}", "function", f, "library", "job"));
+    free(copy);
+    return frames;
+}
+
+/* A rank whose first thread is in these functions; `still` outermost frames did not change. */
+static json_t *rank_in(int number, int ranks, const char *state, const char *functions, int still)
+{
+    json_t *thread =
+        json_pack("{s:i,s:s,s:o,s:b,s:i,s:b}", "tid", 100 + number, "state", state, "frames",
+                  frames_of(functions), "cut", 0, "still", still, "blocked", 0);
+    return json_pack("{s:i,s:i,s:i,s:i,s:s,s:[o]}", "pid", 100 + number, "rank", number, "ranks",
+                     ranks, "local_ranks", ranks, "state", state, "threads", thread);
+}
+
+static json_t *waiter(int number, int ranks)
+{
+    return rank_in(number, ranks, "R", "_start main PMPI_Allreduce opal_progress", 3);
+}
+
+static json_t *in_syscall(json_t *rank, const char *name, const char *path, double blocked_s)
+{
+    json_t *thread = json_array_get(json_object_get(rank, "threads"), 0);
+    json_t *call = json_pack("{s:s}", "name", name);
+    if (path)
+        json_object_update_new(call, json_pack("{s:s,s:s,s:s}", "path", path, "file_system", "nfs4",
+                                               "mount", "/scratch"));
+    json_object_update_new(
+        thread, json_pack("{s:o,s:b,s:f}", "syscall", call, "blocked", 1, "blocked_s", blocked_s));
+    return rank;
+}
+
+/* Takes the ranks (NULL at the end) as one node. */
+static json_t *node_of(json_t *rank, ...)
+{
+    json_t *list = json_array();
+    va_list args;
+    va_start(args, rank);
+    for (; rank; rank = va_arg(args, json_t *))
+        json_array_append_new(list, rank);
+    va_end(args);
+    return json_pack("[{s:s,s:f,s:i,s:o}]", "host", "node9", "seconds", 5.0, "samples", 5, "ranks",
+                     list);
+}
+
+/* Judges and frees the nodes. */
+static json_t *judge(json_t *nodes, enum shk_hang_outcome expected)
+{
+    json_t *judgement = NULL;
+    enum shk_hang_outcome outcome = SHK_HANG_PROGRESS;
+    struct shk_error err = {""};
+    cr_assert_eq(shk_hang_judge(config, nodes, &judgement, &outcome, &err), 0, "%s", err.text);
+    cr_expect_eq(outcome, expected, "%d: %s", outcome,
+                 json_string_value(json_object_get(judgement, "headline")));
+    json_decref(nodes);
+    return judgement;
+}
+
+static const char *text_of(const json_t *object, const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+    return text ? text : "";
+}
+
+/* Exactly this rank is named, as of the kind. */
+static void expect_named(json_t *judgement, int number, const char *kind)
+{
+    const json_t *named = json_object_get(judgement, "named"), *one = json_array_get(named, 0);
+    cr_expect_eq(json_array_size(named), 1);
+    cr_expect_eq(json_integer_value(json_object_get(one, "rank")), number);
+    cr_expect_str_eq(text_of(one, "kind"), kind);
+}
+
+static void expect_reason(json_t *judgement, const char *reason)
+{
+    cr_expect_str_eq(text_of(judgement, "reason"), reason, "%s", text_of(judgement, "headline"));
+    cr_expect_eq(json_array_size(json_object_get(judgement, "named")), 0);
+    json_decref(judgement);
+}
+
+Test(hang, a_rank_in_its_own_code)
+{
+    json_t *j = judge(node_of(waiter(0, 4), waiter(1, 4),
+                              rank_in(2, 4, "R", "_start main solve", 2), waiter(3, 4), NULL),
+                      SHK_HANG_NAMED);
+    expect_named(j, 2, "user-code");
+    cr_expect_str_eq(text_of(j, "headline"), "3 of 4 ranks wait in all_reduce; rank 2 (node9, "
+                                             "process 102) runs in its own code: solve() of job");
+    json_decref(j);
+}
+
+Test(hang, a_file_system_that_does_not_answer)
+{
+    json_t *io = in_syscall(rank_in(1, 2, "D", "", 0), "open", "/scratch/x", 612);
+    json_t *j = judge(node_of(waiter(0, 2), io, NULL), SHK_HANG_NAMED);
+    expect_named(j, 1, "io");
+    cr_expect_str_eq(
+        text_of(j, "headline"),
+        "1 of 2 ranks waits in all_reduce; rank 1 (node9, process 101) is in open() on "
+        "/scratch/x (nfs4 at /scratch) for 612 s");
+    json_decref(j);
+}
+
+Test(hang, a_file_that_moves_on_is_progress)
+{
+    json_t *io = in_syscall(rank_in(1, 2, "D", "", 0), "write", "/scratch/x", 0);
+    json_object_set_new(io, "written", json_integer(400 << 20));
+    expect_reason(judge(node_of(waiter(0, 2), io, NULL), SHK_HANG_PROGRESS), "file-moves");
+}
+
+Test(hang, another_collective)
+{
+    json_t *j = judge(node_of(waiter(0, 3), rank_in(1, 3, "R", "_start main MPI_Barrier poll", 3),
+                              waiter(2, 3), NULL),
+                      SHK_HANG_NAMED);
+    expect_named(j, 1, "call");
+    json_decref(j);
+}
+
+Test(hang, two_collectives_of_as_many_ranks)
+{
+    expect_reason(
+        judge(node_of(waiter(0, 2), rank_in(1, 2, "R", "_start main MPI_Barrier p", 3), NULL),
+              SHK_HANG_UNDECIDED),
+        "tie");
+}
+
+Test(hang, a_stopped_rank)
+{
+    json_t *stopped = rank_in(0, 2, "T", "_start main PMPI_Allreduce p", 4);
+    json_t *j = judge(node_of(stopped, waiter(1, 2), NULL), SHK_HANG_NAMED);
+    expect_named(j, 0, "stopped");
+    json_decref(j);
+}
+
+Test(hang, a_rank_without_a_process)
+{
+    json_t *j = judge(node_of(waiter(0, 3), waiter(2, 3), NULL), SHK_HANG_NAMED);
+    expect_named(j, 1, "absent");
+    json_decref(j);
+}
+
+Test(hang, a_job_that_ends_loses_its_ranks)
+{
+    expect_reason(
+        judge(node_of(rank_in(0, 2, "R", "_start main work f", 1), NULL), SHK_HANG_PROGRESS),
+        "works");
+}
+
+Test(hang, ranks_of_nodes_that_were_not_looked_at)
+{
+    json_t *a = waiter(0, 8), *b = waiter(1, 8);
+    json_object_set_new(a, "local_ranks", json_integer(2));
+    json_object_set_new(b, "local_ranks", json_integer(2));
+    json_t *j = judge(node_of(a, b, NULL), SHK_HANG_UNDECIDED);
+    cr_expect_eq(json_array_size(json_object_get(j, "unknown")), 1);
+    expect_reason(j, "ranks-not-looked-at");
+}
+
+Test(hang, waiting_that_moves_is_progress)
+{
+    json_t *a = rank_in(0, 3, "R", "_start main PMPI_Allreduce opal_progress", 2);
+    expect_reason(judge(node_of(a, waiter(1, 3), rank_in(2, 3, "R", "_start main f", 2), NULL),
+                        SHK_HANG_PROGRESS),
+                  "moves");
+}
+
+Test(hang, waiting_that_was_seen_once_only)
+{
+    json_t *a = waiter(0, 3);
+    json_object_del(json_array_get(json_object_get(a, "threads"), 0), "still");
+    expect_reason(judge(node_of(a, waiter(1, 3), rank_in(2, 3, "R", "_start main f", 2), NULL),
+                        SHK_HANG_UNDECIDED),
+                  "stillness-unseen");
+}
+
+Test(hang, a_stack_that_is_cut_names_nobody)
+{
+    json_t *a = rank_in(2, 3, "R", "f", 0);
+    json_object_set_new(json_array_get(json_object_get(a, "threads"), 0), "cut", json_true());
+    expect_reason(judge(node_of(waiter(0, 3), waiter(1, 3), a, NULL), SHK_HANG_UNDECIDED),
+                  "ranks-unseen");
+}
+
+Test(hang, most_ranks_at_work_are_no_hang)
+{
+    expect_reason(judge(node_of(waiter(0, 3), rank_in(1, 3, "R", "_start main f", 2),
+                                rank_in(2, 3, "R", "_start main f", 2), NULL),
+                        SHK_HANG_PROGRESS),
+                  "most-work");
+}
+
+Test(hang, all_in_one_call)
+{
+    expect_reason(judge(node_of(waiter(0, 2), waiter(1, 2), NULL), SHK_HANG_UNDECIDED),
+                  "all-in-one-call");
+}
+
+Test(hang, a_node_given_twice_counts_once)
+{
+    json_t *nodes = node_of(waiter(0, 2), waiter(1, 2), NULL);
+    json_array_append(nodes, json_array_get(nodes, 0));
+    json_t *j = judge(nodes, SHK_HANG_UNDECIDED);
+    cr_expect_eq(json_integer_value(json_object_get(j, "seen")), 2);
+    json_decref(j);
+}
+
+Test(hang, libraries_that_differ)
+{
+    json_t *a = waiter(0, 2), *b = waiter(1, 2);
+    json_object_set_new(a, "libraries", json_pack("[s]", "/opt/a/libnccl.so.2.28.9"));
+    json_object_set_new(b, "libraries", json_pack("[s]", "/opt/b/libnccl.so.2.21.5"));
+    json_t *j = judge(node_of(a, b, NULL), SHK_HANG_UNDECIDED);
+    const json_t *library = json_array_get(json_object_get(j, "libraries"), 0);
+    cr_expect_str_eq(text_of(library, "library"), "libnccl");
+    cr_expect_eq(json_array_size(json_object_get(library, "versions")), 2);
+    json_decref(j);
+}
+
+/* 512 ranks with 60 threads each, 40 frames deep. */
+Test(hang, many_ranks_in_two_seconds)
+{
+    char deep[600] = "_start main";
+    for (int i = 0; i < 37; i++)
+        snprintf(deep + strlen(deep), 16, " call%d", i);
+    json_t *ranks = json_array();
+    for (int r = 0; r < 512; r++) {
+        json_t *rank = r == 37 ? rank_in(r, 512, "R", "_start main solve", 2) : waiter(r, 512);
+        for (int t = 0; t < 59; t++)
+            json_array_append_new(json_object_get(rank, "threads"),
+                                  json_pack("{s:i,s:s,s:o,s:i}", "tid", 100000 + t, "state", "S",
+                                            "frames", frames_of(deep), "still", 39));
+        json_array_append_new(ranks, rank);
+    }
+    json_t *nodes = json_pack("[{s:s,s:f,s:o}]", "host", "node9", "seconds", 5.0, "ranks", ranks);
+    struct timespec a, b;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+    json_t *j = judge(json_incref(nodes), SHK_HANG_NAMED);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+    expect_named(j, 37, "user-code");
+    double s = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+    cr_expect_lt(s, 2, "%.2f s", s);
+    cr_log_info("512 ranks: %.3f s", s);
+    json_decref(j);
+    json_decref(nodes);
+}
+
+Test(hang, hostile_documents)
+{
+    static const char *const texts[] = {
+        "[{}]",
+        "[1, null, \"x\"]",
+        "[{\"ranks\": {}}]",
+        "[{\"ranks\": [1, [], {\"rank\": -5}]}]",
+        "[{\"host\": 3, \"ranks\": [{\"pid\": 1, \"rank\": 0, \"ranks\": 1073741824, "
+        "\"local_ranks\": 1073741824}]}]",
+        "[{\"ranks\": [{\"pid\": 1, \"threads\": [{\"tid\": 1, \"frames\": [{}, 1], \"still\": -3, "
+        "\"syscall\": {\"path\": \"/\"}}], \"libraries\": [1, \"\"]}]}]",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        json_t *nodes = json_loads(texts[i], 0, NULL), *j = NULL;
+        enum shk_hang_outcome outcome;
+        cr_assert_not_null(nodes);
+        if (!shk_hang_judge(config, nodes, &j, &outcome, NULL))
+            cr_expect_neq(outcome, SHK_HANG_NAMED, "%s", texts[i]);
+        json_decref(j);
+        json_decref(nodes);
+    }
+}
