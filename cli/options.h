@@ -44,7 +44,8 @@ struct shk_options {
     struct shk_texts pids;
     const char *job;
     long interval_s;
-    bool no_stacks;
+    bool no_stacks, here;
+    const char *hosts;
     const char *healthy_nodes, *bad_nodes; /* files to write */
     bool quick, anonymize, all, trust_libraries;
     long verbose;
@@ -91,6 +92,7 @@ struct shk_command {
     size_t min_args, max_args;
     const char *argument_of; /* the list option that arguments are values of, too; NULL: none */
     const char *doc;
+    const char *exit; /* what its exit codes mean; NULL: as those of the program */
     int (*run)(const struct shk_options *options, int argc, char **argv); /* enum shk_exit */
 };
 

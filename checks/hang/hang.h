@@ -23,7 +23,7 @@ enum shk_hang_outcome {
  *   unknown    what was not seen, sentences
  *   libraries  [{library, versions: [{path, ranks}]}] of which ranks have different ones
  *   tree       the stacks merged: [{frames: [text], ranks: [n], children: [...]}]
- * What is not as the schema has it counts as not seen. -ENOMEM; -EINVAL with text for no ranks. */
+ * What is not as the schema has it counts as not seen. -ENOMEM. */
 int shk_hang_judge(const struct shk_config *config, const json_t *nodes, json_t **judgement_p,
                    enum shk_hang_outcome *outcome_p, struct shk_error *err) SHK_MUST_CHECK;
 

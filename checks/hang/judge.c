@@ -259,6 +259,8 @@ static void judge_decide(const struct hang_case *c, struct judge_verdict *v)
     } else if (judge_count(c, judge_gone) && v->waiting && v->waiting->still == HANG_YES) {
         judge_name(c, v, judge_gone);
         v->reason = "stands";
+    } else if (!c->count) {
+        judge_end(v, SHK_HANG_UNDECIDED, "no-ranks");
     } else if (judge_count(c, judge_gone) == c->count) {
         judge_end(v, SHK_HANG_UNDECIDED, "ended");
     } else if (judge_count(c, judge_hard) && !moves) {
@@ -304,6 +306,7 @@ static void judge_reason(const struct hang_case *c, const struct judge_verdict *
                             "or what carries it is cut"},
         {"ranks-not-looked-at", "nothing moves, and the rank that they wait for is not among those "
                                 "looked at"},
+        {"no-ranks", "no rank was looked at"},
         {"ended", "the job ended while it was looked at"},
         {"nothing-known", "no rank is in a call that is known to wait for others"},
     };
@@ -493,8 +496,6 @@ int shk_hang_judge(const struct shk_config *config, const json_t *nodes, json_t 
     struct judge_verdict v = {.reason = ""};
     c.calls = shk_config_calls(config, &c.calls_count);
     int rc = c.unknown ? judge_places(&c, nodes) : -ENOMEM;
-    if (!rc && !c.count)
-        rc = shk_error_set(err, EINVAL, "no rank was looked at");
     rc = rc ? rc : hang_absent_add(&c, nodes);
     rc = rc ? rc : judge_groups(&c);
     v.named = rc ? NULL : calloc(c.count + 1, sizeof *v.named);

@@ -3,6 +3,7 @@
 #include "cli/exit_code.h"
 #include "cli/how.h"
 #include "cli/session/hang_files.h"
+#include "cli/session/hang_nodes.h"
 #include "cli/session/output.h"
 #include "cli/session/session.h"
 #include "core/run/isolate.h"
@@ -169,6 +170,24 @@ static int hang_look(const struct shk_session *session, const struct hang_pids *
     return code;
 }
 
+/* This host, or all that --hosts and --job tell of. */
+static int hang_look_all(const struct shk_session *session, const struct hang_pids *pids,
+                         json_t *nodes)
+{
+    struct shk_error err = {""};
+    bool done = false;
+    int rc = 0;
+    if (session->options->hosts && pids->count)
+        rc = shk_error_set(&err, EINVAL, "hang: --pid is of this host; leave --hosts out");
+    else if (!pids->count)
+        rc = shk_hang_nodes(session->options, nodes, &done, &err);
+    if (rc) {
+        shk_say("%s", err.text);
+        return rc == -ENOMEM ? SHK_EXIT_INTERNAL : SHK_EXIT_USAGE;
+    }
+    return done ? SHK_EXIT_OK : hang_look(session, pids, nodes);
+}
+
 static int hang_write(const struct shk_options *options, const struct shk_hang_report *report,
                       const char *path)
 {
@@ -225,7 +244,7 @@ static int hang_judge(const struct shk_session *session, const json_t *nodes)
     int rc = shk_hang_judge(session->config, nodes, &judgement, &outcome, &err);
     if (rc) {
         shk_say("hang: %s", err.text);
-        return rc == -EINVAL ? SHK_EXIT_UNKNOWN : SHK_EXIT_INTERNAL;
+        return SHK_EXIT_INTERNAL;
     }
     rc = hang_report(session->options, session->command_line, nodes, judgement);
     json_decref(judgement);
@@ -268,7 +287,7 @@ int shk_cmd_hang(const struct shk_options *options, int argc, char **argv)
     if (rc == SHK_EXIT_OK)
         rc = hang_load(options, &pids, nodes, &files);
     if (rc == SHK_EXIT_OK && !files)
-        rc = hang_look(&session, &pids, nodes);
+        rc = hang_look_all(&session, &pids, nodes);
     if (rc == SHK_EXIT_OK)
         rc = hang_judge(&session, nodes);
     json_decref(nodes);

@@ -33,9 +33,11 @@ static const struct shk_command commands[] = {
      .run = shk_cmd_diagnose},
     {.name = "hang",
      .arguments = "[FILE...]",
-     .options = "pid job interval no-stacks format output color config anonymize",
+     .options = "pid job hosts here interval no-stacks format output color config anonymize",
      .max_args = SHK_LIST_MAX,
      .doc = "a job hangs now: which rank holds the others up, and where it is",
+     .exit = "0 the ranks go on, 1 a rank is named, 2 usage error, no such process,\n"
+             "3 it cannot be told from what could be seen, 4 internal or output error",
      .run = shk_cmd_hang},
     {.name = "bench",
      .arguments = "",

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HANG_FILE_MAX ((size_t)64 << 20)
@@ -29,7 +30,7 @@ int shk_hang_take(const char *text, size_t length, const char *name, json_t *nod
     return rc;
 }
 
-int shk_hang_load(const char *path, json_t *nodes, struct shk_error *err)
+int shk_hang_read(const char *path, char **text_p, size_t *length_p, struct shk_error *err)
 {
     struct shk_strbuf text = SHK_STRBUF_INIT;
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
@@ -47,9 +48,18 @@ int shk_hang_load(const char *path, json_t *nodes, struct shk_error *err)
         rc = shk_error_sys(err, errno ? errno : EIO, "%s", path);
     if (file != stdin)
         fclose(file);
-    if (!rc && text.failed)
-        rc = shk_error_sys(err, ENOMEM, "%s", path);
-    rc = rc ? rc : shk_hang_take(shk_strbuf_text(&text), text.len, path, nodes, err);
+    *length_p = text.len;
+    *text_p = rc ? NULL : shk_strbuf_take(&text);
     shk_strbuf_free(&text);
+    return rc || *text_p ? rc : shk_error_sys(err, ENOMEM, "%s", path);
+}
+
+int shk_hang_load(const char *path, json_t *nodes, struct shk_error *err)
+{
+    char *text = NULL;
+    size_t length = 0;
+    int rc = shk_hang_read(path, &text, &length, err);
+    rc = rc ? rc : shk_hang_take(text, length, path, nodes, err);
+    free(text);
     return rc;
 }

@@ -10,6 +10,10 @@
  * with text: no such document; -EFBIG; other negative errno: cannot be read. */
 int shk_hang_load(const char *path, json_t *nodes, struct shk_error *err) SHK_MUST_CHECK;
 
+/* The whole file ("-": stdin) as a new string with a NUL behind it; the same errors but -EINVAL. */
+int shk_hang_read(const char *path, char **text_p, size_t *length_p,
+                  struct shk_error *err) SHK_MUST_CHECK;
+
 /* The same of a text; `name` stands for it in messages. */
 int shk_hang_take(const char *text, size_t length, const char *name, json_t *nodes,
                   struct shk_error *err) SHK_MUST_CHECK;

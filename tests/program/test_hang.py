@@ -210,6 +210,44 @@ class Hang(Case):
         self.one_line(run("hang", "--job", "no-such-job"), 3, "no rank of job no-such-job")
         self.one_line(run("hang", "--format", "html"), 2, "html")
 
+    def tool(self, folder, name, lines):
+        (folder / name).write_text("#!/bin/sh\n" + lines)
+        (folder / name).chmod(0o755)
+
+    def test_other_hosts_by_ssh(self):
+        """Two hosts that are this one, by a stand-in for ssh that runs what it is given, and one that does not answer."""
+        folder = self.scratch()
+        self.tool(folder, "ssh", 'for last; do :; done\ncase "$*" in *beta*) echo "ssh: connect to host beta port 22: No route to '
+                                 'host" >&2; exit 255;; esac\necho "Welcome to this machine"\nexec sh -c "$last"\n')
+        hosts = folder / "hosts"
+        hosts.write_text("alpha # the first\nbeta\n")
+        with self.job("stop") as (_, pids):
+            until(lambda: state(pids[VICTIM]) == "T")
+            p = run("hang", "--hosts", hosts, "--interval", 1, "--format", "json", env={"PATH": f"{folder}:{os.environ['PATH']}"})
+        doc = json.loads(p.stdout)
+        self.valid(doc)
+        self.assertEqual(p.returncode, 1, p.stderr)
+        self.assertEqual([n["rank"] for n in doc["judgement"]["named"]], [VICTIM])
+        self.assertIn("No route to host", " ".join(doc["judgement"]["unknown"]))
+        self.assertIn("beta: not looked at", " ".join(doc["judgement"]["unknown"]))
+        hosts.write_text("-oProxyCommand=x\n")
+        self.one_line(run("hang", "--hosts", hosts), 2, "is no name of a host")
+
+    def test_nodes_of_a_slurm_job(self):
+        folder = self.scratch()
+        self.tool(folder, "squeue", 'echo "alpha[1-2]"\n')
+        self.tool(folder, "scontrol", 'printf "alpha1\\nalpha2\\n"\n')
+        self.tool(folder, "srun", 'echo "$@" >> "$0.log"\necho "srun: error: no" >&2\nexit 1\n')
+        p = run("hang", "--job", "17", "--interval", 1, "--format", "json", env={"PATH": f"{folder}:{os.environ['PATH']}"})
+        doc = json.loads(p.stdout)
+        self.valid(doc)
+        self.assertEqual((p.returncode, doc["judgement"]["reason"]), (3, "no-ranks"), p.stderr)
+        calls = sorted((folder / "srun.log").read_text().splitlines())
+        self.assertEqual(len(calls), 2)
+        for host, call in zip(("alpha1", "alpha2"), calls):
+            self.assertIn(f"--overlap --jobid 17 --nodes=1 --ntasks=1 --quiet --nodelist {host} ", call)
+            self.assertTrue(call.endswith("hang --here --format json --interval 1 --job 17"), call)
+
     def test_saved_documents_are_judged_again(self):
         """Two nodes' files joined; names are replaced on request, in every format."""
         def node(host, ranks):
