@@ -21,6 +21,7 @@ enum hang_kind {
     HANG_LOCK,     /* in its own code, waits for a thread or child of its own */
     HANG_USER,     /* in its own code, working */
     HANG_CALL,     /* in one of the functions of the catalogue: waits for others */
+    HANG_BEHIND,   /* has launched fewer collectives than the others, says NCCL */
     HANG_PEER,     /* waits at a socket or pipe, in no function of the catalogue */
     HANG_UNKNOWN,
     HANG_KINDS
@@ -86,6 +87,12 @@ void hang_say_place(struct shk_strbuf *out, const struct hang_place *place);
 void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool one);
 /* What to do about it; NULL: nothing to say. */
 char *hang_say_advice(const struct hang_place *place);
+
+/* What NCCL's RAS service said twice, the same both times: sentences into *said_p (a new array).
+ * With `mark`, waiting ranks that launched fewer collectives than most become HANG_BEHIND and are
+ * marked in `behind` (c->count of them, false so far). Returns how many. */
+size_t hang_behind(const struct hang_case *c, const json_t *nodes, bool mark, bool *behind,
+                   json_t **said_p);
 
 /* New reference: [{frames, ranks, children}]. */
 json_t *hang_tree(const struct hang_case *c);

@@ -5,11 +5,11 @@
 #include <string.h>
 
 static const char *const kind_codes[HANG_KINDS] = {
-    [HANG_DEAD] = "dead",         [HANG_ABSENT] = "absent", [HANG_STOPPED] = "stopped",
-    [HANG_DEBUGGED] = "debugger", [HANG_IO] = "io",         [HANG_DRIVER] = "gpu-driver",
-    [HANG_KERNEL] = "kernel",     [HANG_SLEEP] = "sleep",   [HANG_LOCK] = "own-thread",
-    [HANG_USER] = "user-code",    [HANG_CALL] = "call",     [HANG_PEER] = "socket",
-    [HANG_UNKNOWN] = "unknown",
+    [HANG_DEAD] = "dead",         [HANG_ABSENT] = "absent",   [HANG_STOPPED] = "stopped",
+    [HANG_DEBUGGED] = "debugger", [HANG_IO] = "io",           [HANG_DRIVER] = "gpu-driver",
+    [HANG_KERNEL] = "kernel",     [HANG_SLEEP] = "sleep",     [HANG_LOCK] = "own-thread",
+    [HANG_USER] = "user-code",    [HANG_CALL] = "call",       [HANG_PEER] = "socket",
+    [HANG_BEHIND] = "behind",     [HANG_UNKNOWN] = "unknown",
 };
 
 const char *hang_kind_code(enum hang_kind kind)
@@ -24,6 +24,7 @@ struct judge_verdict {
     const struct hang_group *waiting; /* NULL: none */
     bool *named;                      /* by place */
     size_t named_count;
+    json_t *said; /* what other witnesses said; sentences */
 };
 
 /* A rank that is there twice (a node's document given twice) counts once. */
@@ -277,6 +278,24 @@ static void judge_decide(const struct hang_case *c, struct judge_verdict *v)
     }
 }
 
+/* Nothing moves and all wait: the counts of NCCL may know who is behind, where they stand as well.
+ */
+static void judge_behind(struct hang_case *c, const json_t *nodes, struct judge_verdict *v)
+{
+    bool *behind = calloc(c->count + 1, sizeof *behind);
+    bool open = v->outcome == SHK_HANG_UNDECIDED && v->waiting && v->waiting->still == HANG_YES &&
+                (strcmp(v->reason, "all-in-one-call") == 0 ||
+                 strcmp(v->reason, "ranks-not-looked-at") == 0 || strcmp(v->reason, "tie") == 0);
+    size_t count = behind ? hang_behind(c, nodes, open, behind, &v->said) : 0;
+    for (size_t i = 0; open && count && i < c->count; i++) {
+        v->named[i] = behind[i];
+        v->named_count += behind[i];
+    }
+    if (open && v->named_count)
+        judge_end(v, SHK_HANG_NAMED, "behind");
+    free(behind);
+}
+
 static const char *judge_confidence(const struct hang_case *c, const struct judge_verdict *v,
                                     const struct hang_place *place)
 {
@@ -431,6 +450,19 @@ static void judge_add_unknown(struct hang_case *c, const char *what, const char 
     free(text);
 }
 
+/* NCCL's service, where NCCL is, and did not answer. */
+static void judge_unread_ras(struct hang_case *c, const json_t *node, json_t *counts)
+{
+    size_t i;
+    json_t *service;
+    json_array_foreach(json_object_get(node, "ras"), i, service)
+    {
+        const char *why = hang_text(service, "unread");
+        if (why)
+            judge_add_unknown(c, hang_text(node, "host"), why, counts);
+    }
+}
+
 static void judge_unread(struct hang_case *c, const json_t *nodes)
 {
     size_t n, i;
@@ -441,6 +473,7 @@ static void judge_unread(struct hang_case *c, const json_t *nodes)
         if (json_is_string(text))
             judge_add_unknown(c, hang_text(node, "host"), json_string_value(text), counts);
     }
+    json_array_foreach(nodes, n, node) judge_unread_ras(c, node, counts);
     for (i = 0; i < c->count; i++) {
         const char *why = hang_text(c->places[i].thread, "stack_unread");
         if (why)
@@ -475,6 +508,8 @@ static json_t *judge_json(const struct hang_case *c, const struct judge_verdict 
                   c->ranks < 0 ? json_null() : json_integer(c->ranks), "seen", (json_int_t)c->count,
                   "seconds", c->seconds, "groups", groups, "named", named, "unknown", c->unknown,
                   "libraries", hang_libraries(c), "tree", hang_tree(c));
+    if (json_array_size(v->said))
+        json_object_set(json, "said", v->said);
     shk_strbuf_free(&headline);
     return json;
 }
@@ -487,6 +522,7 @@ static void judge_free(struct hang_case *c, struct judge_verdict *v)
     free(c->groups);
     free(v->named);
     json_decref(c->unknown);
+    json_decref(v->said);
 }
 
 int shk_hang_judge(const struct shk_config *config, const json_t *nodes, json_t **judgement_p,
@@ -503,6 +539,7 @@ int shk_hang_judge(const struct shk_config *config, const json_t *nodes, json_t 
         rc = -ENOMEM;
     if (!rc) {
         judge_decide(&c, &v);
+        judge_behind(&c, nodes, &v);
         judge_unread(&c, nodes);
         *judgement_p = judge_json(&c, &v);
         *outcome_p = v.outcome;

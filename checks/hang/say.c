@@ -37,6 +37,9 @@ void hang_say_place(struct shk_strbuf *out, const struct hang_place *place)
     case HANG_ABSENT: shk_strbuf_puts(out, "has no process: it never started, or has ended"); break;
     case HANG_STOPPED: shk_strbuf_puts(out, "is stopped by a signal"); break;
     case HANG_DEBUGGED: shk_strbuf_puts(out, "is stopped by a debugger"); break;
+    case HANG_BEHIND:
+        shk_strbuf_printf(out, "is behind: %s", where ? where : "it launched fewer collectives");
+        break;
     case HANG_CALL: shk_strbuf_printf(out, "waits in %s", place->call->title); break;
     case HANG_IO:
         shk_strbuf_printf(out, "is in %s", where ? where : "a call on a file");
@@ -82,6 +85,7 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
         [HANG_LOCK] = "wait for a thread or process of their own",
         [HANG_USER] = "run in their own code",
         [HANG_CALL] = "wait in",
+        [HANG_BEHIND] = "are behind the others",
         [HANG_PEER] = "wait at a socket or pipe",
         [HANG_UNKNOWN] = "could not be looked into",
     };
@@ -97,6 +101,7 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
         [HANG_LOCK] = "waits for a thread or process of its own",
         [HANG_USER] = "runs in its own code",
         [HANG_CALL] = "waits in",
+        [HANG_BEHIND] = "is behind the others",
         [HANG_PEER] = "waits at a socket or pipe",
         [HANG_UNKNOWN] = "could not be looked into",
     };

@@ -1,6 +1,7 @@
 /* Which processes are the ranks of a job: by the variables that its launcher gave them. */
 #include "core/text/uses.h"
 #include "probes/hang/hang_private.h"
+#include "probes/hang/ras.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -85,6 +86,7 @@ static void find_environment(const struct shk_host *host, struct hang_process *p
     }
     const char *job = find_first(shk_variables("scheduler-job"), &variables);
     process->job = job ? strdup(job) : NULL;
+    process->ras_port = shk_ras_port(find_first(shk_variables("ras-address"), &variables));
     free(text);
 }
 
@@ -128,17 +130,20 @@ static bool find_below(const struct find_table *table, const struct hang_process
     return false;
 }
 
-static bool find_has_library(const struct find_table *table, const struct hang_process *process)
+static bool find_has_library(const struct find_table *table, struct hang_process *process)
 {
     struct hang_maps maps = {0};
-    bool has = false;
+    bool has = false, nccl = false;
     if (!hang_maps_read(table->host, process->pid, &maps, NULL))
-        for (size_t i = 0; i < maps.count && !has; i++) {
+        for (size_t i = 0; i < maps.count && !(has && nccl); i++) {
             const char *slash = strrchr(maps.regions[i].path, '/');
             for (const char *const *l = table->want->libraries; slash && l && *l && !has; l++)
                 has = strncmp(slash + 1, *l, strlen(*l)) == 0;
+            nccl = nccl || (slash && strncmp(slash + 1, "libnccl.so", 10) == 0);
         }
     hang_maps_free(&maps);
+    if (!nccl)
+        process->ras_port = 0;
     return has;
 }
 
@@ -225,6 +230,7 @@ static void find_zombie(struct find_table *table, struct hang_process **found, s
     zombie->ranks = found[0]->ranks;
     zombie->rank = found[0]->ranks == ranks ? missing : -1;
     zombie->launch = found[0]->launch;
+    zombie->ras_port = 0;
     zombie->group = strdup(found[0]->group);
     found[(*count)++] = zombie;
 }
@@ -241,8 +247,10 @@ static int find_named(struct find_table *table, struct hang_process **found, siz
             return shk_error_set(err, ESRCH, "no process %ld on this host", pid);
         for (size_t k = 0; k < *count; k++)
             covered = covered || find_below(table, found[k], pid);
-        if (!covered && *count < HANG_RANKS)
+        if (!covered && *count < HANG_RANKS) {
+            process->library = find_has_library(table, process);
             found[(*count)++] = process;
+        }
     }
     return 0;
 }

@@ -390,6 +390,17 @@ static json_t *hang_limits(const struct shk_host *host)
     return unread;
 }
 
+/* NCCL's own word at the beginning and at the end; `first` is stolen. */
+static void hang_add_ras(json_t *node, const struct hang_process *processes, size_t count,
+                         json_t *first)
+{
+    json_t *last = first ? hang_ras(processes, count) : NULL;
+    if (first)
+        json_object_set_new(node, "ras_first", first);
+    if (last)
+        json_object_set_new(node, "ras", last);
+}
+
 static json_t *hang_document(const struct shk_host *host, const struct hang_process *processes,
                              const struct hang_results *results, double seconds)
 {
@@ -416,10 +427,15 @@ int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want,
     rc = rc ? rc : hang_arenas(processes, results.count, err);
     for (size_t i = 0; !rc && i < results.count; i++)
         looks[i] = (struct hang_look){.host = host, .want = want, .process = &processes[i]};
+    json_t *ras = rc ? NULL : hang_ras(processes, results.count);
     if (!rc)
         rc = hang_sample_all(looks, want, &results, &seconds, err);
     if (!rc && !(*node_p = hang_document(host, processes, &results, seconds)))
         rc = shk_error_sys(err, ENOMEM, "hang");
+    if (!rc)
+        hang_add_ras(*node_p, processes, results.count, ras);
+    else
+        json_decref(ras);
     for (size_t i = 0; i < results.count; i++)
         if (processes[i].arena)
             munmap(processes[i].arena, sizeof(struct hang_arena) + HANG_POOL);

@@ -79,7 +79,8 @@ struct hang_process {
     char *job;                                 /* of the batch system; NULL */
     long rank, ranks, local_rank, local_ranks; /* -1: not known */
     bool unreadable;                           /* its environment is */
-    bool library;                              /* has one of want->libraries */
+    unsigned ras_port; /* 0: NCCL is not there, or its service is not here */
+    bool library;      /* has one of want->libraries */
     struct hang_arena *arena;
 };
 
@@ -111,6 +112,9 @@ json_t *hang_threads(const struct shk_host *host, const struct hang_process *pro
 json_t *hang_details(const struct shk_host *host, const struct hang_process *process,
                      const struct shk_hang_want *want, const struct hang_maps *maps);
 json_t *hang_io(const struct shk_host *host, long pid);
+/* Asks the RAS services of the processes, one after the other; a new reference:
+ * [{port, answer}] or {port, unread}; NULL: there is none. */
+json_t *hang_ras(const struct hang_process *processes, size_t count);
 /* The call that a thread is in: {name, fd, path, file_system, peer}; NULL: none, or not known. */
 json_t *hang_syscall(const struct shk_host *host, long pid, long tid);
 /* [{local, peer, state, send_queue, receive_queue, retransmits}] of the process; NULL: unread. */

@@ -155,6 +155,12 @@ static void hang_term_rest(struct shk_strbuf *out, const struct shk_report_optio
     size_t i;
     json_t *item;
     const json_t *unknown = json_object_get(judgement, "unknown");
+    json_array_foreach(json_object_get(judgement, "said"), i, item)
+    {
+        if (i == 0)
+            shk_strbuf_putc(out, '\n');
+        hang_line(out, options, SHK_ROLE_PLAIN, 0, "", json_string_value(item));
+    }
     json_array_foreach(json_object_get(judgement, "libraries"), i, item)
     {
         struct shk_strbuf text = SHK_STRBUF_INIT;
@@ -248,6 +254,8 @@ static void hang_md_lists(struct shk_strbuf *text, const json_t *judgement)
         hang_md_item(text, shk_strbuf_text(&raw));
         shk_strbuf_free(&raw);
     }
+    json_array_foreach(json_object_get(judgement, "said"), i, item)
+        hang_md_item(text, json_string_value(item));
     if (json_array_size(json_object_get(judgement, "unknown")))
         shk_strbuf_puts(text, "\n**Not seen**\n\n");
     json_array_foreach(json_object_get(judgement, "unknown"), i, item) if (json_is_string(item))

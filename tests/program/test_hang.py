@@ -1,6 +1,6 @@
 """shakedown hang: planted hangs of a real MPI job, each with the rank and the kind that must be named; healthy jobs, of
 which none may be; saved documents; what may not be looked at."""
-import contextlib, ctypes, json, os, pathlib, shutil, signal, subprocess, sys, time, unittest
+import contextlib, ctypes, json, os, pathlib, shutil, signal, socket, subprocess, sys, threading, time, unittest
 
 import jsonschema
 
@@ -10,6 +10,16 @@ from support import BASE_ENV, SOURCE, Case, main, run
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 RANKS, VICTIM = 3, 1
 HEALTHY = ("tight", "compute", "uneven", "ring", "barrier", "mixed", "files", "request", "threads", "alone")
+
+
+ANSWER = """SERVER PROTOCOL 2
+OK
+NCCL version 2.28.9 compiled with CUDA 13.0
+#0-0 (692609e2f203bd3b) MISMATCH
+  Communicator ranks have different AllReduce operation counts
+  Rank 0 has launched up to operation 31 -- GPU 0 managed by process 620 on node 192.0.2.2
+  Rank 1 has launched up to operation 1 -- GPU 1 managed by process 621 on node 192.0.2.2
+"""
 
 
 def until(condition, seconds=60):
@@ -247,6 +257,39 @@ class Hang(Case):
         for host, call in zip(("alpha1", "alpha2"), calls):
             self.assertIn(f"--overlap --jobid 17 --nodes=1 --ntasks=1 --quiet --nodelist {host} ", call)
             self.assertTrue(call.endswith("hang --here --format json --interval 1 --job 17"), call)
+
+    def test_nccl_is_asked(self):
+        """A process that has a libnccl, and a service that answers as NCCL's does; it is asked twice."""
+        library = self.scratch() / "libnccl.so.2"
+        library.write_bytes(b"x" * 8192)
+        server = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(server.close)
+        code = ("import mmap, time\n"
+                f"f = open({str(library)!r}, 'r+b')\nm = mmap.mmap(f.fileno(), 0)\nprint(flush=True)\ntime.sleep(600)")
+        port = server.getsockname()[1]
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                                   env={**BASE_ENV, "RANK": "0", "WORLD_SIZE": "2", "NCCL_RAS_ADDR": f"localhost:{port}"})
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        asked = []
+
+        def serve():
+            for _ in range(2):
+                with server.accept()[0] as client:
+                    asked.append(client.recv(4096).decode())
+                    client.sendall(ANSWER.encode())
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        p = run("hang", "--pid", process.pid, "--interval", 1, "--format", "json")
+        thread.join(10)
+        doc = json.loads(p.stdout)
+        self.valid(doc)
+        self.assertEqual(len(asked), 2)
+        self.assertIn("CLIENT PROTOCOL 2", asked[0])
+        self.assertIn("rank 1 launched AllReduce up to operation 1, others up to 31", " ".join(doc["judgement"]["said"]))
+        self.assertEqual(p.returncode, 3, doc["judgement"]["headline"])
 
     def test_saved_documents_are_judged_again(self):
         """Two nodes' files joined; names are replaced on request, in every format."""

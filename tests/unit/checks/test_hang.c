@@ -246,6 +246,46 @@ Test(hang, libraries_that_differ)
     json_decref(j);
 }
 
+/* Adds what NCCL's service said before the first look and after the last. */
+static json_t *with_ras(json_t *nodes, int first, int last)
+{
+    static const char *const when[] = {"ras_first", "ras"};
+    for (int i = 0; i < 2; i++) {
+        json_t *groups =
+            json_pack("[{s:i,s:i,s:[]},{s:i,s:i,s:[{s:i,s:i}]}]", "count", 31, "ranks", 2, "known",
+                      "count", i ? last : first, "ranks", 1, "known", "rank", 1, "pid", 101);
+        json_t *counts = json_pack("[{s:s,s:s,s:o}]", "communicator", "abc", "operation",
+                                   "AllReduce", "groups", groups);
+        json_object_set_new(
+            json_array_get(nodes, 0), when[i],
+            json_pack("[{s:i,s:{s:o,s:[]}}]", "port", 28028, "answer", "counts", counts, "dead"));
+    }
+    return nodes;
+}
+
+static json_t *gpu_waiter(int number, int ranks)
+{
+    return rank_in(number, ranks, "R", "_start main cudaStreamSynchronize f", 3);
+}
+
+Test(hang, a_rank_that_nccl_knows_to_be_behind)
+{
+    json_t *j =
+        judge(with_ras(node_of(gpu_waiter(0, 3), gpu_waiter(1, 3), gpu_waiter(2, 3), NULL), 1, 1),
+              SHK_HANG_NAMED);
+    expect_named(j, 1, "behind");
+    cr_expect_eq(json_array_size(json_object_get(j, "said")), 1);
+    json_decref(j);
+}
+
+Test(hang, counts_that_go_on_name_nobody)
+{
+    expect_reason(
+        judge(with_ras(node_of(gpu_waiter(0, 3), gpu_waiter(1, 3), gpu_waiter(2, 3), NULL), 1, 2),
+              SHK_HANG_UNDECIDED),
+        "all-in-one-call");
+}
+
 /* 512 ranks with 60 threads each, 40 frames deep. */
 Test(hang, many_ranks_in_two_seconds)
 {

@@ -1,0 +1,28 @@
+/* Answers of NCCL's RAS service, and /proc/PID/maps, from a stranger. */
+#include "fuzz.h"
+#include "probes/hang/hang_private.h"
+#include "probes/hang/ras.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    json_t *answer = shk_ras_parse((const char *)data, size);
+    if (!answer)
+        abort();
+    json_decref(answer);
+    struct hang_maps maps = {0};
+    char *text = malloc(size + 1);
+    if (!text)
+        abort();
+    memcpy(text, data, size);
+    text[size] = '\0';
+    if (!hang_maps_parse(text, &maps))
+        for (size_t i = 0; i < maps.count; i++)
+            if (hang_maps_find(&maps, maps.regions[i].start) != &maps.regions[i])
+                abort();
+    hang_maps_free(&maps);
+    free(text);
+    return 0;
+}
