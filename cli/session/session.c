@@ -110,6 +110,7 @@ int shk_session_open(struct shk_session *session, const struct shk_options *opti
         .options = options,
         .command_line = session_command_line(argc, argv),
         .started_s = session_now(),
+        .started_at = time(NULL),
         .findings = shk_findings_create(),
     };
     if (!session->command_line || !session->findings) {
@@ -194,6 +195,8 @@ static int session_probe(void *arg, struct shk_facts **facts_p, struct shk_error
     rc = facts ? shk_probes_run(host, &how, facts, err) : shk_error_sys(err, ENOMEM, "facts");
     if (!rc && o->capture_dir)
         rc = session_capture(host, o, facts, err);
+    if (!rc && session->live && shk_session_stamp(session, facts))
+        rc = shk_error_sys(err, ENOMEM, "facts");
     shk_host_close(host);
     if (rc)
         shk_facts_destroy(facts);
@@ -302,6 +305,10 @@ static int session_gather_here(struct shk_session *session, struct shk_error *er
     int rc = session->collectives_only ? 0 : session_probe(session, &facts, err);
     if (!rc && !facts && !(facts = shk_facts_create()))
         rc = shk_error_sys(err, ENOMEM, "facts");
+    if (!rc && session->collectives_only && shk_session_stamp(session, facts)) {
+        shk_facts_destroy(facts);
+        rc = shk_error_sys(err, ENOMEM, "facts");
+    }
     return rc ? rc : shk_session_add(session, facts, err);
 }
 

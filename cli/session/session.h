@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "core/facts/facts.h"
 #include "core/result/finding.h"
+#include <time.h>
 
 /* What one node is judged by. */
 struct shk_node_profile {
@@ -18,7 +19,8 @@ struct shk_node_profile {
 struct shk_session {
     const struct shk_options *options;
     char *command_line; /* as typed */
-    double started_s;
+    double started_s;  /* CLOCK_MONOTONIC */
+    time_t started_at; /* the same moment of the day */
     struct shk_config *config;
     struct shk_name_set *names; /* that probes write down; NULL: not needed so far */
     struct shk_facts **facts;   /* one store per node, or per group of a fleet */
@@ -74,6 +76,12 @@ int shk_session_outputs(const struct shk_session *session);
 
 /* Runs the collective that the options ask for and adds its facts to the only node. */
 int shk_session_measure(struct shk_session *session);
+
+/* session_time.c: writes run.start, run.hardware and run.seconds of a node that was just probed; the
+ * second one again when all is measured. 0 or -ENOMEM. */
+int shk_session_stamp(const struct shk_session *session, struct shk_facts *facts) SHK_MUST_CHECK;
+int shk_session_stamp_end(const struct shk_session *session,
+                          struct shk_facts *facts) SHK_MUST_CHECK;
 
 /* Records that no collective was run on purpose, so that saved facts say so too. */
 void shk_session_no_collective(struct shk_session *session, const char *why);

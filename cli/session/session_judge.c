@@ -144,9 +144,11 @@ int shk_session_judge(struct shk_session *session)
     struct shk_error err = {""};
     int rc = 0;
     session->interrupted = shk_stop_name();
+    if (session->live && session->nodes && shk_session_stamp_end(session, session->facts[0]))
+        rc = shk_error_sys(&err, ENOMEM, "facts");
     for (size_t i = 0; i < session->nodes; i++)
         shk_facts_freeze(session->facts[i]);
-    rc = shk_session_profiles(session, &err);
+    rc = rc ? rc : shk_session_profiles(session, &err);
     rc = rc ? rc : judge_all(session, &err);
     if (!rc && (rc = shk_repeats_settle(session->findings)))
         shk_error_sys(&err, -rc, "findings");

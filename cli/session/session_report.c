@@ -4,6 +4,7 @@
 #include "cli/session/session.h"
 #include "core/run/stop.h"
 #include "core/text/strbuf.h"
+#include "reports/model/hardware.h"
 #include "reports/report.h"
 #include "reports/term/brief.h"
 
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 static const struct shk_format *report_format(const struct shk_options *options, const char *path)
 {
@@ -161,9 +161,6 @@ static int report_outputs(const struct shk_session *session, const struct shk_re
 
 int shk_session_report(struct shk_session *session)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    double now = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
     const char **profiles = calloc(session->nodes + 1, sizeof *profiles);
     bool doubtful = false;
     for (size_t i = 0; profiles && session->node_profiles && i < session->nodes; i++) {
@@ -182,7 +179,8 @@ int shk_session_report(struct shk_session *session)
         .findings = session->findings,
         .diagnoses = &session->diagnoses,
         .coverage = shk_findings_coverage(session->findings),
-        .elapsed_s = session->live ? now - session->started_s : -1,
+        .elapsed_s =
+            shk_hardware_seconds((const struct shk_facts *const *)session->facts, session->nodes),
         .interrupted = session->interrupted,
         .headline = session->headline,
         .answer = session->answer,

@@ -99,6 +99,10 @@ static void launcher_job(struct shk_gather *g, const json_t *env)
         shk_gather_text(g, "job.scheduler", strchr(use->name, '.') + 1, variable);
     else
         shk_gather_absent(g, "job.scheduler", "environment", "not inside a batch job");
+    if (variable)
+        launcher_text(g, "job.id", variable, launcher_get(env, variable));
+    else
+        shk_gather_absent(g, "job.id", "environment", "not inside a batch job");
     if (!launcher_set(env, shk_use_find("scheduler.slurm")))
         return;
     for (at = 0; (use = shk_use_next("job.slurm.", &at));) {
@@ -137,8 +141,17 @@ static void launcher_pmix(struct shk_gather *g, const json_t *env)
 }
 
 static const char *const launcher_provides[] = {
-    "job.launcher",    "job.nodes",     "job.ranks", "job.rank",   "job.local_rank",
-    "job.local_ranks", "job.scheduler", "job.pmix",  "job.slurm.", NULL,
+    "job.launcher",
+    "job.nodes",
+    "job.ranks",
+    "job.rank",
+    "job.local_rank",
+    "job.local_ranks",
+    "job.scheduler",
+    "job.id",
+    "job.pmix",
+    "job.slurm.",
+    NULL,
 };
 
 static int launcher_run(struct shk_probe_context *ctx, struct shk_error *err)

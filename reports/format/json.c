@@ -1,6 +1,7 @@
 /* One JSON object; its shape is published as reports/schema/report-2.schema.json. */
 #include "reports/format/json_parts.h"
 #include "reports/formats.h"
+#include "reports/model/hardware.h"
 #include "reports/model/model.h"
 #include "reports/text/utf8.h"
 
@@ -225,6 +226,32 @@ static json_t *json_collectives(const struct shk_model *model)
     return object;
 }
 
+struct json_parts {
+    json_t *array;
+    bool failed;
+};
+
+static void json_part(const char *part, void *arg)
+{
+    struct json_parts *parts = arg;
+    parts->failed |= json_array_append_new(parts->array, shk_json_text(part, strlen(part))) != 0;
+}
+
+/* When, in which job, on what. */
+static bool json_put_run(json_t *object, const struct shk_model *model)
+{
+    struct json_parts parts = {.array = json_array()};
+    char *start = shk_hardware_date(model), *job = shk_hardware_job(model);
+    bool ok =
+        parts.array && !shk_hardware_each(model, json_part, &parts) && !parts.failed &&
+        json_put_text(object, "start", start) && json_put_text(object, "job", job) &&
+        (!json_array_size(parts.array) || json_put(object, "hardware", json_incref(parts.array)));
+    json_decref(parts.array);
+    free(start);
+    free(job);
+    return ok;
+}
+
 static json_t *json_report(const struct shk_model *model)
 {
     const struct shk_report *report = model->report;
@@ -238,7 +265,7 @@ static json_t *json_report(const struct shk_model *model)
               json_put_text(object, "interrupted", report->interrupted) &&
               (report->elapsed_s < 0 || !isfinite(report->elapsed_s) ||
                json_put(object, "elapsed_s", json_real(report->elapsed_s))) &&
-              json_put(object, "summary", json_summary(model)) &&
+              json_put_run(object, model) && json_put(object, "summary", json_summary(model)) &&
               json_put(object, "diagnoses", shk_json_diagnoses(report->diagnoses)) &&
               json_put(object, "findings", json_findings(report->findings)) &&
               json_put(object, "collectives", json_collectives(model)) &&

@@ -2,6 +2,7 @@
  * is unknown an error, other unknown and n/a rows are skipped, WARN and notes pass with their text
  * in system-out. Accepted by Jenkins' and GitLab's readers. */
 #include "reports/formats.h"
+#include "reports/model/hardware.h"
 #include "reports/model/model.h"
 #include "reports/model/nodefold.h"
 #include "reports/text/escape.h"
@@ -9,6 +10,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* CI servers keep these files in memory: a text of this length is a log, not a message. */
@@ -133,14 +135,29 @@ static void junit_counts(struct shk_strbuf *out, const struct shk_finding *const
                       n[JUNIT_FAILURE], n[JUNIT_ERROR], n[JUNIT_SKIPPED]);
 }
 
-static void junit_properties(struct shk_strbuf *out, const struct shk_report *report)
+static void junit_part(const char *part, void *arg)
 {
+    struct shk_strbuf *line = arg;
+    shk_strbuf_printf(line, "%s%s", line->len ? "; " : "", part);
+}
+
+static void junit_properties(struct shk_strbuf *out, const struct shk_model *model)
+{
+    const struct shk_report *report = model->report;
+    struct shk_strbuf hardware = SHK_STRBUF_INIT;
+    char *start = shk_hardware_date(model), *job = shk_hardware_job(model);
+    out->failed |= shk_hardware_each(model, junit_part, &hardware) != 0;
     const struct {
         const char *name, *value;
     } properties[] = {
-        {"version", report->version},         {"command", report->command},
-        {"profile", report->profile},         {"profile.why", report->profile_why},
+        {"version", report->version},
+        {"command", report->command},
+        {"profile", report->profile},
+        {"profile.why", report->profile_why},
         {"interrupted", report->interrupted},
+        {"start", start},
+        {"job", job},
+        {"hardware", hardware.len ? shk_strbuf_text(&hardware) : NULL},
     };
     shk_strbuf_puts(out, "    <properties>\n");
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
@@ -152,6 +169,10 @@ static void junit_properties(struct shk_strbuf *out, const struct shk_report *re
         shk_strbuf_puts(out, "/>\n");
     }
     shk_strbuf_puts(out, "    </properties>\n");
+    out->failed |= hardware.failed;
+    shk_strbuf_free(&hardware);
+    free(start);
+    free(job);
 }
 
 static void junit_suites(struct shk_strbuf *out, const struct shk_model *model)
@@ -169,7 +190,7 @@ static void junit_suites(struct shk_strbuf *out, const struct shk_model *model)
         junit_counts(out, group->rows, group->count);
         shk_strbuf_printf(out, " time=\"%.3f\">\n", g ? 0.0 : elapsed);
         if (g == 0)
-            junit_properties(out, report);
+            junit_properties(out, model);
         for (size_t i = 0; i < group->count; i++)
             junit_case(out, group->rows[i]);
         shk_strbuf_puts(out, "  </testsuite>\n");

@@ -1,7 +1,9 @@
 /* Prometheus text format for the textfile collector of node_exporter: no time stamps (the
  * collector refuses them), one sample per set of labels, base units. */
 #include "reports/formats.h"
+#include "reports/model/hardware.h"
 #include "reports/model/model.h"
+#include "reports/model/nodecount.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
 
@@ -9,9 +11,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Label values are kept in an index by every scraper. */
-enum { PROM_CLIP = 128 };
+enum { PROM_CLIP = 160 };
 
 struct prom {
     const struct shk_model *model;
@@ -94,6 +97,59 @@ static void prom_summary(const struct prom *p)
         prom_head(p, "shakedown_run_seconds", "Wall time of the last run.");
         prom_put(p, "shakedown_run_seconds", NULL, report->elapsed_s);
     }
+}
+
+static void prom_part(const char *part, void *arg)
+{
+    struct shk_strbuf *line = arg;
+    shk_strbuf_printf(line, "%s%s", line->len ? "; " : "", part);
+}
+
+/* The job's name is new in every run: a comment, or each run would be a series of its own. */
+static void prom_job(const struct prom *p, const char *job)
+{
+    shk_strbuf_puts(p->out, "# last run: job ");
+    shk_escape_prom(p->out, job);
+    shk_strbuf_putc(p->out, '\n');
+}
+
+static void prom_last(const struct prom *p)
+{
+    struct shk_strbuf hardware = SHK_STRBUF_INIT;
+    char *start = shk_hardware_date(p->model), *job = shk_hardware_job(p->model);
+    struct tm tm = {0};
+    if (start && strptime(start, "%Y-%m-%dT%H:%M:%SZ", &tm)) {
+        prom_head(p, "shakedown_last_run_timestamp_seconds",
+                  "When the last run began, in seconds since 1970.");
+        prom_put(p, "shakedown_last_run_timestamp_seconds", NULL, (double)timegm(&tm));
+    }
+    if (job)
+        prom_job(p, job);
+    p->out->failed |= shk_hardware_each(p->model, prom_part, &hardware) != 0 || hardware.failed;
+    if (hardware.len) {
+        prom_head(p, "shakedown_hardware_info", "What most nodes of the last run are made of.");
+        prom_put(p, "shakedown_hardware_info",
+                 (struct prom_label[]){{"hardware", shk_strbuf_text(&hardware)}, {NULL, NULL}}, 1);
+    }
+    shk_strbuf_free(&hardware);
+    free(start);
+    free(job);
+}
+
+static void prom_nodes(const struct prom *p)
+{
+    static const enum shk_verdict verdicts[] = {SHK_PASS, SHK_WARN, SHK_FAIL, SHK_UNKNOWN};
+    struct shk_node_counts counts;
+    if (shk_node_counts(&counts, p->model)) {
+        p->out->failed = true;
+        return;
+    }
+    prom_head(p, "shakedown_nodes", "Nodes of the last run by verdict.");
+    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
+        prom_put(p, "shakedown_nodes",
+                 (struct prom_label[]){{"verdict", shk_verdict_name(verdicts[i])}, {NULL, NULL}},
+                 (double)counts.by[verdicts[i]]);
+    shk_node_counts_free(&counts);
 }
 
 static bool prom_is_problem(const struct shk_finding *row)
@@ -222,6 +278,8 @@ static int prom_render(const struct shk_report *report, const struct shk_report_
     int rc = -ENOMEM;
     if (model && p.seen) {
         prom_summary(&p);
+        prom_last(&p);
+        prom_nodes(&p);
         prom_problems(&p);
         prom_runs(&p);
         rc = shk_format_write(&text, out);

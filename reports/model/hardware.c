@@ -155,7 +155,7 @@ static void version_part(const struct shk_facts *facts, struct shk_strbuf *out)
 }
 
 /* The parts of one node, a line for each. */
-static char *node_parts(const struct shk_facts *facts)
+char *shk_hardware_of(const struct shk_facts *facts)
 {
     void (*const parts[])(const struct shk_facts *, struct shk_strbuf *) = {gpu_part, nic_part,
                                                                             version_part};
@@ -193,7 +193,7 @@ static void say_parts(char *parts, void (*fn)(const char *part, void *arg), void
 /* Adds the nodes of one entry to those that have its parts. */
 static bool count_kind(json_t *kinds, const struct shk_model *model, size_t i, size_t *total_p)
 {
-    char *parts = node_parts(model->report->facts[i]);
+    char *parts = shk_hardware_of(model->report->facts[i]);
     size_t n = 0;
     shk_nodefold_each(model->nodes[i], count_one, &n);
     n = n ? n : 1;
@@ -236,23 +236,51 @@ int shk_hardware_each(const struct shk_model *model, void (*fn)(const char *part
     return whole ? 0 : -ENOMEM;
 }
 
+/* The time of a fact, in RFC 3339 and UTC; false when it has none. */
+static bool date_of(const struct shk_facts *facts, const char *key, char text[32])
+{
+    const char *value = shk_facts_get_text(facts, key);
+    int year, month, day, hour, minute, second;
+    if (!value ||
+        sscanf(value, "%4d-%2d-%2dT%2d:%2d:%2d", &year, &month, &day, &hour, &minute, &second) != 6)
+        return false;
+    snprintf(text, 32, "%04d-%02d-%02dT%02d:%02d:%02dZ", abs(year) % 10000, abs(month) % 100,
+             abs(day) % 100, abs(hour) % 100, abs(minute) % 100, abs(second) % 100);
+    return true;
+}
+
 char *shk_hardware_date(const struct shk_model *model)
 {
-    for (size_t i = 0; i < model->report->nodes; i++) {
-        const char *text = shk_facts_get_text(model->report->facts[i], "clock.time");
-        int year, month, day, hour, minute;
-        if (text && sscanf(text, "%4d-%2d-%2dT%2d:%2d", &year, &month, &day, &hour, &minute) == 5)
-            return shk_strf("%04d-%02d-%02d %02d:%02d UTC", year, month, day, hour, minute);
+    char best[32] = "", text[32];
+    for (size_t i = 0; i < model->report->nodes; i++)
+        if (date_of(model->report->facts[i], "run.start", text) &&
+            (!*best || strcmp(text, best) < 0))
+            memcpy(best, text, sizeof best);
+    for (size_t i = 0; !*best && i < model->report->nodes; i++)
+        if (date_of(model->report->facts[i], "clock.time", text))
+            memcpy(best, text, sizeof best);
+    return *best ? strdup(best) : NULL;
+}
+
+double shk_hardware_seconds(const struct shk_facts *const *facts, size_t nodes)
+{
+    double most = -1;
+    for (size_t i = 0; i < nodes; i++) {
+        struct shk_fact fact;
+        if (shk_facts_get(facts[i], "run.seconds", &fact) && json_is_number(fact.value) &&
+            json_number_value(fact.value) > most)
+            most = json_number_value(fact.value);
     }
-    return NULL;
+    return most;
 }
 
 char *shk_hardware_job(const struct shk_model *model)
 {
     for (size_t i = 0; i < model->report->nodes; i++) {
+        const char *name = shk_facts_get_text(model->report->facts[i], "job.id");
         long long id = shk_facts_get_int(model->report->facts[i], "job.slurm.job_id", -1);
-        if (id >= 0)
-            return shk_strf("%lld", id);
+        if (name || id >= 0)
+            return name ? shk_strf("%.64s", name) : shk_strf("%lld", id);
     }
     return NULL;
 }

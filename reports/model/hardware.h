@@ -10,11 +10,18 @@
 int shk_hardware_each(const struct shk_model *model, void (*fn)(const char *part, void *arg),
                       void *arg);
 
-/* When the facts were gathered, "2026-11-28 18:49 UTC"; NULL when they do not tell. */
+/* The same parts of one node, one on each line; "" when no fact tells any. NULL: out of memory. */
+char *shk_hardware_of(const struct shk_facts *facts);
+
+/* When the run began, "2026-11-28T18:49:07Z": the earliest of its nodes, else when the first of them
+ * was probed; NULL when the facts do not tell. */
 char *shk_hardware_date(const struct shk_model *model);
 
-/* The scheduler's number of the job; NULL: none. */
+/* The scheduler's name for the job; NULL: none. */
 char *shk_hardware_job(const struct shk_model *model);
+
+/* How long the run took, in seconds: of several nodes the longest; negative when no fact tells. */
+double shk_hardware_seconds(const struct shk_facts *const *facts, size_t nodes);
 
 /* Has any node an accelerator, or could that not be read? */
 bool shk_hardware_has_gpu(const struct shk_model *model);

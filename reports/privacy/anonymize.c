@@ -14,8 +14,13 @@ struct shk_scrubbed {
     struct shk_diagnoses diagnoses;
     char *texts[4]; /* version, command, profile, profile_why */
     struct shk_scrub *scrub;
+    unsigned what;
     bool failed;
 };
+
+/* A job's name of so many characters is replaced wherever it stands; a shorter one could be any
+ * number, and is replaced where facts have it. */
+enum { ANONYMIZE_JOB = 5 };
 
 /* Facts whose value is a name of that kind as a whole. */
 static const struct {
@@ -94,6 +99,8 @@ static int anonymize_learn(const struct shk_fact *fact, void *arg)
     for (size_t i = 0; text && variable && i < sizeof anonymize_uses / sizeof *anonymize_uses; i++)
         if (shk_variable_has(anonymize_uses[i].use, variable))
             anonymize_learn_name(scrub, anonymize_uses[i].kind, text);
+    if (text && strcmp(fact->key, "job.id") == 0 && strlen(text) >= ANONYMIZE_JOB)
+        shk_scrub_name(scrub, SHK_SCRUB_JOB, text);
     anonymize_learn_value(scrub, last ? last + 1 : fact->key, fact->value);
     return 0;
 }
@@ -119,6 +126,23 @@ static char **anonymize_texts(struct shk_scrubbed *s, char *const *texts)
         if (!(copy[i] = anonymize_text(s, texts[i])))
             break;
     return copy;
+}
+
+/* With a job's name or the minute of its start, the accounting of a scheduler names the user. */
+static json_t *anonymize_job(const struct shk_fact *fact)
+{
+    static const char *const times[] = {"run.start", "clock.time"};
+    const char *text = json_string_value(fact->value);
+    const struct shk_use *use;
+    bool job = strcmp(fact->key, "job.id") == 0;
+    for (size_t i = 0; text && strlen(text) > 11 && i < sizeof times / sizeof *times; i++)
+        if (strcmp(fact->key, times[i]) == 0)
+            return json_sprintf("%.10sT00:00:00Z", text);
+    for (size_t at = 0; text && !job && (use = shk_use_next("scheduler.", &at));)
+        job = strncmp(fact->key, "env.", 4) == 0 && shk_variable_has(use->name, fact->key + 4);
+    if (strcmp(fact->key, "job.slurm.job_id") == 0)
+        return json_integer(1);
+    return job ? json_string("job-1") : NULL;
 }
 
 /* New reference to a value of the same shape. */
@@ -161,9 +185,11 @@ static int anonymize_fact(const struct shk_fact *fact, void *arg)
     struct shk_scrubbed *s = to->scrubbed;
     char *source = anonymize_text(s, fact->source), *reason = anonymize_text(s, fact->reason);
     int rc;
-    if (fact->state == SHK_FACT_PRESENT)
-        rc = shk_facts_present(to->facts, fact->key, anonymize_value(s, fact->value), fact->unit,
-                               source);
+    bool present = fact->state == SHK_FACT_PRESENT;
+    json_t *job = present && s->what & SHK_SCRUB_IDENTITY ? anonymize_job(fact) : NULL;
+    if (present)
+        rc = shk_facts_present(to->facts, fact->key, job ? job : anonymize_value(s, fact->value),
+                               fact->unit, source);
     else if (fact->state == SHK_FACT_ABSENT)
         rc = shk_facts_absent(to->facts, fact->key, source, "%s", reason ? reason : "");
     else
@@ -296,6 +322,7 @@ int shk_report_scrub(struct shk_scrubbed **scrubbed_p, const struct shk_report *
     struct shk_scrubbed *s = calloc(1, sizeof *s);
     if (!s)
         return shk_error_sys(err, ENOMEM, "anonymize");
+    s->what = what;
     s->scrub = shk_scrub_create(what);
     s->findings = shk_findings_create();
     s->failed = !s->scrub || !s->findings;

@@ -25,6 +25,7 @@ static const char *const scrub_prefix[SHK_SCRUB_KIND_COUNT] = {
     [SHK_SCRUB_HOST] = "node",       [SHK_SCRUB_NODELIST] = "nodes", [SHK_SCRUB_USER] = "user",
     [SHK_SCRUB_ACCOUNT] = "account", [SHK_SCRUB_SERIAL] = "serial",  [SHK_SCRUB_ADDRESS] = "addr",
     [SHK_SCRUB_MAC] = "mac",         [SHK_SCRUB_GUID] = "guid",      [SHK_SCRUB_UUID] = "uuid",
+    [SHK_SCRUB_JOB] = "job",
 };
 
 struct shk_scrub *shk_scrub_create(unsigned what)

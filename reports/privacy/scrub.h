@@ -23,6 +23,7 @@ enum shk_scrub_kind {
     SHK_SCRUB_MAC,      /* mac-1 */
     SHK_SCRUB_GUID,     /* guid-1 */
     SHK_SCRUB_UUID,     /* uuid-1 */
+    SHK_SCRUB_JOB,      /* job-1 */
     SHK_SCRUB_KIND_COUNT
 };
 

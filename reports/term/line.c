@@ -2,12 +2,14 @@
  * Plain ASCII without quotes, backslashes or dollar signs, so that it passes through a shell and a
  * scheduler's command line as it is. */
 #include "reports/formats.h"
+#include "reports/model/hardware.h"
 #include "reports/model/model.h"
 #include "reports/model/nodefold.h"
 #include "reports/text/utf8.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Slurm's accounting keeps 255 bytes of a node's reason (tinytext, accounting_storage_mysql.c); the
@@ -106,7 +108,30 @@ static void line_seen(struct shk_strbuf *seen, const struct shk_diagnosis_row *c
         shk_strbuf_puts(seen, cause->title);
 }
 
-static void line_cause_text(struct shk_strbuf *out, const struct shk_model *model)
+/* " [2026-11-28T18:49:07Z, job 1234, 8.1 s]"; "" when the documents do not say. */
+static char *line_when(const struct shk_model *model)
+{
+    char *start = shk_hardware_date(model), *job = shk_hardware_job(model);
+    struct shk_strbuf all = SHK_STRBUF_INIT, text = SHK_STRBUF_INIT;
+    if (start)
+        shk_strbuf_puts(&text, start);
+    if (start && job)
+        shk_strbuf_printf(&text, ", job %.24s", job);
+    if (start && model->report->elapsed_s >= 0)
+        shk_strbuf_printf(&text, ", %.1f s", model->report->elapsed_s);
+    if (text.len) {
+        shk_strbuf_puts(&all, " [");
+        line_text(&all, shk_strbuf_text(&text), LINE_NODES);
+        shk_strbuf_putc(&all, ']');
+    }
+    all.failed |= text.failed;
+    shk_strbuf_free(&text);
+    free(start);
+    free(job);
+    return all.len || all.failed ? shk_strbuf_take(&all) : strdup("");
+}
+
+static void line_cause_text(struct shk_strbuf *out, const struct shk_model *model, size_t after)
 {
     size_t more;
     const struct shk_diagnosis_row *cause = line_cause(model, &more);
@@ -126,7 +151,7 @@ static void line_cause_text(struct shk_strbuf *out, const struct shk_model *mode
         shk_model_counts(&seen, model->report->coverage.verdicts);
     if (more)
         shk_strbuf_printf(&tail, ", +%zu more", more);
-    line_text(out, shk_strbuf_text(&seen), LINE_BYTES - out->len - tail.len);
+    line_text(out, shk_strbuf_text(&seen), LINE_BYTES - out->len - tail.len - after);
     shk_strbuf_puts(out, shk_strbuf_text(&tail));
     out->failed |= seen.failed || tail.failed;
     shk_strbuf_free(&seen);
@@ -145,7 +170,11 @@ static int line_render(const struct shk_report *report, const struct shk_report_
     if (!model)
         return -ENOMEM;
     shk_strbuf_printf(&text, "%s ", words[model->verdict]);
-    line_cause_text(&text, model);
+    char *when = line_when(model);
+    line_cause_text(&text, model, when ? strlen(when) : 0);
+    shk_strbuf_puts(&text, when ? when : "");
+    text.failed |= !when;
+    free(when);
     shk_strbuf_putc(&text, '\n');
     int rc = shk_format_write(&text, out);
     shk_strbuf_free(&text);
