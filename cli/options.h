@@ -47,6 +47,10 @@ struct shk_options {
     bool no_stacks, here;
     const char *hosts;
     const char *healthy_nodes, *bad_nodes; /* files to write */
+    const char *history, *baseline;        /* a database, a folder of good runs */
+    const char *until;                     /* a day of the past that stands for today */
+    const char *from;                      /* a document to make a profile of; more are arguments */
+    long keep_days;                        /* of the history */
     bool quick, anonymize, all, trust_libraries;
     long verbose;
     bool help, version;

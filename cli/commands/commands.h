@@ -15,6 +15,8 @@ int shk_cmd_list(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_env(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_completion(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_selftest(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_history(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_fleet(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_explain(const struct shk_options *options, int argc, char **argv);
 
 /* What --version prints. */

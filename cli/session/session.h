@@ -19,8 +19,8 @@ struct shk_node_profile {
 struct shk_session {
     const struct shk_options *options;
     char *command_line; /* as typed */
-    double started_s;  /* CLOCK_MONOTONIC */
-    time_t started_at; /* the same moment of the day */
+    double started_s;   /* CLOCK_MONOTONIC */
+    time_t started_at;  /* the same moment of the day */
     struct shk_config *config;
     struct shk_name_set *names; /* that probes write down; NULL: not needed so far */
     struct shk_facts **facts;   /* one store per node, or per group of a fleet */
@@ -77,8 +77,8 @@ int shk_session_outputs(const struct shk_session *session);
 /* Runs the collective that the options ask for and adds its facts to the only node. */
 int shk_session_measure(struct shk_session *session);
 
-/* session_time.c: writes run.start, run.hardware and run.seconds of a node that was just probed; the
- * second one again when all is measured. 0 or -ENOMEM. */
+/* session_time.c: writes run.start, run.hardware and run.seconds of a node that was just probed;
+ * the second one again when all is measured. 0 or -ENOMEM. */
 int shk_session_stamp(const struct shk_session *session, struct shk_facts *facts) SHK_MUST_CHECK;
 int shk_session_stamp_end(const struct shk_session *session,
                           struct shk_facts *facts) SHK_MUST_CHECK;
@@ -183,5 +183,7 @@ int shk_session_node_files(const struct shk_session *session);
 void shk_session_leave(struct shk_session *session, int code);
 
 void shk_session_end(struct shk_session *session);
+/* The same of what one judgement made: the catalogue stays. */
+void shk_session_clear(struct shk_session *session);
 
 #endif

@@ -198,10 +198,11 @@ static int factdoc_append(struct factdoc_list *list, const json_t *doc, struct s
     return 0;
 }
 
-static int factdoc_parse(struct factdoc_list *list, const char *path, const char *text, size_t len,
+static int factdoc_parse(const char *path, const char *text, size_t len,
+                         int (*fn)(const json_t *doc, void *arg, struct shk_error *err), void *arg,
                          struct shk_error *err)
 {
-    size_t at = shk_bom(text, len), had = list->count;
+    size_t at = shk_bom(text, len), count = 0;
     int line = 1, rc = 0;
     while (!rc) {
         for (; at < len && strchr(" \t\r\n", text[at]) && text[at]; at++)
@@ -217,10 +218,11 @@ static int factdoc_parse(struct factdoc_list *list, const char *path, const char
         size_t i;
         json_t *item;
         if (!json_is_array(doc))
-            rc = factdoc_append(list, doc, &why);
+            rc = fn(doc, arg, &why);
+        count += json_is_array(doc) ? json_array_size(doc) : 1;
         json_array_foreach(doc, i, item)
         {
-            rc = rc ? rc : factdoc_append(list, item, &why);
+            rc = rc ? rc : fn(item, arg, &why);
         }
         json_decref(doc);
         if (rc)
@@ -229,7 +231,7 @@ static int factdoc_parse(struct factdoc_list *list, const char *path, const char
             line += text[at + (size_t)p] == '\n';
         at += (size_t)where.position;
     }
-    if (!rc && list->count == had)
+    if (!rc && !count)
         rc = shk_error_set(err, EINVAL, "%s: empty, no facts document", path);
     return rc;
 }
@@ -241,14 +243,26 @@ static void factdoc_free(struct factdoc_list *list)
     free(list->items);
 }
 
-static int factdoc_file(struct factdoc_list *list, const char *path, struct shk_error *err)
+static int factdoc_take(const json_t *doc, void *list, struct shk_error *err)
+{
+    return factdoc_append(list, doc, err);
+}
+
+int shk_facts_documents(const char *path,
+                        int (*fn)(const json_t *doc, void *arg, struct shk_error *err), void *arg,
+                        struct shk_error *err)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     int rc = factdoc_slurp(path, &sb, err);
     if (!rc)
-        rc = factdoc_parse(list, path, shk_strbuf_text(&sb), sb.len, err);
+        rc = factdoc_parse(path, shk_strbuf_text(&sb), sb.len, fn, arg, err);
     shk_strbuf_free(&sb);
     return rc;
+}
+
+static int factdoc_file(struct factdoc_list *list, const char *path, struct shk_error *err)
+{
+    return shk_facts_documents(path, factdoc_take, list, err);
 }
 
 static int factdoc_is_json(const struct dirent *entry)

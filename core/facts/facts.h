@@ -98,6 +98,12 @@ int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc,
 int shk_facts_load(struct shk_facts ***facts_p, size_t *count_p, const char *path,
                    struct shk_error *err) SHK_MUST_CHECK;
 
+/* Calls fn with each document of a file ("-" is stdin) as it stands there, of facts or a report,
+ * with the limits of shk_facts_load(). A negative errno of fn, with its text, ends it. */
+int shk_facts_documents(const char *path,
+                        int (*fn)(const json_t *doc, void *arg, struct shk_error *err), void *arg,
+                        struct shk_error *err) SHK_MUST_CHECK;
+
 /* Paths of the *.json of a folder, in the order of their names; -ENOENT when there is none. Free
  * with shk_facts_folder_free(). Returns 0 or a negative errno with text. */
 int shk_facts_folder(const char *path, char ***files_p, size_t *count_p,

@@ -154,8 +154,8 @@ static void version_part(const struct shk_facts *facts, struct shk_strbuf *out)
     }
 }
 
-/* The parts of one node, a line for each. */
-char *shk_hardware_of(const struct shk_facts *facts)
+/* Product and the first `count` parts, a line for each. */
+static char *hardware_lines(const struct shk_facts *facts, size_t count)
 {
     void (*const parts[])(const struct shk_facts *, struct shk_strbuf *) = {gpu_part, nic_part,
                                                                             version_part};
@@ -163,7 +163,7 @@ char *shk_hardware_of(const struct shk_facts *facts)
     const char *product = shk_facts_get_text(facts, "host.product");
     if (product)
         shk_strbuf_puts(&all, product);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct shk_strbuf part = SHK_STRBUF_INIT;
         parts[i](facts, &part);
         if (part.len)
@@ -172,6 +172,16 @@ char *shk_hardware_of(const struct shk_facts *facts)
         shk_strbuf_free(&part);
     }
     return all.len || all.failed ? shk_strbuf_take(&all) : strdup("");
+}
+
+char *shk_hardware_of(const struct shk_facts *facts)
+{
+    return hardware_lines(facts, 3);
+}
+
+char *shk_hardware_kind(const struct shk_facts *facts)
+{
+    return hardware_lines(facts, 2);
 }
 
 static void count_one(const char *name, void *arg)

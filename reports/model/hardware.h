@@ -13,8 +13,11 @@ int shk_hardware_each(const struct shk_model *model, void (*fn)(const char *part
 /* The same parts of one node, one on each line; "" when no fact tells any. NULL: out of memory. */
 char *shk_hardware_of(const struct shk_facts *facts);
 
-/* When the run began, "2026-11-28T18:49:07Z": the earliest of its nodes, else when the first of them
- * was probed; NULL when the facts do not tell. */
+/* The same without versions: what stays when software is changed. */
+char *shk_hardware_kind(const struct shk_facts *facts);
+
+/* When the run began, "2026-11-28T18:49:07Z": the earliest of its nodes, else when the first of
+ * them was probed; NULL when the facts do not tell. */
 char *shk_hardware_date(const struct shk_model *model);
 
 /* The scheduler's name for the job; NULL: none. */

@@ -1,0 +1,347 @@
+#include "cli/exit_code.h"
+#include "cli/history/history.h"
+#include "cli/session/output.h"
+#include "core/text/strbuf.h"
+#include "reports/model/hardware.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Runs that go into the database at once, and seconds by which a node's clock may be ahead. */
+enum { COLLECT_BATCH = 256, COLLECT_AHEAD = 86400 };
+
+struct collect {
+    struct shk_session *session;
+    struct shk_history *history;
+    struct shk_collected *count;
+    struct shk_history_run runs[COLLECT_BATCH]; /* own their texts and objects */
+    size_t pending;
+    const char *path;
+    json_t *cache; /* shk_record_states() */
+};
+
+static void collect_free(struct shk_history_run *run)
+{
+    free((char *)run->node);
+    free((char *)run->job);
+    free((char *)run->profile);
+    free((char *)run->kind);
+    json_decref(run->metrics);
+    json_decref(run->states);
+    json_decref(run->issues);
+}
+
+static int collect_flush(struct collect *c, bool last, struct shk_error *err)
+{
+    bool work = c->pending || last;
+    int rc = work ? shk_history_begin(c->history, err) : 0;
+    size_t added = 0;
+    for (size_t i = 0; i < c->pending && !rc; i++) {
+        bool new = false;
+        rc = shk_history_put(c->history, &c->runs[i], &new, err);
+        added += new;
+    }
+    if (!rc && last) {
+        long long days = c->session->options->keep_days;
+        rc = shk_history_retain(c->history, (long long)c->session->started_at - days * 86400,
+                                SHK_HISTORY_RUNS, err);
+    }
+    if (!rc && work)
+        rc = shk_history_commit(c->history, err);
+    if (!rc) {
+        c->count->added += added;
+        c->count->known += c->pending - added;
+    }
+    for (size_t i = 0; i < c->pending; i++)
+        collect_free(&c->runs[i]);
+    c->pending = 0;
+    return rc;
+}
+
+static const char *collect_verdict(const unsigned verdicts[SHK_VERDICT_COUNT], bool unread)
+{
+    return verdicts[SHK_FAIL]                        ? "fail"
+           : verdicts[SHK_WARN]                      ? "warn"
+           : unread                                  ? "unknown"
+           : verdicts[SHK_PASS] + verdicts[SHK_NOTE] ? "pass"
+                                                     : "unknown";
+}
+
+/* Takes a run of a node; issues and verdict are of the caller. */
+static int collect_run(struct collect *c, const struct shk_facts *facts, const char *name,
+                       const char *profile, json_t *issues, const char *verdict,
+                       struct shk_error *err)
+{
+    size_t rules_count;
+    const struct shk_diff_rule *rules = shk_config_diff(c->session->config, &rules_count);
+    const char *job = shk_facts_get_text(facts, "job.id");
+    long long number = shk_facts_get_int(facts, "job.slurm.job_id", -1);
+    struct shk_history_run *run = &c->runs[c->pending];
+    char *hardware = shk_hardware_kind(facts);
+    *run = (struct shk_history_run){
+        .node = strdup(name),
+        .start = shk_record_start(facts),
+        .seconds = shk_hardware_seconds(&facts, 1),
+        .job = job           ? strdup(job)
+               : number >= 0 ? shk_strf("%lld", number)
+                             : NULL,
+        .verdict = verdict,
+        .profile = profile ? strdup(profile) : NULL,
+        .kind = hardware ? shk_strf("%s\n%s", profile ? profile : "", hardware) : NULL,
+        .metrics = shk_record_metrics(facts),
+        .states = shk_record_states(facts, rules, rules_count, c->cache),
+        .issues = json_incref(issues),
+    };
+    free(hardware);
+    c->pending++;
+    if (!run->node || !run->kind || !run->metrics || !run->states)
+        return shk_error_sys(err, ENOMEM, "history");
+    return c->pending == COLLECT_BATCH ? collect_flush(c, false, err) : 0;
+}
+
+/* Does the document say of which node and when it is? Says so and counts it when not. */
+static bool collect_dated(struct collect *c, const struct shk_facts *facts, const char **name_p)
+{
+    long long start = shk_record_start(facts);
+    *name_p = shk_facts_get_text(facts, "host.name");
+    size_t *bad = !*name_p || !**name_p                                       ? &c->count->unnamed
+                  : start < 0                                                 ? &c->count->undated
+                  : start > (long long)c->session->started_at + COLLECT_AHEAD ? &c->count->future
+                                                                              : NULL;
+    if (!bad)
+        return true;
+    if (++*bad == 1)
+        shk_say("%s: left out: %s", c->path,
+                bad == &c->count->unnamed ? "it does not say of which node it is (host.name)"
+                : bad == &c->count->undated
+                    ? "it does not say when it was written (run.start, clock.time)"
+                    : "it is of the future: the clock of its node is more than a day ahead");
+    return false;
+}
+
+static json_t *collect_issue(const char *cause, const char *setting, const char *verdict,
+                             const char *scope, const char *observed, const char *why)
+{
+    return json_pack("{s:s*, s:s*, s:s, s:s*, s:s*, s:s*}", "cause", cause, "setting", setting,
+                     "verdict", verdict, "scope", scope, "observed", observed, "why", why);
+}
+
+/* What was wrong with the node, of the findings of a report. */
+static json_t *collect_reported(const json_t *report, const char *name, bool alone,
+                                unsigned verdicts[SHK_VERDICT_COUNT], bool *unread_p)
+{
+    json_t *issues = json_array(), *row, *node;
+    size_t i, k;
+    json_array_foreach(json_object_get(report, "findings"), i, row)
+    {
+        const char *verdict = json_string_value(json_object_get(row, "verdict")),
+                   *cause = json_string_value(json_object_get(row, "diagnosis"));
+        json_t *nodes = json_object_get(row, "nodes");
+        bool mine = !nodes && alone;
+        int v = 0;
+        json_array_foreach(nodes, k, node)
+        {
+            mine |= json_string_value(node) && strcmp(json_string_value(node), name) == 0;
+        }
+        while (verdict && v < SHK_VERDICT_COUNT && strcmp(verdict, shk_verdict_name(v)) != 0)
+            v++;
+        if (!mine || !verdict || v == SHK_VERDICT_COUNT)
+            continue;
+        verdicts[v]++;
+        *unread_p |= v == SHK_UNKNOWN && json_is_true(json_object_get(row, "required"));
+        if (v == SHK_FAIL || v == SHK_WARN)
+            json_array_append_new(
+                issues, collect_issue(cause ? cause : json_string_value(json_object_get(row, "id")),
+                                      json_string_value(json_object_get(row, "setting")), verdict,
+                                      json_string_value(json_object_get(row, "scope")),
+                                      json_string_value(json_object_get(row, "observed")),
+                                      json_string_value(json_object_get(row, "why"))));
+    }
+    return issues;
+}
+
+static int collect_report(struct collect *c, const json_t *report, struct shk_error *err)
+{
+    json_t *nodes = json_object_get(report, "nodes"), *node;
+    size_t i;
+    int rc = json_array_size(nodes) ? 0 : shk_error_set(err, EINVAL, "the report has no nodes");
+    json_array_foreach(nodes, i, node)
+    {
+        unsigned verdicts[SHK_VERDICT_COUNT] = {0};
+        struct shk_facts *facts = NULL;
+        const char *name = NULL;
+        bool unread = false;
+        rc = rc ? rc : shk_facts_from_json(&facts, node, err);
+        if (!rc && collect_dated(c, facts, &name)) {
+            json_t *issues =
+                collect_reported(report, name, json_array_size(nodes) == 1, verdicts, &unread);
+            rc = collect_run(c, facts, name, json_string_value(json_object_get(node, "profile")),
+                             issues, collect_verdict(verdicts, unread), err);
+            json_decref(issues);
+        }
+        shk_facts_destroy(facts);
+        if (rc)
+            break;
+    }
+    return rc;
+}
+
+/* What was wrong with the node, of the findings of a session; `alone`: rows that name none are of
+ * it, but for those of the job. */
+static json_t *collect_found(const struct shk_session *session, const char *name, bool alone,
+                             unsigned verdicts[SHK_VERDICT_COUNT], bool *unread_p)
+{
+    json_t *issues = json_array();
+    for (size_t i = 0; i < shk_findings_count(session->findings); i++) {
+        const struct shk_finding *row = shk_findings_at(session->findings, i);
+        bool mine = !row->nodes && alone;
+        for (char **node = row->nodes; node && *node; node++)
+            mine |= strcmp(*node, name) == 0;
+        if (!mine)
+            continue;
+        verdicts[row->verdict]++;
+        *unread_p |= row->verdict == SHK_UNKNOWN && row->required;
+        if (row->verdict == SHK_FAIL || row->verdict == SHK_WARN)
+            json_array_append_new(
+                issues, collect_issue(row->diagnosis ? row->diagnosis : row->id, row->setting,
+                                      shk_verdict_name(row->verdict), shk_scope_name(row->scope),
+                                      row->observed, row->why));
+    }
+    return issues;
+}
+
+static int collect_judged(struct collect *c, struct shk_session *session, struct shk_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < session->nodes && !rc; i++) {
+        unsigned verdicts[SHK_VERDICT_COUNT] = {0};
+        const char *name, *profile = session->node_profiles[i].profile->name;
+        bool unread = false;
+        if (!collect_dated(c, session->facts[i], &name))
+            continue;
+        json_t *issues = collect_found(session, name, session->nodes == 1, verdicts, &unread);
+        rc = collect_run(c, session->facts[i], name, profile, issues,
+                         collect_verdict(verdicts, unread), err);
+        json_decref(issues);
+    }
+    return rc;
+}
+
+/* Judges one document by itself, with the catalogue of the session. */
+static int collect_facts(struct collect *c, struct shk_facts *facts, struct shk_error *err)
+{
+    struct shk_session one = {.options = c->session->options,
+                              .config = c->session->config,
+                              .profile = c->session->profile,
+                              .findings = shk_findings_create()};
+    int rc =
+        one.findings ? shk_session_add(&one, facts, err) : shk_error_sys(err, ENOMEM, "findings");
+    if (!one.findings)
+        shk_facts_destroy(facts);
+    if (!rc && c->session->profile_why)
+        one.profile_why = strdup(c->session->profile_why);
+    if (!rc && shk_session_judge(&one) != SHK_EXIT_OK)
+        rc = shk_error_set(err, EIO, "could not be judged");
+    rc = rc ? rc : collect_judged(c, &one, err);
+    shk_session_clear(&one);
+    return rc;
+}
+
+static int collect_document(const json_t *doc, void *arg, struct shk_error *err)
+{
+    struct collect *c = arg;
+    const char *schema = json_string_value(json_object_get(doc, "schema"));
+    struct shk_facts *facts = NULL;
+    if (schema && strncmp(schema, "shakedown.report/", 17) == 0)
+        return collect_report(c, doc, err);
+    int rc = shk_facts_from_json(&facts, doc, err);
+    return rc ? rc : collect_facts(c, facts, err);
+}
+
+static int collect_file(struct collect *c, const char *path)
+{
+    struct shk_error err = {""};
+    c->path = path;
+    int rc = shk_facts_documents(path, collect_document, c, &err);
+    if (rc == -EINVAL || rc == -ENOENT || rc == -EACCES || rc == -E2BIG || rc == -EFBIG ||
+        rc == -EISDIR) {
+        shk_say("%s", err.text);
+        c->count->unreadable++;
+        return SHK_EXIT_OK;
+    }
+    return rc ? shk_history_fail(&err, rc) : SHK_EXIT_OK;
+}
+
+static int collect_path(struct collect *c, const char *path)
+{
+    struct shk_error err = {""};
+    struct stat st;
+    char **files;
+    size_t count;
+    int rc = SHK_EXIT_OK;
+    if (strcmp(path, "-") == 0 || stat(path, &st) || !S_ISDIR(st.st_mode))
+        return collect_file(c, path);
+    if (shk_facts_folder(path, &files, &count, &err)) {
+        shk_say("%s", err.text);
+        return SHK_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < count && rc == SHK_EXIT_OK; i++)
+        rc = collect_file(c, files[i]);
+    shk_facts_folder_free(files, count);
+    return rc;
+}
+
+int shk_collect(struct shk_session *session, struct shk_history *history, const char *const *paths,
+                size_t count, struct shk_collected *collected)
+{
+    struct shk_error err = {""};
+    struct collect *c = calloc(1, sizeof *c);
+    *collected = (struct shk_collected){0};
+    if (!c) {
+        shk_say("out of memory");
+        return SHK_EXIT_INTERNAL;
+    }
+    *c = (struct collect){
+        .session = session, .history = history, .count = collected, .cache = json_object()};
+    int code = SHK_EXIT_OK;
+    for (size_t i = 0; i < count && code == SHK_EXIT_OK; i++)
+        code = collect_path(c, paths[i]);
+    int rc = collect_flush(c, true, &err);
+    json_decref(c->cache);
+    free(c);
+    if (rc)
+        code = shk_history_fail(&err, rc);
+    return code;
+}
+
+int shk_collect_session(struct shk_session *session, struct shk_history *history,
+                        struct shk_error *err)
+{
+    struct shk_collected count = {0};
+    struct collect *c = calloc(1, sizeof *c);
+    if (!c)
+        return shk_error_sys(err, ENOMEM, "history");
+    *c = (struct collect){.session = session,
+                          .history = history,
+                          .count = &count,
+                          .path = "this run",
+                          .cache = json_object()};
+    int rc = collect_judged(c, session, err);
+    rc = rc ? rc : collect_flush(c, true, err);
+    json_decref(c->cache);
+    free(c);
+    return rc;
+}
+
+const char *shk_history_place(const struct shk_options *options)
+{
+    return options->history ? options->history : SHK_HISTORY_PLACE;
+}
+
+int shk_history_fail(const struct shk_error *err, int rc)
+{
+    shk_say("%s", err->text);
+    return rc == -ENOSPC || rc == -EIO || rc == -ENOMEM ? SHK_EXIT_INTERNAL : SHK_EXIT_USAGE;
+}

@@ -1,0 +1,316 @@
+#include "core/history/record.h"
+#include "core/text/strbuf.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Depth of values, settings, and counters of one document. */
+enum {
+    RECORD_DEPTH = 8,
+    RECORD_STATES = 2000,
+    RECORD_COUNTERS = 64,
+    RECORD_TEXT = 256,
+    RECORD_CACHE = 65536
+};
+
+/* What a difference must come to: rings of ten runs on idle nodes of one fabric differ by about 2 %
+ * (docs/performance.md), small messages by more, since one interrupt is a part of their time. */
+static const struct shk_metric metrics[] = {
+    {"busbw.", SHK_METRIC_MORE, "GB/s", "best bus bandwidth of the all-reduce", 0.03},
+    {"latency.", SHK_METRIC_LESS, "us", "time of the smallest all-reduce", 0.15},
+    {"copy.to_device", SHK_METRIC_MORE, "GB/s", "slowest copy from the host to a GPU", 0.04},
+    {"copy.to_host", SHK_METRIC_MORE, "GB/s", "slowest copy from a GPU to the host", 0.04},
+    {"copy.memory", SHK_METRIC_MORE, "GB/s", "slowest GPU memory", 0.03},
+    {"copy.pair", SHK_METRIC_MORE, "GB/s", "slowest copy between two GPUs", 0.04},
+    {"count.", SHK_METRIC_COUNT, "", "error counter", 0},
+};
+
+const struct shk_metric *shk_metric_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
+        size_t len = strlen(metrics[i].name);
+        bool prefix = metrics[i].name[len - 1] == '.';
+        if (strncmp(name, metrics[i].name, len) == 0 && (prefix ? name[len] : !name[len]))
+            return &metrics[i];
+    }
+    return NULL;
+}
+
+struct record {
+    json_t *object, *cache;
+    const struct shk_diff_rule *rules;
+    size_t rules_count, counters;
+    bool failed;
+};
+
+static void record_put(struct record *r, const char *name, double value)
+{
+    if (isfinite(value) && json_object_set_new_nocheck(r->object, name, json_real(value)))
+        r->failed = true;
+}
+
+static void record_sizes(struct record *r, const struct shk_facts *facts, const char *transport,
+                         const json_t *sizes)
+{
+    struct shk_fact status;
+    char name[160];
+    double best = NAN, least_bytes = NAN, time = NAN;
+    size_t i;
+    json_t *row;
+    snprintf(name, sizeof name, "collective.%.100s.status", transport);
+    if (!shk_facts_get(facts, name, &status) || !json_string_value(status.value) ||
+        strcmp(json_string_value(status.value), "ok") != 0)
+        return;
+    json_array_foreach(sizes, i, row)
+    {
+        double bytes = json_number_value(json_object_get(row, "bytes")),
+               busbw = json_number_value(json_object_get(row, "busbw")),
+               us = json_number_value(json_object_get(row, "time_us"));
+        if (busbw > 0 && !(busbw <= best))
+            best = busbw;
+        if (us > 0 && !(bytes >= least_bytes)) {
+            least_bytes = bytes;
+            time = us;
+        }
+    }
+    snprintf(name, sizeof name, "busbw.%.100s", transport);
+    record_put(r, name, best);
+    snprintf(name, sizeof name, "latency.%.100s", transport);
+    record_put(r, name, time);
+}
+
+/* "collective.T.sizes" */
+static int record_collective(const struct shk_fact *fact, void *arg)
+{
+    const struct shk_facts *facts = ((void **)arg)[1];
+    const char *from = fact->key + strlen("collective."), *dot = strrchr(fact->key, '.');
+    char transport[104];
+    if (fact->state != SHK_FACT_PRESENT || strcmp(dot, ".sizes") != 0 || dot <= from ||
+        (size_t)(dot - from) >= sizeof transport)
+        return 0;
+    snprintf(transport, sizeof transport, "%.*s", (int)(dot - from), from);
+    record_sizes(((void **)arg)[0], facts, transport, fact->value);
+    return 0;
+}
+
+static void record_least(struct record *r, const char *name, const json_t *list, const char *member)
+{
+    double least = NAN;
+    size_t i;
+    json_t *row;
+    json_array_foreach(list, i, row)
+    {
+        double value = json_number_value(json_object_get(row, member));
+        if (value > 0 && !(value >= least))
+            least = value;
+    }
+    record_put(r, name, least);
+}
+
+static void record_copies(struct record *r, const struct shk_facts *facts)
+{
+    const json_t *copies = json_array_get(shk_facts_get_array(facts, "collective.peer.copies"), 0),
+                 *gpus = json_object_get(copies, "gpus");
+    record_least(r, "copy.to_device", gpus, "to_device");
+    record_least(r, "copy.to_host", gpus, "to_host");
+    record_least(r, "copy.memory", gpus, "memory");
+    record_least(r, "copy.pair", json_object_get(copies, "pairs"), "gbs");
+}
+
+static void record_counters(struct record *r, const struct shk_facts *facts)
+{
+    json_t *errors = json_object_get(shk_facts_get_object(facts, "counters.totals"), "errors"),
+           *scope, *value;
+    const char *of, *counter;
+    json_object_foreach(errors, of, scope)
+    {
+        json_object_foreach(scope, counter, value)
+        {
+            char name[RECORD_TEXT];
+            if (!json_is_number(value) || r->counters++ >= RECORD_COUNTERS)
+                continue;
+            snprintf(name, sizeof name, "count.%.100s.%.100s", of, counter);
+            record_put(r, name, json_number_value(value));
+        }
+    }
+}
+
+json_t *shk_record_metrics(const struct shk_facts *facts)
+{
+    struct record r = {.object = json_object()};
+    void *args[2] = {&r, (void *)facts};
+    if (!r.object)
+        return NULL;
+    (void)shk_facts_each(facts, "collective.", record_collective, args);
+    record_copies(&r, facts);
+    record_counters(&r, facts);
+    if (r.failed) {
+        json_decref(r.object);
+        return NULL;
+    }
+    return r.object;
+}
+
+/* Is what stands there one of the things that nodes agree in? Variables are, unless a rule says
+ * that they name a job, a node or a time. */
+static bool record_decide(const struct record *r, const char *plain, bool *skip_p,
+                          const struct shk_diff_rule **rule_p)
+{
+    bool variable = strncmp(plain, "env.", 4) == 0 && strchr(plain + 4, '.') == NULL;
+    *rule_p = shk_diff_agree_rule(r->rules, r->rules_count, plain);
+    *skip_p = false;
+    for (size_t i = 0; variable && i < r->rules_count && !*skip_p; i++)
+        *skip_p = r->rules[i].differs < SHK_DIFF_COMPARE &&
+                  fnmatch(r->rules[i].path, plain, FNM_NOESCAPE) == 0;
+    return *rule_p ? (*rule_p)->differs != SHK_DIFF_NOISE : variable && !*skip_p;
+}
+
+/* The same, looked up once for all documents: [wanted, skip, number of the rule]. */
+static bool record_wanted(const struct record *r, const char *plain, bool *skip_p,
+                          const struct shk_diff_rule **rule_p)
+{
+    const json_t *had = json_object_get(r->cache, plain);
+    if (had) {
+        json_int_t rule = json_integer_value(json_array_get(had, 2));
+        *skip_p = json_is_true(json_array_get(had, 1));
+        *rule_p = rule >= 0 ? &r->rules[rule] : NULL;
+        return json_is_true(json_array_get(had, 0));
+    }
+    bool wanted = record_decide(r, plain, skip_p, rule_p);
+    if (r->cache && json_object_size(r->cache) < RECORD_CACHE)
+        (void)json_object_set_new(r->cache, plain,
+                                  json_pack("[b, b, I]", wanted, *skip_p,
+                                            *rule_p ? (json_int_t)(*rule_p - r->rules) : -1));
+    return wanted;
+}
+
+static bool record_counts(const struct shk_diff_rule *rule, const json_t *element)
+{
+    for (const char *const *where = rule ? rule->where : NULL; where && *where; where++) {
+        bool no = **where == '!';
+        if (json_is_true(json_object_get(element, *where + no)) == no)
+            return false;
+    }
+    return true;
+}
+
+static const char *record_identity(const json_t *element, size_t i, char text[32])
+{
+    static const char *const members[] = {"name", "pci", "path", "addr", "index", "port", "minor"};
+    for (size_t k = 0; k < sizeof members / sizeof *members; k++) {
+        const json_t *id = json_object_get(element, members[k]);
+        if (json_is_string(id))
+            return json_string_value(id);
+        if (json_is_integer(id)) {
+            snprintf(text, 32, "%lld", (long long)json_integer_value(id));
+            return text;
+        }
+    }
+    snprintf(text, 32, "%zu", i);
+    return text;
+}
+
+static void record_text(struct record *r, const char *path, const json_t *value)
+{
+    char *text = json_is_string(value)
+                     ? strndup(json_string_value(value), RECORD_TEXT)
+                     : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    size_t len = text ? strlen(text) : 0;
+    if (!text || (json_object_size(r->object) < RECORD_STATES &&
+                  json_object_set_new(r->object, path,
+                                      shk_json_text(text, len > RECORD_TEXT ? RECORD_TEXT : len))))
+        r->failed = true;
+    free(text);
+}
+
+static void record_value(struct record *r, const char *path, const char *plain, const json_t *value,
+                         int depth);
+
+static void record_members(struct record *r, const char *path, const char *plain,
+                           const json_t *value, int depth)
+{
+    const char *key;
+    json_t *item;
+    json_object_foreach((json_t *)value, key, item)
+    {
+        char *inner = shk_strf("%s.%.100s", path, key), *same = shk_strf("%s.%.100s", plain, key);
+        if (inner && same)
+            record_value(r, inner, same, item, depth + 1);
+        r->failed |= !inner || !same;
+        free(inner);
+        free(same);
+    }
+}
+
+static void record_value(struct record *r, const char *path, const char *plain, const json_t *value,
+                         int depth)
+{
+    const struct shk_diff_rule *rule;
+    bool skip;
+    bool wanted = record_wanted(r, plain, &skip, &rule);
+    if (depth > RECORD_DEPTH || skip)
+        return;
+    if (json_is_object(value)) {
+        record_members(r, path, plain, value, depth);
+    } else if (json_is_array(value) && json_is_object(json_array_get(value, 0))) {
+        size_t i;
+        json_t *item;
+        json_array_foreach(value, i, item)
+        {
+            char id[32], *inner = NULL;
+            if (!record_counts(rule, item))
+                continue;
+            inner = shk_strf("%s[%.60s]", path, record_identity(item, i, id));
+            if (inner)
+                record_value(r, inner, plain, item, depth + 1);
+            r->failed |= !inner;
+            free(inner);
+        }
+    } else if (wanted && !json_is_null(value)) {
+        record_text(r, path, value);
+    }
+}
+
+static int record_state(const struct shk_fact *fact, void *arg)
+{
+    struct record *r = arg;
+    if (fact->state == SHK_FACT_PRESENT)
+        record_value(r, fact->key, fact->key, fact->value, 0);
+    return r->failed;
+}
+
+json_t *shk_record_states(const struct shk_facts *facts, const struct shk_diff_rule *rules,
+                          size_t count, json_t *cache)
+{
+    struct record r = {
+        .object = json_object(), .cache = cache, .rules = rules, .rules_count = count};
+    if (r.object)
+        (void)shk_facts_each(facts, "", record_state, &r);
+    if (r.failed) {
+        json_decref(r.object);
+        return NULL;
+    }
+    return r.object;
+}
+
+long long shk_record_time(const char *text)
+{
+    struct tm tm = {0};
+    const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+    if (end && *end == '.')
+        end += 1 + strspn(end + 1, "0123456789");
+    if (!end || (strcmp(end, "Z") != 0 && strcmp(end, "+00:00") != 0))
+        return -1;
+    time_t t = timegm(&tm);
+    return t < 0 ? -1 : (long long)t;
+}
+
+long long shk_record_start(const struct shk_facts *facts)
+{
+    long long start = shk_record_time(shk_facts_get_text(facts, "run.start"));
+    return start >= 0 ? start : shk_record_time(shk_facts_get_text(facts, "clock.time"));
+}

@@ -1,0 +1,42 @@
+/* What the history keeps of a facts document: numbers that have a trend, and texts whose change may
+ * explain one. */
+#ifndef SHK_CORE_HISTORY_RECORD_H
+#define SHK_CORE_HISTORY_RECORD_H
+
+#include "core/facts/factdiff.h"
+
+enum shk_metric_kind {
+    SHK_METRIC_MORE, /* more is better */
+    SHK_METRIC_LESS, /* less is better */
+    SHK_METRIC_COUNT /* counts errors since the device was reset; what is not there is 0 */
+};
+
+struct shk_metric {
+    const char *name; /* "busbw."; a name that ends in '.' stands for all that begin so */
+    enum shk_metric_kind kind;
+    const char *unit;
+    const char *title; /* for people */
+    double least;      /* part of its value that a difference must come to, to matter */
+};
+
+/* Of a name in the history; NULL: not one of them. */
+const struct shk_metric *shk_metric_find(const char *name);
+
+/* New reference to {name: number}: best bus bandwidth and least time of each collective, copies,
+ * error counters that are not 0. NULL: out of memory. */
+json_t *shk_record_metrics(const struct shk_facts *facts);
+
+/* New reference to {path: text}: all that nodes of one kind must agree in (config/diff: versions,
+ * firmware, settings, states of ports), and the variables that no rule sets aside. NULL: out of
+ * memory. `cache` (an object of the caller, of one set of rules; NULL: none) remembers which paths
+ * count. */
+json_t *shk_record_states(const struct shk_facts *facts, const struct shk_diff_rule *rules,
+                          size_t count, json_t *cache);
+
+/* Seconds since 1970 of "2026-11-28T18:49:07Z" (RFC 3339, in UTC); -1: it is none. */
+long long shk_record_time(const char *text);
+
+/* When the run of a document began: run.start, else clock.time; -1: it does not say. */
+long long shk_record_start(const struct shk_facts *facts);
+
+#endif

@@ -1,0 +1,282 @@
+"""The history: when runs were, the database and its writers, trends, fleets, profiles of good nodes."""
+import datetime, random, shutil, sqlite3, textwrap
+from support import *
+
+TODAY = datetime.date.today()
+MADE = SOURCE / "tests" / "tools" / "history_made"
+SCORE = SOURCE / "tests" / "tools" / "history_score"
+
+
+def present(value):
+    return {"state": "present", "value": value}
+
+
+def document(node, day=0, busbw=380.0, **facts):
+    """A report of one node, `day` days ago."""
+    start = datetime.datetime.combine(TODAY, datetime.time(3)) - datetime.timedelta(days=day)
+    doc = {"host.name": present(node), "run.start": present(start.isoformat() + "Z"), "run.seconds": present(12.5),
+           "collective.nccl.status": present("ok"),
+           "collective.nccl.sizes": present([{"bytes": 8, "time_us": 20.0, "busbw": 0.1},
+                                             {"bytes": 1 << 28, "time_us": 900.0, "busbw": busbw}]),
+           "nvml.driver": present("535.183.01")}
+    doc.update({k.replace("__", "."): present(v) for k, v in facts.items()})
+    return {"schema": "shakedown.report/2", "findings": [], "nodes": [
+        {"schema": "shakedown.facts/1", "name": node, "profile": "dgx-ib", "facts": doc}]}
+
+
+class InFolder(Case):
+    def setUp(self):
+        super().setUp()
+        where = tempfile.TemporaryDirectory()
+        self.addCleanup(where.cleanup)
+        self.folder = pathlib.Path(where.name)
+        self.db = self.folder / "history.db"
+
+    def write(self, name, *docs):
+        path = self.folder / name
+        path.write_text("\n".join(map(json.dumps, docs)))
+        return path
+
+    def add(self, *paths, code=0):
+        p = run("history", "add", *paths, self.db)
+        self.assertEqual(p.returncode, code, p.stderr)
+        return p.stderr
+
+    def json(self, *args):
+        p = run(*args, "--format", "json")
+        self.assertIn(p.returncode, (0, 1, 3), p.stderr)
+        return json.loads(p.stdout)
+
+
+class Times(InFolder):
+    def test_every_document_and_format_says_when(self):
+        facts = self.folder / "facts.json"
+        env = {"SLURM_JOB_ID": "7104221", "SLURM_NTASKS": "1"}
+        self.assertEqual(run("probe", "--quick", "-o", facts, env=env).returncode, 0)
+        doc = json.loads(facts.read_text())["facts"]
+        start = doc["run.start"]["value"]
+        self.assertRegex(start, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertGreater(doc["run.seconds"]["value"], 0)
+        self.assertEqual(doc["job.id"]["value"], "7104221")
+        for name in ("term", "md", "json", "html", "junit", "line"):
+            first = run("check", facts, "--format", name).stdout
+            self.assertIn(start, first, name)
+            self.assertIn("7104221", first, name)
+            time.sleep(0.01)
+            self.assertEqual(run("check", facts, "--format", name).stdout, first, name)
+            hidden = run("check", facts, "--format", name, "--anonymize").stdout
+            self.assertNotIn("7104221", hidden, name)
+            self.assertNotIn(start, hidden, name)
+            self.assertIn(start[:10], hidden, name)
+        prom = run("check", facts, "--format", "prom").stdout
+        at = datetime.datetime.fromisoformat(start.replace("Z", "+00:00")).timestamp()
+        self.assertIn(f"shakedown_last_run_timestamp_seconds {at:.10g}", prom)
+        self.assertNotRegex(prom, r'(?m)^[^#].*7104221"')
+
+    def test_a_document_without_a_time_has_none(self):
+        doc = document("n1")
+        del doc["nodes"][0]["facts"]["run.start"]
+        path = self.write("a.json", doc)
+        self.assertNotIn("start", self.json("check", path))
+
+    def test_diff_sets_times_aside(self):
+        a, b = self.write("a.json", document("n1", 1)), self.write("b.json", document("n1", 0))
+        self.assertEqual(run("diff", a, b).returncode, 0)
+
+
+class Database(InFolder):
+    def test_the_same_file_twice_is_one_run(self):
+        path = self.write("a.json", document("n1", 1), document("n2", 1))
+        self.assertIn("2 runs added, 0 there already", self.add(path))
+        self.assertIn("0 runs added, 2 there already", self.add(path))
+
+    def test_facts_are_judged_on_the_way(self):
+        doc = document("n1", 1)["nodes"][0]
+        doc["facts"]["limits.memlock"] = present({"soft": 65536, "hard": 65536})
+        doc["facts"]["pci.count.efa"] = present(4)
+        self.add(self.write("a.json", doc))
+        state = self.json("fleet", self.db)
+        self.assertEqual(state["nodes"], 1)
+        self.assertTrue(state["worst"][0]["issues"])
+
+    def test_what_says_no_time_or_node_is_left_out_and_said(self):
+        undated, unnamed, future = document("n1"), document("n2"), document("n3", -30)
+        del undated["nodes"][0]["facts"]["run.start"]
+        del unnamed["nodes"][0]["facts"]["host.name"]
+        said = self.add(self.write("a.json", undated, unnamed, future, document("n4")), code=2)
+        self.assertIn("1 run added, 0 there already, 3 left out", said)
+
+    def test_retention_bounds_it(self):
+        self.add(self.write("a.json", *[document("n1", d) for d in range(0, 100, 10)]))
+        p = run("history", "add", self.write("b.json", document("n1", 1)), self.db, "--keep", "45")
+        self.assertEqual(p.returncode, 0, p.stderr)
+        with sqlite3.connect(self.db) as db:
+            self.assertEqual(db.execute("select count(*) from run").fetchone(), (6,))
+            self.assertEqual(db.execute("select count(*) from sample").fetchone(), (12,))
+
+    def refused(self, text):
+        for args in (("history", "--history", self.db), ("fleet", self.db),
+                     ("history", "add", self.write("x.json", document("n9")), self.db)):
+            p = run(*args)
+            self.assertEqual((p.returncode, p.stdout), (2, ""), args)
+            self.assertEqual(len(p.stderr.splitlines()), 1, p.stderr)
+            self.assertRegex(p.stderr, text)
+
+    def test_hostile_files_are_one_line(self):
+        good = self.folder / "good.db"
+        p = run("history", "add", self.write("a.json", document("n1")), good)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.db.write_text("no database at all, and longer than the header of one" * 20)
+        self.refused("not a history database")
+        self.db.unlink()
+        with sqlite3.connect(self.db) as db:
+            db.execute("create table t(x)")
+        self.refused("another program")
+        self.db.unlink()
+        self.db.symlink_to(good)
+        self.refused("symbolic link")
+        self.db.unlink()
+        for statement, text in (("pragma user_version=7", "newer shakedown"),
+                                ("create trigger t after insert on run begin delete from run; end", "not the schema"),
+                                ("create view v as select 1", "not the schema")):
+            shutil.copy(good, self.db)
+            with sqlite3.connect(self.db) as db:
+                db.execute(statement)
+            self.refused(text)
+        shutil.copy(good, self.db)
+        self.db.chmod(0o666)
+        self.refused("everybody may write it")
+        self.db.unlink()
+        self.db.mkdir()
+        self.refused("not a regular file|no \\*.json in this folder")
+        self.db.rmdir()
+        os.mkfifo(self.db)
+        self.refused("not a regular file")
+
+    def test_a_damaged_file_never_ends_in_a_crash(self):
+        self.add(self.write("a.json", *[document(f"n{i}", d) for i in range(8) for d in range(8)]))
+        whole = self.db.read_bytes()
+        dice = random.Random(25)
+        for _ in range(25):
+            broken = bytearray(whole)
+            for _ in range(dice.randrange(1, 60)):
+                broken[dice.randrange(len(broken))] = dice.randrange(256)
+            self.db.write_bytes(broken[:dice.randrange(100, len(broken))] if dice.random() < 0.3 else broken)
+            for args in (("history", "--history", self.db), ("fleet", self.db)):
+                p = run(*args)
+                self.assertIn(p.returncode, (0, 1, 2, 4), p.stderr)
+                if p.returncode in (2, 4):
+                    self.assertEqual(len(p.stderr.splitlines()), 1, p.stderr)
+
+    def test_a_missing_one_is_not_made_by_a_reader(self):
+        p = run("history", "--history", self.db)
+        self.assertEqual(p.returncode, 2)
+        self.assertFalse(self.db.exists())
+
+
+class Writers(InFolder):
+    def test_fifty_writers_killed_at_random(self):
+        """No row that a writer reported is lost, none is there by half, and the rest can be added later."""
+        paths = [self.write(f"w{i}.json", *[document(f"n{i}", d) for d in range(20)]) for i in range(50)]
+        dice = random.Random(7)
+        live = [subprocess.Popen([str(BINARY), "history", "add", str(p), str(self.db)], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, text=True, env=BASE_ENV) for p in paths]
+        victims = dice.sample(range(50), 20)
+        for i in victims:
+            time.sleep(dice.random() * 0.15)
+            live[i].kill()
+        ended = [(p.communicate(timeout=170)[1], p.returncode) for p in live]
+        sure = [i for i, (_, code) in enumerate(ended) if code == 0]
+        self.assertEqual([e for e in ended if e[1] not in (0, -signal.SIGKILL)], [])
+        self.assertGreaterEqual(len(sure), 30)
+        self.assertEqual(self.json("history", "--history", self.db)["runs"] % 20, 0)
+        with sqlite3.connect(self.db) as db:
+            self.assertEqual(db.execute("pragma integrity_check").fetchall(), [("ok",)])
+            rows = dict(db.execute("select n.text, count(*) from run r join name n on n.id=r.node group by 1"))
+            for i in sure:
+                self.assertEqual(rows.get(f"n{i}"), 20)
+            self.assertEqual(set(rows.values()), {20})
+            self.assertEqual(db.execute("select count(*) from run where id not in (select run from sample)").fetchone(), (0,))
+        p = run("history", "add", *paths, self.db)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertEqual(self.json("history", "--history", self.db)["runs"], 1000)
+
+
+class Trends(InFolder):
+    def test_what_was_planted_is_found_and_nothing_else(self):
+        """The same with 1000 nodes and every day by hand: tests/tools/history_made and history_score."""
+        made = self.folder / "made"
+        subprocess.run([sys.executable, MADE, made, "--nodes", "60", "--days", "60"], check=True, timeout=120)
+        self.add(made)
+        p = subprocess.run([sys.executable, SCORE, BINARY, self.db, made / "planted.json.txt", "--every", "12"],
+                           capture_output=True, text=True, timeout=300)
+        self.assertEqual(p.returncode, 0, p.stdout + p.stderr)
+
+    def test_nothing_is_said_of_the_first_runs(self):
+        self.add(self.write("a.json", *[document(f"n{i}", d, 380 if d else 200) for i in range(3) for d in range(4)]))
+        self.assertEqual(self.json("history", "--history", self.db)["rows"], [])
+
+    def test_one_node_and_its_events(self):
+        docs = [document("n1", d, 350 if d < 20 else 380 + d % 3, nvml__driver="550.1" if d < 20 else "535.1") for d in range(60)]
+        self.add(self.write("a.json", *docs))
+        p = run("history", "n1", "busbw.nccl", "--history", self.db, env={"LC_ALL": "C"})
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertIn("nvml.driver: 535.1 -> 550.1", p.stdout)
+        self.assertTrue(p.stdout.isascii())
+        self.assertRegex(p.stdout, r"(?m)^ +[_.:=+*#-]{60}$")
+        self.assertIn("\u2588", run("history", "n1", "--history", self.db, env={"LC_ALL": "C.UTF-8"}).stdout)
+        page = self.folder / "page.html"
+        self.assertEqual(run("history", "n1", "--history", self.db, "-o", page).returncode, 0)
+        self.assertIn("<polyline", page.read_text())
+        row = self.json("history", "--history", self.db)["rows"][0]
+        self.assertEqual((row["change"], row["now"]), ("step", 350))
+        self.assertEqual([c["path"] for c in row["software"]], ["nvml.driver"])
+        before = self.json("history", "--history", self.db, "--until", (TODAY - datetime.timedelta(21)).isoformat())
+        self.assertEqual(before["rows"], [])
+
+    def test_unknown_words_and_days(self):
+        self.add(self.write("a.json", document("n1")))
+        self.assertIn("neither a node nor a metric", run("history", "nope", "--history", self.db).stderr)
+        self.assertEqual(run("history", "--history", self.db, "--until", "yesterday").returncode, 2)
+
+
+class Fleets(InFolder):
+    def finding(self, node, day, scope="node", verdict="fail", **more):
+        doc = document(node, day)
+        doc["findings"] = [{"id": "limits.memlock", "family": "limits", "setting": "memlock", "verdict": verdict,
+                            "evidence": "tested", "required": True, "observed": "64 KiB", "why": "RDMA needs more",
+                            "diagnosis": "memlock-too-low", "scope": scope, "nodes": [node], **more}]
+        return doc
+
+    def test_drain_since_when_and_why(self):
+        self.add(self.write("a.json", *[document("n1", d) for d in (9, 8, 7)],
+                            *[self.finding("n1", d) for d in (6, 5, 4)], document("n2", 4)))
+        p = run("fleet", self.db)
+        self.assertEqual(p.returncode, 1, p.stderr)
+        since = (TODAY - datetime.timedelta(6)).isoformat()
+        self.assertRegex(p.stdout, rf"(?s)drain 1: n1\n.*memlock-too-low since {since}.*64 KiB.*RDMA needs\s+more")
+        state = self.json("fleet", self.db)
+        self.assertEqual(state["causes"][0]["nodes"], 1)
+        page = self.folder / "f.html"
+        self.assertEqual(run("fleet", self.db, "-o", page).returncode, 1)
+        self.assertIn("memlock-too-low", page.read_text())
+
+    def test_the_launch_and_warnings_never_drain(self):
+        self.add(self.write("a.json", self.finding("n1", 1, scope="launch"), self.finding("n2", 1, verdict="warn")))
+        p = run("fleet", self.db)
+        self.assertEqual(p.returncode, 0, p.stdout)
+        self.assertIn("no node has to be drained", p.stdout)
+
+    def test_a_node_that_is_well_again_is_not_drained(self):
+        self.add(self.write("a.json", self.finding("n1", 2), document("n1", 1)))
+        self.assertEqual(run("fleet", self.db).returncode, 0)
+
+    def test_a_folder_and_made_up_names(self):
+        self.write("a.json", self.finding("secret77", 1))
+        self.assertIn("secret77", run("fleet", self.folder).stdout)
+        hidden = run("fleet", self.folder, "--anonymize")
+        self.assertEqual(hidden.returncode, 1)
+        self.assertNotIn("secret77", hidden.stdout)
+
+
+main()
