@@ -7,7 +7,7 @@ static const struct shk_command commands[] = {
          "profile format output color fail-on sysroot config timeout ranks transport provider "
          "rails stress "
          "healthy-nodes bad-nodes hosts rendezvous key-file "
-         "sizes quick trust-libraries log anonymize verbose",
+         "sizes quick trust-libraries log history baseline keep anonymize verbose",
      .doc = "probe this node, run a real all-reduce, judge, report",
      .run = shk_cmd_run},
     {.name = "probe",
@@ -18,7 +18,7 @@ static const struct shk_command commands[] = {
     {.name = "check",
      .arguments = "FACTS...",
      .options = "profile format output color fail-on config env log anonymize healthy-nodes "
-                "bad-nodes verbose",
+                "bad-nodes history baseline keep verbose",
      .min_args = 1,
      .max_args = SHK_LIST_MAX,
      .doc = "judge saved facts of one or many nodes, offline",

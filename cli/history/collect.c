@@ -79,7 +79,6 @@ static int collect_run(struct collect *c, const struct shk_facts *facts, const c
     const char *job = shk_facts_get_text(facts, "job.id");
     long long number = shk_facts_get_int(facts, "job.slurm.job_id", -1);
     struct shk_history_run *run = &c->runs[c->pending];
-    char *hardware = shk_hardware_kind(facts);
     *run = (struct shk_history_run){
         .node = strdup(name),
         .start = shk_record_start(facts),
@@ -89,12 +88,11 @@ static int collect_run(struct collect *c, const struct shk_facts *facts, const c
                              : NULL,
         .verdict = verdict,
         .profile = profile ? strdup(profile) : NULL,
-        .kind = hardware ? shk_strf("%s\n%s", profile ? profile : "", hardware) : NULL,
+        .kind = shk_hardware_kind(facts),
         .metrics = shk_record_metrics(facts),
         .states = shk_record_states(facts, rules, rules_count, c->cache),
         .issues = json_incref(issues),
     };
-    free(hardware);
     c->pending++;
     if (!run->node || !run->kind || !run->metrics || !run->states)
         return shk_error_sys(err, ENOMEM, "history");
@@ -232,7 +230,9 @@ static int collect_judged(struct collect *c, struct shk_session *session, struct
 /* Judges one document by itself, with the catalogue of the session. */
 static int collect_facts(struct collect *c, struct shk_facts *facts, struct shk_error *err)
 {
-    struct shk_session one = {.options = c->session->options,
+    struct shk_options plain = *c->session->options; /* judged by itself */
+    plain.history = plain.baseline = NULL;
+    struct shk_session one = {.options = &plain,
                               .config = c->session->config,
                               .profile = c->session->profile,
                               .findings = shk_findings_create()};

@@ -36,6 +36,12 @@ int shk_collect_session(struct shk_session *session, struct shk_history *history
 const char *shk_history_place(const struct shk_options *options);
 int shk_history_fail(const struct shk_error *err, int rc);
 
+/* verdict.c: adds the rows of --history and --baseline to the findings of a judged session. Returns
+ * an enum shk_exit. */
+int shk_history_verdict(struct shk_session *session);
+/* Adds the nodes of the session to the database of --history, if there is one; likewise. */
+int shk_history_keep(struct shk_session *session);
+
 /* series.c: one metric of one node. */
 struct shk_series {
     char *node, *kind; /* kind: that of most of its runs; "" not known */
@@ -59,6 +65,8 @@ struct shk_metric_series {
 int shk_series_load(struct shk_history *history, const char *metric, long long until,
                     struct shk_metric_series *out, struct shk_error *err) SHK_MUST_CHECK;
 void shk_series_free(struct shk_metric_series *series);
+/* Median of its last runs; NAN when they are too few. */
+double shk_series_now(const struct shk_series *series);
 
 /* What changed between two sets of states: [{"path", "from", "to"}], new reference. NULL: out of
  * memory or not readable. */

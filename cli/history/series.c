@@ -126,7 +126,7 @@ static int series_common(struct shk_metric_series *all)
     return bad ? -ENOMEM : 0;
 }
 
-static double series_now(const struct shk_series *s)
+double shk_series_now(const struct shk_series *s)
 {
     double last[SHK_PAST_RECENT];
     if (s->count < SHK_PAST_RECENT)
@@ -143,7 +143,7 @@ static int series_siblings(struct shk_metric_series *all, int better)
     if (!now)
         return -ENOMEM;
     for (size_t i = 0; i < all->count; i++)
-        now[i] = series_now(&all->series[i]);
+        now[i] = shk_series_now(&all->series[i]);
     for (size_t i = 0; i < all->count; i++) {
         struct shk_series *s = &all->series[i];
         bool done = false;

@@ -1,6 +1,7 @@
 #include "checks/base/check.h"
 #include "checks/base/look.h"
 #include "cli/exit_code.h"
+#include "cli/history/history.h"
 #include "cli/session/output.h"
 #include "cli/session/session.h"
 #include "core/run/stop.h"
@@ -142,7 +143,7 @@ static int judge_keep_known(struct shk_session *session)
 int shk_session_judge(struct shk_session *session)
 {
     struct shk_error err = {""};
-    int rc = 0;
+    int rc = 0, code;
     session->interrupted = shk_stop_name();
     if (session->live && session->nodes && shk_session_stamp_end(session, session->facts[0]))
         rc = shk_error_sys(&err, ENOMEM, "facts");
@@ -150,6 +151,9 @@ int shk_session_judge(struct shk_session *session)
         shk_facts_freeze(session->facts[i]);
     rc = rc ? rc : shk_session_profiles(session, &err);
     rc = rc ? rc : judge_all(session, &err);
+    if (!rc && (session->options->history || session->options->baseline) &&
+        (code = shk_history_verdict(session)) != SHK_EXIT_OK)
+        return code;
     if (!rc && (rc = shk_repeats_settle(session->findings)))
         shk_error_sys(&err, -rc, "findings");
     shk_scopes_settle(session->config, session->findings);

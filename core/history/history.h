@@ -29,7 +29,7 @@ struct shk_history_run {
     const char *job;     /* NULL: none */
     const char *verdict; /* "pass", "warn", "fail", "unknown" */
     const char *profile; /* NULL: not known */
-    const char *kind;    /* nodes of one hardware and profile are siblings; NULL: not known */
+    const char *kind;    /* nodes of one hardware are siblings; NULL: not known */
     long long states_id; /* equal for runs that say the same; not for shk_history_put() */
     json_t *metrics;     /* {name: number}, core/history/record.h; NULL when it was read */
     json_t *states;      /* {path: text}: versions, firmware, settings; NULL when it was read */

@@ -240,6 +240,51 @@ class Trends(InFolder):
         self.assertEqual(run("history", "--history", self.db, "--until", "yesterday").returncode, 2)
 
 
+class Verdicts(InFolder):
+    def rows(self, path, *args):
+        p = run("check", path, "--format", "json", *args)
+        report = json.loads(p.stdout)
+        return p, {f["setting"]: f for f in report["findings"] if f["family"] in ("history", "baseline")}
+
+    def test_against_its_own_past_and_its_siblings(self):
+        past = [document(f"n{i}", d, 380 + (d * 7 + i) % 5) for i in range(10) for d in range(2, 22)]
+        self.add(self.write("past.json", *past))
+        good, slow = self.write("g.json", document("n1", 1, 381)), self.write("s.json", document("n1", 0, 350))
+        p, rows = self.rows(good, "--history", self.db)
+        self.assertEqual(rows["busbw.nccl"]["verdict"], "pass")
+        again, _ = self.rows(good, "--history", self.db)
+        self.assertEqual(again.stdout, p.stdout)
+        _, rows = self.rows(slow, "--history", self.db)
+        row = rows["busbw.nccl"]
+        self.assertEqual((row["verdict"], row["observed"], row["nodes"]), ("warn", "350 GB/s", ["n1"]))
+        self.assertRegex(row["why"], "38[0-9].*last 21 runs.*no version or setting.*9 other nodes .* 38[0-9]")
+        self.assertEqual(self.json("history", "--history", self.db)["runs"], 202)
+
+    def test_never_on_the_first_run_and_never_silent_about_software(self):
+        _, rows = self.rows(self.write("a.json", document("n1", 30, 100)), "--history", self.db)
+        self.assertEqual(rows["busbw.nccl"]["verdict"], "unknown")
+        self.add(self.write("past.json", *[document("n1", d, 380 + d % 3) for d in range(2, 22)]))
+        _, rows = self.rows(self.write("b.json", document("n1", 0, 350, nvml__driver="550.1")), "--history", self.db)
+        self.assertEqual(rows["busbw.nccl"]["verdict"], "warn")
+        self.assertIn("nvml.driver 535.183.01 -> 550.1", rows["busbw.nccl"]["why"])
+
+    def test_against_good_nodes(self):
+        folder = self.folder / "good"
+        folder.mkdir()
+        slow = self.write("s.json", document("n9", 0, 350, nvml__driver="550.1"))
+        for i in range(4):
+            _, rows = self.rows(slow, "--baseline", folder) if i else (None, {})
+            if 0 < i < 3:
+                self.assertEqual(rows["busbw.nccl"]["verdict"], "unknown")
+            (folder / f"{i}.json").write_text(json.dumps(document(f"g{i}", 1, 380 + i)))
+        _, rows = self.rows(slow, "--baseline", folder)
+        self.assertEqual(rows["busbw.nccl"]["verdict"], "warn")
+        self.assertIn("380 GB/s", rows["busbw.nccl"]["why"])
+        self.assertIn("nvml.driver 550.1 (good: 535.183.01)", rows["versions and settings"]["observed"])
+        _, rows = self.rows(self.write("f.json", document("n9", 0, 379)), "--baseline", folder)
+        self.assertEqual({r["verdict"] for r in rows.values()}, {"pass"})
+
+
 class Fleets(InFolder):
     def finding(self, node, day, scope="node", verdict="fail", **more):
         doc = document(node, day)

@@ -1,0 +1,125 @@
+#include "checks/past/rows.h"
+#include "checks/past/past.h"
+#include "core/text/strbuf.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const char rows_source[] =
+    "checks/past/past.h: median and 1.4826 x MAD, 5 of these, and a least effect";
+
+static void rows_add(struct shk_findings *findings, const struct shk_finding_in *row,
+                     const char *node)
+{
+    shk_findings_add(findings, row);
+    size_t n = shk_findings_count(findings);
+    if (node && n)
+        (void)!shk_findings_set_nodes(findings, n - 1, &node, 1);
+}
+
+/* What the run is worse than; the text is empty when it is worse than nothing. *known_p: something
+ * was compared. */
+static void rows_compare(const struct shk_past_case *c, struct shk_strbuf *why, bool *known_p)
+{
+    double median, spread;
+    *known_p = c->earlier_count >= SHK_PAST_FIRST || c->siblings_count >= SHK_PAST_SIBLINGS;
+    if (c->earlier_count >= SHK_PAST_FIRST &&
+        shk_past_outside(c->value, c->earlier, c->earlier_count, c->better, c->least, &median,
+                         &spread)) {
+        shk_strbuf_printf(why, "this node had %.4g %s (+- %.2g) in its last %zu runs", median,
+                          c->unit, spread, c->earlier_count);
+        if (c->changed)
+            shk_strbuf_printf(why, "; changed since its last run: %s", c->changed);
+        else
+            shk_strbuf_puts(why, "; no version or setting that is recorded has changed since");
+    }
+    if (shk_past_outside(c->value, c->siblings, c->siblings_count, c->better, c->least, &median,
+                         &spread))
+        shk_strbuf_printf(why, "%s%zu other nodes of its kind have %.4g %s (+- %.2g)",
+                          why->len ? "; " : "", c->siblings_count, median, c->unit, spread);
+}
+
+void shk_past_row(const struct shk_past_case *c, const char *node, struct shk_findings *findings)
+{
+    struct shk_strbuf why = SHK_STRBUF_INIT;
+    bool known;
+    rows_compare(c, &why, &known);
+    char *seen = shk_strf("%.4g %s", c->value, c->unit);
+    char *few =
+        shk_strf("the history has %zu runs of this node before it and %zu siblings; %d runs "
+                 "or %d siblings are needed",
+                 c->earlier_count, c->siblings_count, SHK_PAST_FIRST, SHK_PAST_SIBLINGS);
+    rows_add(findings,
+             &(struct shk_finding_in){
+                 .id = "history.past",
+                 .family = "history",
+                 .setting = c->metric,
+                 .verdict = why.len ? SHK_WARN
+                            : known ? SHK_PASS
+                                    : SHK_UNKNOWN,
+                 .evidence = known ? SHK_TESTED : SHK_NOT_COVERED,
+                 .observed = seen,
+                 .expected = known ? "as before, and as on the nodes of its kind" : NULL,
+                 .why = why.len ? shk_strbuf_text(&why)
+                        : known ? c->title
+                                : few,
+                 .source = rows_source,
+                 .scope = SHK_SCOPE_NODE,
+             },
+             node);
+    shk_strbuf_free(&why);
+    free(seen);
+    free(few);
+}
+
+void shk_baseline_row(const struct shk_past_case *c, const char *node,
+                      struct shk_findings *findings)
+{
+    bool known = c->earlier_count >= SHK_BASELINE_GOOD;
+    double worst = c->earlier_count ? c->earlier[0] : NAN;
+    for (size_t i = 1; i < c->earlier_count; i++)
+        worst = c->better > 0 ? fmin(worst, c->earlier[i]) : fmax(worst, c->earlier[i]);
+    bool bad = known && worst > 0 && c->better * (worst - c->value) > c->least * worst;
+    char *seen = shk_strf("%.4g %s", c->value, c->unit);
+    char *why =
+        known ? shk_strf("the worst of %zu good runs has %.4g %s", c->earlier_count, worst, c->unit)
+              : shk_strf("the baseline has %zu good runs of such a node, %d are needed",
+                         c->earlier_count, SHK_BASELINE_GOOD);
+    rows_add(findings,
+             &(struct shk_finding_in){
+                 .id = "baseline.worse",
+                 .family = "baseline",
+                 .setting = c->metric,
+                 .verdict = bad     ? SHK_WARN
+                            : known ? SHK_PASS
+                                    : SHK_UNKNOWN,
+                 .evidence = known ? SHK_TESTED : SHK_NOT_COVERED,
+                 .observed = seen,
+                 .why = why,
+                 .source = "the documents of --baseline",
+                 .scope = SHK_SCOPE_NODE,
+             },
+             node);
+    free(seen);
+    free(why);
+}
+
+void shk_baseline_settings(const char *differs, size_t good, const char *node,
+                           struct shk_findings *findings)
+{
+    char *why = shk_strf("no document of the baseline (%zu) has these", good);
+    rows_add(findings,
+             &(struct shk_finding_in){
+                 .id = "baseline.settings",
+                 .family = "baseline",
+                 .setting = "versions and settings",
+                 .verdict = differs ? SHK_NOTE : SHK_PASS,
+                 .evidence = SHK_TESTED,
+                 .observed = differs ? differs : "as on good nodes",
+                 .why = differs ? why : NULL,
+                 .source = "the documents of --baseline",
+                 .scope = SHK_SCOPE_NODE,
+             },
+             node);
+    free(why);
+}
