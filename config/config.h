@@ -266,7 +266,9 @@ extern const char *const shk_log_role_names[];
 struct shk_signature {
     const char *id;
     const char *library;
-    const char *pattern; /* part of one line, Vectorscan syntax */
+    const char *pattern; /* part of one line, Vectorscan syntax; NULL: after and texts */
+    const char *after;   /* what stands before the texts, Vectorscan syntax */
+    const char *texts;   /* one message per line, core/text/messages.h */
     const char *meaning;
     enum shk_log_role role;
     const char *diagnosis;        /* NULL: none */

@@ -158,7 +158,7 @@ static int list_unknown(const char *what)
 int shk_cmd_list(const struct shk_options *options, int argc, char **argv)
 {
     const char *what = options->arguments.count ? options->arguments.items[0] : "lists";
-    struct shk_error err = {""};
+    struct shk_error err = {""}, ignored = {""};
     struct shk_config *config = NULL;
     struct shk_output out;
     size_t i = 0;
@@ -170,17 +170,25 @@ int shk_cmd_list(const struct shk_options *options, int argc, char **argv)
         i++;
     if (i == LISTS)
         return list_unknown(what);
+    bool lines = options->log_files.count > 0;
+    if (lines && strcmp(what, "signatures") != 0) {
+        shk_say("list: --log goes with the list of signatures");
+        return SHK_EXIT_USAGE;
+    }
     if (shk_config_load(&config, "/etc/shakedown", options->config_dir, &err)) {
         shk_say("%s", err.text);
         return SHK_EXIT_USAGE;
     }
     int rc = shk_output_begin(&out, &err);
     if (!rc) {
-        if (!overview)
+        if (lines)
+            rc = shk_list_lines(config, &options->log_files, out.stream, &err);
+        else if (!overview)
             lists[i].print(config, out.stream);
         else
             list_lists(out.stream);
-        rc = shk_output_finish(&out, NULL, &err);
+        if (shk_output_finish(&out, NULL, rc ? &ignored : &err))
+            rc = -1;
     }
     shk_config_free(config);
     if (rc)

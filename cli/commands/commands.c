@@ -86,10 +86,11 @@ static const struct shk_command commands[] = {
      .run = shk_cmd_fleet},
     {.name = "list",
      .arguments = "[WHAT [PATTERN]]",
-     .options = "config",
+     .options = "config log",
      .max_args = 2,
      .doc = "probes, checks, settings, conflicts, profiles, diagnoses, signatures, rules, "
-            "transports or formats; PATTERN: a part of a line",
+            "transports or formats; PATTERN: a part of a line; signatures with --log: those that "
+            "match each line, as number, name, library, role, root cause",
      .list = "lists",
      .run = shk_cmd_list},
     {.name = "completion",

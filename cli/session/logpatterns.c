@@ -20,7 +20,8 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
     for (size_t i = 0; patterns && i < n; i++)
         patterns[i] = (struct shk_log_pattern){
             .id = all[i].id,
-            .pattern = all[i].pattern,
+            .pattern = all[i].texts ? all[i].after : all[i].pattern,
+            .texts = all[i].texts,
             .capture = all[i].capture,
             .place = all[i].place,
             .elsewhere = all[i].elsewhere,

@@ -24,6 +24,10 @@ const struct shk_section_desc shk_sections[SHK_SECTION_COUNT] = {
 
 int shk_section_find(const char *folder, enum shk_section *section_p)
 {
+    if (strcmp(folder, "messages") == 0) {
+        *section_p = SHK_SECTION_SIGNATURES;
+        return 0;
+    }
     for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++)
         if (strcmp(shk_sections[s].folder, folder) == 0) {
             *section_p = s;

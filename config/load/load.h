@@ -30,7 +30,7 @@ struct shk_section_desc {
 
 extern const struct shk_section_desc shk_sections[SHK_SECTION_COUNT];
 
-/* Section of a folder's name; -EINVAL when there is none. */
+/* Section of a folder's name (`messages` holds signatures, too); -EINVAL when there is none. */
 int shk_section_find(const char *folder, enum shk_section *section_p);
 
 struct shk_config *shk_config_create(void);

@@ -36,11 +36,23 @@ static const struct shk_field signature_fields[] = {
     {.key = "pattern",
      SHK_AT(struct shk_signature, pattern),
      .kind = SHK_FIELD_TEXT,
-     .required = true,
      .check = shk_valid_log_pattern,
      .doc = "regular expression for part of one line, in the subset that Vectorscan has (no back "
             "references, no look-around); `\\s`, `\\W`, `\\D` and an open end (`+`, `*`) are not "
-            "allowed, they could leave the line"},
+            "allowed, they could leave the line; needed without `texts`"},
+    {.key = "after",
+     SHK_AT(struct shk_signature, after),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_log_pattern,
+     .doc = "with `texts`: what the library prints before each of its messages, as a pattern that "
+            "ends where they begin"},
+    {.key = "texts",
+     SHK_AT(struct shk_signature, texts),
+     .kind = SHK_FIELD_LINES,
+     .check = shk_valid_messages,
+     .doc = "messages of the library's source that say the same, one per line, in place of "
+            "`pattern`: `%s` is any text, `%d` a whole number, `%%` a percent sign; of several texts "
+            "that a line fits, the one with the most fixed words counts"},
     {.key = "meaning",
      SHK_AT(struct shk_signature, meaning),
      .kind = SHK_FIELD_TEXT,
@@ -145,6 +157,10 @@ static int signature_check(const struct shk_fill *fill, const struct shk_yaml_no
                            const void *row)
 {
     const struct shk_signature *s = row;
+    if (!s->pattern == !s->texts)
+        return shk_fill_error(fill, node, "pattern", "either this or texts is needed");
+    if (!s->texts != !s->after)
+        return shk_fill_error(fill, node, "after", "goes with texts, and texts with it");
     if (s->role == SHK_LOG_CAUSE && !s->diagnosis)
         return shk_fill_error(fill, node, "diagnosis", "missing, the role is cause");
     if (s->role != SHK_LOG_CAUSE && s->role != SHK_LOG_SYMPTOM && (s->diagnosis || s->also))

@@ -1,5 +1,6 @@
 #include "config/schema/valid.h"
 
+#include "core/text/messages.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>
@@ -135,6 +136,18 @@ bool shk_valid_log_pattern(const char *text, struct shk_why *why)
                         text[len - 1]);
     if (valid_repetition(text) > REPEAT_MAX)
         return valid_no(why, "the counts in {} are too large");
+    return true;
+}
+
+bool shk_valid_messages(const char *text, struct shk_why *why)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        const char *fault = len ? shk_messages_fault(text, len) : NULL;
+        if (fault)
+            return valid_no(why, "\"%.*s\": %s", (int)(len < 120 ? len : 120), text, fault);
+        text += len + (text[len] == '\n');
+    }
     return true;
 }
 

@@ -30,6 +30,7 @@ shk_text_check_f shk_valid_regex;
 /* Log pattern of at most 512 bytes that stays within one line and ends at a fixed place: see the
  * schema of signatures. Whether Vectorscan takes it is found out when the patterns are compiled. */
 shk_text_check_f shk_valid_log_pattern;
+shk_text_check_f shk_valid_messages; /* the texts of a table, core/text/messages.h */
 
 /* PCRE with at least one named group of a known name. */
 shk_text_check_f shk_valid_capture;

@@ -1,6 +1,7 @@
 #include "probes/log/logscan.h"
 
 #include "core/host/logfile.h"
+#include "core/text/messages.h"
 #include "core/text/strbuf.h"
 #include "probes/log/logcapture.h"
 #include "probes/log/logline.h"
@@ -42,11 +43,16 @@ struct log_file {
 struct shk_logscan {
     shk_logscan_watcher *watch;
     void *watch_arg;
+    shk_logscan_hit *hit;
+    void *hit_arg;
+    size_t numbered; /* bytes of the piece whose line breaks are counted */
+    unsigned long long number;
     const struct shk_log_pattern *patterns;
     size_t count;
     hs_database_t *database;
     hs_scratch_t *scratch;
     struct shk_log_matcher **matchers; /* of captures; NULL where there is none */
+    struct shk_messages **tables;      /* at the first pattern that stands before the same texts */
     struct log_sig *sigs;
     struct log_file *files;
     size_t file_count;
@@ -91,6 +97,15 @@ static int scan_bad_pattern(const struct shk_log_pattern *pattern, const char *w
                          pattern->id, why);
 }
 
+/* Tables behind the same pattern are one: the index of its first pattern. */
+static size_t scan_table(const struct shk_log_pattern *patterns, size_t i)
+{
+    for (size_t k = 0; patterns[i].texts && k < i; k++)
+        if (patterns[k].texts && strcmp(patterns[k].pattern, patterns[i].pattern) == 0)
+            return k;
+    return i;
+}
+
 static int scan_compile(const struct shk_log_pattern *patterns, size_t n,
                         const hs_platform_info_t *platform, hs_database_t **database_p,
                         struct shk_error *err)
@@ -99,20 +114,23 @@ static int scan_compile(const struct shk_log_pattern *patterns, size_t n,
     unsigned *ids = calloc(n + 1, sizeof *ids), *flags = calloc(n + 1, sizeof *flags);
     hs_compile_error_t *bad = NULL;
     int rc = texts && ids && flags ? 0 : shk_error_sys(err, ENOMEM, "log patterns");
+    size_t used = 0;
     for (size_t i = 0; !rc && i < n; i++) {
-        ids[i] = (unsigned)i;
-        flags[i] = HS_FLAG_MULTILINE | (patterns[i].once ? HS_FLAG_SINGLEMATCH : 0);
-        texts[i] = scan_pattern(patterns[i].pattern);
-        if (!texts[i])
+        if (scan_table(patterns, i) != i)
+            continue;
+        ids[used] = (unsigned)i;
+        flags[used] = HS_FLAG_MULTILINE | (patterns[i].once ? HS_FLAG_SINGLEMATCH : 0);
+        texts[used] = scan_pattern(patterns[i].pattern);
+        if (!texts[used++])
             rc = shk_error_sys(err, ENOMEM, "log patterns");
     }
-    if (!rc && hs_compile_multi((const char *const *)texts, flags, ids, (unsigned)n, HS_MODE_BLOCK,
-                                platform, database_p, &bad) != HS_SUCCESS)
+    if (!rc && hs_compile_multi((const char *const *)texts, flags, ids, (unsigned)used,
+                                HS_MODE_BLOCK, platform, database_p, &bad) != HS_SUCCESS)
         rc = bad && bad->expression >= 0
-                 ? scan_bad_pattern(&patterns[bad->expression], bad->message, err)
+                 ? scan_bad_pattern(&patterns[ids[bad->expression]], bad->message, err)
                  : shk_error_set(err, EINVAL, "log patterns: %s", bad ? bad->message : "refused");
     hs_free_compile_error(bad);
-    for (size_t i = 0; texts && i < n; i++)
+    for (size_t i = 0; texts && i < used; i++)
         free(texts[i]);
     free(texts);
     free(ids);
@@ -168,6 +186,24 @@ static int scan_captures(struct shk_logscan *scan, struct shk_error *err)
     return 0;
 }
 
+static int scan_tables(struct shk_logscan *scan, struct shk_error *err)
+{
+    for (size_t i = 0; i < scan->count; i++) {
+        struct shk_error why = {""};
+        size_t table = scan_table(scan->patterns, i);
+        if (!scan->patterns[i].texts)
+            continue;
+        if (!scan->tables[table] && !(scan->tables[table] = shk_messages_create()))
+            return shk_error_sys(err, ENOMEM, "log patterns");
+        if (shk_messages_add(scan->tables[table], scan->patterns[i].texts, i, &why))
+            return scan_bad_pattern(&scan->patterns[i], why.text, err);
+    }
+    for (size_t i = 0; i < scan->count; i++)
+        if (scan->tables[i] && shk_messages_settle(scan->tables[i], err))
+            return -ENOMEM;
+    return 0;
+}
+
 int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern *patterns,
                        size_t count, const struct shk_log_database *database, struct shk_error *err)
 {
@@ -178,16 +214,19 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
     scan->count = count;
     scan->sigs = calloc(count + 1, sizeof *scan->sigs);
     scan->matchers = calloc(count + 1, sizeof *scan->matchers);
+    scan->tables = calloc(count + 1, sizeof *scan->tables);
     scan->seen = shk_log_seen_create(SEEN_MAX);
     scan->ranks = shk_log_seen_create(SEEN_MAX);
     scan->unknown = shk_log_unknown_create();
-    int rc = scan->sigs && scan->matchers && scan->seen && scan->ranks && scan->unknown
+    int rc = scan->sigs && scan->matchers && scan->tables && scan->seen && scan->ranks && scan->unknown
                  ? 0
                  : shk_error_sys(err, ENOMEM, "log patterns");
     if (!rc && count)
         rc = scan_database(scan, database, err);
     if (!rc)
         rc = scan_captures(scan, err);
+    if (!rc)
+        rc = scan_tables(scan, err);
     if (rc) {
         shk_logscan_destroy(scan);
         return rc;
@@ -208,12 +247,16 @@ static void scan_line(struct shk_logscan *scan, size_t at)
     scan->line_end = after ? (size_t)(after - data) : scan->piece.len;
 }
 
-static unsigned long long scan_line_number(const struct shk_logscan *scan)
+/* Lines are mostly asked for in their order. */
+static unsigned long long scan_line_number(struct shk_logscan *scan)
 {
-    unsigned long long line = scan->piece.first_line;
-    for (size_t i = 0; i < scan->line_start; i++)
-        line += scan->piece.data[i] == '\n';
-    return line;
+    if (scan->line_start < scan->numbered || !scan->numbered) {
+        scan->numbered = 0;
+        scan->number = scan->piece.first_line;
+    }
+    for (; scan->numbered < scan->line_start; scan->numbered++)
+        scan->number += scan->piece.data[scan->numbered] == '\n';
+    return scan->number;
 }
 
 /* The mark of a node (or origin) that printed a line. */
@@ -266,6 +309,17 @@ static void scan_hit(struct shk_logscan *scan, size_t id)
     }
 }
 
+/* What stands behind a table's pattern, which ends at this offset. */
+static bool scan_message(const struct shk_logscan *scan, const struct shk_messages *table,
+                         size_t at, size_t *id_p)
+{
+    const char *data = scan->piece.data;
+    while (at < scan->line_end && (data[at] == ' ' || data[at] == '\t'))
+        at++;
+    return at < scan->line_end &&
+           shk_messages_find(table, data + at, scan->line_end - at, id_p);
+}
+
 static int scan_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
                       void *arg)
 {
@@ -273,14 +327,24 @@ static int scan_match(unsigned id, unsigned long long from, unsigned long long t
     struct log_sig *sig = &scan->sigs[id];
     (void)from;
     (void)flags;
-    if (to <= sig->line_end)
+    if (to <= sig->line_end && !scan->tables[id])
         return 0;
     scan_line(scan, to ? (size_t)to - 1 : 0);
+    if (scan->tables[id]) {
+        size_t found = id;
+        if (!scan_message(scan, scan->tables[id], (size_t)to, &found) ||
+            to <= scan->sigs[found].line_end)
+            return 0;
+        id = (unsigned)found;
+        sig = &scan->sigs[id];
+    }
     sig->line_end = scan->line_end + 1;
     if (scan->patterns[id].error_words)
         shk_log_unknown_error(scan->unknown, scan->line_start);
     else if (scan->patterns[id].explains)
         shk_log_unknown_explained(scan->unknown, scan->line_start);
+    if (scan->hit)
+        scan->hit(scan->hit_arg, scan_line_number(scan), id);
     scan_hit(scan, id);
     return 0;
 }
@@ -289,7 +353,7 @@ static int scan_piece(struct shk_logscan *scan, const struct shk_logpiece *piece
                       struct shk_error *err)
 {
     scan->piece = *piece;
-    scan->line_start = scan->line_end = 0;
+    scan->line_start = scan->line_end = scan->numbered = 0;
     for (size_t i = 0; i < scan->count; i++)
         scan->sigs[i].line_end = 0;
     if (scan->database && piece->len &&
@@ -317,6 +381,12 @@ static int scan_begin(struct shk_logscan *scan, const char *name, struct shk_err
         return shk_error_sys(err, ENOMEM, "%s", name);
     scan->file_count++;
     return 0;
+}
+
+void shk_logscan_hits(struct shk_logscan *scan, shk_logscan_hit *fn, void *arg)
+{
+    scan->hit = fn;
+    scan->hit_arg = arg;
 }
 
 void shk_logscan_watch(struct shk_logscan *scan, shk_logscan_watcher *fn, void *arg)
@@ -471,6 +541,8 @@ void shk_logscan_destroy(struct shk_logscan *scan)
 {
     if (!scan)
         return;
+    for (size_t i = 0; scan->tables && i < scan->count; i++)
+        shk_messages_destroy(scan->tables[i]);
     for (size_t i = 0; scan->sigs && scan->matchers && i < scan->count; i++) {
         struct log_sig *sig = &scan->sigs[i];
         free(sig->file);
@@ -489,6 +561,7 @@ void shk_logscan_destroy(struct shk_logscan *scan)
     shk_log_unknown_destroy(scan->unknown);
     free(scan->sigs);
     free(scan->matchers);
+    free(scan->tables);
     free(scan->files);
     free(scan);
 }

@@ -14,6 +14,7 @@
 struct shk_log_pattern {
     const char *id;
     const char *pattern;          /* Vectorscan syntax, within one line */
+    const char *texts;            /* messages behind the pattern (core/text/messages.h); NULL */
     const char *capture;          /* PCRE with named groups, on the line that matched; NULL */
     const char *place;            /* for messages about the pattern; may be NULL */
     const char *const *elsewhere; /* ids of lines that other nodes print instead; NULL */
@@ -49,6 +50,11 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
  * returns other than 0 (a negative errno) ends the scan. */
 typedef int shk_logscan_watcher(void *arg, const char *name, const char *data, size_t len);
 void shk_logscan_watch(struct shk_logscan *scan, shk_logscan_watcher *fn, void *arg);
+
+/* From now on `fn` gets each line that matches: its number in the file and the pattern's index;
+ * nearly in the order of the lines. */
+typedef void shk_logscan_hit(void *arg, unsigned long long line, size_t pattern);
+void shk_logscan_hits(struct shk_logscan *scan, shk_logscan_hit *fn, void *arg);
 
 /* Scans a file ("-" is stdin). What was found before an error is kept. */
 int shk_logscan_file(struct shk_logscan *scan, const char *path,

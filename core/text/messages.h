@@ -1,0 +1,34 @@
+/* Tables of messages: which text of a library's list a line holds. Thousands of texts cost no more
+ * than the words of the line, since a line is looked at only behind a text that all messages of the
+ * table have before them ("NCCL WARN "), and a text only when its rarest word is in the line. */
+#ifndef SHK_TEXT_MESSAGES_H
+#define SHK_TEXT_MESSAGES_H
+
+#include "core/text/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct shk_messages;
+
+struct shk_messages *shk_messages_create(void); /* NULL: out of memory */
+void shk_messages_destroy(struct shk_messages *table);
+
+/* Adds the texts of one signature, one per line; they are borrowed. In a text `%s` is any text, also
+ * none, `%d` a whole number, also with 0x, and `%%` a percent sign; all else is fixed. -EINVAL: a
+ * text has nothing to be found by (shk_messages_fault()). */
+int shk_messages_add(struct shk_messages *table, const char *texts, size_t id,
+                      struct shk_error *err) SHK_MUST_CHECK;
+
+/* Call once, after the last text and before the first search. */
+int shk_messages_settle(struct shk_messages *table, struct shk_error *err) SHK_MUST_CHECK;
+
+/* The id of the text that the message begins with; of several, the one with the most fixed bytes,
+ * of those the first. A text shorter than 16 fixed bytes has to be all of the message. Looks at the
+ * first 1024 bytes of the message. */
+bool shk_messages_find(const struct shk_messages *table, const char *message, size_t len,
+                        size_t *id_p);
+
+/* What is wrong with one text of a table; NULL when it is fine. Static. */
+const char *shk_messages_fault(const char *text, size_t len);
+
+#endif
