@@ -1,6 +1,7 @@
 #include "config/config.h"
 #include "config/schema/schema.h"
 #include "config/schema/valid.h"
+#include "core/text/messages.h"
 
 #include <string.h>
 
@@ -45,14 +46,15 @@ static const struct shk_field signature_fields[] = {
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_log_pattern,
      .doc = "with `texts`: what the library prints before each of its messages, as a pattern that "
-            "ends where they begin"},
+            "ends where they begin; without it the texts are looked for anywhere in a line"},
     {.key = "texts",
      SHK_AT(struct shk_signature, texts),
      .kind = SHK_FIELD_LINES,
      .check = shk_valid_messages,
-     .doc = "messages of the library's source that say the same, one per line, in place of "
-            "`pattern`: `%s` is any text, `%d` a whole number, `%%` a percent sign; of several texts "
-            "that a line fits, the one with the most fixed words counts"},
+     .doc =
+         "messages of the library's source that say the same, one per line, in place of "
+         "`pattern`: `%s` is any text, `%d` a whole number, `%%` a percent sign; of several texts "
+         "that a line fits, the one with the most fixed words counts"},
     {.key = "meaning",
      SHK_AT(struct shk_signature, meaning),
      .kind = SHK_FIELD_TEXT,
@@ -159,8 +161,13 @@ static int signature_check(const struct shk_fill *fill, const struct shk_yaml_no
     const struct shk_signature *s = row;
     if (!s->pattern == !s->texts)
         return shk_fill_error(fill, node, "pattern", "either this or texts is needed");
-    if (!s->texts != !s->after)
-        return shk_fill_error(fill, node, "after", "goes with texts, and texts with it");
+    if (s->after && !s->texts)
+        return shk_fill_error(fill, node, "after", "goes with texts");
+    const char *loose = s->texts && !s->after ? shk_messages_loose(s->texts) : NULL;
+    if (loose)
+        return shk_fill_error(fill, node, "texts",
+                              "\"%.*s\": without `after`, a text needs 16 fixed bytes",
+                              (int)strcspn(loose, "\n"), loose);
     if (s->role == SHK_LOG_CAUSE && !s->diagnosis)
         return shk_fill_error(fill, node, "diagnosis", "missing, the role is cause");
     if (s->role != SHK_LOG_CAUSE && s->role != SHK_LOG_SYMPTOM && (s->diagnosis || s->also))

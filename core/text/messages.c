@@ -1,5 +1,7 @@
 #include "core/text/messages.h"
 
+#include "core/text/strbuf.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
@@ -92,6 +94,34 @@ const char *shk_messages_fault(const char *text, size_t len)
     return next_word(text, len, &at, true) ? NULL : "no whole word of three letters or more";
 }
 
+const char *shk_messages_loose(const char *texts)
+{
+    for (size_t len; *texts; texts += len + (texts[len] == '\n')) {
+        len = strcspn(texts, "\n");
+        if (len && fixed_bytes(texts, len) < WHOLE_BELOW)
+            return texts;
+    }
+    return NULL;
+}
+
+char *shk_messages_regex(const char *text, size_t len)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    while (len >= 2 && is_wildcard(text, len, len - 2) && text[len - 1] == 's')
+        len -= 2;
+    for (size_t i = 0; i < len; i++) {
+        bool wild = is_wildcard(text, len, i);
+        if (wild)
+            shk_strbuf_puts(&sb, text[i + 1] == 's' ? ".*" : "[-+]?(0x[0-9a-fA-F]+|[0-9]+)");
+        else if (!in_word(text[i]) && text[i] > ' ' && text[i] < 127)
+            shk_strbuf_printf(&sb, "\\%c", text[i]);
+        else
+            shk_strbuf_putc(&sb, text[i]);
+        i += wild || text[i] == '%';
+    }
+    return shk_strbuf_take(&sb);
+}
+
 struct shk_messages *shk_messages_create(void)
 {
     return calloc(1, sizeof(struct shk_messages));
@@ -125,7 +155,7 @@ static int table_add_one(struct shk_messages *table, const char *text, size_t le
 }
 
 int shk_messages_add(struct shk_messages *table, const char *texts, size_t id,
-                      struct shk_error *err)
+                     struct shk_error *err)
 {
     int rc = 0;
     while (!rc && *texts) {
@@ -264,7 +294,7 @@ static bool entry_fits(const struct message *entry, const char *message, size_t 
 }
 
 bool shk_messages_find(const struct shk_messages *table, const char *message, size_t len,
-                        size_t *id_p)
+                       size_t *id_p)
 {
     const struct message *best = NULL;
     size_t word;
@@ -281,7 +311,8 @@ bool shk_messages_find(const struct shk_messages *table, const char *message, si
         }
         for (const struct message *e = table->entries + low;
              e < table->entries + table->count && e->word == hash; e++)
-            if ((!best || e->fixed > best->fixed || (e->fixed == best->fixed && e->id < best->id)) &&
+            if ((!best || e->fixed > best->fixed ||
+                 (e->fixed == best->fixed && e->id < best->id)) &&
                 entry_fits(e, message, len))
                 best = e;
     }

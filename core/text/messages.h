@@ -28,6 +28,13 @@ int shk_messages_settle(struct shk_messages *table, struct shk_error *err) SHK_M
 bool shk_messages_find(const struct shk_messages *table, const char *message, size_t len,
                         size_t *id_p);
 
+/* The text as a regular expression (Vectorscan, PCRE) for a part of a line: new memory, free(). */
+char *shk_messages_regex(const char *text, size_t len);
+
+/* The first of the texts that has fewer than 16 fixed bytes, too few to be looked for just anywhere;
+ * NULL. */
+const char *shk_messages_loose(const char *texts);
+
 /* What is wrong with one text of a table; NULL when it is fine. Static. */
 const char *shk_messages_fault(const char *text, size_t len);
 

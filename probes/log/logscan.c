@@ -5,10 +5,10 @@
 #include "core/text/strbuf.h"
 #include "probes/log/logcapture.h"
 #include "probes/log/logline.h"
+#include "probes/log/logscan_private.h"
 #include "probes/log/logunknown.h"
 
 #include <errno.h>
-#include <hs.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,99 +65,6 @@ struct shk_logscan {
     bool failed;
 };
 
-/* What Vectorscan shall do with a pattern: classes must not leave the line, '\r' may end one. */
-static char *scan_pattern(const char *pattern)
-{
-    struct shk_strbuf sb = SHK_STRBUF_INIT;
-    bool in_class = false;
-    for (const char *p = pattern; *p; p++) {
-        if (*p == '\\' && p[1]) {
-            shk_strbuf_add(&sb, p++, 2);
-        } else if (!in_class && *p == '[') {
-            in_class = true;
-            shk_strbuf_puts(&sb, p[1] == '^' ? "[^\\r\\n" : "[");
-            p += p[1] == '^';
-            if (p[1] == ']')
-                shk_strbuf_putc(&sb, *++p);
-        } else if (!in_class && *p == '$' && !p[1]) {
-            shk_strbuf_puts(&sb, "\\r?$");
-        } else {
-            in_class = in_class && *p != ']';
-            shk_strbuf_putc(&sb, *p);
-        }
-    }
-    return shk_strbuf_take(&sb);
-}
-
-static int scan_bad_pattern(const struct shk_log_pattern *pattern, const char *why,
-                            struct shk_error *err)
-{
-    return shk_error_set(err, EINVAL, "%s%ssignature \"%s\": %s",
-                         pattern->place ? pattern->place : "", pattern->place ? ": " : "",
-                         pattern->id, why);
-}
-
-/* Tables behind the same pattern are one: the index of its first pattern. */
-static size_t scan_table(const struct shk_log_pattern *patterns, size_t i)
-{
-    for (size_t k = 0; patterns[i].texts && k < i; k++)
-        if (patterns[k].texts && strcmp(patterns[k].pattern, patterns[i].pattern) == 0)
-            return k;
-    return i;
-}
-
-static int scan_compile(const struct shk_log_pattern *patterns, size_t n,
-                        const hs_platform_info_t *platform, hs_database_t **database_p,
-                        struct shk_error *err)
-{
-    char **texts = calloc(n + 1, sizeof *texts);
-    unsigned *ids = calloc(n + 1, sizeof *ids), *flags = calloc(n + 1, sizeof *flags);
-    hs_compile_error_t *bad = NULL;
-    int rc = texts && ids && flags ? 0 : shk_error_sys(err, ENOMEM, "log patterns");
-    size_t used = 0;
-    for (size_t i = 0; !rc && i < n; i++) {
-        if (scan_table(patterns, i) != i)
-            continue;
-        ids[used] = (unsigned)i;
-        flags[used] = HS_FLAG_MULTILINE | (patterns[i].once ? HS_FLAG_SINGLEMATCH : 0);
-        texts[used] = scan_pattern(patterns[i].pattern);
-        if (!texts[used++])
-            rc = shk_error_sys(err, ENOMEM, "log patterns");
-    }
-    if (!rc && hs_compile_multi((const char *const *)texts, flags, ids, (unsigned)used,
-                                HS_MODE_BLOCK, platform, database_p, &bad) != HS_SUCCESS)
-        rc = bad && bad->expression >= 0
-                 ? scan_bad_pattern(&patterns[ids[bad->expression]], bad->message, err)
-                 : shk_error_set(err, EINVAL, "log patterns: %s", bad ? bad->message : "refused");
-    hs_free_compile_error(bad);
-    for (size_t i = 0; texts && i < used; i++)
-        free(texts[i]);
-    free(texts);
-    free(ids);
-    free(flags);
-    return rc;
-}
-
-uint64_t shk_logscan_digest(const struct shk_log_pattern *patterns, size_t count)
-{
-    uint64_t digest = count;
-    for (size_t i = 0; i < count; i++)
-        digest = (digest * 0x100000001b3u ^ shk_log_hash(patterns[i].pattern)) + patterns[i].once;
-    return digest;
-}
-
-int shk_logscan_compile(const struct shk_log_pattern *patterns, size_t count, char **data_p,
-                        size_t *size_p, struct shk_error *err)
-{
-    static const hs_platform_info_t any = {.tune = HS_TUNE_FAMILY_GENERIC};
-    hs_database_t *database = NULL;
-    int rc = scan_compile(patterns, count, &any, &database, err);
-    if (!rc && hs_serialize_database(database, data_p, size_p) != HS_SUCCESS)
-        rc = shk_error_sys(err, ENOMEM, "log patterns");
-    hs_free_database(database);
-    return rc;
-}
-
 static int scan_database(struct shk_logscan *scan, const struct shk_log_database *ready,
                          struct shk_error *err)
 {
@@ -167,7 +74,7 @@ static int scan_database(struct shk_logscan *scan, const struct shk_log_database
         return 0;
     hs_free_database(scan->database);
     scan->database = NULL;
-    int rc = scan_compile(scan->patterns, scan->count, NULL, &scan->database, err);
+    int rc = shk_logscan_build(scan->patterns, scan->count, NULL, &scan->database, err);
     if (!rc && hs_alloc_scratch(scan->database, &scan->scratch) != HS_SUCCESS)
         rc = shk_error_sys(err, ENOMEM, "log patterns");
     return rc;
@@ -181,7 +88,7 @@ static int scan_captures(struct shk_logscan *scan, struct shk_error *err)
             continue;
         int rc = shk_log_matcher_create(&scan->matchers[i], scan->patterns[i].capture, &why);
         if (rc)
-            return scan_bad_pattern(&scan->patterns[i], why.text, err);
+            return shk_logscan_bad(&scan->patterns[i], why.text, err);
     }
     return 0;
 }
@@ -190,13 +97,13 @@ static int scan_tables(struct shk_logscan *scan, struct shk_error *err)
 {
     for (size_t i = 0; i < scan->count; i++) {
         struct shk_error why = {""};
-        size_t table = scan_table(scan->patterns, i);
-        if (!scan->patterns[i].texts)
+        size_t table = shk_logscan_table(scan->patterns, i);
+        if (!scan->patterns[i].texts || !scan->patterns[i].pattern)
             continue;
         if (!scan->tables[table] && !(scan->tables[table] = shk_messages_create()))
             return shk_error_sys(err, ENOMEM, "log patterns");
         if (shk_messages_add(scan->tables[table], scan->patterns[i].texts, i, &why))
-            return scan_bad_pattern(&scan->patterns[i], why.text, err);
+            return shk_logscan_bad(&scan->patterns[i], why.text, err);
     }
     for (size_t i = 0; i < scan->count; i++)
         if (scan->tables[i] && shk_messages_settle(scan->tables[i], err))
@@ -218,9 +125,10 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
     scan->seen = shk_log_seen_create(SEEN_MAX);
     scan->ranks = shk_log_seen_create(SEEN_MAX);
     scan->unknown = shk_log_unknown_create();
-    int rc = scan->sigs && scan->matchers && scan->tables && scan->seen && scan->ranks && scan->unknown
-                 ? 0
-                 : shk_error_sys(err, ENOMEM, "log patterns");
+    int rc =
+        scan->sigs && scan->matchers && scan->tables && scan->seen && scan->ranks && scan->unknown
+            ? 0
+            : shk_error_sys(err, ENOMEM, "log patterns");
     if (!rc && count)
         rc = scan_database(scan, database, err);
     if (!rc)
@@ -316,8 +224,7 @@ static bool scan_message(const struct shk_logscan *scan, const struct shk_messag
     const char *data = scan->piece.data;
     while (at < scan->line_end && (data[at] == ' ' || data[at] == '\t'))
         at++;
-    return at < scan->line_end &&
-           shk_messages_find(table, data + at, scan->line_end - at, id_p);
+    return at < scan->line_end && shk_messages_find(table, data + at, scan->line_end - at, id_p);
 }
 
 static int scan_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,

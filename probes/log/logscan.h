@@ -13,7 +13,7 @@
 
 struct shk_log_pattern {
     const char *id;
-    const char *pattern;          /* Vectorscan syntax, within one line */
+    const char *pattern;          /* Vectorscan syntax, within one line; NULL: texts anywhere */
     const char *texts;            /* messages behind the pattern (core/text/messages.h); NULL */
     const char *capture;          /* PCRE with named groups, on the line that matched; NULL */
     const char *place;            /* for messages about the pattern; may be NULL */
