@@ -20,7 +20,7 @@ int shk_cmd_fleet(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_explain(const struct shk_options *options, int argc, char **argv);
 
 /* Writes which signatures match which lines of the files: number of the line, name, library, role,
- * root cause or -, separated by tabs, nearly in the order of the lines. */
+ * root cause or -, text of a table or -, separated by tabs, nearly in the order of the lines. */
 struct shk_config;
 int shk_list_lines(const struct shk_config *config, const struct shk_texts *files, FILE *out,
                    struct shk_error *err) SHK_MUST_CHECK;

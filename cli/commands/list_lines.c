@@ -1,22 +1,46 @@
 /* list signatures --log FILE: which signatures match which lines. */
 #include "cli/commands/commands.h"
 #include "cli/session/logpatterns.h"
-#include "core/text/strbuf.h"
+#include "core/text/messages.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct list_lines {
     const struct shk_signature *signatures;
+    struct shk_messages **tables; /* of signatures that have texts, made when needed */
     FILE *out;
 };
 
-static void lines_hit(void *arg, unsigned long long line, size_t pattern)
+/* Which of a signature's texts is in the line; NULL when that is not to be said. */
+static const char *lines_text(struct list_lines *list, size_t pattern, const char *line, size_t len)
 {
-    const struct list_lines *list = arg;
+    const char *text = NULL;
+    struct shk_error ignored = {""};
+    struct shk_messages **table = &list->tables[pattern];
+    size_t id;
+    if (!list->signatures[pattern].texts)
+        return NULL;
+    if (!*table && (!(*table = shk_messages_create()) ||
+                    shk_messages_add(*table, list->signatures[pattern].texts, 0, &ignored) ||
+                    shk_messages_settle(*table, &ignored)))
+        return NULL;
+    for (size_t at = 0; at < len; at++)
+        if (shk_messages_find(*table, line + at, len - at, &id, &text))
+            return text;
+    return NULL;
+}
+
+static void lines_hit(void *arg, unsigned long long number, size_t pattern, const char *line,
+                      size_t len)
+{
+    struct list_lines *list = arg;
     const struct shk_signature *sig = &list->signatures[pattern];
-    fprintf(list->out, "%llu\t%s\t%s\t%s\t%s\n", line, sig->id, sig->library,
-            shk_log_role_names[sig->role], sig->diagnosis ? sig->diagnosis : "-");
+    const char *text = lines_text(list, pattern, line, len);
+    fprintf(list->out, "%llu\t%s\t%s\t%s\t%s\t%.*s\n", number, sig->id, sig->library,
+            shk_log_role_names[sig->role], sig->diagnosis ? sig->diagnosis : "-",
+            text ? (int)strcspn(text, "\n") : 1, text ? text : "-");
 }
 
 int shk_list_lines(const struct shk_config *config, const struct shk_texts *files, FILE *out,
@@ -26,7 +50,8 @@ int shk_list_lines(const struct shk_config *config, const struct shk_texts *file
     struct list_lines list = {.signatures = shk_config_signatures(config, &n), .out = out};
     struct shk_log_pattern *patterns = shk_log_patterns(config, &n);
     struct shk_logscan *scan = NULL;
-    int rc = patterns ? 0 : shk_error_sys(err, ENOMEM, "log");
+    list.tables = calloc(n + 1, sizeof *list.tables);
+    int rc = patterns && list.tables ? 0 : shk_error_sys(err, ENOMEM, "log");
     if (!rc)
         rc = shk_logscan_create(&scan, patterns, n, &shk_log_builtin, err);
     if (!rc)
@@ -34,6 +59,9 @@ int shk_list_lines(const struct shk_config *config, const struct shk_texts *file
     for (size_t i = 0; !rc && i < files->count; i++)
         rc = shk_logscan_file(scan, files->items[i], err);
     shk_logscan_destroy(scan);
+    for (size_t i = 0; list.tables && i < n; i++)
+        shk_messages_destroy(list.tables[i]);
+    free(list.tables);
     free(patterns);
     return rc;
 }

@@ -166,7 +166,7 @@ static int signature_check(const struct shk_fill *fill, const struct shk_yaml_no
     const char *loose = s->texts && !s->after ? shk_messages_loose(s->texts) : NULL;
     if (loose)
         return shk_fill_error(fill, node, "texts",
-                              "\"%.*s\": without `after`, a text needs 16 fixed bytes",
+                              "\"%.*s\": without `after`, a text needs 16 fixed letters",
                               (int)strcspn(loose, "\n"), loose);
     if (s->role == SHK_LOG_CAUSE && !s->diagnosis)
         return shk_fill_error(fill, node, "diagnosis", "missing, the role is cause");

@@ -11,8 +11,8 @@
 enum {
     MESSAGE_MAX = 1024, /* of a line that is looked at */
     WORD_MIN = 3,       /* letters of a word that texts are found by */
-    FIXED_MIN = 8,      /* bytes that make a text one of its library */
-    WHOLE_BELOW = 16    /* fixed bytes from which on more may follow */
+    FIXED_MIN = 8,      /* letters and digits that make a text one of its library */
+    WHOLE_BELOW = 16    /* of them, from which on more may follow */
 };
 
 struct message {
@@ -77,7 +77,7 @@ static size_t fixed_bytes(const char *text, size_t len)
         if (is_wildcard(text, len, i))
             i++;
         else
-            fixed += text[i] != ' ';
+            fixed += isalnum((unsigned char)text[i]) != 0;
     return fixed;
 }
 
@@ -90,7 +90,7 @@ const char *shk_messages_fault(const char *text, size_t len)
     if (len > MESSAGE_MAX / 2)
         return "longer than 512 bytes";
     if (fixed_bytes(text, len) < FIXED_MIN)
-        return "fewer than 8 fixed bytes";
+        return "fewer than 8 fixed letters and digits";
     return next_word(text, len, &at, true) ? NULL : "no whole word of three letters or more";
 }
 
@@ -294,7 +294,7 @@ static bool entry_fits(const struct message *entry, const char *message, size_t 
 }
 
 bool shk_messages_find(const struct shk_messages *table, const char *message, size_t len,
-                       size_t *id_p)
+                       size_t *id_p, const char **text_p)
 {
     const struct message *best = NULL;
     size_t word;
@@ -318,5 +318,7 @@ bool shk_messages_find(const struct shk_messages *table, const char *message, si
     }
     if (best)
         *id_p = best->id;
+    if (best && text_p)
+        *text_p = best->text;
     return best != NULL;
 }

@@ -224,7 +224,8 @@ static bool scan_message(const struct shk_logscan *scan, const struct shk_messag
     const char *data = scan->piece.data;
     while (at < scan->line_end && (data[at] == ' ' || data[at] == '\t'))
         at++;
-    return at < scan->line_end && shk_messages_find(table, data + at, scan->line_end - at, id_p);
+    return at < scan->line_end &&
+           shk_messages_find(table, data + at, scan->line_end - at, id_p, NULL);
 }
 
 static int scan_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
@@ -251,7 +252,8 @@ static int scan_match(unsigned id, unsigned long long from, unsigned long long t
     else if (scan->patterns[id].explains)
         shk_log_unknown_explained(scan->unknown, scan->line_start);
     if (scan->hit)
-        scan->hit(scan->hit_arg, scan_line_number(scan), id);
+        scan->hit(scan->hit_arg, scan_line_number(scan), id, scan->piece.data + scan->line_start,
+                  scan->line_end - scan->line_start);
     scan_hit(scan, id);
     return 0;
 }

@@ -51,9 +51,10 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
 typedef int shk_logscan_watcher(void *arg, const char *name, const char *data, size_t len);
 void shk_logscan_watch(struct shk_logscan *scan, shk_logscan_watcher *fn, void *arg);
 
-/* From now on `fn` gets each line that matches: its number in the file and the pattern's index;
- * nearly in the order of the lines. */
-typedef void shk_logscan_hit(void *arg, unsigned long long line, size_t pattern);
+/* From now on `fn` gets each line that matches: its number in the file, the pattern's index, and
+ * the line; nearly in the order of the lines. */
+typedef void shk_logscan_hit(void *arg, unsigned long long number, size_t pattern, const char *line,
+                             size_t len);
 void shk_logscan_hits(struct shk_logscan *scan, shk_logscan_hit *fn, void *arg);
 
 /* Scans a file ("-" is stdin). What was found before an error is kept. */
