@@ -38,17 +38,18 @@ static void say_causes(struct shk_strbuf *sb, const struct shk_diagnoses *causes
         shk_strbuf_printf(sb, "; %zu less likely", less);
 }
 
-static void say_none(struct shk_strbuf *sb, const struct shk_facts *facts)
+static void say_none(struct shk_strbuf *sb, const struct shk_config *config,
+                     const struct shk_facts *facts)
 {
     long long lines = 0;
-    const json_t *shapes = shk_log_unknown_shapes(facts, &lines);
+    const json_t *first = shk_log_first_error(config, facts, &lines);
     shk_strbuf_puts(sb, "no known cause");
-    if (!json_array_size(shapes))
+    if (!first)
         return;
-    char *place = shk_log_unknown_place(json_array_get(shapes, 0));
+    char *place = shk_log_unknown_place(first);
     shk_strbuf_printf(sb, "; %lld %s like %s: %s: %s", lines,
                       lines == 1 ? "line looks" : "lines look", lines == 1 ? "an error" : "errors",
-                      place ? place : "log", shk_log_unknown_text(json_array_get(shapes, 0)));
+                      place ? place : "log", shk_log_unknown_text(first));
     free(place);
 }
 
@@ -74,7 +75,7 @@ enum shk_verdict shk_diagnose_answer(const struct shk_config *config,
         answer = SHK_PASS;
         shk_strbuf_puts(&sb, "no cause, and every required check passed");
     } else {
-        say_none(&sb, facts);
+        say_none(&sb, config, facts);
     }
     *headline_p = shk_strbuf_take(&sb);
     return answer;

@@ -84,6 +84,11 @@ const json_t *shk_log_unknown_shapes(const struct shk_facts *facts, long long *l
 char *shk_log_unknown_place(const json_t *shape);
 const char *shk_log_unknown_text(const json_t *shape);
 
+/* The first line, by its number, that looks like an error and is not known, or is a symptom that
+ * stands for no cause; *lines_p: how many there are of both. NULL: there is none. */
+const json_t *shk_log_first_error(const struct shk_config *config, const struct shk_facts *facts,
+                                  long long *lines_p);
+
 /* A row of log.setting for each of the first kinds, UNKNOWN: nobody says that they mean anything.
  */
 void shk_log_unknown_rows(const struct shk_check_context *ctx, struct shk_findings *findings);

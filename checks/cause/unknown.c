@@ -50,6 +50,53 @@ const json_t *shk_log_unknown_before(const struct shk_facts *facts, const json_t
     return NULL;
 }
 
+/* Lines that are known and decide nothing: of a symptom that stands for no cause. */
+static bool undecided(const struct shk_signature *sig)
+{
+    return sig->role == SHK_LOG_SYMPTOM && !sig->diagnosis && !sig->also;
+}
+
+const json_t *shk_log_first_error(const struct shk_config *config, const struct shk_facts *facts,
+                                  long long *lines_p)
+{
+    size_t count;
+    const struct shk_signature *sigs = shk_config_signatures(config, &count);
+    const json_t *first = json_array_get(shk_log_unknown_shapes(facts, lines_p), 0);
+    long long least = 0, line = 0, lines = 0;
+    if (first)
+        (void)shk_look_member_int(first, "line", &least);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *seen = undecided(&sigs[i]) ? shk_log_seen(facts, sigs[i].id) : NULL;
+        if (!seen || shk_look_member_int(seen, "lines", &lines) != SHK_LOOK_PRESENT ||
+            shk_look_member_int(seen, "line", &line) != SHK_LOOK_PRESENT)
+            continue;
+        *lines_p += lines;
+        if (!first || line < least) {
+            first = seen;
+            least = line;
+        }
+    }
+    return first;
+}
+
+static void symptom_rows(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    size_t count, shown = 0;
+    const struct shk_signature *sigs = shk_config_signatures(ctx->config, &count);
+    for (size_t i = 0; i < count && shown < SHOWN; i++) {
+        const json_t *seen = undecided(&sigs[i]) ? shk_log_seen(ctx->facts, sigs[i].id) : NULL;
+        if (!seen)
+            continue;
+        char *place = shk_log_unknown_place(seen);
+        struct shk_row row = shk_row_begin(ctx, &shk_check_log_setting, place ? place : "log");
+        row.fact = "log.files";
+        shk_row_text(&row.why, "%s: %s", sigs[i].meaning, shk_log_unknown_text(seen));
+        shk_row_end(findings, &row);
+        free(place);
+        shown++;
+    }
+}
+
 static void one_shape(const struct shk_check_context *ctx, struct shk_findings *findings,
                       const json_t *shape)
 {
@@ -73,6 +120,7 @@ void shk_log_unknown_rows(const struct shk_check_context *ctx, struct shk_findin
     long long lines = 0;
     const json_t *shapes = shk_log_unknown_shapes(ctx->facts, &lines);
     size_t count = json_array_size(shapes);
+    symptom_rows(ctx, findings);
     for (size_t i = 0; i < count && i < SHOWN; i++)
         one_shape(ctx, findings, json_array_get(shapes, i));
     if (count <= SHOWN)
