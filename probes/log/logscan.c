@@ -93,22 +93,26 @@ static int scan_captures(struct shk_logscan *scan, struct shk_error *err)
     return 0;
 }
 
-static int scan_tables(struct shk_logscan *scan, struct shk_error *err)
+/* The messages behind a pattern, made when the first line has it; NULL: out of memory. */
+static const struct shk_messages *scan_messages(struct shk_logscan *scan, size_t first)
 {
-    for (size_t i = 0; i < scan->count; i++) {
-        struct shk_error why = {""};
-        size_t table = shk_logscan_table(scan->patterns, i);
-        if (!scan->patterns[i].texts || !scan->patterns[i].pattern)
-            continue;
-        if (!scan->tables[table] && !(scan->tables[table] = shk_messages_create()))
-            return shk_error_sys(err, ENOMEM, "log patterns");
-        if (shk_messages_add(scan->tables[table], scan->patterns[i].texts, i, &why))
-            return shk_logscan_bad(&scan->patterns[i], why.text, err);
+    struct shk_messages *table = scan->tables[first];
+    struct shk_error ignored = {""};
+    if (table)
+        return table;
+    int rc = (table = shk_messages_create()) ? 0 : -1;
+    for (size_t i = first; !rc && i < scan->count; i++)
+        if (scan->patterns[i].texts && scan->patterns[i].pattern &&
+            shk_logscan_table(scan->patterns, i) == first)
+            rc = shk_messages_add(table, scan->patterns[i].texts, i, &ignored);
+    if (!rc)
+        rc = shk_messages_settle(table, &ignored);
+    if (rc) {
+        shk_messages_destroy(table);
+        table = NULL;
+        scan->failed = true;
     }
-    for (size_t i = 0; i < scan->count; i++)
-        if (scan->tables[i] && shk_messages_settle(scan->tables[i], err))
-            return -ENOMEM;
-    return 0;
+    return scan->tables[first] = table;
 }
 
 int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern *patterns,
@@ -133,8 +137,6 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
         rc = scan_database(scan, database, err);
     if (!rc)
         rc = scan_captures(scan, err);
-    if (!rc)
-        rc = scan_tables(scan, err);
     if (rc) {
         shk_logscan_destroy(scan);
         return rc;
@@ -235,12 +237,14 @@ static int scan_match(unsigned id, unsigned long long from, unsigned long long t
     struct log_sig *sig = &scan->sigs[id];
     (void)from;
     (void)flags;
-    if (to <= sig->line_end && !scan->tables[id])
+    bool texts = scan->patterns[id].texts && scan->patterns[id].pattern;
+    if (to <= sig->line_end && !texts)
         return 0;
     scan_line(scan, to ? (size_t)to - 1 : 0);
-    if (scan->tables[id]) {
+    if (texts) {
+        const struct shk_messages *table = scan_messages(scan, id);
         size_t found = id;
-        if (!scan_message(scan, scan->tables[id], (size_t)to, &found) ||
+        if (!table || !scan_message(scan, table, (size_t)to, &found) ||
             to <= scan->sigs[found].line_end)
             return 0;
         id = (unsigned)found;
