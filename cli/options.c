@@ -90,7 +90,8 @@ static const struct shk_option table[] = {
      .type = SHK_OPT_TEXT,
      .offset = AT(hosts),
      .arg = "FILE",
-     .doc = "start a rank for each line of FILE (HOST, or HOST slots=N) over ssh"},
+     .doc = "hosts of FILE (a line each: HOST, or HOST slots=N) over ssh: a rank for each slot; "
+            "hang looks at each"},
     {.name = "rendezvous",
      .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,
@@ -171,13 +172,6 @@ static const struct shk_option table[] = {
      .offset = AT(job),
      .arg = "ID",
      .doc = "only ranks of this job; of a Slurm job on all of its nodes, by srun --overlap"},
-    {.name = "hosts",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(hosts),
-     .arg = "FILE",
-     .doc =
-         "on the hosts that the file names, by ssh; this program must be there in the same place"},
     {.name = "here",
      .group = SHK_GROUP_TEST,
      .type = SHK_OPT_FLAG,

@@ -45,7 +45,6 @@ struct shk_options {
     const char *job;
     long interval_s;
     bool no_stacks, here;
-    const char *hosts;
     const char *healthy_nodes, *bad_nodes; /* files to write */
     const char *history, *baseline;        /* a database, a folder of good runs */
     const char *until;                     /* a day of the past that stands for today */

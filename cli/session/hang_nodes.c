@@ -1,5 +1,6 @@
 #include "cli/session/hang_nodes.h"
 #include "cli/session/hang_files.h"
+#include "collectives/meet/hosts.h"
 #include "core/facts/facts.h"
 #include "core/run/isolate.h"
 #include "core/text/quote.h"
@@ -38,31 +39,37 @@ static void nodes_free(struct nodes_hosts *hosts)
 static bool nodes_is_host(const char *name)
 {
     return isalnum((unsigned char)*name) && strlen(name) < 256 &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_@:") ==
                strlen(name);
 }
 
-/* Host names with white space between; what follows a '#' is a comment. */
+static int nodes_name(struct nodes_hosts *hosts, const char *name, const char *from,
+                      struct shk_error *err)
+{
+    if (!nodes_is_host(name))
+        return shk_error_set(err, EINVAL, "%s: '%.64s' is no name of a host", from, name);
+    if (hosts->count == NODES_MAX)
+        return shk_error_set(err, EINVAL, "%s: more than %d hosts", from, NODES_MAX);
+    char **more = realloc(hosts->names, (hosts->count + 1) * sizeof *more);
+    if (more)
+        hosts->names = more;
+    if (!more || !(more[hosts->count] = strdup(name)))
+        return shk_error_sys(err, ENOMEM, "%s", from);
+    hosts->count++;
+    return 0;
+}
+
+/* Names of hosts with white space between. */
 static int nodes_parse(char *text, const char *from, struct nodes_hosts *hosts,
                        struct shk_error *err)
 {
-    char *lines = NULL, *words = NULL;
-    for (char *line = strtok_r(text, "\n", &lines); line; line = strtok_r(NULL, "\n", &lines)) {
-        line[strcspn(line, "#")] = '\0';
-        for (char *word = strtok_r(line, " \t\r,", &words); word;
-             word = strtok_r(NULL, " \t\r,", &words)) {
-            if (!nodes_is_host(word))
-                return shk_error_set(err, EINVAL, "%s: '%.64s' is no name of a host", from, word);
-            if (hosts->count == NODES_MAX)
-                return shk_error_set(err, EINVAL, "%s: more than %d hosts", from, NODES_MAX);
-            char **more = realloc(hosts->names, (hosts->count + 1) * sizeof *more);
-            if (more)
-                hosts->names = more;
-            if (!more || !(more[hosts->count] = strdup(word)))
-                return shk_error_sys(err, ENOMEM, "%s", from);
-            hosts->count++;
-        }
-    }
+    char *words = NULL;
+    int rc = 0;
+    for (char *word = strtok_r(text, " \t\r\n", &words); word && !rc;
+         word = strtok_r(NULL, " \t\r\n", &words))
+        rc = nodes_name(hosts, word, from, err);
+    if (rc)
+        return rc;
     return hosts->count ? 0 : shk_error_set(err, EINVAL, "%s: has no name of a host", from);
 }
 
@@ -265,13 +272,20 @@ static int nodes_of_slurm(const char *job, struct nodes_hosts *hosts, struct shk
     return rc;
 }
 
+/* A host that has several slots is looked at once. */
 static int nodes_of_file(const char *path, struct nodes_hosts *hosts, struct shk_error *err)
 {
-    char *text = NULL;
-    size_t length = 0;
-    int rc = shk_hang_read(path, &text, &length, err);
-    rc = rc ? rc : nodes_parse(text, path, hosts, err);
-    free(text);
+    json_t *ranks = NULL, *seen = json_object();
+    int rc = seen ? shk_hosts_read(path, &ranks, err) : shk_error_sys(err, ENOMEM, "%s", path);
+    for (size_t i = 0; !rc && i < json_array_size(ranks); i++) {
+        const char *name = json_string_value(json_array_get(ranks, i));
+        if (json_object_get(seen, name))
+            continue;
+        rc = json_object_set_new(seen, name, json_true()) ? shk_error_sys(err, ENOMEM, "%s", path)
+                                                          : nodes_name(hosts, name, path, err);
+    }
+    json_decref(seen);
+    json_decref(ranks);
     return rc;
 }
 
