@@ -13,8 +13,13 @@ class Nvshmem(support.Case):
             for name in ("libnvshmem_host.so.3", "libcuda.so.1"):
                 shutil.copy(FAKES / fake / "libnvshmem_host.so.3", folder / name)
             env["LD_LIBRARY_PATH"] = str(folder)
-        p = run("bench", "--transport", "nvshmem", "--ranks", str(ranks), "--timeout", str(timeout), "--format", "json", env=env)
-        return self.finding(self.json_of(p), "all-reduce (nvshmem)", verdict)
+        while True:
+            p = run("bench", "--transport", "nvshmem", "--ranks", str(ranks), "--timeout", str(timeout), "--format", "json", env=env)
+            # where other work left a rank no processor, it is not said to hang: it has more time then
+            starved = [r for r in self.json_of(p)["findings"] if r["setting"] == "all-reduce (nvshmem)" and r["verdict"] == "unknown"]
+            if not starved or timeout > 200:
+                return self.finding(self.json_of(p), "all-reduce (nvshmem)", verdict)
+            timeout *= 3
 
     def test_healthy(self):
         self.assertIn("2 PEs: symmetric memory, pointers to all", self.row("nvshmem_pes", "pass")["observed"])
