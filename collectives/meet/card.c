@@ -143,13 +143,13 @@ int shk_card_read(const char *card, char key[SHK_CARD_KEY + 1], unsigned *port_p
     if (!shk_meet_number(number, port_p) || *port_p == 0 || *port_p > 65535)
         return -EPROTO;
     json_t *addresses = json_array();
-    for (card += len; addresses && *card == ','; card += len) {
+    bool sound = addresses;
+    for (card += len; sound && *card == ','; card += len) {
         card++;
         len = strcspn(card, ",");
-        if (len == 0 || len >= 64 || json_array_append_new(addresses, json_stringn(card, len)))
-            break;
+        sound = len > 0 && len < 64 && !json_array_append_new(addresses, json_stringn(card, len));
     }
-    if (!addresses || *card || json_array_size(addresses) == 0) {
+    if (!sound || *card || json_array_size(addresses) == 0) {
         json_decref(addresses);
         return -EPROTO;
     }

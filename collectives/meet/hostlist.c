@@ -66,7 +66,7 @@ static void list_expand(struct list *list, const char *head, const char *rest, s
         to = from;
         if (*at == '-' && (at++, !list_number(&at, &to, &unused)))
             list->failed = true;
-        list->failed |= (at != close && *at != ',') || to < from;
+        list->failed |= to < from || (at != close && (*at != ',' || at + 1 == close));
         for (unsigned long i = from; i <= to && !list->failed && !list->full; i++) {
             int n = snprintf(name, sizeof name, "%s%.*s%0*lu", head, (int)(open - rest), rest,
                              width, i);

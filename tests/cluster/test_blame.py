@@ -91,7 +91,7 @@ class Blame(unittest.TestCase):
 
     def test_tasks_that_find_no_job(self):
         """They write nothing that they share: not the lists, and each a report of its own."""
-        self.start(srun=("--mpi=none", "-N3", "-n3"))
+        self.start("unset SLURM_STEP_NODELIST", srun=("--mpi=none", "-N3", "-n3"))
         self.ended()
         self.assertEqual(self.path("good").read_text(), "left of an earlier run\n")
         self.assertFalse(self.path("bad").exists())
