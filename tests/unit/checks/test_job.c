@@ -148,6 +148,8 @@ struct job_case {
     "'ranks': [2, 3]}]"
 #define ONE_NAME "'probe.env.status': 'ok', 'job.layout': [{'node': 'a', 'ranks': [0, 1, 2, 3]}]"
 
+#define JOINED(more) "'job.joined': {'by': 'PMI', 'why': 'there is no PMIx', 'port': 1, " more "}"
+
 static const struct job_case job_cases[] = {
     {"a rank that never came",
      "'job.missing': [{'rank': 5, 'host': 'n3', 'why': 'it never came', 'launch': false}]",
@@ -213,6 +215,18 @@ static const struct job_case job_cases[] = {
      "job.pmix", "PMIx", SHK_FAIL, NULL, "PMIx_Init: no", "PMIX_SERVER_TMPDIR"},
     {"joined", "'job.pmix.library': '/l', 'job.pmix.version': '4.2'", "job.pmix", "PMIx", SHK_PASS,
      NULL, "4.2", NULL},
+    {"joined with a key", JOINED("'keyed': true, 'key': 'PMI', 'loopback': false"), "job.joined",
+     "rendezvous", SHK_PASS, NULL, "joined by PMI; the key is that of PMI", NULL},
+    {"joined on one host", JOINED("'keyed': false, 'loopback': true"), "job.joined", "rendezvous",
+     SHK_PASS, NULL, "no key, on this host only", NULL},
+    {"joined without a key", JOINED("'keyed': false, 'loopback': false"), "job.joined",
+     "rendezvous", SHK_NOTE, NULL, "who reaches the port of rank 0", "SHAKEDOWN_KEY"},
+    {"joined, and nobody knows how", "'job.joined': {'by': 'PMI'}", "job.joined", "rendezvous",
+     SHK_UNKNOWN, NULL, "", NULL},
+    {"torchrun that does not say where rank 0 is",
+     "'job.alone': {'launcher': 'torchrun', 'tasks': 4, 'local': 2, 'why': 'nobody knows'}",
+     "job.pmix", "PMIx", SHK_WARN, "launcher-not-joined", "nobody knows; each node was tested",
+     "--rendezvous file:///DIR"},
     {"nodes with one name",
      ONE_NAME ", 'job.launcher': 'slurm', 'job.missing': [], 'env.SLURM_STEP_NUM_NODES': '2'",
      "job.spread", "nodes in use", SHK_FAIL, NULL, "same name", "hostname"},

@@ -250,7 +250,7 @@ Test(meet, ways)
                    "MASTER_ADDR", "n1", "MASTER_PORT", "1"),
          SHK_MEET_ADDRESS, 2, 4, 0, "n1", ""},
         {VARIABLES("LWS_LEADER_ADDRESS", "l-0.l", "LWS_GROUP_SIZE", "4", "LWS_WORKER_INDEX", "3"),
-         SHK_MEET_NONE, 3, 4, -1, "l-0.l", "tell this job"},
+         SHK_MEET_ADDRESS, 3, 4, -1, "l-0.l", ""},
         {VARIABLES("SLURM_JOB_ID", "7", "SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "4",
                    "SLURM_PROCID", "2", "SLURM_LOCALID", "0", "SLURM_STEP_NODELIST", "n[3-4]"),
          SHK_MEET_ADDRESS, 2, 4, 0, "n3", ""},
