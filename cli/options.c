@@ -96,9 +96,10 @@ static const struct shk_option table[] = {
      .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,
      .offset = AT(rendezvous),
-     .arg = "tcp://HOST:PORT|file:///DIR|auto|none",
+     .arg = "WHERE",
      .initial = "auto",
-     .doc = "where the tasks of a launcher meet; auto: as the launcher says; none: this one alone"},
+     .doc = "where the tasks of a launcher meet: tcp://HOST:PORT, file:///DIR, auto (as the "
+            "launcher says), none"},
     {.name = "key-file",
      .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,
