@@ -33,6 +33,8 @@ static long absent_local(const json_t *node)
     size_t i;
     long local = -1;
     json_t *rank;
+    if (json_is_true(json_object_get(node, "partial")))
+        return -1;
     json_array_foreach(json_object_get(node, "ranks"), i, rank)
     {
         long says = hang_number(rank, "local_ranks");

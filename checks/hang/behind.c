@@ -105,6 +105,18 @@ static size_t behind_mark(const struct hang_case *c, const struct behind_row *r,
     return marked;
 }
 
+/* Lines that probes/ticket/flight.h made of the dumps. */
+static void behind_dumps(const json_t *node, json_t *said)
+{
+    size_t i;
+    json_t *line;
+    json_array_foreach(json_object_get(node, "dumps"), i, line)
+    {
+        if (json_is_string(line) && i < 64)
+            json_array_append(said, line);
+    }
+}
+
 size_t hang_behind(const struct hang_case *c, const json_t *nodes, bool mark, bool *behind,
                    json_t **said_p)
 {
@@ -113,6 +125,7 @@ size_t hang_behind(const struct hang_case *c, const json_t *nodes, bool mark, bo
     json_array_foreach(nodes, n, node)
     {
         const json_t *first = json_object_get(node, "ras_first");
+        behind_dumps(node, said);
         json_array_foreach(json_object_get(node, "ras"), s, service)
         {
             const json_t *before = json_array_get(first, s);

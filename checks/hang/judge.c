@@ -188,6 +188,18 @@ static bool judge_goes_on(const struct hang_place *place)
     return judge_working(place) || place->moving;
 }
 
+static bool judge_moves(const struct hang_place *place)
+{
+    return place->moving;
+}
+
+/* Asleep all the time, so that those who work may well be waiting for it. */
+static bool judge_asleep(const struct hang_place *place)
+{
+    return (place->kind == HANG_SLEEP || place->kind == HANG_LOCK || place->kind == HANG_PEER) &&
+           place->still == HANG_YES;
+}
+
 static bool judge_stopped(const struct hang_place *place)
 {
     return place->kind == HANG_STOPPED || place->kind == HANG_DEBUGGED;
@@ -271,6 +283,8 @@ static void judge_decide(const struct hang_case *c, struct judge_verdict *v)
         judge_soft(c, tie, v);
     } else if (judge_count(c, judge_unknown)) {
         judge_end(v, SHK_HANG_UNDECIDED, "ranks-unseen");
+    } else if (judge_count(c, judge_asleep) && !judge_count(c, judge_moves)) {
+        judge_end(v, SHK_HANG_UNDECIDED, "may-wait");
     } else if (judge_count(c, judge_goes_on)) {
         judge_end(v, SHK_HANG_PROGRESS, "works");
     } else {
@@ -287,6 +301,8 @@ static void judge_behind(struct hang_case *c, const json_t *nodes, struct judge_
                 (strcmp(v->reason, "all-in-one-call") == 0 ||
                  strcmp(v->reason, "ranks-not-looked-at") == 0 || strcmp(v->reason, "tie") == 0);
     size_t count = behind ? hang_behind(c, nodes, open, behind, &v->said) : 0;
+    if (v->said)
+        hang_wires(c, v->said);
     for (size_t i = 0; open && count && i < c->count; i++) {
         v->named[i] = behind[i];
         v->named_count += behind[i];
@@ -325,6 +341,9 @@ static void judge_reason(const struct hang_case *c, const struct judge_verdict *
                             "or what carries it is cut"},
         {"ranks-not-looked-at", "nothing moves, and the rank that they wait for is not among those "
                                 "looked at"},
+        {"may-wait",
+         "some ranks sleep all the time, the others do not leave the function that they "
+         "are in, and whether that waits for others is not known (config/calls)"},
         {"no-ranks", "no rank was looked at"},
         {"ended", "the job ended while it was looked at"},
         {"nothing-known", "no rank is in a call that is known to wait for others"},

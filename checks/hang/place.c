@@ -154,6 +154,23 @@ static char *place_function(const json_t *thread)
     return name ? shk_strf("%s() of %s", name, library ? library : "an unnamed file") : NULL;
 }
 
+/* Waits at memory that it shares with other processes; the end of a thread is waited for so, too.
+ */
+static bool place_shared(const json_t *thread)
+{
+    size_t i;
+    json_t *frame;
+    if (!json_is_true(json_object_get(json_object_get(thread, "syscall"), "shared")))
+        return false;
+    json_array_foreach(json_object_get(thread, "frames"), i, frame)
+    {
+        const char *name = hang_text(frame, "function");
+        if (name && (strstr(name, "join") || strstr(name, "pthread_exit")))
+            return false;
+    }
+    return json_array_size(json_object_get(thread, "frames")) > 0;
+}
+
 static void place_by_syscall(const json_t *thread, struct hang_place *place)
 {
     static const char *const sleeps[] = {"nanosleep", "pause", "sigsuspend", "sigwait", NULL};
@@ -170,6 +187,8 @@ static void place_by_syscall(const json_t *thread, struct hang_place *place)
                   : place_one_of(name, locks) ? HANG_LOCK
                   : place_one_of(name, peers) ? HANG_PEER
                                               : HANG_UNKNOWN;
+    if (place->kind == HANG_LOCK && place_shared(thread))
+        place->kind = HANG_PEER;
     /* what was interrupted by a look goes on as another call: the function tells which */
     if (restarted && inner)
         place->kind = strstr(inner, "nanosleep") ? HANG_SLEEP

@@ -63,7 +63,7 @@ void hang_say_place(struct shk_strbuf *out, const struct hang_place *place)
         shk_strbuf_printf(out, "runs in its own code%s%s", where ? ": " : "", where ? where : "");
         break;
     case HANG_PEER:
-        shk_strbuf_printf(out, "waits at a socket or pipe%s%s", where ? ": " : "",
+        shk_strbuf_printf(out, "waits for another process%s%s", where ? ": " : "",
                           where ? where : "");
         break;
     default: shk_strbuf_puts(out, "could not be looked into");
@@ -86,7 +86,7 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
         [HANG_USER] = "run in their own code",
         [HANG_CALL] = "wait in",
         [HANG_BEHIND] = "are behind the others",
-        [HANG_PEER] = "wait at a socket or pipe",
+        [HANG_PEER] = "wait for other processes",
         [HANG_UNKNOWN] = "could not be looked into",
     };
     static const char *const single[HANG_KINDS] = {
@@ -102,7 +102,7 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
         [HANG_USER] = "runs in its own code",
         [HANG_CALL] = "waits in",
         [HANG_BEHIND] = "is behind the others",
-        [HANG_PEER] = "waits at a socket or pipe",
+        [HANG_PEER] = "waits for another process",
         [HANG_UNKNOWN] = "could not be looked into",
     };
     shk_strbuf_puts(out, one ? single[group->kind] : many[group->kind]);

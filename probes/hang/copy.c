@@ -24,9 +24,9 @@ static double copy_now_us(void)
 
 /* Until the thread stands. Returns its wait status, -1 when it does not stop or is gone.
  * *before_us: when it was last seen not to stand. */
-static int copy_wait(pid_t tid, double until_us, double *before_us)
+static int copy_wait(pid_t tid, bool first, double until_us, double *before_us)
 {
-    for (unsigned turns = 0;; turns++) {
+    for (unsigned turns = first ? COPY_YIELDS : 0;; turns++) {
         int status;
         double now = copy_now_us();
         pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
@@ -40,7 +40,7 @@ static int copy_wait(pid_t tid, double until_us, double *before_us)
         if (turns < COPY_YIELDS)
             sched_yield();
         else
-            nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     }
 }
 
@@ -124,7 +124,7 @@ static int copy_stack(const struct hang_process *process, const struct hang_maps
 }
 
 static void copy_thread(const struct hang_process *process, const struct hang_maps *maps,
-                        double until_us, struct hang_copy *copy)
+                        bool first, double until_us, struct hang_copy *copy)
 {
     pid_t tid = copy->tid;
     if (ptrace(PTRACE_SEIZE, tid, 0, 0)) {
@@ -137,7 +137,7 @@ static void copy_thread(const struct hang_process *process, const struct hang_ma
         return;
     }
     double until = began + COPY_STOP_US < until_us ? began + COPY_STOP_US : until_us;
-    int status = copy_wait(tid, until, &began);
+    int status = copy_wait(tid, first, until, &began);
     if (status < 0) {
         copy->error = EBUSY;
         return;
@@ -173,7 +173,10 @@ void hang_copy(const struct shk_host *host, const struct hang_process *process, 
 {
     struct hang_arena *arena = process->arena;
     double until = copy_now_us() + COPY_ALL_US;
-    setpriority(PRIO_PROCESS, 0, -20); /* a stopped thread waits for us; refused to users */
+    /* A stopped thread waits for us: no other goes first. Users may not have that. */
+    bool first = sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}) == 0;
+    if (!first)
+        setpriority(PRIO_PROCESS, 0, -20);
     for (size_t i = 0; i < count && i < HANG_THREADS; i++) {
         struct hang_copy *copy = &arena->copies[sample][i];
         *copy = (struct hang_copy){.tid = (int32_t)tids[i]};
@@ -183,7 +186,7 @@ void hang_copy(const struct shk_host *host, const struct hang_process *process, 
         else if (stat.state == 'D')
             copy->error = EBUSY;
         else
-            copy_thread(process, maps, until, copy);
+            copy_thread(process, maps, first, until, copy);
         arena->counts[sample] = (uint32_t)i + 1;
     }
     if (!sample)

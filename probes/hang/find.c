@@ -9,6 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Without a variable: torch/csrc/distributed/c10d/FlightRecorder.cpp */
+#define FIND_DUMP "/tmp/nccl_trace_rank_"
+
 struct find_table {
     const struct shk_host *host;
     const struct shk_hang_want *want;
@@ -83,6 +86,8 @@ static void find_environment(const struct shk_host *host, struct hang_process *p
         process->local_rank = find_number(process->launch->local_rank, &variables);
         process->local_ranks = find_number(process->launch->local_ranks, &variables);
         process->group = find_group(process->launch, &variables);
+        const char *dump = find_first(shk_variables("flight-dump"), &variables);
+        process->dump = strdup(dump ? dump : FIND_DUMP);
     }
     const char *job = find_first(shk_variables("scheduler-job"), &variables);
     process->job = job ? strdup(job) : NULL;
@@ -209,6 +214,9 @@ static void find_zombie(struct find_table *table, struct hang_process **found, s
 {
     struct hang_process *zombie = NULL;
     long ranks = *count ? found[0]->local_ranks : 0, missing = -1;
+    bool local = ranks > 0;
+    if (*count && !local) /* not told: where all others are here, it is, too */
+        ranks = found[0]->ranks;
     if (ranks != (long)*count + 1 || *count >= HANG_RANKS)
         return;
     for (size_t i = 0; i < table->count; i++)
@@ -220,13 +228,13 @@ static void find_zombie(struct find_table *table, struct hang_process **found, s
     for (long rank = 0; rank < ranks && missing < 0; rank++) {
         bool seen = false;
         for (size_t i = 0; i < *count; i++)
-            seen = seen || found[i]->local_rank == rank;
+            seen = seen || (local ? found[i]->local_rank : found[i]->rank) == rank;
         missing = seen ? -1 : rank;
     }
     if (!zombie || missing < 0)
         return;
-    zombie->local_rank = missing;
-    zombie->local_ranks = ranks;
+    zombie->local_rank = local ? missing : -1;
+    zombie->local_ranks = local ? ranks : -1;
     zombie->ranks = found[0]->ranks;
     zombie->rank = found[0]->ranks == ranks ? missing : -1;
     zombie->launch = found[0]->launch;
@@ -255,6 +263,21 @@ static int find_named(struct find_table *table, struct hang_process **found, siz
     return 0;
 }
 
+/* Were some of them chosen one by one, or can a process beside them not be read? */
+static bool find_partial(const struct find_table *table, struct hang_process *const *found,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t p = 0; p < table->want->pids_count; p++)
+            if (found[i]->pid == table->want->pids[p])
+                return true;
+    for (size_t i = 0; count && i < table->count; i++)
+        if (table->all[i].unreadable && table->all[i].state != 'Z' &&
+            table->all[i].parent == found[0]->parent)
+            return true;
+    return false;
+}
+
 static int find_order(const void *a, const void *b)
 {
     const struct hang_process *x = a, *y = b;
@@ -271,7 +294,7 @@ static int find_take(struct hang_process **found, size_t count, struct hang_proc
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         taken[i] = *found[i];
-        found[i]->group = found[i]->job = NULL;
+        found[i]->group = found[i]->job = found[i]->dump = NULL;
     }
     qsort(taken, count, sizeof *taken, find_order);
     *found_p = taken;
@@ -279,7 +302,8 @@ static int find_take(struct hang_process **found, size_t count, struct hang_proc
 }
 
 int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
-              struct hang_process **found_p, size_t *count_p, struct shk_error *err)
+              struct hang_process **found_p, size_t *count_p, bool *partial_p,
+              struct shk_error *err)
 {
     struct find_table table = {.host = host, .want = want};
     struct hang_process *found[HANG_RANKS + 1];
@@ -297,6 +321,7 @@ int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
                        : shk_error_set(err, ESRCH,
                                        "no process that a launcher started as a rank runs on this "
                                        "host; name processes with --pid");
+    *partial_p = !rc && find_partial(&table, found, count);
     if (!rc && find_take(found, count, found_p))
         rc = shk_error_sys(err, ENOMEM, "processes");
     *count_p = rc ? 0 : count;
@@ -309,6 +334,7 @@ void hang_find_free(struct hang_process *processes, size_t count)
     for (size_t i = 0; processes && i < count; i++) {
         free(processes[i].group);
         free(processes[i].job);
+        free(processes[i].dump);
     }
     free(processes);
 }

@@ -420,7 +420,8 @@ int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want,
     struct hang_process *processes = NULL;
     struct hang_results results = {0};
     double seconds = 0;
-    int rc = hang_find(host, want, &processes, &results.count, err);
+    bool partial = false;
+    int rc = hang_find(host, want, &processes, &results.count, &partial, err);
     struct hang_look *looks = rc ? NULL : calloc(results.count + 1, sizeof *looks);
     if (!rc && !looks)
         rc = shk_error_sys(err, ENOMEM, "hang");
@@ -432,6 +433,11 @@ int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want,
         rc = hang_sample_all(looks, want, &results, &seconds, err);
     if (!rc && !(*node_p = hang_document(host, processes, &results, seconds)))
         rc = shk_error_sys(err, ENOMEM, "hang");
+    json_t *dumps = rc ? NULL : hang_dumps(host, processes, results.count);
+    if (dumps)
+        json_object_set_new(*node_p, "dumps", dumps);
+    if (!rc && partial)
+        json_object_set_new(*node_p, "partial", json_true());
     if (!rc)
         hang_add_ras(*node_p, processes, results.count, ras);
     else

@@ -74,9 +74,10 @@ struct hang_process {
     char state;
     int cpu; /* that it ran on last */
     char name[32];
-    const struct shk_launch *launch;           /* NULL: none */
-    char *group;                               /* what tells jobs apart; NULL without launch */
-    char *job;                                 /* of the batch system; NULL */
+    const struct shk_launch *launch; /* NULL: none */
+    char *group;                     /* what tells jobs apart; NULL without launch */
+    char *dump; /* beginning of the name of the flight recorder's file; NULL: no rank. Owned */
+    char *job;  /* of the batch system; NULL */
     long rank, ranks, local_rank, local_ranks; /* -1: not known */
     bool unreadable;                           /* its environment is */
     unsigned ras_port; /* 0: NCCL is not there, or its service is not here */
@@ -84,9 +85,11 @@ struct hang_process {
     struct hang_arena *arena;
 };
 
-/* The ranks to look at, in *found_p (free() after hang_find_free()). Errors as shk_hang_look(). */
+/* The ranks to look at, in *found_p (hang_find_free()). *partial_p: the job may have more of them
+ * on this host. Errors as shk_hang_look(). */
 int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
-              struct hang_process **found_p, size_t *count_p, struct shk_error *err) SHK_MUST_CHECK;
+              struct hang_process **found_p, size_t *count_p, bool *partial_p,
+              struct shk_error *err) SHK_MUST_CHECK;
 void hang_find_free(struct hang_process *processes, size_t count);
 
 /* /proc/PID/stat (or task/TID/stat: tid != 0) into state, parent, start, ticks, name. -ESRCH. */
@@ -115,6 +118,9 @@ json_t *hang_io(const struct shk_host *host, long pid);
 /* Asks the RAS services of the processes, one after the other; a new reference:
  * [{port, answer}] or {port, unread}; NULL: there is none. */
 json_t *hang_ras(const struct hang_process *processes, size_t count);
+/* What the flight recorder's dumps of these ranks say (probes/ticket/flight.h), lines; NULL: there
+ * are none. */
+json_t *hang_dumps(const struct shk_host *host, const struct hang_process *processes, size_t count);
 /* The call that a thread is in: {name, fd, path, file_system, peer}; NULL: none, or not known. */
 json_t *hang_syscall(const struct shk_host *host, long pid, long tid);
 /* [{local, peer, state, send_queue, receive_queue, retransmits}] of the process; NULL: unread. */

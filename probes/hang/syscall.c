@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,9 @@ json_t *hang_syscall(const struct shk_host *host, long pid, long tid)
         enum syscall_role role = syscall_names[i].role;
         if (role == CALL_FD)
             syscall_fd(host, pid, first, call);
+        else if (number == SYS_futex)
+            json_object_set_new(call, "shared",
+                                json_boolean(!(second & FUTEX_PRIVATE_FLAG))); /* by processes */
         else if (role != CALL_PLAIN)
             syscall_path(host, pid, role == CALL_PATH ? first : second, call);
         return call;

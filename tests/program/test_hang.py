@@ -1,6 +1,6 @@
 """shakedown hang: planted hangs of a real MPI job, each with the rank and the kind that must be named; healthy jobs, of
 which none may be; saved documents; what may not be looked at."""
-import contextlib, ctypes, json, os, pathlib, shutil, signal, socket, subprocess, sys, threading, time, unittest
+import contextlib, ctypes, json, os, pathlib, pickle, shutil, signal, socket, subprocess, sys, threading, time, unittest
 
 import jsonschema
 
@@ -290,6 +290,32 @@ class Hang(Case):
         self.assertIn("CLIENT PROTOCOL 2", asked[0])
         self.assertIn("rank 1 launched AllReduce up to operation 1, others up to 31", " ".join(doc["judgement"]["said"]))
         self.assertEqual(p.returncode, 3, doc["judgement"]["headline"])
+
+    def test_dumps_of_the_flight_recorder(self):
+        """Those that the ranks wrote; one that is older than its process is of another job."""
+        def dump(rank, names):
+            entries = [{"collective_seq_id": i + 1, "profiling_name": f"nccl:{name}", "input_sizes": [[4]], "input_dtypes": ["Float"],
+                        "state": "scheduled", "process_group": ("0", "default_pg"), "is_p2p": False,
+                        "frames": [{"name": "step", "filename": "/src/train.py", "line": 7}]} for i, name in enumerate(names)]
+            doc = {"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}}, "pg_status": {},
+                   "entries": entries}
+            (folder / f"dump_{rank}").write_bytes(pickle.dumps(doc, protocol=2))
+        folder, pids = self.scratch(), []
+        for rank in (0, 1):
+            process = subprocess.Popen(["sleep", "600"], env={**BASE_ENV, "RANK": str(rank), "WORLD_SIZE": "2",
+                                                              "TORCH_FR_DUMP_TEMP_FILE": f"{folder}/dump_"})
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            pids.append(process.pid)
+        dump(0, ["all_reduce", "all_reduce"])
+        dump(1, ["all_reduce", "broadcast"])
+        os.utime(folder / "dump_1", (1, 1))
+        args = ("hang", "--pid", ",".join(map(str, pids)), "--interval", 1, "--format", "json")
+        self.assertNotIn("flight-recorder[order]", run(*args).stdout)
+        dump(1, ["all_reduce", "broadcast"])
+        doc = json.loads(run(*args).stdout)
+        self.valid(doc)
+        self.assertIn("flight-recorder[order]", " ".join(doc["judgement"]["said"]))
 
     def test_saved_documents_are_judged_again(self):
         """Two nodes' files joined; names are replaced on request, in every format."""

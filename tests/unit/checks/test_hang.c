@@ -169,6 +169,13 @@ Test(hang, a_rank_without_a_process)
     json_decref(j);
 }
 
+Test(hang, ranks_that_were_chosen_do_not_make_others_absent)
+{
+    json_t *nodes = node_of(waiter(0, 3), waiter(2, 3), NULL);
+    json_object_set_new(json_array_get(nodes, 0), "partial", json_true());
+    expect_reason(judge(nodes, SHK_HANG_UNDECIDED), "ranks-not-looked-at");
+}
+
 Test(hang, a_job_that_ends_loses_its_ranks)
 {
     expect_reason(
@@ -219,10 +226,51 @@ Test(hang, most_ranks_at_work_are_no_hang)
                   "most-work");
 }
 
+Test(hang, work_in_a_function_that_may_wait)
+{
+    json_t *asleep = in_syscall(rank_in(2, 3, "S", "_start main nap", 3), "nanosleep", NULL, 9);
+    expect_reason(judge(node_of(rank_in(0, 3, "R", "_start main meet", 2),
+                                rank_in(1, 3, "R", "_start main meet", 2), asleep, NULL),
+                        SHK_HANG_UNDECIDED),
+                  "may-wait");
+}
+
+Test(hang, asleep_at_shared_memory_is_waiting)
+{
+    json_t *ranks[3];
+    for (int i = 0; i < 2; i++) {
+        ranks[i] = in_syscall(rank_in(i, 3, "S", "_start main meet", 3), "futex", NULL, 9);
+        json_t *thread = json_array_get(json_object_get(ranks[i], "threads"), 0);
+        json_object_set_new(json_object_get(thread, "syscall"), "shared", json_true());
+    }
+    json_t *j = judge(node_of(ranks[0], ranks[1], rank_in(2, 3, "R", "_start main solve", 2), NULL),
+                      SHK_HANG_NAMED);
+    expect_named(j, 2, "user-code");
+    json_decref(j);
+}
+
 Test(hang, all_in_one_call)
 {
     expect_reason(judge(node_of(waiter(0, 2), waiter(1, 2), NULL), SHK_HANG_UNDECIDED),
                   "all-in-one-call");
+}
+
+Test(hang, data_that_nobody_acknowledges)
+{
+    json_t *a = waiter(0, 2), *b = waiter(1, 2);
+    static const char *const ends[] = {"192.0.2.1:4000", "192.0.2.2:5000"};
+    for (int i = 0; i < 2; i++)
+        json_object_set_new(i ? b : a, "sockets",
+                            json_pack("[{s:s,s:s,s:s,s:i,s:i,s:i}]", "local", ends[i], "peer",
+                                      ends[1 - i], "state", "established", "send_queue", 64,
+                                      "receive_queue", 0, "retransmits", i ? 0 : 7));
+    json_t *j = judge(node_of(a, b, NULL), SHK_HANG_UNDECIDED);
+    const json_t *said = json_object_get(j, "said");
+    cr_assert_eq(json_array_size(said), 1);
+    cr_expect_str_eq(json_string_value(json_array_get(said, 0)),
+                     "rank 0 (node9, process 100) has 64 bytes that are not acknowledged, sent "
+                     "again 7 times, to 192.0.2.2:5000 of rank 1 (node9, process 101)");
+    json_decref(j);
 }
 
 Test(hang, a_node_given_twice_counts_once)
