@@ -171,8 +171,9 @@ static const struct shk_option table[] = {
      .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,
      .offset = AT(job),
-     .arg = "ID",
-     .doc = "only ranks of this job; of a Slurm job on all of its nodes, by srun --overlap"},
+     .arg = "ID[.STEP]",
+     .doc = "only ranks of this job, or step of it; of a Slurm job on all of its nodes, by srun "
+            "--overlap"},
     {.name = "here",
      .group = SHK_GROUP_TEST,
      .type = SHK_OPT_FLAG,

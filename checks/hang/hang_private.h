@@ -94,8 +94,10 @@ char *hang_say_advice(const struct hang_place *place);
 size_t hang_behind(const struct hang_case *c, const json_t *nodes, bool mark, bool *behind,
                    json_t **said_p);
 
-/* Adds sentences about TCP connections of the ranks whose data are not acknowledged. */
-void hang_wires(const struct hang_case *c, json_t *said);
+/* Adds sentences about TCP connections of the ranks whose data are not acknowledged. Returns the
+ * host that all of them begin or end at, where they lead to two others at least (free()); NULL:
+ * there is none. */
+char *hang_wires(const struct hang_case *c, json_t *said);
 
 /* New reference: [{frames, ranks, children}]. */
 json_t *hang_tree(const struct hang_case *c);

@@ -24,6 +24,7 @@ struct judge_verdict {
     const struct hang_group *waiting; /* NULL: none */
     bool *named;                      /* by place */
     size_t named_count;
+    char *cut;    /* host that nothing gets to or from; NULL */
     json_t *said; /* what other witnesses said; sentences */
 };
 
@@ -301,14 +302,15 @@ static void judge_behind(struct hang_case *c, const json_t *nodes, struct judge_
                 (strcmp(v->reason, "all-in-one-call") == 0 ||
                  strcmp(v->reason, "ranks-not-looked-at") == 0 || strcmp(v->reason, "tie") == 0);
     size_t count = behind ? hang_behind(c, nodes, open, behind, &v->said) : 0;
-    if (v->said)
-        hang_wires(c, v->said);
+    v->cut = v->said ? hang_wires(c, v->said) : NULL;
     for (size_t i = 0; open && count && i < c->count; i++) {
         v->named[i] = behind[i];
         v->named_count += behind[i];
     }
     if (open && v->named_count)
         judge_end(v, SHK_HANG_NAMED, "behind");
+    else if (open && v->cut)
+        judge_end(v, SHK_HANG_NAMED, "network");
     free(behind);
 }
 
@@ -388,6 +390,8 @@ static void judge_headline(const struct hang_case *c, const struct judge_verdict
         shk_strbuf_putc(out, ' ');
         hang_say_place(out, &c->places[i]);
     }
+    if (strcmp(v->reason, "network") == 0)
+        shk_strbuf_printf(out, "; what goes to and from %s is not acknowledged", v->cut);
     if (v->named_count > 3)
         shk_strbuf_printf(out, "; and %zu more", v->named_count - 3);
     for (size_t g = 0; !v->named_count && g < c->groups_count && strcmp(v->reason, "tie") == 0; g++)
@@ -454,6 +458,11 @@ static json_t *judge_named_json(const struct hang_case *c, const struct judge_ve
         free(advice);
         shk_strbuf_free(&text);
     }
+    if (strcmp(v->reason, "network") == 0)
+        json_array_append_new(
+            list, json_pack("{s:s,s:o,s:s,s:s}", "kind", "network", "text",
+                            json_sprintf("what goes to and from %s is not acknowledged", v->cut),
+                            "host", v->cut, "confidence", "likely"));
     return list;
 }
 
@@ -540,6 +549,7 @@ static void judge_free(struct hang_case *c, struct judge_verdict *v)
     free(c->places);
     free(c->groups);
     free(v->named);
+    free(v->cut);
     json_decref(c->unknown);
     json_decref(v->said);
 }

@@ -182,7 +182,7 @@ static void place_by_syscall(const json_t *thread, struct hang_place *place)
     const char *name = hang_text(json_object_get(thread, "syscall"), "name");
     const json_t *frames = json_object_get(thread, "frames");
     const char *inner = hang_text(json_array_get(frames, json_array_size(frames) - 1), "function");
-    bool restarted = name && strcmp(name, "restart_syscall") == 0;
+    bool asleep = json_is_true(json_object_get(thread, "blocked"));
     place->kind = place_one_of(name, sleeps)  ? HANG_SLEEP
                   : place_one_of(name, locks) ? HANG_LOCK
                   : place_one_of(name, peers) ? HANG_PEER
@@ -190,11 +190,14 @@ static void place_by_syscall(const json_t *thread, struct hang_place *place)
     if (place->kind == HANG_LOCK && place_shared(thread))
         place->kind = HANG_PEER;
     /* what was interrupted by a look goes on as another call: the function tells which */
-    if (restarted && inner)
+    if (place->kind == HANG_UNKNOWN && inner)
         place->kind = strstr(inner, "nanosleep") ? HANG_SLEEP
                       : strstr(inner, "poll")    ? HANG_PEER
                       : strstr(inner, "futex")   ? HANG_LOCK
                                                  : HANG_UNKNOWN;
+    /* it was on its way into the kernel or out of it */
+    if (place->kind == HANG_UNKNOWN && json_array_size(frames) && !asleep)
+        place->kind = HANG_USER;
     place->where = place_function(thread);
 }
 

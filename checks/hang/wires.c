@@ -1,6 +1,7 @@
 /* TCP between the ranks: what was sent and is not acknowledged tells of a way that is cut. */
 #include "checks/hang/hang_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* With the fifth retransmission a packet has been on its way for more than 6 s (RFC 6298: the first
@@ -48,10 +49,47 @@ static void wires_say(const struct hang_case *c, const struct hang_place *place,
     shk_strbuf_free(&text);
 }
 
-void hang_wires(const struct hang_case *c, json_t *said)
+/* The other end: its host where it was looked at, else its address without the port. */
+static char *wires_end(const struct hang_case *c, const json_t *socket)
+{
+    const struct hang_place *peer = wires_peer(c, socket);
+    const char *address = hang_text(socket, "peer"),
+               *colon = address ? strrchr(address, ':') : NULL;
+    if (peer && peer->host)
+        return shk_strf("%s", peer->host);
+    return colon ? shk_strf("%.*s", (int)(colon - address), address) : NULL;
+}
+
+/* Takes a connection between two ends into the count of what they share. */
+static void wires_count(json_t *ends, const char *one, const char *other)
+{
+    json_t *others = json_object_get(ends, one);
+    if (!others)
+        json_object_set_new(ends, one, others = json_object());
+    json_object_set_new(others, other, json_null());
+}
+
+/* The end that all connections share, where they lead to two others at least. */
+static char *wires_shared(const json_t *ends)
+{
+    const char *name, *most = NULL;
+    json_t *others;
+    size_t count = 0;
+    json_object_foreach((json_t *)ends, name, others)
+    {
+        if (json_object_size(others) > count) {
+            count = json_object_size(others);
+            most = name;
+        }
+    }
+    /* each other end knows this one alone */
+    return most && count >= 2 && json_object_size(ends) == count + 1 ? shk_strf("%s", most) : NULL;
+}
+
+char *hang_wires(const struct hang_case *c, json_t *said)
 {
     size_t told = 0, k;
-    json_t *socket;
+    json_t *socket, *ends = json_object();
     for (size_t i = 0; i < c->count; i++)
         json_array_foreach(json_object_get(c->places[i].rank, "sockets"), k, socket)
         {
@@ -59,8 +97,17 @@ void hang_wires(const struct hang_case *c, json_t *said)
                 continue;
             if (told++ < WIRES_TOLD)
                 wires_say(c, &c->places[i], socket, said);
+            char *end = wires_end(c, socket);
+            if (end && c->places[i].host && strcmp(end, c->places[i].host) != 0) {
+                wires_count(ends, c->places[i].host, end);
+                wires_count(ends, end, c->places[i].host);
+            }
+            free(end);
         }
     if (told > WIRES_TOLD)
         json_array_append_new(said,
                               json_sprintf("%zu more connections like these", told - WIRES_TOLD));
+    char *host = wires_shared(ends);
+    json_decref(ends);
+    return host;
 }

@@ -21,7 +21,7 @@ enum { NODES_ARGUMENTS = 24 };
 struct nodes_call {
     const char *argv[NODES_ARGUMENTS];
     const char *host; /* NULL: the output is text */
-    char *command;    /* for ssh; owned */
+    char *command;    /* line for ssh, number of the job for srun; owned */
 };
 
 struct nodes_hosts {
@@ -171,15 +171,22 @@ static int nodes_call_ssh(struct nodes_call *call, const char *const *words)
     return call->command ? 0 : -ENOMEM;
 }
 
+/* "4711" of "4711.0": what Slurm's tools take; free(). */
+static char *nodes_job(const char *job)
+{
+    return strndup(job, strcspn(job, "."));
+}
+
 static int nodes_call_srun(struct nodes_call *call, const char *job, const char *const *words)
 {
-    const char *const argv[] = {"srun",       "--overlap", "--jobid",    job,       "--nodes=1",
+    call->command = nodes_job(job);
+    const char *const argv[] = {"srun",       "--overlap", "--jobid",    call->command, "--nodes=1",
                                 "--ntasks=1", "--quiet",   "--nodelist", call->host};
     size_t n = sizeof argv / sizeof *argv;
     memcpy(call->argv, argv, sizeof argv);
     for (; *words && n + 1 < NODES_ARGUMENTS; words++)
         call->argv[n++] = *words;
-    return 0;
+    return call->command ? 0 : -ENOMEM;
 }
 
 /* The node as it answered, or without ranks and with the reason. */
@@ -259,8 +266,10 @@ static char *nodes_ask(const char *const *argv)
 /* The nodes of a running Slurm job; none when Slurm does not know it. */
 static int nodes_of_slurm(const char *job, struct nodes_hosts *hosts, struct shk_error *err)
 {
-    const char *const ask[] = {"squeue", "--noheader", "--jobs", job, "--format=%N", NULL};
-    char *list = nodes_ask(ask);
+    char *id = nodes_job(job);
+    const char *const ask[] = {"squeue", "--noheader", "--jobs", id, "--format=%N", NULL};
+    char *list = id ? nodes_ask(ask) : NULL;
+    free(id);
     if (!list)
         return 0;
     list[strcspn(list, " \n")] = '\0';

@@ -91,6 +91,8 @@ static void find_environment(const struct shk_host *host, struct hang_process *p
     }
     const char *job = find_first(shk_variables("scheduler-job"), &variables);
     process->job = job ? strdup(job) : NULL;
+    const char *step = find_first(shk_variables("job.slurm.step_id"), &variables);
+    process->step = step ? strdup(step) : NULL;
     process->ras_port = shk_ras_port(find_first(shk_variables("ras-address"), &variables));
     free(text);
 }
@@ -166,13 +168,30 @@ static bool find_better(const struct find_table *table, const struct hang_proces
     return find_below(table, a, b->pid);
 }
 
+/* "4711", or "4711.0" for one of its steps. */
+static bool find_of_job(const struct hang_process *process, const char *job)
+{
+    const char *dot = strchr(job, '.');
+    size_t length = dot ? (size_t)(dot - job) : strlen(job);
+    if (!process->job || strncmp(process->job, job, length) != 0 || process->job[length])
+        return false;
+    return !dot || (process->step && strcmp(process->step, dot + 1) == 0);
+}
+
+/* We, what we started, and what started us: srun may have, with variables of a rank. */
+static bool find_ours(const struct find_table *table, const struct hang_process *process)
+{
+    return find_below(table, process, getpid()) ||
+           find_below(table, find_by_pid(table, getppid()), process->pid);
+}
+
 static bool find_wanted(const struct find_table *table, const struct hang_process *process)
 {
     const struct shk_hang_want *want = table->want;
     if (!process->launch || process->launch->allocation || process->rank < 0 || !process->group ||
-        process->state == 'Z' || find_below(table, process, getpid()))
+        process->state == 'Z' || find_ours(table, process))
         return false;
-    if (want->job && (!process->job || strcmp(process->job, want->job) != 0))
+    if (want->job && !find_of_job(process, want->job))
         return false;
     for (size_t i = 0; i < want->pids_count; i++)
         if (find_below(table, process, want->pids[i]))
@@ -294,7 +313,7 @@ static int find_take(struct hang_process **found, size_t count, struct hang_proc
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         taken[i] = *found[i];
-        found[i]->group = found[i]->job = found[i]->dump = NULL;
+        found[i]->group = found[i]->job = found[i]->step = found[i]->dump = NULL;
     }
     qsort(taken, count, sizeof *taken, find_order);
     *found_p = taken;
@@ -334,6 +353,7 @@ void hang_find_free(struct hang_process *processes, size_t count)
     for (size_t i = 0; processes && i < count; i++) {
         free(processes[i].group);
         free(processes[i].job);
+        free(processes[i].step);
         free(processes[i].dump);
     }
     free(processes);

@@ -76,6 +76,7 @@ struct hang_process {
     char name[32];
     const struct shk_launch *launch; /* NULL: none */
     char *group;                     /* what tells jobs apart; NULL without launch */
+    char *step;                      /* of that job; NULL */
     char *dump; /* beginning of the name of the flight recorder's file; NULL: no rank. Owned */
     char *job;  /* of the batch system; NULL */
     long rank, ranks, local_rank, local_ranks; /* -1: not known */

@@ -1,0 +1,88 @@
+"""shakedown hang over three hosts of a real Slurm, with an Open MPI job: from the login host, which is on none of them.
+Usage: test_hang.py BINARY"""
+import contextlib, json, os, pathlib, shutil, subprocess, sys, time, unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "program"))
+from hosts import Hosts, environment, main  # noqa: E402
+BINARY = pathlib.Path(sys.argv.pop(1)).resolve()
+RANKS, VICTIM = 6, 3  # on shk2
+
+
+class Hang(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("mpicc"):
+            raise unittest.SkipTest("no mpicc (libopenmpi-dev)")
+        cls.hosts = Hosts(3, BINARY.parent)
+        cls.addClassCleanup(cls.hosts.down)
+        cls.program = cls.hosts.dir / "hang_job"
+        subprocess.run(["mpicc", "-O1", "-o", cls.program, HERE.parent / "program" / "hang_job.c", "-lm", "-lpthread"], check=True)
+
+    @contextlib.contextmanager
+    def job(self, mode):
+        """{rank: pid} of a job that is past its common work, and its number."""
+        env = {**environment(), "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl_tcp_if_include": "hsn0"}
+        process = subprocess.Popen(self.hosts.run("srun", "--mpi=pmix", "-N3", "--ntasks-per-node=2", self.program, mode, VICTIM),
+                                   env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        try:
+            pids = {}
+            while len(pids) < RANKS:
+                words = process.stdout.readline().split()
+                self.assertEqual(len(words), 4, f"srun ended: {words}")
+                pids[int(words[1])] = int(words[3])
+            number = subprocess.check_output(self.hosts.run("squeue", "--noheader", "--format=%A"), text=True).split()[0]
+            yield number, pids
+        finally:
+            subprocess.run(self.hosts.run("scancel", "--signal=KILL", number), check=False)
+            process.kill()
+            process.stdout.close()
+            process.wait()
+
+    def look(self, number, until):
+        """Looks of the login host until one is as it should be; what a hang is on its way to is progress."""
+        end = time.monotonic() + 90
+        while True:
+            p = subprocess.run(self.hosts.run(BINARY, "hang", "--job", number, "--interval", "2", "--format", "json"),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, env=environment())
+            self.assertIn(p.returncode, (0, 1, 3), p.stderr)
+            doc = json.loads(p.stdout)
+            if until(p.returncode, doc) or time.monotonic() > end:
+                return p.returncode, doc
+            time.sleep(0.5)
+
+    def named(self, mode, kind):
+        with self.job(mode) as (number, _):
+            code, doc = self.look(number, lambda code, _: code != 0)
+            judgement = doc["judgement"]
+            self.assertEqual(code, 1, judgement["headline"] + str(judgement["unknown"]))
+            self.assertEqual([(n["rank"], n["kind"], n["host"]) for n in judgement["named"]], [(VICTIM, kind, "shk2")],
+                             judgement["headline"])
+            self.assertEqual(sorted(n["host"] for n in doc["nodes"]), ["shk1", "shk2", "shk3"])
+
+    def test_in_a_loop(self):
+        self.named("loop", "user-code")
+
+    def test_stopped(self):
+        self.named("stop", "stopped")
+
+    def test_link_down(self):
+        """All ranks wait in one call. What is not acknowledged leads to the host that is cut off."""
+        with self.job("compute") as (number, _):
+            self.hosts.on("ctl", "ip", "link", "set", "hsn0-2", "down")
+            try:
+                code, doc = self.look(number, lambda code, _: code == 1)
+            finally:
+                self.hosts.on("ctl", "ip", "link", "set", "hsn0-2", "up")
+            self.assertEqual([(n["kind"], n["host"]) for n in doc["judgement"]["named"]], [("network", "shk2")],
+                             (code, doc["judgement"]["headline"], doc["judgement"].get("said")))
+
+    def test_healthy(self):
+        with self.job("ring") as (number, _):
+            code, doc = self.look(number, lambda *_: True)
+            self.assertEqual((code, doc["judgement"]["named"]), (0, []), doc["judgement"]["headline"])
+            self.assertEqual(doc["judgement"]["seen"], RANKS)
+
+
+if __name__ == "__main__":
+    main()
