@@ -137,6 +137,10 @@ static bool place_one_of(const char *word, const char *const *words)
 /* Its own code: the innermost function of the program itself, else the innermost with a name. */
 static char *place_function(const json_t *thread)
 {
+    const json_t *python = json_object_get(thread, "python");
+    const char *line = json_string_value(json_array_get(python, json_array_size(python) - 1));
+    if (line)
+        return shk_strf("%s", line);
     const json_t *frames = json_object_get(thread, "frames");
     const char *program = hang_text(json_array_get(frames, 0), "library");
     const json_t *best = NULL;

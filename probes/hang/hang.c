@@ -433,6 +433,8 @@ int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want,
         rc = hang_sample_all(looks, want, &results, &seconds, err);
     if (!rc && !(*node_p = hang_document(host, processes, &results, seconds)))
         rc = shk_error_sys(err, ENOMEM, "hang");
+    if (!rc && !want->no_stacks)
+        hang_python(host, processes, results.count, json_object_get(*node_p, "ranks"));
     json_t *dumps = rc ? NULL : hang_dumps(host, processes, results.count);
     if (dumps)
         json_object_set_new(*node_p, "dumps", dumps);

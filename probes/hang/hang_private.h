@@ -122,6 +122,12 @@ json_t *hang_ras(const struct hang_process *processes, size_t count);
 /* What the flight recorder's dumps of these ranks say (probes/ticket/flight.h), lines; NULL: there
  * are none. */
 json_t *hang_dumps(const struct shk_host *host, const struct hang_process *processes, size_t count);
+/* Adds frames of Python to the threads of `ranks`, which are those of the processes in their order:
+ * {python: ["function() at file:line"]}, the outermost first. */
+void hang_python(const struct shk_host *host, const struct hang_process *processes, size_t count,
+                 json_t *ranks);
+/* {TID: frames} of py-spy's JSON, hostile as what it was read from. */
+json_t *hang_python_parse(const char *text, size_t length);
 /* The call that a thread is in: {name, fd, path, file_system, peer}; NULL: none, or not known. */
 json_t *hang_syscall(const struct shk_host *host, long pid, long tid);
 /* [{local, peer, state, send_queue, receive_queue, retransmits}] of the process; NULL: unread. */

@@ -1,4 +1,4 @@
-/* Answers of NCCL's RAS service, and /proc/PID/maps, from a stranger. */
+/* Answers of NCCL's RAS service, what py-spy read, and /proc/PID/maps, from a stranger. */
 #include "fuzz.h"
 #include "probes/hang/hang_private.h"
 #include "probes/hang/ras.h"
@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!answer)
         abort();
     json_decref(answer);
+    json_decref(hang_python_parse((const char *)data, size));
     struct hang_maps maps = {0};
     char *text = malloc(size + 1);
     if (!text)

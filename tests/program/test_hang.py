@@ -317,6 +317,22 @@ class Hang(Case):
         self.valid(doc)
         self.assertIn("flight-recorder[order]", " ".join(doc["judgement"]["said"]))
 
+    def test_frames_of_python(self):
+        """By a stand-in for py-spy; one that others than root can change is not run."""
+        if os.getuid() != 0:
+            self.skipTest("not root")
+        folder, pid = self.scratch(), self.threads(1)
+        frames = [{"name": "load", "filename": "/src/train.py", "line": 42}, {"name": "main", "filename": "/src/train.py", "line": 7}]
+        (folder / "dump.json").write_text(json.dumps([{"os_thread_id": pid, "frames": frames}]))
+        self.tool(folder, "py-spy", f'[ "$*" = "dump --nonblocking --json --pid {pid}" ] && cat {folder}/dump.json\n')
+        env = {"PATH": f"{folder}:{os.environ['PATH']}"}
+        args = ("hang", "--pid", pid, "--interval", 1, "--format", "json")
+        doc = json.loads(run(*args, env=env).stdout)
+        self.valid(doc)
+        self.assertIn("load() at /src/train.py:42", doc["judgement"]["headline"])
+        os.chown(folder, 65534, -1)
+        self.assertNotIn("train.py", run(*args, env=env).stdout)
+
     def test_saved_documents_are_judged_again(self):
         """Two nodes' files joined; names are replaced on request, in every format."""
         def node(host, ranks):
