@@ -506,6 +506,12 @@ static void judge_unread(struct hang_case *c, const json_t *nodes)
         const char *why = hang_text(c->places[i].thread, "stack_unread");
         if (why)
             judge_add_unknown(c, "stacks of first threads", why, counts);
+        const char *sockets = hang_text(c->places[i].rank, "sockets_unread"),
+                   *python = hang_text(c->places[i].rank, "python_unread");
+        if (sockets)
+            judge_add_unknown(c, "sockets", sockets, counts);
+        if (python)
+            judge_add_unknown(c, "frames of Python", python, counts);
         json_object_foreach(json_object_get(c->places[i].rank, "unread"), key, text)
         {
             if (json_is_string(text))

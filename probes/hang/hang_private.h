@@ -130,7 +130,8 @@ void hang_python(const struct shk_host *host, const struct hang_process *process
 json_t *hang_python_parse(const char *text, size_t length);
 /* The call that a thread is in: {name, fd, path, file_system, peer}; NULL: none, or not known. */
 json_t *hang_syscall(const struct shk_host *host, long pid, long tid);
-/* [{local, peer, state, send_queue, receive_queue, retransmits}] of the process; NULL: unread. */
-json_t *hang_sockets(const struct shk_host *host, long pid);
+/* [{local, peer, state, send_queue, receive_queue, retransmits}] of the process; NULL: unread,
+ * with text. */
+json_t *hang_sockets(const struct shk_host *host, long pid, struct shk_error *err);
 
 #endif

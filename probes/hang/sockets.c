@@ -2,6 +2,7 @@
 #include "probes/hang/hang_private.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,11 @@ static const char *const socket_states[] = {
 };
 
 /* {"socket:[123]": null} of the process; NULL: unread. */
-static json_t *sockets_own(const struct shk_host *host, long pid)
+static json_t *sockets_own(const struct shk_host *host, long pid, struct shk_error *err)
 {
     char **names = NULL;
     size_t count = 0;
-    if (shk_host_list(host, &names, &count, NULL, "/proc/%ld/fd", pid))
+    if (shk_host_list(host, &names, &count, err, "/proc/%ld/fd", pid))
         return NULL;
     json_t *own = json_object();
     for (size_t i = 0; i < count; i++) {
@@ -73,15 +74,21 @@ static void sockets_line(const char *line, json_t *own, json_t *sockets)
                                     "retransmits", (json_int_t)retransmits));
 }
 
-json_t *hang_sockets(const struct shk_host *host, long pid)
+json_t *hang_sockets(const struct shk_host *host, long pid, struct shk_error *err)
 {
-    json_t *own = sockets_own(host, pid), *sockets = own ? json_array() : NULL;
+    json_t *own = sockets_own(host, pid, err), *sockets = own ? json_array() : NULL;
     static const char *const files[] = {"tcp", "tcp6"};
     for (size_t f = 0; sockets && f < 2; f++) {
         char path[64], *text = NULL, *save = NULL;
         snprintf(path, sizeof path, "/proc/%ld/net/%s", pid, files[f]);
-        if (shk_host_read(host, path, &text, NULL, NULL))
+        int rc = shk_host_read(host, path, &text, NULL, err);
+        if (rc == -ENOENT) /* no IPv6 */
             continue;
+        if (rc) {
+            json_decref(sockets);
+            sockets = NULL;
+            break;
+        }
         for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
             sockets_line(line, own, sockets);
         free(text);

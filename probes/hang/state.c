@@ -233,8 +233,11 @@ json_t *hang_details(const struct shk_host *host, const struct hang_process *pro
     details_debugger(host, process->pid, details);
     details_libraries(want, maps, details);
     details_files(host, process->pid, details);
-    sockets = hang_sockets(host, process->pid);
+    struct shk_error err = {""};
+    sockets = hang_sockets(host, process->pid, &err);
     if (sockets)
         json_object_set_new(details, "sockets", sockets);
+    else
+        json_object_set_new(details, "sockets_unread", shk_json_text(err.text, strlen(err.text)));
     return details;
 }
