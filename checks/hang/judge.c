@@ -189,6 +189,11 @@ static bool judge_goes_on(const struct hang_place *place)
     return judge_working(place) || place->moving;
 }
 
+static bool judge_call_moves(const struct hang_place *place)
+{
+    return place->kind == HANG_CALL && place->still == HANG_NO;
+}
+
 static bool judge_moves(const struct hang_place *place)
 {
     return place->moving;
@@ -215,6 +220,10 @@ static void judge_end(struct judge_verdict *v, enum shk_hang_outcome outcome, co
 /* All wait in functions of the catalogue, in different ones. */
 static void judge_different(const struct hang_case *c, bool tie, struct judge_verdict *v)
 {
+    if (c->ranks >= 0 && !c->whole) { /* the others may be where these wait for them */
+        judge_end(v, SHK_HANG_UNDECIDED, "ranks-not-looked-at");
+        return;
+    }
     if (tie || 2 * v->waiting->count <= c->count) {
         judge_end(v, SHK_HANG_UNDECIDED, "tie");
         return;
@@ -232,7 +241,7 @@ static void judge_soft(const struct hang_case *c, bool tie, struct judge_verdict
     size_t outside = judge_count(c, judge_outside), unknown = judge_count(c, judge_unknown);
     if (v->waiting->kind != HANG_CALL)
         outside = c->count - v->waiting->count - unknown;
-    if (v->waiting->still == HANG_NO)
+    if (v->waiting->still == HANG_NO || judge_count(c, judge_call_moves))
         judge_end(v, SHK_HANG_PROGRESS, "moves");
     else if (v->waiting->still == HANG_UNSEEN)
         judge_end(v, SHK_HANG_UNDECIDED, "stillness-unseen");
@@ -322,7 +331,8 @@ static const char *judge_confidence(const struct hang_case *c, const struct judg
         return seen || judge_stopped(place) ? "confirmed" : "likely";
     if (place->kind == HANG_CALL)
         return seen && c->count >= 3 && v->named_count * 4 <= c->count ? "likely" : "possible";
-    return seen ? "likely" : "possible";
+    /* one that works may be about to join the others */
+    return seen && !place->moving ? "likely" : "possible";
 }
 
 static void judge_reason(const struct hang_case *c, const struct judge_verdict *v,

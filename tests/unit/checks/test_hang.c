@@ -146,6 +146,23 @@ Test(hang, another_collective)
     json_decref(j);
 }
 
+Test(hang, two_that_go_on_while_the_others_wait)
+{
+    expect_reason(judge(node_of(waiter(0, 5), waiter(1, 5), waiter(2, 5),
+                                rank_in(3, 5, "R", "_start main MPI_Sendrecv p", 2),
+                                rank_in(4, 5, "R", "_start main MPI_Sendrecv p", 2), NULL),
+                        SHK_HANG_PROGRESS),
+                  "moves");
+}
+
+Test(hang, another_call_may_wait_for_ranks_that_were_not_looked_at)
+{
+    json_t *nodes = node_of(waiter(0, 8), rank_in(1, 8, "R", "_start main MPI_Recv poll", 3),
+                            waiter(2, 8), NULL);
+    json_object_set_new(json_array_get(nodes, 0), "partial", json_true());
+    expect_reason(judge(nodes, SHK_HANG_UNDECIDED), "ranks-not-looked-at");
+}
+
 Test(hang, two_collectives_of_as_many_ranks)
 {
     expect_reason(
