@@ -179,6 +179,24 @@ struct shk_profile_signal {
     int weight;          /* default 1 */
 };
 
+/* What good nodes have: a version, a name, a number as text. */
+struct shk_profile_fact {
+    const char *fact;
+    const char *const *accepted; /* NULL-terminated, at least one */
+    const char *other;           /* verdict of another value ("note", "warn", "fail"); NULL: warn */
+    const char *why;
+    const char *source;
+};
+
+/* What good nodes reach; exactly one bound is given, a number as text. */
+struct shk_profile_floor {
+    const char *metric;   /* "busbw.TRANSPORT" (GB/s), "latency.TRANSPORT" (us) */
+    const char *at_least; /* NULL */
+    const char *at_most;  /* NULL */
+    const char *why;
+    const char *source;
+};
+
 struct shk_profile {
     const char *name;
     const char *title;
@@ -192,6 +210,10 @@ struct shk_profile {
     size_t signals_count;
     const struct shk_profile_setting *settings;
     size_t settings_count;
+    const struct shk_profile_fact *facts;
+    size_t facts_count;
+    const struct shk_profile_floor *floors;
+    size_t floors_count;
     const char *const *providers; /* libfabric providers that must be there; NULL-terminated, NULL
                                      when there is none */
     const char *plugin;           /* "required", "recommended", "none" (also when not given) */

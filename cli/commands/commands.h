@@ -17,6 +17,8 @@ int shk_cmd_completion(const struct shk_options *options, int argc, char **argv)
 int shk_cmd_selftest(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_history(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_fleet(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_profile(const struct shk_options *options, int argc, char **argv);
+int shk_cmd_config(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_explain(const struct shk_options *options, int argc, char **argv);
 
 /* Writes which signatures match which lines of the files: number of the line, name, library, role,

@@ -162,6 +162,14 @@ static int extends_resolve(const struct extends_resolver *resolver, struct shk_p
     int rc = extends_resolve(resolver, base);
     if (!rc)
         rc = extends_inherit_lines(resolver, profile, base);
+    if (!profile->facts_count) {
+        profile->facts = base->facts;
+        profile->facts_count = base->facts_count;
+    }
+    if (!profile->floors_count) {
+        profile->floors = base->floors;
+        profile->floors_count = base->floors_count;
+    }
     if (!profile->providers)
         profile->providers = base->providers;
     if (!profile->plugin)

@@ -106,6 +106,109 @@ static const struct shk_record record_line = {
     .check = line_check,
 };
 
+static const struct shk_field fact_fields[] = {
+    {.key = "fact",
+     SHK_AT(struct shk_profile_fact, fact),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .check = shk_valid_fact,
+     .doc = "key of a fact that is a text, a number, or true or false"},
+    {.key = "accepted",
+     SHK_AT(struct shk_profile_fact, accepted),
+     .kind = SHK_FIELD_TEXTS,
+     .required = true,
+     .doc = "values that good nodes have"},
+    {.key = "other",
+     SHK_AT(struct shk_profile_fact, other),
+     .kind = SHK_FIELD_WORD,
+     SHK_NAMES(line_verdicts),
+     .doc = "verdict of another value; default `warn`"},
+    {.key = "why",
+     SHK_AT(struct shk_profile_fact, why),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .doc = "reason, one sentence"},
+    {.key = "source",
+     SHK_AT(struct shk_profile_fact, source),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .doc = "where this was seen"},
+};
+
+static const struct shk_record record_fact = {
+    .what = "profile fact",
+    .type = "struct shk_profile_fact",
+    .size = sizeof(struct shk_profile_fact),
+    SHK_FIELDS(fact_fields),
+};
+
+static bool floor_metric(const char *text, struct shk_why *why)
+{
+    bool known = (strncmp(text, "busbw.", 6) == 0 && text[6]) ||
+                 (strncmp(text, "latency.", 8) == 0 && text[8]);
+    if (!known)
+        snprintf(why->text, sizeof why->text, "not busbw.TRANSPORT or latency.TRANSPORT");
+    return known;
+}
+
+static bool floor_number(const char *text, struct shk_why *why)
+{
+    char *end;
+    double value = strtod(text, &end);
+    bool good = end != text && !*end && value > 0 && value < 1e12;
+    if (!good)
+        snprintf(why->text, sizeof why->text, "not a number above 0");
+    return good;
+}
+
+static const struct shk_field floor_fields[] = {
+    {.key = "metric",
+     SHK_AT(struct shk_profile_floor, metric),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .check = floor_metric,
+     .doc =
+         "`busbw.TRANSPORT`, the best bus bandwidth in GB/s, or `latency.TRANSPORT`, the time of "
+         "the smallest message in us"},
+    {.key = "at-least",
+     SHK_AT(struct shk_profile_floor, at_least),
+     .kind = SHK_FIELD_TEXT,
+     .check = floor_number,
+     .doc = "a number; what is below is WARN"},
+    {.key = "at-most",
+     SHK_AT(struct shk_profile_floor, at_most),
+     .kind = SHK_FIELD_TEXT,
+     .check = floor_number,
+     .doc = "a number; what is above is WARN"},
+    {.key = "why",
+     SHK_AT(struct shk_profile_floor, why),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .doc = "reason, one sentence"},
+    {.key = "source",
+     SHK_AT(struct shk_profile_floor, source),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .doc = "where this was measured"},
+};
+
+static int floor_check(const struct shk_fill *fill, const struct shk_yaml_node *node,
+                       const void *row)
+{
+    const struct shk_profile_floor *line = row;
+    if (!line->at_least == !line->at_most)
+        return shk_fill_error(fill, node, "metric", "needs one of at-least and at-most");
+    return 0;
+}
+
+static const struct shk_record record_floor = {
+    .what = "profile floor",
+    .type = "struct shk_profile_floor",
+    .size = sizeof(struct shk_profile_floor),
+    SHK_FIELDS(floor_fields),
+    .check = floor_check,
+};
+
 static const struct shk_field profile_fields[] = {
     {.key = "name",
      SHK_AT(struct shk_profile, name),
@@ -150,6 +253,18 @@ static const struct shk_field profile_fields[] = {
      .record = &record_line,
      SHK_EXTRA(struct shk_profile, settings_count),
      .doc = "what should be set, to what"},
+    {.key = "facts",
+     SHK_AT(struct shk_profile, facts),
+     .kind = SHK_FIELD_RECORDS,
+     .record = &record_fact,
+     SHK_EXTRA(struct shk_profile, facts_count),
+     .doc = "versions and the like that good nodes have"},
+    {.key = "floors",
+     SHK_AT(struct shk_profile, floors),
+     .kind = SHK_FIELD_RECORDS,
+     .record = &record_floor,
+     SHK_EXTRA(struct shk_profile, floors_count),
+     .doc = "what good nodes reach when they are measured"},
     {.key = "providers",
      SHK_AT(struct shk_profile, providers),
      .kind = SHK_FIELD_TEXTS,

@@ -285,6 +285,78 @@ class Verdicts(InFolder):
         self.assertEqual({r["verdict"] for r in rows.values()}, {"pass"})
 
 
+class Profiles(InFolder):
+    def healthy(self, name):
+        doc = json.loads((SOURCE / "tests" / "mutate" / "nodes" / f"{name}.json").read_text())
+        facts = self.healthy(doc["like"]) if "like" in doc else {}
+        for key in doc.get("without", []):
+            facts.pop(key, None)
+        return {**facts, **doc["facts"]}
+
+    def make(self, *paths):
+        out = self.folder / "site.yaml"
+        p = run("profile", "--from", *paths, "-o", out)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        p = run("config", "check", out)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        return out
+
+    def judge(self, facts, profile):
+        path = self.write("node.json", {"schema": "shakedown.facts/1", "facts": facts})
+        p = run("check", path, "--profile", profile, "--fail-on", "warn", "--format", "json")
+        return p.returncode, {f["setting"] for f in json.loads(p.stdout)["findings"] if f["verdict"] in ("warn", "fail")}
+
+    def test_good_nodes_pass_and_mutated_ones_do_not(self):
+        for name in ("aws-p5", "dgx-h100", "lumi-g", "vm"):
+            facts = self.healthy(name)
+            other = {**facts, "host.name": present("another")}
+            paths = [self.write(f"g{i}.json", {"schema": "shakedown.facts/1", "facts": f}) for i, f in enumerate((facts, other))]
+            profile = self.make(*paths)
+            self.assertEqual(self.judge(facts, profile), (0, set()), name)
+            self.assertEqual(self.judge({**facts, "host.kernel": present("4.18.0")}, profile)[1] & {"host.kernel"}, {"host.kernel"}, name)
+            for key in ("pci.count.gpu-nvidia", "pci.count.gpu-amd", "pci.count.cxi", "pci.count.efa"):
+                count = facts.get(key, {}).get("value") or 0
+                if count > 1 and key in profile.read_text():
+                    self.assertEqual(self.judge({**facts, key: present(count - 1)}, profile)[0], 1, (name, key))
+
+    def test_floors_of_measurements(self):
+        facts = self.healthy("dgx-h100")
+        profile = self.make(self.write("a.json", {"schema": "shakedown.facts/1", "facts": facts}))
+        key = "collective.peer.sizes"
+        slow = [{**s, "busbw": s["busbw"] * 0.8} for s in facts[key]["value"]]
+        self.assertEqual(self.judge({**facts, key: {**facts[key], "value": slow}}, profile), (1, {"busbw.peer"}))
+
+    def test_captures(self):
+        """What is wrong on a captured machine, its own profile neither hides nor adds to."""
+        for capture in sorted(CAPTURES.iterdir()):
+            path = self.folder / "capture.json"
+            self.assertEqual(run("probe", "--sysroot", capture, "--quick", "-o", path).returncode, 0)
+            facts = json.loads(path.read_text())["facts"]
+            plain = json.loads(run("check", path, "--format", "json").stdout)
+            before = {f["setting"] for f in plain["findings"] if f["verdict"] in ("warn", "fail")}
+            profile = self.make(path)
+            self.assertLessEqual(self.judge(facts, profile)[1], before, capture)
+            code, worse = self.judge({**facts, "host.kernel": present("4.18.0")}, profile)
+            self.assertEqual((code, (worse - before) & {"host.kernel"}), (1, {"host.kernel"}), capture)
+
+    def test_nodes_of_two_kinds_and_no_document(self):
+        paths = [self.write(f"{n}.json", {"schema": "shakedown.facts/1", "facts": self.healthy(n)}) for n in ("lumi-g", "aws-p5")]
+        p = run("profile", "--from", *paths)
+        self.assertEqual((p.returncode, p.stdout), (2, ""))
+        self.assertIn("not of one kind", p.stderr)
+        self.assertEqual(run("profile").returncode, 2)
+        self.assertNotIn("nid005012", run("profile", "--from", paths[0], "--anonymize").stdout)
+
+    def test_config_check_says_where_a_mistake_is(self):
+        bad = self.folder / "bad.yaml"
+        bad.write_text("name: x\ntitle: y\nsource: z\nfloors:\n  - {metric: busbw.nccl, why: a, source: b}\n")
+        p = run("config", "check", bad)
+        self.assertEqual((p.returncode, len(p.stderr.splitlines())), (2, 1))
+        self.assertIn("bad.yaml:5", p.stderr)
+        self.assertEqual(run("config", "chekc", bad).returncode, 2)
+        self.assertEqual(run("config", "check", self.folder / "none.yaml").returncode, 2)
+
+
 class Fleets(InFolder):
     def finding(self, node, day, scope="node", verdict="fail", **more):
         doc = document(node, day)
