@@ -55,6 +55,8 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/reports/schema DESTINATION ${data}/shakedo
 set(slurm ${CMAKE_SOURCE_DIR}/config/slurm)
 install(PROGRAMS ${slurm}/prolog.sh ${slurm}/healthcheck.sh ${slurm}/preflight.sbatch
         DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/shakedown)
+install(FILES ${CMAKE_SOURCE_DIR}/config/monitoring/alerts.yaml ${CMAKE_SOURCE_DIR}/config/monitoring/grafana.json
+        DESTINATION ${data}/shakedown/monitoring)
 install(FILES ${slurm}/nhc.conf ${slurm}/shakedown.nhc DESTINATION ${data}/shakedown/nhc)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/shakedown.pc.in ${CMAKE_BINARY_DIR}/shakedown.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/shakedown.pc DESTINATION ${data}/pkgconfig)

@@ -142,6 +142,25 @@ static int selftest_verdict(const char *name, enum shk_verdict *verdict_p)
     return -EINVAL;
 }
 
+/* "expects": {fact: value}: the profile of a site that has it from its good nodes. */
+static void selftest_expect(struct selftest *t, const json_t *expects, struct shk_profile *made,
+                            struct shk_profile_fact *fact, const char *accepted[2])
+{
+    void *member = json_object_iter((json_t *)expects);
+    if (!member || !t->profile)
+        return;
+    accepted[0] = json_string_value(json_object_iter_value(member));
+    accepted[1] = NULL;
+    *fact = (struct shk_profile_fact){.fact = json_object_iter_key(member),
+                                      .accepted = accepted,
+                                      .why = "good nodes have it",
+                                      .source = "selftest"};
+    *made = *t->profile;
+    made->facts = fact;
+    made->facts_count = 1;
+    t->profile = made;
+}
+
 static int selftest_entry(const struct shk_config *config, const json_t *entry, size_t i,
                           void (*row)(const struct shk_selftest_row *row, void *arg), void *arg,
                           struct shk_error *err)
@@ -155,6 +174,10 @@ static int selftest_entry(const struct shk_config *config, const json_t *entry, 
                          .check = selftest_check(selftest_text(entry, "check")),
                          .profile = shk_config_profile(config, profile ? profile : "single-node"),
                          .setting = selftest_text(entry, "setting")};
+    const char *accepted[2];
+    struct shk_profile_fact fact;
+    struct shk_profile made;
+    selftest_expect(&t, json_object_get(entry, "expects"), &made, &fact, accepted);
     if (!t.check || !t.profile || !what || !json_is_object(healthy) || !json_is_object(broken) ||
         selftest_verdict(selftest_text(entry, "verdict"), &t.verdict) < 0)
         return shk_error_set(err, EINVAL, "selftest case %zu: not complete", i);

@@ -177,7 +177,7 @@ void shk_past_count(const struct shk_past_point *points, size_t n, double today,
     *past = (struct shk_past){.change = SHK_PAST_SAME, .common_before = NAN, .common_now = NAN};
     for (size_t i = 1; i < n; i++) {
         double had = points[i].value < points[i - 1].value ? 0 : points[i - 1].value;
-        if (points[i].value <= had || points[i].t < today - SHK_PAST_RISE_DAYS)
+        if (!(points[i].value > had) || points[i].t < today - SHK_PAST_RISE_DAYS)
             continue;
         past->from = past->rises ? past->from : i;
         past->rises++;

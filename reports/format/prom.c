@@ -247,6 +247,38 @@ static void prom_sizes(const struct prom *p, const char *metric, const char *hel
     }
 }
 
+/* The best of a run over its sizes, and the time of its smallest: few series, whatever was
+ * measured. */
+static void prom_best(const struct prom *p, const char *metric, const char *help, bool busbw)
+{
+    bool head = false;
+    for (size_t r = 0; r < p->model->runs_count; r++) {
+        const struct shk_run *run = &p->model->runs[r];
+        double best = NAN, least = NAN;
+        size_t i;
+        json_t *row;
+        json_array_foreach(shk_run_array(run, "sizes"), i, row)
+        {
+            double bytes = prom_number(row, "bytes"),
+                   value = prom_number(row, busbw ? "busbw" : "time_us");
+            if (busbw ? !(value <= best) : !(bytes >= least))
+                best = value;
+            least = bytes < least || isnan(least) ? bytes : least;
+        }
+        if (!isfinite(best))
+            continue;
+        if (!head)
+            prom_head(p, metric, help);
+        head = true;
+        prom_put(p, metric,
+                 (struct prom_label[]){{"node", run->node},
+                                       {"transport", run->transport},
+                                       {"provider", shk_run_text(run, "provider")},
+                                       {NULL, NULL}},
+                 best * (busbw ? 1e9 : 1e-6));
+    }
+}
+
 static void prom_runs(const struct prom *p)
 {
     if (!p->model->runs_count)
@@ -261,6 +293,10 @@ static void prom_runs(const struct prom *p)
                                        {NULL, NULL}},
                  shk_run_ok(run));
     }
+    prom_best(p, "shakedown_collective_best_bus_bytes_per_second",
+              "Best bus bandwidth of the all-reduce over all sizes.", true);
+    prom_best(p, "shakedown_collective_latency_seconds",
+              "Time of the all-reduce of the smallest message.", false);
     prom_sizes(p, "shakedown_collective_seconds", "Time of one all-reduce by message size.",
                "time_us", 1e-6);
     prom_sizes(p, "shakedown_collective_bus_bytes_per_second",
