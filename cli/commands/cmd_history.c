@@ -149,9 +149,16 @@ static int history_show(struct shk_session *session)
         shk_say("%s", err.text);
         return SHK_EXIT_USAGE;
     }
+    const json_t *row;
+    size_t i;
+    bool drain = false;
+    json_array_foreach(json_object_get(document, "rows"), i, row)
+    {
+        drain |= shk_fleet_port_flaps(row);
+    }
     code = shk_history_print(o, document);
     json_decref(document);
-    return code;
+    return code == SHK_EXIT_OK && drain ? SHK_EXIT_FAIL : code;
 }
 
 int shk_cmd_history(const struct shk_options *options, int argc, char **argv)

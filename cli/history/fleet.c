@@ -145,6 +145,12 @@ static void fleet_node_issues(const json_t *node, json_t *causes, json_t *drain)
 
 /* A port that loses its link again and again ends the jobs that use it, though each test between
  * may pass. */
+bool shk_fleet_port_flaps(const json_t *row)
+{
+    const char *dot = strrchr(text_of(row, "metric"), '.');
+    return strcmp(text_of(row, "change"), "rises") == 0 && dot && strstr(dot, "link_down");
+}
+
 static void fleet_flaps(const json_t *rows, json_t *drain)
 {
     json_t *row, *had;
@@ -153,7 +159,7 @@ static void fleet_flaps(const json_t *rows, json_t *drain)
     {
         const char *metric = text_of(row, "metric"), *dot = strrchr(metric, '.');
         bool known = false;
-        if (strcmp(text_of(row, "change"), "rises") != 0 || !dot || !strstr(dot, "link_down"))
+        if (!shk_fleet_port_flaps(row))
             continue;
         json_array_foreach(drain, k, had)
         {

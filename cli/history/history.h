@@ -78,6 +78,8 @@ json_t *shk_overview(struct shk_history *history, long long until, struct shk_er
 /* One metric of one node, with its events. */
 json_t *shk_trend(struct shk_history *history, const char *node, const char *metric,
                   long long until, struct shk_error *err);
+/* Is this row of an overview a port that goes down again and again? A reason to drain. */
+bool shk_fleet_port_flaps(const json_t *row);
 /* The state of each node by its last run, causes, drain list. New reference. */
 json_t *shk_fleet_state(struct shk_history *history, long long until, struct shk_error *err);
 

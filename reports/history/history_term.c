@@ -26,7 +26,10 @@ static void term_line(const struct history_term *t, unsigned indent, const char 
         if (len > room) {
             for (cut = room; cut > room / 2 && p[cut] != ' ';)
                 cut--;
-            cut = p[cut] == ' ' ? cut : room;
+            if (p[cut] != ' ') /* a list of names breaks behind a comma */
+                for (cut = room; cut > room / 2 && p[cut - 1] != ',';)
+                    cut--;
+            cut = p[cut] == ' ' || p[cut - 1] == ',' ? cut : room;
             while (cut && ((unsigned char)p[cut] & 0xC0) == 0x80)
                 cut--;
         }
