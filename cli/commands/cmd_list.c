@@ -188,10 +188,12 @@ int shk_cmd_list(const struct shk_options *options, int argc, char **argv)
         else
             list_lists(out.stream);
         if (shk_output_finish(&out, NULL, rc ? &ignored : &err))
-            rc = -1;
+            rc = -EIO;
     }
     shk_config_free(config);
     if (rc)
         shk_say("%s", err.text);
-    return rc ? SHK_EXIT_INTERNAL : SHK_EXIT_OK;
+    return !rc                                    ? SHK_EXIT_OK
+           : lines && rc != -ENOMEM && rc != -EIO ? SHK_EXIT_USAGE
+                                                  : SHK_EXIT_INTERNAL;
 }

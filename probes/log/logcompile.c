@@ -5,6 +5,7 @@
 #include "probes/log/logscan_private.h"
 
 #include <errno.h>
+#include <hs.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +105,7 @@ static int scan_list_fill(struct scan_list *list, const struct shk_log_pattern *
 }
 
 int shk_logscan_build(const struct shk_log_pattern *patterns, size_t n,
-                      const hs_platform_info_t *platform, hs_database_t **database_p,
+                      const struct hs_platform_info *platform, struct hs_database **database_p,
                       struct shk_error *err)
 {
     struct scan_list list = {.texts = NULL};

@@ -9,6 +9,7 @@
 #include "probes/log/logunknown.h"
 
 #include <errno.h>
+#include <hs.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

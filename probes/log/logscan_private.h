@@ -4,7 +4,8 @@
 
 #include "probes/log/logscan.h"
 
-#include <hs.h>
+struct hs_platform_info; /* of hs.h, where they have other names */
+struct hs_database;
 
 /* -EINVAL: the pattern, where it is and why it is wrong. */
 int shk_logscan_bad(const struct shk_log_pattern *pattern, const char *why, struct shk_error *err);
@@ -14,7 +15,7 @@ size_t shk_logscan_table(const struct shk_log_pattern *patterns, size_t i);
 
 /* The patterns as a database for `platform` (NULL: this processor); hs_free_database(). */
 int shk_logscan_build(const struct shk_log_pattern *patterns, size_t n,
-                      const hs_platform_info_t *platform, hs_database_t **database_p,
+                      const struct hs_platform_info *platform, struct hs_database **database_p,
                       struct shk_error *err) SHK_MUST_CHECK;
 
 #endif

@@ -11,6 +11,11 @@ static const struct shk_log_pattern log_patterns[] = {
      .capture = "Using (?<iface>[^:]+):(?<addr>[0-9.]+)",
      .origins = true},
     {.id = "no-interface", .pattern = "no socket interface found", .origins = true},
+    {.id = "table",
+     .pattern = "WARN ",
+     .texts = "Failed to open %s for %d bytes\n%s : %s of %s closed by %s\nPoll failed: %s\n",
+     .origins = true},
+    {.id = "loose", .texts = "The daemon on node %s went away after %d s\n"},
     {.id = "system", .pattern = "unhandled system error|Call to [a-z_]+ failed", .origins = true},
 };
 

@@ -54,6 +54,12 @@ static const struct shk_log_pattern patterns[] = {
      .pattern = "open: ",
      .capture = "open: (?<errno>[^,]+), (?<wc>\\d+)",
      .explains = true},
+    {.id = "table-open",
+     .pattern = "NCCL WARN ",
+     .texts = "Failed to open %s for %d bytes\nPoll failed: %s\n",
+     .explains = true},
+    {.id = "table-short", .pattern = "NCCL WARN ", .texts = "Failed to open %s\n", .origins = true},
+    {.id = "loose", .texts = "The daemon on node %s went away\n\nNo way to reach rank %d now\n"},
     {.id = "named", .pattern = "mlx5_\\d", .once = true},
 };
 enum { PATTERNS = sizeof patterns / sizeof *patterns };
@@ -97,6 +103,25 @@ Test(logscan, lines_are_folded_over_processes_and_the_first_is_kept)
     json_t *origins = json_object_get(shk_facts_get_object(f, "log.sig.closed"), "origins");
     cr_expect_str_eq(json_string_value(json_array_get(origins, 0)), "rank 5 (n1:1 [0])");
     cr_expect_eq(shk_facts_get_int(f, "log.lines", -1), 5);
+    shk_facts_destroy(f);
+}
+
+Test(logscan, tables_of_messages)
+{
+    struct shk_facts *f = scan("n1:1:1 [0] NCCL WARN Failed to open /dev/x for 12 bytes\r\n"
+                               "n1:1:1 [0] NCCL WARN  Failed to open it\n"
+                               "n1:1:2 [1] NCCL WARN Failed to open that\n"
+                               "Failed to open nothing\n"
+                               "n1:1:2 [1] NCCL WARN Poll failed: refused\n"
+                               "0: the job: The daemon on node n7 went away, sorry\n"
+                               "No way to reach rank x now\nNo way to reach rank 7 now\n");
+    cr_expect_eq(number(f, "log.sig.table-open", "lines"), 2);
+    cr_expect_eq(number(f, "log.sig.table-open", "line"), 1);
+    cr_expect_eq(number(f, "log.sig.table-short", "lines"), 2);
+    cr_expect_eq(number(f, "log.sig.table-short", "origin_count"), 2);
+    cr_expect_eq(number(f, "log.sig.loose", "lines"), 2);
+    cr_expect_eq(number(f, "log.sig.loose", "line"), 6);
+    cr_expect_eq(number(f, "log.unknown", "lines"), 0); /* the line with refused is explained */
     shk_facts_destroy(f);
 }
 
