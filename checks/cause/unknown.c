@@ -79,24 +79,6 @@ const json_t *shk_log_first_error(const struct shk_config *config, const struct 
     return first;
 }
 
-static void symptom_rows(const struct shk_check_context *ctx, struct shk_findings *findings)
-{
-    size_t count, shown = 0;
-    const struct shk_signature *sigs = shk_config_signatures(ctx->config, &count);
-    for (size_t i = 0; i < count && shown < SHOWN; i++) {
-        const json_t *seen = undecided(&sigs[i]) ? shk_log_seen(ctx->facts, sigs[i].id) : NULL;
-        if (!seen)
-            continue;
-        char *place = shk_log_unknown_place(seen);
-        struct shk_row row = shk_row_begin(ctx, &shk_check_log_setting, place ? place : "log");
-        row.fact = "log.files";
-        shk_row_text(&row.why, "%s: %s", sigs[i].meaning, shk_log_unknown_text(seen));
-        shk_row_end(findings, &row);
-        free(place);
-        shown++;
-    }
-}
-
 static void one_shape(const struct shk_check_context *ctx, struct shk_findings *findings,
                       const json_t *shape)
 {
@@ -120,7 +102,6 @@ void shk_log_unknown_rows(const struct shk_check_context *ctx, struct shk_findin
     long long lines = 0;
     const json_t *shapes = shk_log_unknown_shapes(ctx->facts, &lines);
     size_t count = json_array_size(shapes);
-    symptom_rows(ctx, findings);
     for (size_t i = 0; i < count && i < SHOWN; i++)
         one_shape(ctx, findings, json_array_get(shapes, i));
     if (count <= SHOWN)
