@@ -32,6 +32,8 @@ struct shk_check {
     const char *doc;      /* for explain: what is judged, from which facts, with which thresholds */
     bool of_job;          /* judges the job, not a node */
     enum shk_scope scope; /* of what it finds that no diagnosis is known for; unset: node */
+    const char *diagnosis; /* of a FAIL for which it has no closer one: a key of the catalogue. A
+                              check that can fail has one, shk_mutate() looks */
 };
 
 /* The ordered list. */
@@ -53,6 +55,10 @@ int shk_checks_run(const struct shk_check_context *ctx, struct shk_findings *fin
 int shk_checks_kinds(const struct shk_facts *const *facts,
                      const struct shk_profile *const *profiles, const size_t *weights, size_t nodes,
                      size_t *kinds_p) SHK_MUST_CHECK;
+
+/* The makers and models of a node's GPUs and the makers of its NICs, whatever their number, as one
+ * text: a new string. NULL when one was not read, or out of memory. */
+char *shk_kind_hardware(const struct shk_facts *facts);
 
 /* Compares nodes of one kind: what must agree and does not is a row of family "nodes" that names
  * the nodes outside the majority; what was not read on some of them is UNKNOWN. What must agree,

@@ -166,6 +166,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_probe_health = {
     .id = "probe.health",
+    .diagnosis = "probe-failed",
     .family = "shakedown",
     .title = "Every probe gave an answer",
     .eval = eval,

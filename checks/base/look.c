@@ -1,5 +1,9 @@
 #include "checks/base/look.h"
 
+#include "core/facts/elements.h"
+
+#include <string.h>
+
 static const char unexpected_form[] = "it has an unexpected form";
 
 enum shk_look shk_look(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p)
@@ -60,8 +64,8 @@ static int entry_kind(const json_t *entry)
                                    : 3 + (int)json_typeof(entry);
 }
 
-/* An entry that is null or of another kind than the first was not read: what the others say is then
- * not all there is. */
+/* An entry that is null, of another kind than the first, or that does not say what it is of was not
+ * read: what the others say is then not all there is. */
 static bool is_list(const json_t *value)
 {
     size_t n = json_array_size(value);
@@ -69,7 +73,7 @@ static bool is_list(const json_t *value)
     bool same = json_is_array(value) && kind != 0;
     for (size_t i = 1; same && i < n; i++)
         same = entry_kind(json_array_get(value, i)) == kind;
-    return same;
+    return same && (!json_is_object(json_array_get(value, 0)) || shk_elements_told(value));
 }
 
 static bool is_texts(const json_t *value)
@@ -105,6 +109,50 @@ LOOK_AT_FACT(texts, json_t *)
 LOOK_AT_FACT(numbers, json_t *)
 LOOK_AT_FACT(objects, json_t *)
 LOOK_AT_FACT(object, json_t *)
+
+/* A list of which another fact counts the entries by their kind. */
+static const struct counted_list {
+    const char *list, *count, *kind, *apart; /* entries of which `apart` is true do not count */
+} counted_lists[] = {{"pci.devices", "pci.count.", "kind", "vf"}};
+
+struct counted {
+    const struct counted_list *as;
+    const json_t *list;
+};
+
+/* 1: there are fewer than the fact says. */
+static int lost_of_kind(const struct shk_fact *fact, void *arg)
+{
+    const struct counted *counted = arg;
+    const char *kind = fact->key + strlen(counted->as->count);
+    json_int_t listed = 0;
+    size_t i;
+    json_t *entry;
+    if (fact->state != SHK_FACT_PRESENT || !json_is_integer(fact->value))
+        return 0;
+    json_array_foreach((json_t *)counted->list, i, entry)
+    {
+        const char *is = json_string_value(json_object_get(entry, counted->as->kind));
+        listed += is && strcmp(is, kind) == 0 &&
+                  !json_is_true(json_object_get(entry, counted->as->apart));
+    }
+    return listed < json_integer_value(fact->value);
+}
+
+bool shk_look_lost(const struct shk_facts *facts, const char *key)
+{
+    struct shk_fact fact = {.value = NULL};
+    for (size_t i = 0; i < sizeof counted_lists / sizeof *counted_lists; i++) {
+        struct counted counted = {.as = &counted_lists[i]};
+        if (strcmp(key, counted.as->list) != 0)
+            continue;
+        if (shk_look(facts, key, &fact) != SHK_LOOK_PRESENT || !json_is_array(fact.value))
+            return false;
+        counted.list = fact.value;
+        return shk_facts_each(facts, counted.as->count, lost_of_kind, &counted) > 0;
+    }
+    return false;
+}
 
 const char *shk_member_problem(const json_t *object, const char *name)
 {

@@ -19,7 +19,8 @@ enum shk_look {
 enum shk_look shk_look(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p);
 
 /* The same for a value of one type. *value_p is set only when PRESENT; it is borrowed. A number is
- * an integer or a real. An array is one only if its entries are of one kind, and none is null. */
+ * an integer or a real. An array is one only if its entries are of one kind, none is null, and of
+ * objects each says what it is of (core/facts/elements.h). */
 enum shk_look shk_look_text(const struct shk_facts *facts, const char *key, const char **value_p);
 enum shk_look shk_look_int(const struct shk_facts *facts, const char *key, long long *value_p);
 enum shk_look shk_look_bool(const struct shk_facts *facts, const char *key, bool *value_p);
@@ -47,6 +48,11 @@ enum shk_look shk_look_member_object(const json_t *object, const char *name, jso
 /* Why a member is FAILED: what "problems" says, or that it has an unexpected form; NULL when it is
  * not. Borrowed. */
 const char *shk_member_problem(const json_t *object, const char *name);
+
+/* Does the list that `key` names hold fewer entries of a kind than another fact counts
+ * ("pci.devices" and pci.count.KIND)? The others were lost on the way. The list is PRESENT all the
+ * same: what it holds was found. */
+bool shk_look_lost(const struct shk_facts *facts, const char *key);
 
 /* Words for messages only, never to decide by: the text of the member, NULL when there is none. */
 const char *shk_member_words(const json_t *object, const char *name);

@@ -121,6 +121,18 @@ static void judge_whole(struct mutate *m, const struct place *place, const json_
     json_decref(whole);
 }
 
+/* Whatever fails is a cause that the catalogue explains. */
+static void judge_explained(struct mutate *m, const struct place *place, const json_t *rows)
+{
+    const char *key;
+    json_t *row;
+    json_object_foreach((json_t *)rows, key, row)
+    {
+        if (json_is_false(json_array_get(row, 3)))
+            say(m, place, "changed", key, strdup("fails without a diagnosis of the catalogue"));
+    }
+}
+
 /* The rows with `value` in the place; NULL: m->rc says why. */
 static json_t *judge_with(struct mutate *m, const struct place *place, json_t *value)
 {
@@ -128,6 +140,7 @@ static json_t *judge_with(struct mutate *m, const struct place *place, json_t *v
     json_t *rows = shk_judge_rows(&m->judge, m->fact, &m->rc, m->err);
     if (rows && m->count.mutations++ % MUTATE_WHOLE == 0)
         judge_whole(m, place, rows);
+    judge_explained(m, place, rows);
     json_decref(put(m, place, was));
     return rows;
 }
@@ -238,15 +251,15 @@ static void mutate_member(struct mutate *m, const struct place *place, const jso
     json_decref(turned);
 }
 
-/* An entry of an array (beyond the last: one more) is none, or of a kind that the array does not
- * have; among several it is told by the others, alone by its reader. */
+/* An entry of an array (beyond the last: one more) is none, of a kind that the array does not have,
+ * or says nothing; among several it is told by the others, alone by its reader. */
 static void mutate_entry(struct mutate *m, json_t *array, size_t i, const char *path)
 {
     bool objects = json_is_object(json_array_get(array, 0));
     json_t *was = json_incref(json_array_get(array, i)), *turned = json_object();
-    json_t *others[] = {json_null(), objects ? json_integer(7) : json_object()};
+    json_t *others[] = {json_null(), json_object(), objects ? json_integer(7) : NULL};
     struct place place = {.name = m->fact, .path = shk_strf("%s/%zu", path, i)};
-    for (size_t k = 0; place.path && !m->rc && k < sizeof others / sizeof *others; k++) {
+    for (size_t k = 0; place.path && !m->rc && k < 3 && others[k]; k++) {
         if (was)
             json_array_set(array, i, others[k]);
         else
@@ -254,7 +267,11 @@ static void mutate_entry(struct mutate *m, json_t *array, size_t i, const char *
         json_t *rows = shk_judge_rows(&m->judge, m->fact, &m->rc, m->err);
         m->count.mutations++;
         if (rows)
-            compare(m, &place, k ? "of another type" : "null", rows, turned);
+            compare(m, &place,
+                    k == 1 && objects ? "empty"
+                    : k               ? "of another type"
+                                      : "null",
+                    rows, turned);
         json_decref(rows);
         if (was)
             json_array_set(array, i, was);
@@ -262,6 +279,7 @@ static void mutate_entry(struct mutate *m, json_t *array, size_t i, const char *
             json_array_remove(array, i);
     }
     json_decref(others[1]);
+    json_decref(others[2]);
     json_decref(turned);
     json_decref(was);
     free(place.path);

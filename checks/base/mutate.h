@@ -22,7 +22,8 @@ struct shk_mutation_count {
  * profile that the facts then look like. A breach is
  *   - a row that is not UNKNOWN although a value of that fact, or of that member, can turn it;
  *   - a row that turns to WARN, FAIL, n/a or pass because something was not read;
- *   - a row that vanishes.
+ *   - a row that vanishes;
+ *   - a row that fails without a diagnosis of the catalogue.
  * Calls `breach` for each. Returns 0, -EINVAL (facts are none; err), -ENOMEM. */
 int shk_mutate(const struct shk_config *config, const json_t *facts,
                void (*breach)(const struct shk_mutation_breach *breach, void *arg), void *arg,

@@ -8,14 +8,18 @@
 static const char judge_profile[] = "profile"; /* stands beside the numbers of checks */
 
 /* Adds the findings; `check`: who made them. */
-static void judge_collect(const struct shk_findings *findings, size_t check, json_t *rows)
+static void judge_collect(const struct shk_config *config, const struct shk_findings *findings,
+                          size_t check, json_t *rows)
 {
     for (size_t i = 0; i < shk_findings_count(findings); i++) {
         const struct shk_finding *f = shk_findings_at(findings, i);
+        bool explained =
+            f->verdict != SHK_FAIL || (f->diagnosis && shk_config_diagnosis(config, f->diagnosis));
         char *key = shk_strf("%s\n%s", f->id, f->setting);
         json_object_set_new(rows, key ? key : "",
-                            json_pack("[i, s, I]", (int)f->verdict, f->observed ? f->observed : "",
-                                      (json_int_t)check));
+                            json_pack("[i, s, I, b]", (int)f->verdict,
+                                      f->observed ? f->observed : "", (json_int_t)check,
+                                      explained));
         free(key);
     }
 }
@@ -32,7 +36,7 @@ static int judge_run(const struct shk_judge *judge, const struct shk_profile *pr
                                     .skip = judge->skip};
     int rc = findings ? shk_checks_run(&ctx, findings, err) : -ENOMEM;
     if (!rc)
-        judge_collect(findings, check, rows);
+        judge_collect(judge->config, findings, check, rows);
     shk_findings_destroy(findings);
     return rc;
 }

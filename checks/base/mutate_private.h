@@ -8,7 +8,8 @@
 struct shk_judge {
     const struct shk_config *config;
     struct shk_facts *facts; /* as they are when shk_judge_begin() is called */
-    json_t *base;            /* "check\nsetting" -> [verdict, observed, number of the check] */
+    json_t *base;            /* "check\nsetting" -> [verdict, observed, number of the check,
+                                is it no FAIL, or has it a diagnosis of the catalogue?] */
     json_t *asked;           /* fact -> {number of the check: true} */
     const struct shk_profile *profile;
     char *doubt;

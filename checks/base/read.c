@@ -43,11 +43,18 @@ static void note_form(struct shk_row *row, const char *key)
         json_array_append_new(row->ctx->misformed, json_string(key));
 }
 
+void shk_row_lacks_lost(struct shk_row *row, const char *key)
+{
+    if (shk_look_lost(row->ctx->facts, key))
+        shk_row_lacks(row, key, "%s holds fewer entries than were counted", key);
+}
+
 static enum shk_look note_fact(struct shk_row *row, const char *key, enum shk_look look)
 {
     struct shk_fact fact;
     if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT) {
         shk_row_was_read(row);
+        shk_row_lacks_lost(row, key);
     } else if (!shk_facts_get(row->ctx->facts, key, &fact)) {
         shk_row_lacks(row, key, "nothing looked at %s", key);
     } else if (fact.state == SHK_FACT_PRESENT) {

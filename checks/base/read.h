@@ -60,6 +60,10 @@ bool shk_read_told_array(struct shk_row *row, const char *key, const json_t *obj
 void shk_row_lacks(struct shk_row *row, const char *key, const char *whyf, ...) SHK_PRINTF(3, 4);
 void shk_row_was_read(struct shk_row *row);
 
+/* Remembers that entries of the list `key` were lost, if so: see shk_look_lost(). The readers of
+ * whole facts do it; for a list that was only looked at. */
+void shk_row_lacks_lost(struct shk_row *row, const char *key);
+
 /* Has anything that was asked for not been read so far? */
 bool shk_row_lacking(const struct shk_row *row);
 

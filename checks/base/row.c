@@ -14,6 +14,7 @@ struct shk_row shk_row_begin(const struct shk_check_context *ctx, const struct s
                             .id = check->id,
                             .family = check->family,
                             .setting = setting,
+                            .fallback = check->diagnosis,
                             .verdict = SHK_UNKNOWN,
                             .evidence = SHK_NOT_COVERED};
 }
@@ -65,6 +66,9 @@ static void row_doubt(struct shk_row *row)
 void shk_row_end(struct shk_findings *findings, struct shk_row *row)
 {
     row_doubt(row);
+    bool general = row->verdict == SHK_FAIL && !row->diagnosis;
+    if (general)
+        row->diagnosis = row->fallback;
     const struct shk_finding_in in = {.id = row->id,
                                       .family = row->family,
                                       .setting = row->setting,
@@ -77,6 +81,7 @@ void shk_row_end(struct shk_findings *findings, struct shk_row *row)
                                       .advice = row->advice,
                                       .edits = row->edits,
                                       .diagnosis = row->diagnosis,
+                                      .general = general,
                                       .source = row->source,
                                       .fact = row->fact,
                                       .required = row->required,

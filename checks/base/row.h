@@ -17,6 +17,7 @@ struct shk_row {
     char *observed, *expected, *why, *fix, *advice;
     json_t *edits; /* of fix; owned */
     const char *diagnosis, *source, *fact;
+    const char *fallback; /* diagnosis of a FAIL that has none; from the check */
     int required;
     enum shk_scope scope;  /* unset: that of the diagnosis, else of the check */
     unsigned read, unread; /* what was asked for, see checks/base/read.h */

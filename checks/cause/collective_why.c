@@ -30,6 +30,7 @@ const char *shk_collective_cause_key(const char *cause)
         {"hmem-failed", "hmem-failed"},
         {"rank-ended", "rank-ended"},
         {"rank-stopped", "rank-stopped"},
+        {"rank-silent", "rank-silent"},
         {"rank-hung", "rank-hung"},
         {"all-hang", "collective-hangs"},
         {"node-unreachable", "node-unreachable"},
@@ -45,6 +46,7 @@ const char *shk_collective_cause_key(const char *cause)
         {"verbs-port-down", "nic-port-down"},
         {"verbs-no-device", "verbs-provider-absent"},
         {"verbs-no-cm", "rdma-ucm-missing"},
+        {"library-load", "libfabric-does-not-load"},
     };
     for (size_t i = 0; cause && i < sizeof(keys) / sizeof(keys[0]); i++)
         if (strcmp(keys[i][0], cause) == 0)

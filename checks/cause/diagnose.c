@@ -14,8 +14,9 @@ static const double verdict_score[] = {[SHK_FAIL] = 1000, [SHK_WARN] = 300};
 static const double evidence_score[] = {
     [SHK_TESTED] = 90, [SHK_LOG] = 80, [SHK_EFFECT] = 50, [SHK_DECLARED] = 10};
 static const double declared_fail_score = 700; /* nobody saw an effect of it */
-static const double undiagnosed_score = 0.5;   /* a failed check that no diagnosis is known for */
-static const double more_score = 5;            /* each further finding with the key, up to four */
+static const double undiagnosed_score =
+    0.5; /* a failed check without a diagnosis that is closer than its own */
+static const double more_score = 5; /* each further finding with the key, up to four */
 /* A line that only one cause prints (weight 100) is worth a FAIL. */
 static const double clue_score = 10, more_clue_score = 2;
 static const double both_score = 0.3; /* of the weaker one of findings and clues */
@@ -180,7 +181,7 @@ static void score(struct cause *cause)
     double a = findings_score(cause), b = clues_score(cause);
     cause->score = a > b ? a + both_score * b : b + both_score * a;
     cause->score += clue_score * cause->against;
-    if (cause->first && !cause->first->diagnosis)
+    if (cause->first && (!cause->first->diagnosis || cause->first->general))
         cause->score *= undiagnosed_score;
     cause->specific |= cause->count && cause->verdict == SHK_FAIL;
     if (!cause->count && cause->specific && cause->weight >= 70)
@@ -204,7 +205,7 @@ static bool explains(const struct cause *cause, const char *key)
 static bool strong(const struct cause *cause)
 {
     bool harmless = is_symptom(cause) || (cause->entry && cause->entry->benign);
-    bool named = cause->first && cause->first->diagnosis;
+    bool named = cause->first && cause->first->diagnosis && !cause->first->general;
     bool failed = cause->count && cause->verdict == SHK_FAIL && named;
     return cause->seen && !harmless && (failed || cause->weight >= strong_weight);
 }
@@ -503,15 +504,47 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
     return rc;
 }
 
+/* What rules and values say of nodes that are alike: other hardware has other libraries and
+ * settings, and nodes of which it was not read may be any. With one kind of hardware, all of them.
+ */
+static int gather_alike(struct shk_clues *clues, const struct shk_config *config,
+                        const struct shk_facts *const *facts, size_t nodes)
+{
+    const struct shk_facts **of = calloc(nodes + 1, sizeof(*of));
+    char **hardware = calloc(nodes + 1, sizeof(*hardware));
+    bool any = false;
+    for (size_t i = 0; hardware && i < nodes; i++)
+        any |= (hardware[i] = shk_kind_hardware(facts[i])) != NULL;
+    for (size_t i = 0; of && hardware && i < nodes; i++) {
+        size_t count = 0, before = 0;
+        while (before < i &&
+               (!hardware[i] || !hardware[before] || strcmp(hardware[before], hardware[i]) != 0))
+            before++;
+        if (before < i || (any ? !hardware[i] : i > 0))
+            continue; /* its kind has been seen, or it goes with each of them */
+        for (size_t k = 0; k < nodes; k++)
+            if (!hardware[i] || !hardware[k] || strcmp(hardware[i], hardware[k]) == 0)
+                of[count++] = facts[k];
+        shk_clues_from_rules(clues, config, of, count);
+        shk_clues_between_nodes(clues, config, of, count);
+    }
+    int rc = of && hardware ? 0 : -ENOMEM;
+    for (size_t i = 0; hardware && i < nodes; i++)
+        free(hardware[i]);
+    free(hardware);
+    free(of);
+    return rc;
+}
+
 static int gather(struct shk_clues *clues, const struct shk_config *config,
                   const struct shk_findings *findings, const struct shk_facts *const *facts,
                   size_t nodes, bool part)
 {
     if (nodes)
         shk_clues_from_log(clues, config, facts[0]);
-    shk_clues_from_rules(clues, config, facts, nodes);
+    if (gather_alike(clues, config, facts, nodes))
+        return -ENOMEM;
     shk_clues_from_values(clues, config, facts, nodes);
-    shk_clues_between_nodes(clues, config, facts, nodes);
     for (size_t i = 0; part && i < nodes; i++) {
         const struct shk_clue_source src = {config, facts[i], findings};
         shk_clues_from_checks(clues, &src);

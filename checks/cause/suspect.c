@@ -186,7 +186,8 @@ static void ask(struct shk_clues *clues, const struct shk_clue_source *src,
     for (size_t i = 0; rows && i < shk_findings_count(rows); i++) {
         const struct shk_finding *row = shk_findings_at(rows, i);
         bool bad = row->verdict == SHK_FAIL || row->verdict == SHK_WARN;
-        if (bad && row->diagnosis && !was_found(src->findings, row) && !about_unknown(src, row))
+        if (bad && row->diagnosis && !row->general && !was_found(src->findings, row) &&
+            !about_unknown(src, row))
             suspect(clues, src, row, &unread);
     }
     shk_strbuf_free(&unread.names);

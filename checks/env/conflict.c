@@ -237,6 +237,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_env_conflict = {
     .id = "env.conflict",
+    .diagnosis = "settings-conflict",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
     .title = "No two settings work against each other",

@@ -253,6 +253,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_env_value = {
     .id = "env.value",
+    .diagnosis = "env-value-unknown",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
     .title = "Variables that are set: known, read by what is loaded, right value, fit for the node",

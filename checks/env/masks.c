@@ -81,6 +81,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_gpu_masks = {
     .id = "gpu.masks",
+    .diagnosis = "visible-devices-conflict",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "devices",
     .title = "Masks of GPUs leave devices to use",

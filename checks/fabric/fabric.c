@@ -23,6 +23,25 @@ static void say_no_library(const struct shk_check_context *ctx, struct shk_row *
     shk_row_fix(row, "libfabric-path", NULL);
 }
 
+/* What the loader will not find for the copy that it takes: no program can load that one. */
+static bool say_unloadable(const struct shk_check_context *ctx, struct shk_row *row)
+{
+    json_t *problems = NULL;
+    const char *path = "libfabric.so.1", *text = NULL;
+    if (shk_look_objects(ctx->facts, "fabric.problems", &problems) != SHK_LOOK_PRESENT ||
+        !json_array_size(problems))
+        return false;
+    (void)shk_look_text(ctx->facts, "fabric.path", &path);
+    (void)shk_look_member_text(json_array_get(problems, 0), "text", &text);
+    shk_row_verdict(row, needs_fabric(ctx->profile) ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
+    row->diagnosis = "libfabric-does-not-load";
+    row->fact = "fabric.problems";
+    shk_row_text(&row->observed, "%s does not load", path);
+    shk_row_text(&row->why, "%s", text ? text : "something that it needs is missing");
+    shk_row_fix(row, "library-dependency", "path", path, NULL);
+    return true;
+}
+
 static void eval_library(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_begin(ctx, &shk_check_fabric_library, "libfabric");
@@ -37,6 +56,9 @@ static void eval_library(const struct shk_check_context *ctx, struct shk_finding
         shk_row_text(&row.observed, "%s", version);
         if (shk_look_text(ctx->facts, "fabric.path", &path) == SHK_LOOK_PRESENT)
             shk_row_text(&row.why, "%s", path);
+    } else if (look != SHK_LOOK_ABSENT && say_unloadable(ctx, &row)) {
+        shk_row_end(findings, &row);
+        return;
     } else if (look != SHK_LOOK_ABSENT) {
         shk_row_unread(findings, &row, ctx->facts, "fabric.version");
         return;
@@ -53,11 +75,16 @@ static void eval_library(const struct shk_check_context *ctx, struct shk_finding
 
 const struct shk_check shk_check_fabric_library = {
     .id = "fabric.library",
+    .diagnosis = "libfabric-does-not-load",
     .family = "libfabric",
     .title = "libfabric is found and loads",
     .eval = eval_library,
-    .doc = "Facts: fabric.version, fabric.path (of the file that was really loaded).\n"
-           "FAIL when it is not there and the profile names providers; n/a when nothing needs it.",
+    .doc = "Facts: fabric.version, fabric.path (of the file that was really loaded), "
+           "fabric.problems.\n"
+           "FAIL when it is not there and the profile names providers; n/a when nothing needs it. "
+           "One that was not loaded and lacks a library or a symbol version of its own (missing, "
+           "invalid, version: the loader gives up on each) is FAIL where the profile names "
+           "providers, else WARN.",
 };
 
 static const char *text_of(const json_t *object, const char *name)

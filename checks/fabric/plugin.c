@@ -268,6 +268,7 @@ static void eval_file(const struct shk_check_context *ctx, struct shk_findings *
 
 const struct shk_check shk_check_plugin_file = {
     .id = "plugin.file",
+    .diagnosis = "plugin-file-unusable",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "net plugin",
     .title = "The net plugin is found where NCCL looks",
@@ -358,6 +359,7 @@ static void eval_abi(const struct shk_check_context *ctx, struct shk_findings *f
 
 const struct shk_check shk_check_plugin_abi = {
     .id = "plugin.abi",
+    .diagnosis = "plugin-abi-mismatch",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "net plugin",
     .title = "Plugin and NCCL have an interface version in common",

@@ -328,6 +328,7 @@ static void eval_use(const struct shk_check_context *ctx, struct shk_findings *f
 
 const struct shk_check shk_check_plugin_load = {
     .id = "plugin.load",
+    .diagnosis = "net-plugin-init-failed",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "net plugin",
     .title = "The net plugin loads",
@@ -345,6 +346,7 @@ const struct shk_check shk_check_plugin_load = {
 
 const struct shk_check shk_check_plugin_use = {
     .id = "plugin.use",
+    .diagnosis = "net-plugin-init-failed",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "net plugin",
     .title = "The net plugin starts, has devices and carries data",

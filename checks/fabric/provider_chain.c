@@ -272,6 +272,7 @@ static void eval_provider(const struct shk_check_context *ctx, struct shk_findin
 
 const struct shk_check shk_check_fabric_provider = {
     .id = "fabric.provider",
+    .diagnosis = "provider-unusable",
     .family = "libfabric",
     .title = "The providers that profile and job ask for work; if not, the first broken link",
     .eval = eval_provider,

@@ -168,6 +168,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_acs = {
     .id = "pci.acs",
+    .diagnosis = "acs-enabled",
     .family = "kernel",
     .title = "Switches let GPUs and NICs talk directly",
     .eval = eval,

@@ -86,6 +86,7 @@ static void eval_presence(const struct shk_check_context *ctx, struct shk_findin
 
 const struct shk_check shk_check_gpu_presence = {
     .id = "gpu.presence",
+    .diagnosis = "gpu-count-low",
     .family = "devices",
     .title = "The accelerators of the profile are on the PCI bus, all of them",
     .eval = eval_presence,
@@ -213,6 +214,7 @@ static void eval_driver(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_gpu_driver = {
     .id = "gpu.driver",
+    .diagnosis = "accelerator-driver-missing",
     .family = "devices",
     .title = "The driver serves every accelerator on the bus",
     .eval = eval_driver,

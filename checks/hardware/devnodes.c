@@ -202,6 +202,7 @@ static void eval_access(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_dev_access = {
     .id = "devices.access",
+    .diagnosis = "device-node-unusable",
     .family = "devices",
     .title = "The device nodes of accelerators and NICs are there, and this user may open them",
     .eval = eval_access,

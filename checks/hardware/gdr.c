@@ -194,6 +194,7 @@ static void eval_peermem(const struct shk_check_context *ctx, struct shk_finding
 
 const struct shk_check shk_check_peermem = {
     .id = "kernel.peermem",
+    .diagnosis = "peermem-missing",
     .family = "kernel",
     .title = "InfiniBand, RoCE and EFA adapters can read NVIDIA GPU memory",
     .eval = eval_peermem,
@@ -269,6 +270,7 @@ static void eval_dmabuf(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_dmabuf = {
     .id = "kernel.dmabuf",
+    .diagnosis = "dmabuf-kernel-config",
     .family = "kernel",
     .title = "InfiniBand and RoCE adapters can read AMD GPU memory",
     .eval = eval_dmabuf,

@@ -203,6 +203,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_iommu = {
     .id = "kernel.iommu",
+    .diagnosis = "iommu-not-passthrough",
     .family = "kernel",
     .title = "The IOMMU does not translate between GPUs and NICs",
     .eval = eval,

@@ -138,6 +138,7 @@ static void eval_modules(const struct shk_check_context *ctx, struct shk_finding
 
 const struct shk_check shk_check_modules = {
     .id = "kernel.module",
+    .diagnosis = "accelerator-driver-missing",
     .family = "kernel",
     .title = "GPUs and NICs on the bus have their kernel module",
     .eval = eval_modules,

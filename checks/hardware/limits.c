@@ -166,6 +166,7 @@ static void eval_memlock(const struct shk_check_context *ctx, struct shk_finding
 
 const struct shk_check shk_check_memlock = {
     .id = "limits.memlock",
+    .diagnosis = "memlock-too-low",
     .family = "limits",
     .title = "Memory can be locked for RDMA",
     .eval = eval_memlock,
@@ -239,6 +240,7 @@ static void eval_nofile(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_nofile = {
     .id = "limits.nofile",
+    .diagnosis = "nofile-too-low",
     .family = "limits",
     .title = "Enough open files for the peers of a job",
     .eval = eval_nofile,

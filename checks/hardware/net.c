@@ -80,6 +80,7 @@ static void eval_hostname(const struct shk_check_context *ctx, struct shk_findin
 
 const struct shk_check shk_check_hostname = {
     .id = "net.hostname",
+    .diagnosis = "hostname-resolves-to-loopback",
     .family = "network",
     .title = "The host name resolves to an address that peers can reach",
     .eval = eval_hostname,
@@ -191,6 +192,7 @@ static void eval_choice(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_socket_choice = {
     .id = "net.bootstrap",
+    .diagnosis = "no-usable-socket-interface",
     .family = "network",
     .title = "The interface that NCCL would choose for its bootstrap",
     .eval = eval_choice,

@@ -98,6 +98,7 @@ static void eval_count(const struct shk_check_context *ctx, struct shk_findings 
 
 const struct shk_check shk_check_nic_count = {
     .id = "nic.count",
+    .diagnosis = "nic-count-low",
     .family = "devices",
     .title = "As many NICs as the profile says",
     .eval = eval_count,
@@ -214,11 +215,35 @@ static void judge_down(struct shk_row *row, const struct links *links)
     shk_row_fix(row, "port-check", NULL);
 }
 
+/* Each Slingshot and EFA function has a device once its driver serves it; an adapter of other
+ * makers may be a plain Ethernet card. With fewer devices than functions nothing tells the state of
+ * the others: the driver lost them, or the list is not whole. A container may be shown some only.
+ */
+static void judge_served(struct shk_row *row, const char *kind, long long devices)
+{
+    const char *container = NULL;
+    long long bus = strcmp(kind, "mlx5") == 0 ? 0 : shk_read_device_count(row, kind);
+    if (bus <= devices)
+        return;
+    (void)shk_look_text(row->ctx->facts, "host.container", &container);
+    if (row->verdict == SHK_PASS && container && strcmp(container, "none") != 0) {
+        shk_row_verdict(row, SHK_NOTE, SHK_EFFECT);
+        shk_row_text(&row->why, "%lld of %lld on the bus are shown in this container", devices,
+                     bus);
+    } else {
+        shk_row_lacks(row, row->fact,
+                      "%lld of %lld on the bus have a device: the driver has lost the others, or "
+                      "they were not listed",
+                      devices, bus);
+    }
+}
+
 static void say_no_device(struct shk_row *row, const char *kind)
 {
     long long bus = shk_read_device_count(row, kind);
     if (bus > 0) {
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
+        row->diagnosis = "nic-driver-failed";
         shk_row_text(&row->observed, "none of %lld on the bus has a driver", bus);
         shk_row_fix(row, "load-module", "module",
                     strcmp(kind, "cxi") == 0   ? "cxi_ss1"
@@ -259,6 +284,7 @@ static void judge_verbs(struct shk_row *row, const char *kind)
         } else if (links.up) {
             shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
         }
+        judge_served(row, kind, (long long)devices);
     }
     shk_strbuf_free(&links.names);
     shk_strbuf_free(&links.spare_names);
@@ -291,6 +317,8 @@ static void judge_cxi(struct shk_row *row)
         shk_row_text(&row->why, "down: %s", shk_strbuf_text(&tally.bad_names));
         shk_row_fix(row, "link-repair", NULL);
     }
+    if (json_array_size(list))
+        judge_served(row, "cxi", (long long)json_array_size(list));
     shk_tally_free(&tally);
 }
 
@@ -315,12 +343,16 @@ static void eval_link(const struct shk_check_context *ctx, struct shk_findings *
 
 const struct shk_check shk_check_nic_link = {
     .id = "nic.link",
+    .diagnosis = "nic-port-down",
     .family = "devices",
     .title = "The links of the fabric's NICs are up",
     .eval = eval_link,
     .doc = "Facts: rdma.devices[].ports[].{state, link_layer}, cxi.devices[].link_state, "
            "pci.count.*, env.{nccl-hca}.\n"
-           "A Slingshot link that is not up is FAIL. Of InfiniBand and Ethernet ports NCCL takes "
+           "A Slingshot link that is not up is FAIL. With fewer Slingshot or EFA devices than the "
+           "bus has functions the row is UNKNOWN, in a container a note. Of InfiniBand and "
+           "Ethernet ports "
+           "NCCL takes "
            "those that are active: one that is down is WARN when fewer are left than the profile "
            "has, or when {nccl-hca} names it, FAIL when none is left, else a note. All InfiniBand "
            "ports in INIT: no subnet manager.",

@@ -146,6 +146,7 @@ static void eval_fabric_manager(const struct shk_check_context *ctx, struct shk_
 
 const struct shk_check shk_check_fabric_manager = {
     .id = "gpu.fabric_manager",
+    .diagnosis = "fabric-manager-down",
     .family = "kernel",
     .title = "NVSwitch is set up by the Fabric Manager",
     .eval = eval_fabric_manager,
@@ -223,6 +224,7 @@ static void eval_imex(const struct shk_check_context *ctx, struct shk_findings *
 
 const struct shk_check shk_check_imex = {
     .id = "gpu.imex",
+    .diagnosis = "imex-channel-missing",
     .family = "kernel",
     .title = "Multi-node NVLink has its service and channel",
     .eval = eval_imex,
@@ -288,6 +290,7 @@ static void eval_gdrcopy(const struct shk_check_context *ctx, struct shk_finding
 
 const struct shk_check shk_check_gdrcopy = {
     .id = "gpu.gdrcopy",
+    .diagnosis = "gdrcopy-device-missing",
     .family = "kernel",
     .title = "GDRCopy has its device when it is asked for",
     .eval = eval_gdrcopy,

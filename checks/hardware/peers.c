@@ -100,6 +100,7 @@ static void eval_library(const struct shk_check_context *ctx, struct shk_finding
 
 const struct shk_check shk_check_gpu_library = {
     .id = "gpu.library",
+    .diagnosis = "driver-library-fails",
     .family = "devices",
     .title = "The NVIDIA driver libraries work and see every GPU",
     .eval = eval_library,
@@ -231,6 +232,7 @@ static void eval_nvlink(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_nvlink = {
     .id = "gpu.nvlink",
+    .diagnosis = "gpu-nvlink-errors",
     .family = "devices",
     .title = "All NVLinks are up",
     .eval = eval_nvlink,
@@ -367,6 +369,7 @@ static void eval_access(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_peer_access = {
     .id = "gpu.peer_access",
+    .diagnosis = "nvlink-p2p-disabled",
     .family = "devices",
     .title = "GPUs may access each other's memory",
     .eval = eval_access,

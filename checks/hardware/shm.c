@@ -128,6 +128,30 @@ static void not_there(struct shk_row *row)
     shk_row_fix(row, "shm-mount", NULL);
 }
 
+/* Room that this user may not use is none. True: the row is about that. */
+static bool not_writable(struct shk_row *row)
+{
+    json_t *folder = NULL;
+    bool rw = true;
+    enum shk_look look = shk_look(row->ctx->facts, "dev.shm", NULL);
+    if (look == SHK_LOOK_MISSING || look == SHK_LOOK_ABSENT)
+        return false; /* of older documents; shm.size says whether it is there */
+    if (shk_read_object(row, "dev.shm", &folder) != SHK_LOOK_PRESENT ||
+        !shk_read_told_bool(row, "dev.shm", folder, "rw", &rw) || rw)
+        return false;
+    long long gpus = shk_read_gpu_count(row);
+    shk_row_verdict(row, gpus > 1 ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
+    row->diagnosis = "shm-permission";
+    row->fact = "dev.shm";
+    const char *error = shk_member_words(folder, "error");
+    shk_row_text(&row->observed, "mode %s, not writable for this user%s%s",
+                 shk_member_name(folder, "mode"), error ? ": " : "", error ? error : "");
+    shk_row_fix(row, error ? "shm-remount" : "shm-mode", NULL);
+    shk_row_text(&row->expected, "mode 1777, mounted for reading and writing");
+    shk_row_text(&row->why, "no file can be made there: ranks of one node cannot share memory");
+    return true;
+}
+
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_begin(ctx, &shk_check_shm, "/dev/shm");
@@ -136,20 +160,21 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
     row.source = "NVIDIA/nccl:docs/userguide/source/troubleshooting.rst";
     if (shk_look(ctx->facts, "shm.size", NULL) == SHK_LOOK_ABSENT)
         not_there(&row);
-    else if (read_room(&row, &room))
+    else if (read_room(&row, &room) && !not_writable(&row))
         judge(&row, &room);
     shk_row_end(findings, &row);
 }
 
 const struct shk_check shk_check_shm = {
     .id = "shm.size",
+    .diagnosis = "shm-too-small",
     .family = "limits",
     .title = "/dev/shm has room for shared-memory transport",
     .eval = eval,
-    .doc = "Facts: shm.size, shm.free, pci.count.*; for the fix host.container.\n"
+    .doc = "Facts: shm.size, shm.free, dev.shm, pci.count.*; for the fix host.container.\n"
            "On every node: less than 10 MiB free is FAIL (not one segment of NCCL, 9.2 MiB, "
            "fits), less than 64 MiB WARN. With GPUs a size below 1 GiB is WARN (what NCCL's "
            "troubleshooting page gives containers), at 64 MiB or less, the container default, "
-           "with several GPUs FAIL; without GPUs that default is a note. No /dev/shm at all is "
-           "WARN, with several GPUs FAIL.",
+           "with several GPUs FAIL; without GPUs that default is a note. No /dev/shm at all, "
+           "or one that this user cannot write to, is WARN, with several GPUs FAIL.",
 };

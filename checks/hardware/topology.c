@@ -242,6 +242,7 @@ static void eval_file(const struct shk_check_context *ctx, struct shk_findings *
 
 const struct shk_check shk_check_topo_file = {
     .id = "topology.file",
+    .diagnosis = "topo-file-mismatch",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "devices",
     .title = "NCCL's topology file describes this node",

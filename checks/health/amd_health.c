@@ -206,6 +206,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_amd_health = {
     .id = "gpu.amd_health",
+    .diagnosis = "accelerator-hardware-fault",
     .family = "devices",
     .title = "AMD GPUs are in good health",
     .eval = eval,

@@ -200,6 +200,7 @@ static void eval_health(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_gpu_health = {
     .id = "gpu.health",
+    .diagnosis = "accelerator-hardware-fault",
     .family = "devices",
     .title = "NVIDIA GPUs are in good health",
     .eval = eval_health,

@@ -82,6 +82,7 @@ static void eval_errors(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_memory_errors = {
     .id = "memory.errors",
+    .diagnosis = "memory-errors",
     .family = "kernel",
     .title = "The hardware reported no memory error since boot",
     .eval = eval_errors,
@@ -128,6 +129,7 @@ static void eval_kills(const struct shk_check_context *ctx, struct shk_findings 
 
 const struct shk_check shk_check_memory_kills = {
     .id = "memory.kills",
+    .diagnosis = "container-memory-limit-oom",
     .family = "limits",
     .title = "No process of this job was killed for memory",
     .eval = eval_kills,

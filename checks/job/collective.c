@@ -163,9 +163,9 @@ static bool is_asked(const struct results *r, const char *t, int len)
     return r->asked && strlen(r->asked) == (size_t)len && strncmp(r->asked, t, (size_t)len) == 0;
 }
 
-/* Was asked for by name, so that it does not apply here is no excuse. */
+/* Was asked for by name, so that it does not apply here is no excuse. `apply`: does its cause? */
 static void say_cannot(struct shk_row *row, const struct results *r, const char *t, int len,
-                       const char *reason)
+                       const char *reason, bool apply)
 {
     const char *cause = member_text(r, t, len, "cause");
     shk_row_verdict(row, SHK_FAIL, SHK_TESTED);
@@ -174,6 +174,8 @@ static void say_cannot(struct shk_row *row, const struct results *r, const char 
     shk_row_text(&row->why, "%s", reason);
     shk_row_fix(row, "transports", NULL);
     row->diagnosis = shk_collective_cause_key(cause);
+    if (!row->diagnosis || !apply)
+        row->diagnosis = "transport-cannot-run";
 }
 
 /* A driver that does not start, and no device that it could drive: nothing is broken. */
@@ -193,8 +195,7 @@ static void say_failed(struct shk_row *row, const struct results *r, const char 
     const char *cause = member_text(r, t, len, "cause");
     long long rank = member_int(r, t, len, "rank");
     if (nothing_to_drive(r, t, cause) && is_asked(r, t, len)) {
-        say_cannot(row, r, t, len, reason ? reason : "no device here that it could drive");
-        row->diagnosis = NULL;
+        say_cannot(row, r, t, len, reason ? reason : "no device here that it could drive", false);
         return;
     }
     if (nothing_to_drive(r, t, cause)) {
@@ -232,7 +233,7 @@ static void judge(struct shk_row *row, const struct results *r, const char *t, i
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
         shk_row_text(&row->why, "%s", reason);
         if (is_asked(r, t, len))
-            say_cannot(row, r, t, len, reason);
+            say_cannot(row, r, t, len, reason, true);
     } else {
         shk_row_text(&row->why, "unknown status \"%s\"", status);
     }
@@ -310,6 +311,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_collective = {
     .id = "collective.allreduce",
+    .diagnosis = "all-reduce-failed",
     .family = "collectives",
     .of_job = true,
     .title = "A real all-reduce gives the right result",

@@ -394,6 +394,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_copies = {
     .id = "gpu.copies",
+    .diagnosis = "gpu-copy-slow",
     .family = "collectives",
     .of_job = true,
     .title = "The copy engines of the GPUs are as fast as their links and their siblings",

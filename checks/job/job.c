@@ -179,6 +179,7 @@ static void eval_job(const struct shk_check_context *ctx, struct shk_findings *f
 
 const struct shk_check shk_check_job = {
     .id = "job.launcher",
+    .diagnosis = "uneven-ranks-per-node",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "launcher",
     .title = "The job starts as many ranks on every node",
@@ -238,6 +239,7 @@ static void eval_vni(const struct shk_check_context *ctx, struct shk_findings *f
 
 const struct shk_check shk_check_vni = {
     .id = "job.vni",
+    .diagnosis = "cxi-vni-missing",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "launcher",
     .title = "A Slingshot job step has its network identifiers",

@@ -195,6 +195,7 @@ static void eval_clocks(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_job_clocks = {
     .id = "job.clocks",
+    .diagnosis = "clock-skew",
     .family = "launcher",
     .title = "The clocks of the nodes agree",
     .eval = eval_clocks,

@@ -115,6 +115,7 @@ static void eval_missing(const struct shk_check_context *ctx, struct shk_finding
 
 const struct shk_check shk_check_job_missing = {
     .id = "job.missing",
+    .diagnosis = "rank-missing",
     .family = "launcher",
     .title = "Every rank of the job came and stayed",
     .eval = eval_missing,
@@ -122,7 +123,8 @@ const struct shk_check shk_check_job_missing = {
     .doc = "Fact: job.missing.\nA rank that never came to rank 0, went away, or whose node could "
            "not be probed is FAIL and named with its node; one that rank 0 did not take (another "
            "version, no more open files) says nothing against its node. When rank 0 lost the only "
-           "other node, either may be at fault.",
+           "other node, either may be at fault; of a rank that fell silent on a host that answers, "
+           "nothing is known.",
 };
 
 /* A variable of Slurm's; 0 when it is known not to be set. */
@@ -189,6 +191,7 @@ static void eval_spread(const struct shk_check_context *ctx, struct shk_findings
 
 const struct shk_check shk_check_job_spread = {
     .id = "job.spread",
+    .diagnosis = "hostname-not-unique",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "launcher",
     .title = "Ranks run on every node of the allocation",

@@ -226,6 +226,7 @@ static void eval_pmix(const struct shk_check_context *ctx, struct shk_findings *
 
 const struct shk_check shk_check_job_pmix = {
     .id = "job.pmix",
+    .diagnosis = "launcher-not-joined",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "launcher",
     .title = "The tasks of the launcher find each other",

@@ -141,6 +141,12 @@ static void kind_number(struct kind_node *nodes, size_t count, size_t *kinds_p, 
     }
 }
 
+char *shk_kind_hardware(const struct shk_facts *facts)
+{
+    long long gpus = 0;
+    return kind_hardware(facts, &gpus);
+}
+
 int shk_checks_kinds(const struct shk_facts *const *facts,
                      const struct shk_profile *const *profiles, const size_t *weights, size_t nodes,
                      size_t *kinds_p)

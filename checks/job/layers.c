@@ -329,6 +329,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_layers = {
     .id = "collective.layers",
+    .diagnosis = "all-reduce-failed",
     .family = "collectives",
     .of_job = true,
     .title = "Which layer of the all-reduce fails or falls off first",

@@ -155,7 +155,8 @@ static void loss_named(struct shk_row *row, const struct shk_loss *loss)
     loss_names(&sb, loss->nodes, ", ");
     shk_strbuf_puts(&sb, ": ");
     loss_direction(&sb, loss_way(loss));
-    shk_strbuf_printf(&sb, ", between other nodes %.2g %%", 100 * loss->others);
+    if (loss->others >= 0)
+        shk_strbuf_printf(&sb, ", between other nodes %.2g %%", 100 * loss->others);
     loss_waits(&sb, loss);
     loss_measured(&sb, row, loss);
     shk_row_text(&row->observed, "%s", shk_strbuf_text(&sb));
@@ -281,6 +282,7 @@ static void eval_loss(const struct shk_check_context *ctx, struct shk_findings *
 
 const struct shk_check shk_check_loss = {
     .id = "collective.loss",
+    .diagnosis = "packet-loss",
     .family = "collectives",
     .of_job = true,
     .title = "TCP loses next to nothing between the nodes",

@@ -243,6 +243,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_moved = {
     .id = "collective.moved",
+    .diagnosis = "accelerator-hardware-fault",
     .family = "collectives",
     .of_job = true,
     .title = "No device counts errors while the collectives run",

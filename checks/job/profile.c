@@ -129,8 +129,9 @@ static void missing_row(const struct shk_check_context *ctx, struct shk_findings
     free(accepted);
     (void)read_setting(&row, line->name);
     shk_read_profile(&row);
-    if (holds < 0 && line->strength != SHK_OPTIONAL && !shk_row_lacking(&row))
-        shk_row_lacks(&row, "profile", "recommended when %s, which is not known here",
+    if (holds < 0 && !shk_row_lacking(&row))
+        shk_row_lacks(&row, "profile", "%s when %s, which is not known here",
+                      line->strength == SHK_OPTIONAL ? "an option" : "recommended",
                       line->condition);
     if (shk_row_lacking(&row)) {
         shk_row_end(findings, &row);
@@ -261,7 +262,7 @@ static void audit_row(const struct shk_check_context *ctx, struct shk_findings *
         shk_row_text(&row.observed, "not set");
     if (line || ctx->profile_doubt)
         shk_read_profile(&row);
-    if (line && holds < 0 && line->strength != SHK_OPTIONAL)
+    if (line && holds < 0)
         shk_row_lacks(&row, "profile", "whether it is asked for when %s is not known here",
                       line->condition);
     if (line && line->must_be_unset) {
@@ -288,6 +289,7 @@ static void eval_audit(const struct shk_check_context *ctx, struct shk_findings 
 
 const struct shk_check shk_check_env_profile = {
     .id = "env.profile",
+    .diagnosis = "env-required-missing",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
     .title = "Variables that the profile wants and nobody set",

@@ -87,6 +87,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 
 const struct shk_check shk_check_stress = {
     .id = "gpu.stress",
+    .diagnosis = "gpu-wrong-data",
     .family = "collectives",
     .of_job = true,
     .title = "GPUs give right data and keep their speed under load (--stress)",

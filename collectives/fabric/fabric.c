@@ -265,6 +265,9 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
     run_phase(run, job, SHK_PHASE_OPEN);
     run_prepare(run, &fabric, job);
     rc = fabric_lib_open(&lib, run->tweaks->library_names, err);
+    if (rc == -ENOEXEC) {
+        (void)!shk_job_put(job, FABRIC_REFUSED, FABRIC_NOT_LOADED, strlen(FABRIC_NOT_LOADED), NULL);
+    }
     if (rc == 0) {
         shk_crumb_library(lib.dynlib.path);
         fabric_log_keep(&lib);

@@ -301,7 +301,8 @@ static bool facts_elsewhere(const struct shk_crew_result *result)
 {
     const char *cause = result->cause != NULL ? result->cause : "";
 
-    return strcmp(cause, "rank-stopped") == 0 || strcmp(cause, "node-unreachable") == 0;
+    return strcmp(cause, "rank-stopped") == 0 || strcmp(cause, "rank-silent") == 0 ||
+           strcmp(cause, "node-unreachable") == 0;
 }
 
 /* GPU memory, unless all went well: why, and was there nothing to test? */

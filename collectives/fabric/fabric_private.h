@@ -101,14 +101,15 @@ struct fabric_result {
 };
 
 /* Values that ranks publish for the supervisor. */
-#define FABRIC_IDENTITY "fabric.identity"
-#define FABRIC_NOTIFY   "fabric.notify"
-#define FABRIC_HMEM     "fabric.hmem"
-#define FABRIC_PLACE    "fabric.place"
-#define FABRIC_PORT     "fabric.port"
-#define FABRIC_QUEUES   "fabric.queues"
-#define FABRIC_REFUSED  "fabric.refused"
-#define FABRIC_CAUSE    "gpu.cause" /* the same as that of the GPU transports */
+#define FABRIC_IDENTITY   "fabric.identity"
+#define FABRIC_NOTIFY     "fabric.notify"
+#define FABRIC_HMEM       "fabric.hmem"
+#define FABRIC_PLACE      "fabric.place"
+#define FABRIC_PORT       "fabric.port"
+#define FABRIC_QUEUES     "fabric.queues"
+#define FABRIC_REFUSED    "fabric.refused"
+#define FABRIC_NOT_LOADED "library-load" /* its value when libfabric is there and does not load */
+#define FABRIC_CAUSE      "gpu.cause"    /* the same as that of the GPU transports */
 
 /* fabric_rails_facts.c: collective.fabric.rails, and lines of evidence. NULL: no memory. */
 json_t *fabric_rails_json(const struct shk_job *job, const struct shk_crew_result *result);

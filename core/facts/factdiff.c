@@ -1,5 +1,7 @@
 #include "core/facts/factdiff.h"
 
+#include "core/facts/elements.h"
+
 #include "core/text/strbuf.h"
 
 #include <errno.h>
@@ -209,55 +211,14 @@ static void diff_objects(struct shk_diff *diff, struct diff_at at, json_t *a, js
     json_decref(all);
 }
 
-/* What tells the elements of an array apart: the first set of members that every element of both
- * arrays has and that no two share. */
-static const char *const diff_identities[][4] = {
-    {"bytes"},
-    {"provider", "fabric", "domain", "ep"},
-    {"provider", "domain"},
-    {"gpu", "peer"},
-    {"gpu", "nic"},
-    {"reader", "path"},
-    {"path", "kind"},
-    {"path"},
-    {"name", "line"},
-    {"name"},
-    {"addr"},
-    {"pci"},
-    {"step"},
-    {"hint"},
-    {"provider"},
-    {"port"},
-    {"index"},
-    {"group"},
-    {"node"},
-    {"minor"},
-};
-enum { DIFF_IDENTITIES = sizeof diff_identities / sizeof *diff_identities };
-
-static char *diff_identity(const json_t *element, const char *const *members)
-{
-    struct shk_strbuf sb = SHK_STRBUF_INIT;
-    for (size_t i = 0; i < 4 && members[i]; i++) {
-        const json_t *m = json_object_get(element, members[i]);
-        if (json_is_string(m))
-            shk_strbuf_printf(&sb, "%s%s", i ? " " : "", json_string_value(m));
-        else if (json_is_integer(m))
-            shk_strbuf_printf(&sb, "%s%lld", i ? " " : "", (long long)json_integer_value(m));
-        else
-            sb.failed = true;
-    }
-    return shk_strbuf_take(&sb);
-}
-
 /* {identity: element}; NULL when the members do not tell the elements apart. */
-static json_t *diff_by_identity(const json_t *array, const char *const *members)
+static json_t *diff_by_identity(const json_t *array, size_t which)
 {
     json_t *map = json_object(), *element;
     size_t i;
     json_array_foreach(array, i, element)
     {
-        char *id = diff_identity(element, members);
+        char *id = shk_element_identity(element, which);
         bool bad = !id || json_object_get(map, id) || json_object_set(map, id, element);
         free(id);
         if (bad) {
@@ -315,9 +276,9 @@ static void diff_elements(struct shk_diff *diff, struct diff_at at, json_t *a, j
 /* False when nothing tells the elements apart. */
 static bool diff_arrays(struct shk_diff *diff, struct diff_at at, json_t *a, json_t *b)
 {
-    for (size_t i = 0; i < DIFF_IDENTITIES; i++) {
-        json_t *x = diff_by_identity(a, diff_identities[i]);
-        json_t *y = x ? diff_by_identity(b, diff_identities[i]) : NULL;
+    for (size_t i = 0; i < SHK_ELEMENT_IDENTITIES; i++) {
+        json_t *x = diff_by_identity(a, i);
+        json_t *y = x ? diff_by_identity(b, i) : NULL;
         if (y)
             diff_elements(diff, at, x, y);
         json_decref(x);

@@ -263,26 +263,33 @@ static double loss_of_named(const struct loss_graph *graph)
     return n > 0 ? sum / n : 0;
 }
 
-/* Are there others who talk to each other and lose next to nothing, and are the named few? */
-static bool loss_stands_out(const struct loss_graph *graph, double share, double *others_p)
+/* What the worst pair without a named node loses; -1: no such pair. */
+static double loss_of_others(const struct loss_graph *graph)
 {
-    unsigned clean = 0;
-    size_t named = 0;
+    double others = -1;
     size_t i = 0;
 
-    *others_p = 0;
     for (i = 0; i < graph->pairs_count; i++) {
         const struct loss_pair *pair = &graph->pairs[i];
 
-        if (loss_open(graph, pair)) {
-            *others_p = pair->share > *others_p ? pair->share : *others_p;
-            clean++;
+        if (loss_open(graph, pair) && pair->share > others) {
+            others = pair->share;
         }
     }
+    return others;
+}
+
+/* Are there others who talk to each other and lose next to nothing, and are the named few? */
+static bool loss_stands_out(const struct loss_graph *graph, double share)
+{
+    double others = loss_of_others(graph);
+    size_t named = 0;
+    size_t i = 0;
+
     for (i = 0; i < graph->nodes_count; i++) {
         named += graph->nodes[i].named;
     }
-    return clean > 0 && *others_p < SHK_LOSS_CLEAN * share && 2 * named < graph->nodes_count;
+    return others >= 0 && others < SHK_LOSS_CLEAN * share && 2 * named < graph->nodes_count;
 }
 
 static void loss_conclude(struct shk_loss *loss, struct loss_graph *graph)
@@ -290,12 +297,13 @@ static void loss_conclude(struct shk_loss *loss, struct loss_graph *graph)
     size_t i = 0;
 
     loss->share = loss_of_named(graph);
-    if (!loss_stands_out(graph, loss->share, &loss->others)) {
+    if (!loss_stands_out(graph, loss->share)) {
         for (i = 0; i < graph->nodes_count; i++) {
             graph->nodes[i].named = shk_loss_names(loss->self, graph->nodes[i].name);
         }
         loss->share = loss_of_named(graph);
     }
+    loss->others = loss_of_others(graph);
     for (i = 0; i < graph->nodes_count; i++) {
         if (graph->nodes[i].named) {
             loss_name(loss->nodes, graph->nodes[i].name);

@@ -54,7 +54,7 @@ struct shk_loss {
     json_t *rest;  /* names of the ends of pairs that lose, and of which no node is to be named */
     json_t *self;  /* of `nodes`: those that drop their own packets */
     double share;  /* lost: at the nodes, else of the worst pair */
-    double others; /* lost by the worst pair without them; 0: there is none that loses */
+    double others; /* lost by the worst pair without them; -1: there is no such pair */
 };
 
 /* `runs`: the value of collective.<t>.counters, which must outlive the result. -EINVAL: not of that

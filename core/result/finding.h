@@ -5,6 +5,7 @@
 
 #include "core/text/error.h"
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A note is worth knowing and costs this job nothing: it never colours a node and never counts for
@@ -52,6 +53,7 @@ struct shk_finding {
     json_t *edits;   /* what `fix` does to the environment, for other shells than sh: objects with
                         name, value (absent: unset it) and expands (of $NAME in it); NULL */
     char *diagnosis; /* key in config/diagnoses that this finding points to */
+    bool general;    /* diagnosis: the one of the check, as none that is closer is known */
     char *source;    /* where the rule comes from */
     char *fact;      /* fact key(s) that the observation rests on */
     char **nodes;    /* NULL-terminated; NULL = the only node */
@@ -71,6 +73,7 @@ struct shk_finding_in {
     enum shk_verdict verdict;
     enum shk_evidence evidence;
     const char *observed, *expected, *why, *fix, *advice, *diagnosis, *source, *fact;
+    bool general;
     json_t *edits; /* borrowed */
     int required;
     enum shk_scope scope;

@@ -121,6 +121,15 @@ class Profiles(Fleet):
         code, report, _ = self.check(docs, "--profile", "aws-p5")
         self.assertEqual((code, {n["profile"] for n in report["nodes"]}), (1, {"aws-p5"}))
 
+    def test_causes_are_sought_among_nodes_that_are_alike(self):
+        """Libraries and settings of other hardware differ; of the same hardware they must not."""
+        docs = [healthy(name, name) for name in ("aws-p5", "aws-trn1", "dgx-h100", "lumi-g", "mi300x", "vm")]
+        self.assertEqual(self.check(docs)[1]["diagnoses"], [])
+        other = healthy("aws-p5", "another")
+        other["facts"]["nccl.version"] = present("2.21.5")
+        keys = [d["key"] for d in self.check(docs + [other])[1]["diagnoses"]]
+        self.assertEqual(keys, ["nccl-version-differs-across-ranks"])
+
     def test_a_node_that_lost_its_gpus_is_compared(self):
         docs = [healthy("mi300x", f"m{i}") for i in range(5)]
         docs[2]["facts"]["pci.count.gpu-amd"] = present(7)

@@ -307,7 +307,9 @@ static const struct support_case cases[] = {
     {"other accelerators", "test-fabric", "gpu.presence", "accelerators", NVIDIA "'host.name': 'x'",
      SHK_FAIL, SHK_EFFECT, "8 nvidia"},
     {"driver serves all", "single-node", "gpu.driver", "nvidia driver",
-     "'pci.count.gpu-nvidia': 2, 'gpu.nvidia.devices': [{}, {}]", SHK_PASS, SHK_EFFECT, "2 of 2"},
+     "'pci.count.gpu-nvidia': 2, 'gpu.nvidia.devices': [{'pci': '0000:01:00.0'}, {'pci': "
+     "'0000:02:00.0'}]",
+     SHK_PASS, SHK_EFFECT, "2 of 2"},
     {"driver serves none", "single-node", "gpu.driver", "nvidia driver",
      "'pci.count.gpu-nvidia': 2, 'gpu.nvidia.devices': {'state': 'absent'}", SHK_FAIL, SHK_EFFECT,
      "accelerator-driver-missing"},

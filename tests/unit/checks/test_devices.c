@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TWO  "[{'pci': '0000:01:00.0'}, {'pci': '0000:02:00.0'}]"
 #define AMD8 "'pci.count.gpu-amd': 8, 'dev.kfd': {'rw': true}, "
 #define NV8  "'pci.count.gpu-nvidia': 8, 'probe.env.status': 'ok', "
 #define NO_NVIDIA                                                                                  \
@@ -24,25 +25,28 @@ static const struct {
     const char *says;
 } cases[] = {
     {"driver serves some", "single-node", "gpu.driver", "amd driver",
-     AMD8 "'gpu.amd.devices': [{}, {}], 'gpu.amd.hidden': {'state': 'absent'}", SHK_FAIL,
-     SHK_EFFECT, "Xid|NVRM|amdgpu"},
+     AMD8 "'gpu.amd.devices': " TWO ", 'gpu.amd.hidden': {'state': 'absent'}", SHK_FAIL, SHK_EFFECT,
+     "Xid|NVRM|amdgpu"},
     {"driver hides some", "single-node", "gpu.driver", "amd driver",
-     AMD8 "'gpu.amd.devices': [{}, {}], 'gpu.amd.hidden': {'nodes': 6}", SHK_NOTE, SHK_EFFECT,
+     AMD8 "'gpu.amd.devices': " TWO ", 'gpu.amd.hidden': {'nodes': 6}", SHK_NOTE, SHK_EFFECT,
      "6 not tested"},
     {"whether the driver hides some is not known", "single-node", "gpu.driver", "amd driver",
-     AMD8 "'gpu.amd.devices': [{}, {}]", SHK_UNKNOWN, SHK_NOT_COVERED, "gpu.amd.hidden"},
+     AMD8 "'gpu.amd.devices': " TWO "", SHK_UNKNOWN, SHK_NOT_COVERED, "gpu.amd.hidden"},
     {"driver lost one", "single-node", "gpu.driver", "nvidia driver",
-     NV8 "'gpu.nvidia.devices': [{}, {}], 'host.container': 'none'", SHK_FAIL, SHK_EFFECT,
+     NV8 "'gpu.nvidia.devices': " TWO ", 'host.container': 'none'", SHK_FAIL, SHK_EFFECT,
      "gpu-lost-by-driver"},
+    {"a device that says nothing", "single-node", "gpu.driver", "nvidia driver",
+     "'pci.count.gpu-nvidia': 2, 'gpu.nvidia.devices': [{'pci': '0000:01:00.0'}, {}]", SHK_UNKNOWN,
+     SHK_NOT_COVERED, "unexpected form"},
     {"container with two", "single-node", "gpu.driver", "nvidia driver",
-     NV8 "'gpu.nvidia.devices': [{}, {}], 'host.container': 'docker'", SHK_NOTE, SHK_EFFECT,
+     NV8 "'gpu.nvidia.devices': " TWO ", 'host.container': 'docker'", SHK_NOTE, SHK_EFFECT,
      "2 of 8"},
     {"container that was to have all", "single-node", "gpu.driver", "nvidia driver",
-     NV8 "'gpu.nvidia.devices': [{}, {}], 'host.container': 'docker', "
+     NV8 "'gpu.nvidia.devices': " TWO ", 'host.container': 'docker', "
          "'env.NVIDIA_VISIBLE_DEVICES': 'all'",
      SHK_FAIL, SHK_EFFECT, "gpu-lost-by-driver"},
     {"fewer than were given", "single-node", "gpu.driver", "nvidia driver",
-     NV8 "'gpu.nvidia.devices': [{}, {}], 'host.container': 'enroot', "
+     NV8 "'gpu.nvidia.devices': " TWO ", 'host.container': 'enroot', "
          "'env.SLURM_GPUS_ON_NODE': '4'",
      SHK_FAIL, SHK_EFFECT, "gpu-lost-by-driver"},
     {"all GPUs on the bus", "aws-p5", "gpu.presence", "accelerators", NV8 "'host.name': 'x'",
@@ -88,6 +92,19 @@ static const struct {
     {"a rate that was not read", "generic-ib", "nic.rate", "NIC link rates",
      "'rdma.devices': [" PORT("a", "400") "," PORT("b", "null") "]", SHK_UNKNOWN, SHK_NOT_COVERED,
      "1 of 2 rates"},
+    {"an EFA interface without a driver", "aws-p5", "nic.link", "NIC links",
+     "'host.container': 'none', 'pci.count.efa': 2, 'rdma.devices': [{'name': 'rdmap1s0', "
+     "'driver': "
+     "'efa', 'ports': [{'port': 1, 'state': 'ACTIVE', 'link_layer': 'Unspecified'}]}]",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "1 of 2 on the bus have a device"},
+    {"an EFA interface that the container does not show", "aws-p5", "nic.link", "NIC links",
+     "'host.container': 'kubernetes', 'pci.count.efa': 2, 'rdma.devices': [{'name': 'rdmap1s0', "
+     "'driver': 'efa', 'ports': [{'port': 1, 'state': 'ACTIVE', 'link_layer': 'Unspecified'}]}]",
+     SHK_NOTE, SHK_EFFECT, "1 of 2 on the bus are shown"},
+    {"a Slingshot NIC without a driver", "lumi-g", "nic.link", "NIC links",
+     "'host.container': 'none', 'pci.count.cxi': 4, 'cxi.devices': [{'name': 'cxi0', 'link_state': "
+     "'up'}, {'name': 'cxi1', 'link_state': 'up'}, {'name': 'cxi2', 'link_state': 'up'}]",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "3 of 4 on the bus have a device"},
     {"an unused port", "generic-ib", "nic.link", "NIC links",
      "'probe.env.status': 'ok', 'rdma.devices': [" PORT("a", "400") "," DOWN("b", "DOWN") "]",
      SHK_NOTE, SHK_EFFECT, "not needed: b"},

@@ -212,7 +212,7 @@ static const struct job_case job_cases[] = {
      "pmix_vN"},
     {"same generation",
      OFFER("4.2.2rc2") ", 'job.pmix.version': 'OpenPMIx 4.2.6'," BROKEN("PMIx_Init: no"),
-     "job.pmix", "PMIx", SHK_FAIL, NULL, "PMIx_Init: no", "PMIX_SERVER_TMPDIR"},
+     "job.pmix", "PMIx", SHK_FAIL, "launcher-not-joined", "PMIx_Init: no", "PMIX_SERVER_TMPDIR"},
     {"joined", "'job.pmix.library': '/l', 'job.pmix.version': '4.2'", "job.pmix", "PMIx", SHK_PASS,
      NULL, "4.2", NULL},
     {"joined with a key", JOINED("'keyed': true, 'key': 'PMI', 'loopback': false"), "job.joined",
@@ -229,7 +229,7 @@ static const struct job_case job_cases[] = {
      "--rendezvous file:///DIR"},
     {"nodes with one name",
      ONE_NAME ", 'job.launcher': 'slurm', 'job.missing': [], 'env.SLURM_STEP_NUM_NODES': '2'",
-     "job.spread", "nodes in use", SHK_FAIL, NULL, "same name", "hostname"},
+     "job.spread", "nodes in use", SHK_FAIL, "hostname-not-unique", "same name", "hostname"},
     {"a rank is missing: that says it all",
      ONE_NAME ", 'job.launcher': 'slurm', 'env.SLURM_STEP_NUM_NODES': '2', 'job.missing': "
               "[{'rank': 4, 'host': 'b', 'why': 'it never came'}]",

@@ -13,9 +13,11 @@
 #define BARE      "'host.virt': 'none', "
 #define CONTAINER "'host.container': 'docker', "
 #define GPU_ADDR                                                                                   \
-    "'pci.devices': [{'addr': '0000:c1:00.0', 'class': '0x038000', 'driver': 'amdgpu'}], "
+    "'pci.count.gpu-amd': 2, 'pci.devices': [{'addr': '0000:c1:00.0', 'kind': 'gpu-amd', "         \
+    "'driver': 'amdgpu'}, {'addr': '0000:c2:00.0', 'kind': 'gpu-amd', 'driver': 'amdgpu'}], "
 #define GROUP(t)                                                                                   \
-    "'kernel.iommu.groups': [{'group': 1, 'type': '" t "', 'devices': ['0000:c1:00.0']}], "
+    "'kernel.iommu.groups': [{'group': 1, 'type': '" t                                             \
+    "', 'devices': ['0000:c1:00.0', '0000:c2:00.0']}], "
 #define NO_PEERMEM                                                                                 \
     "'pci.count.mlx5': 8, 'kernel.module.nvidia_peermem': {'state': 'absent'}, "                   \
     "'kernel.module.nv_peer_mem': {'state': 'absent'}, "
@@ -88,6 +90,18 @@ static const struct support_case cases[] = {
      NULL},
     {"shm of a container", "single-node", "shm.size", "/dev/shm", NVIDIA CONTAINER SMALL_SHM,
      SHK_FAIL, SHK_EFFECT, "--shm-size"},
+    {"shm of somebody else", "single-node", "shm.size", "/dev/shm",
+     NVIDIA "'shm.size': 68719476736, 'shm.free': 68719476736, 'dev.shm': {'type': 'dir', 'mode': "
+            "'0700', 'uid': 0, 'gid': 0, 'rw': false}",
+     SHK_FAIL, SHK_EFFECT, "shm-permission"},
+    {"shm of somebody else without GPUs", "single-node", "shm.size", "/dev/shm",
+     NO_GPU "'shm.size': 68719476736, 'shm.free': 68719476736, 'dev.shm': {'mode': '0700', 'rw': "
+            "false}",
+     SHK_WARN, SHK_EFFECT, "mode 0700"},
+    {"shm, whether it is writable was not read", "single-node", "shm.size", "/dev/shm",
+     NVIDIA "'shm.size': 68719476736, 'shm.free': 68719476736, 'dev.shm': {'rw': null, "
+            "'problems': {'rw': 'denied'}}",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "denied"},
     {"shm of a container, one GPU", "single-node", "shm.size", "/dev/shm",
      NVIDIA "'pci.count.gpu-nvidia': 1, " CONTAINER SMALL_SHM, SHK_WARN, SHK_EFFECT,
      "docker run --shm-size"},
@@ -164,8 +178,12 @@ static const struct support_case cases[] = {
     {"module built in", "single-node", "kernel.module", "module amdgpu",
      AMD GPU_ADDR "'kernel.module.amdgpu': {'state': 'absent'}", SHK_PASS, SHK_EFFECT, NULL},
     {"module missing", "single-node", "kernel.module", "module amdgpu",
-     AMD "'pci.devices': [], 'kernel.module.amdgpu': {'state': 'absent'}", SHK_FAIL, SHK_EFFECT,
-     "accelerator-driver-missing"},
+     AMD "'pci.count.gpu-amd': 1, 'pci.devices': [{'addr': '0000:c1:00.0', 'kind': 'gpu-amd', "
+         "'driver': null}], 'kernel.module.amdgpu': {'state': 'absent'}",
+     SHK_FAIL, SHK_EFFECT, "accelerator-driver-missing"},
+    {"module missing, devices lost from the list", "single-node", "kernel.module", "module amdgpu",
+     AMD "'pci.devices': [], 'kernel.module.amdgpu': {'state': 'absent'}", SHK_UNKNOWN,
+     SHK_NOT_COVERED, "holds fewer entries than were counted"},
     {"module missing, or built in", "single-node", "kernel.module", "module amdgpu",
      AMD "'pci.devices': {'state': 'failed', 'reason': 'denied'}, 'kernel.module.amdgpu': "
          "{'state': 'absent'}",

@@ -241,6 +241,8 @@ Test(loss, rows)
         char *text = support_text(row);
         cr_assert_eq(row->verdict, c->verdict, "%s: %s", c->what, text);
         cr_assert(strstr(text, c->says) != NULL, "%s: %s", c->what, text);
+        cr_assert(strstr(c->facts, "'c'") || !strstr(text, "between other"),
+                  "%s: tells of nodes that are not there: %s", c->what, text);
         for (; row->nodes && row->nodes[named]; named++)
             cr_assert(c->nodes[named] && strcmp(row->nodes[named], c->nodes[named]) == 0,
                       "%s: names %s", c->what, row->nodes[named]);

@@ -27,8 +27,9 @@
 #define LINK(w, s)                                                                                 \
     ", 'link_width': " w ", 'link_speed': " s ", 'max_link_width': 16, 'max_link_speed': 32.0, "   \
     "'numa': 0"
+#define ONE_GPU "'pci.count.gpu-nvidia': 1, "
 #define DEVICES(acs, gpu, nic)                                                                     \
-    "'pci.devices': [" SWITCH(acs)                                                                 \
+    ONE_GPU "'pci.devices': [" SWITCH(acs)                                                         \
         END("0000:03:00.0", "gpu-nvidia", "0000:02:00.0", gpu) ", " END("0000:04:00.0", "mlx5",    \
                                                                         "0000:02:01.0", nic) "]"
 #define GPU_PAIR                                                                                   \
@@ -41,13 +42,13 @@
                                                                                           "}], "
 #define FULL LINK("16", "32.0")
 #define GPU_AT(numa)                                                                               \
-    "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'numa': " numa "}]"
+    ONE_GPU "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'numa': " numa "}]"
 #define GPUS_AT(numa)                                                                              \
     "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'numa': " numa                 \
     "}, {'addr': '0000:04:00.0', 'kind': 'gpu-nvidia', 'numa': 0}]"
 #define GPU_BAR(kind, bar)                                                                         \
-    "'pci.devices': [{'addr': '0000:03:00.0', 'kind': '" kind "', 'bars': [0, " bar                \
-    ", 0, 0, 0, 0]}], "
+    "'pci.count." kind "': 1, 'pci.devices': [{'addr': '0000:03:00.0', 'kind': '" kind             \
+    "', 'bars': [0, " bar ", 0, 0, 0, 0]}], "
 #define NO_PEERMEM                                                                                 \
     "'pci.count.mlx5': 8, 'kernel.module.nvidia_peermem': {'state': 'absent'}, "                   \
     "'kernel.module.nv_peer_mem': {'state': 'absent'}, "
@@ -126,9 +127,9 @@ static const struct machine_case {
      NVIDIA "'host.virt': 'kvm', " DEVICES(", 'acs': {'control': 29}", FULL, FULL), SHK_NA,
      "virtual machine"},
     {"ACS without a common switch", "pci.acs", "pcie-acs",
-     NVIDIA "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'parents': "
-            "['0000:00:01.0']}, {'addr': '0000:04:00.0', 'kind': 'mlx5', 'parents': "
-            "['0000:00:02.0']}]",
+     NVIDIA ONE_GPU "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'parents': "
+                    "['0000:00:01.0']}, {'addr': '0000:04:00.0', 'kind': 'mlx5', 'parents': "
+                    "['0000:00:02.0']}]",
      SHK_NA, "no GPU shares"},
     {"ACS, nothing read", "pci.acs", "pcie-acs",
      NVIDIA "'pci.devices': {'state': 'failed', 'reason': 'no sysfs'}", SHK_UNKNOWN, "no sysfs"},
@@ -145,10 +146,11 @@ static const struct machine_case {
     {"idle GPU", "pci.link", "PCIe links", NVIDIA DEVICES("", LINK("16", "2.5"), FULL), SHK_PASS,
      "idle GPUs not judged"},
     {"slot of eight lanes", "pci.link", "PCIe links",
-     NVIDIA "'pci.devices': [{'addr': '0000:00:01.0', 'kind': 'bridge', 'parents': [], "
-            "'link_width': 8, 'max_link_width': 8, 'max_link_speed': 16.0}, {'addr': "
-            "'0000:03:00.0', 'kind': 'gpu-nvidia', 'vf': false, 'parents': ['0000:00:01.0'], "
-            "'link_width': 8, 'max_link_width': 16, 'link_speed': 16.0, 'max_link_speed': 16.0}]",
+     NVIDIA ONE_GPU
+     "'pci.devices': [{'addr': '0000:00:01.0', 'kind': 'bridge', 'parents': [], "
+     "'link_width': 8, 'max_link_width': 8, 'max_link_speed': 16.0}, {'addr': "
+     "'0000:03:00.0', 'kind': 'gpu-nvidia', 'vf': false, 'parents': ['0000:00:01.0'], "
+     "'link_width': 8, 'max_link_width': 16, 'link_speed': 16.0, 'max_link_speed': 16.0}]",
      SHK_PASS, "1 at full"},
     {"links of a guest", "pci.link", "PCIe links",
      NVIDIA "'host.virt': 'kvm', " DEVICES("", LINK("1", "2.5"), FULL), SHK_NA, "made-up"},
@@ -158,26 +160,31 @@ static const struct machine_case {
     {"speed not shown", "pci.link", "PCIe links", NVIDIA DEVICES("", FULL, LINK("16", "null")),
      SHK_UNKNOWN, "1 of 3 links could not be read: 0000:04:00.0"},
     {"no links at all", "pci.link", "PCIe links",
-     NVIDIA "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'parents': []}]",
+     NVIDIA ONE_GPU
+     "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'parents': []}]",
      SHK_NA, "hang on no PCIe link"},
     {"links, a kind not read", "pci.link", "PCIe links",
-     NVIDIA "'pci.devices': [{'addr': '0000:03:00.0', 'kind': null, 'problems': {'kind': 'x'}}]",
+     NVIDIA "'pci.count.gpu-nvidia': {'state': 'failed'}, 'pci.devices': [{'addr': '0000:03:00.0', "
+            "'kind': null, 'problems': {'kind': 'x'}}]",
      SHK_UNKNOWN, "what the device at 0000:03:00.0 is"},
     {"links, a function not read", "pci.link", "PCIe links",
      NVIDIA "'pci.unreadable': {'state': 'failed', 'reason': 'denied'}, " DEVICES("", FULL, FULL),
      SHK_UNKNOWN, "denied"},
     {"GPU narrow beside the port's number unread", "pci.link", "PCIe links",
-     NVIDIA "'pci.devices': [{'addr': '0000:00:01.0', 'kind': 'bridge', 'parents': []}, {'addr': "
-            "'0000:03:00.0', 'kind': 'gpu-nvidia', 'vf': false, 'parents': ['0000:00:01.0']" LINK(
-                "8", "32.0") "}]",
+     NVIDIA ONE_GPU
+     "'pci.devices': [{'addr': '0000:00:01.0', 'kind': 'bridge', 'parents': []}, {'addr': "
+     "'0000:03:00.0', 'kind': 'gpu-nvidia', 'vf': false, 'parents': ['0000:00:01.0']" LINK(
+         "8", "32.0") "}]",
      SHK_UNKNOWN, "1 of 1 links"},
     {"GPUs that share the lanes of a board", "pci.link", "PCIe links",
-     NVIDIA "'pci.devices': [{'addr': '0000:00:01.0', 'kind': 'bridge', 'parents': [], "
-            "'max_link_width': 16, 'max_link_speed': 32.0}, {'addr': '0000:03:00.0', 'kind': "
-            "'gpu-nvidia', 'vf': false, 'parents': ['0000:00:01.0']" LINK("8", "32.0") "}]",
+     NVIDIA ONE_GPU
+     "'pci.devices': [{'addr': '0000:00:01.0', 'kind': 'bridge', 'parents': [], "
+     "'max_link_width': 16, 'max_link_speed': 32.0}, {'addr': '0000:03:00.0', 'kind': "
+     "'gpu-nvidia', 'vf': false, 'parents': ['0000:00:01.0']" LINK("8", "32.0") "}]",
      SHK_NOTE, "x8 of x16 at 0000:03:00.0"},
     {"idle switch of an AMD card", "pci.link", "PCIe links",
-     AMD "'pci.devices': [{'addr': '0000:00:01.0', 'kind': 'bridge', 'vendor': '0x1022', "
+     AMD "'pci.count.gpu-amd': 1, 'pci.devices': [{'addr': '0000:00:01.0', 'kind': 'bridge', "
+         "'vendor': '0x1022', "
          "'parents': [], 'max_link_width': 16, 'max_link_speed': 16.0}, {'addr': '0000:01:00.0', "
          "'kind': 'bridge', 'vendor': '0x1002', 'parents': ['0000:00:01.0'], 'link_width': 16, "
          "'max_link_width': 16, 'link_speed': 2.5, 'max_link_speed': 16.0}, {'addr': "
@@ -207,7 +214,7 @@ static const struct machine_case {
      NVIDIA DEVICES("", ", 'aer': {'correctable': {}, 'nonfatal': {}}", ""), SHK_UNKNOWN,
      "0000:03:00.0"},
     {"errors of a plain NIC", "pci.errors", "PCIe errors",
-     NVIDIA
+     NVIDIA ONE_GPU
      "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia', 'aer': null, 'parents': []}, "
      "{'addr': '0000:05:00.0', 'kind': 'nic', 'aer': {'fatal': {'DLP': 1}, 'nonfatal': "
      "{}}}]",
@@ -236,13 +243,16 @@ static const struct machine_case {
                                             "'memory': 68702699520}]",
      SHK_PASS, "1 GPUs"},
     {"small window", "gpu.bar", "gpu-bar1-size",
-     AMD GPU_BAR("gpu-amd", "268435456") "'gpu.amd.devices': [{'pci': '0000:03:00.0', 'memory': "
+     AMD GPU_BAR("gpu-amd", "268435456") "'pci.count.mlx5': 1, 'pci.devices': [{'addr': "
+                                         "'0000:03:00.0', 'kind': 'gpu-amd', 'bars': [268435456]}, "
+                                         "{'addr': '0000:04:00.0', 'kind': 'mlx5'}], "
+                                         "'rdma.devices': [{'name': 'mlx5_0'}], "
+                                         "'gpu.amd.devices': [{'pci': '0000:03:00.0', 'memory': "
                                          "68702699520}]",
      SHK_WARN, "Above 4G"},
     {"small window, nobody to look through it", "gpu.bar", "gpu-bar1-size",
-     AMD "'pci.count.gpu-amd': 1, " GPU_BAR(
-         "gpu-amd",
-         "268435456") "'gpu.amd.devices': [{'pci': '0000:03:00.0', 'memory': 68702699520}]",
+     AMD GPU_BAR("gpu-amd",
+                 "268435456") "'gpu.amd.devices': [{'pci': '0000:03:00.0', 'memory': 68702699520}]",
      SHK_NOTE, "no other GPU"},
     {"window of one GPU not known", "gpu.bar", "gpu-bar1-size",
      AMD "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-amd', 'bars': [137438953472]}, "

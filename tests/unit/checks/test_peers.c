@@ -41,8 +41,8 @@
     "'ffff:ff:01.0', 'class': '0x060400'}, {'pci': '0000:03:00.0', 'class': '0x030200'}, {'pci': " \
     "'" pci "', 'class': '0x020000'}]}, "
 #define BUS                                                                                        \
-    "'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia'}, {'addr': '0000:05:00.0', "    \
-    "'kind': 'mlx5'}]"
+    "'pci.count.gpu-nvidia': 1, 'pci.devices': [{'addr': '0000:03:00.0', 'kind': 'gpu-nvidia'}, "  \
+    "{'addr': '0000:05:00.0', 'kind': 'mlx5'}]"
 #define RANK(n, cpus) ", 'job.local_rank': " n ", 'host.affinity': '" cpus "'"
 
 static const struct peers_case {
