@@ -242,17 +242,16 @@ static void hub_strangers(struct shk_world *world)
     world->strangers_count = kept;
 }
 
-/* Is what was sent to it acknowledged? The kernel of its host does that, whatever the process does.
- */
-static enum crew_loss hub_loss(const struct hub_member *member)
+enum crew_loss hub_loss(const struct shk_world *world, const struct hub_member *member)
 {
     struct tcp_info info = {0};
     socklen_t len = sizeof(info);
+    bool told = getsockopt(member->link.fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0;
 
-    if (getsockopt(member->link.fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) {
-        return CREW_LOSS_MUTE; /* rank 0's own rank */
+    if (told && info.tcpi_unacked > 0) {
+        return CREW_LOSS_WAY;
     }
-    return info.tcpi_unacked > 0 ? CREW_LOSS_WAY : CREW_LOSS_MUTE;
+    return hub_host_runs(world, member) ? CREW_LOSS_MUTE : CREW_LOSS_SILENT;
 }
 
 /* A rank that says nothing is sent something to acknowledge, and after a while given up. */
@@ -262,7 +261,7 @@ static void hub_silence(struct shk_world *world, struct hub_member *member)
     uint64_t silent = now - member->link.heard_ns;
 
     if (silent > WORLD_SILENT_NS) {
-        enum crew_loss loss = hub_loss(member);
+        enum crew_loss loss = hub_loss(world, member);
 
         hub_lose(world, member, loss,
                  loss == CREW_LOSS_WAY ? "no word from it, and its host does not answer"

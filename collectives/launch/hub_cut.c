@@ -1,6 +1,9 @@
-/* Rank 0 sees all others from its own host: when the way to all of them is cut at once, it is the
- * way of that host that they have in common. */
+/* What rank 0 can tell of ranks that fell silent. It sees all others from its own host: when the
+ * way to all of them is cut at once, it is the way of that host that they have in common. When a
+ * host answers and nothing on it speaks, a stopped process looks like one without processor time.
+ */
 #include "collectives/launch/world_private.h"
+#include "core/job/loss.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,5 +77,44 @@ void hub_cut_blame(const struct shk_world *world, struct hub_group *group)
                         "no word from %s for %llu ms, and nothing that rank 0 on %s sends is "
                         "acknowledged: one of the two is down or the way between them is cut",
                         result->ranks[result->rank].host, ms, world->host);
+    result->rank = -1;
+}
+
+bool hub_host_runs(const struct shk_world *world, const struct hub_member *member)
+{
+    unsigned i = 0;
+
+    if (strcmp(member->host, world->host) == 0) {
+        return true; /* this process runs there */
+    }
+    for (i = 0; i < world->size; i++) {
+        const struct hub_member *other = &world->members[i];
+
+        if (other != member && strcmp(other->host, member->host) == 0 &&
+            (other->state == MEMBER_IDLE || other->state == MEMBER_RUNNING) &&
+            other->link.heard_ns > member->link.heard_ns + WORLD_SILENT_NS / 2) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void hub_silent_blame(struct hub_group *group)
+{
+    struct shk_crew_result *result = &group->result;
+    const struct crew_watch *watch = group->crew.watch;
+    unsigned i = 0;
+
+    if (group->undecided != NULL || result->rank < 0 || !watch[result->rank].lost ||
+        watch[result->rank].loss != CREW_LOSS_SILENT) {
+        return;
+    }
+    group->undecided = json_array();
+    for (i = 0; i < group->size; i++) {
+        if (watch[i].lost && watch[i].loss == CREW_LOSS_SILENT &&
+            !shk_loss_names(group->undecided, result->ranks[i].host)) {
+            (void)json_array_append_new(group->undecided, json_string(result->ranks[i].host));
+        }
+    }
     result->rank = -1;
 }

@@ -31,8 +31,8 @@ static bool measure_same(const struct hub_group *group, unsigned i)
     switch (result->ranks[i].status) {
     case SHK_RANK_STOPPED: return true;
     case SHK_RANK_LOST:
-        return watch->loss == first->loss &&
-               (watch->loss == CREW_LOSS_WAY || watch->loss == CREW_LOSS_MUTE);
+        return watch->loss == first->loss && watch->loss != CREW_LOSS_CLOSED &&
+               watch->loss != CREW_LOSS_UNKNOWN;
     case SHK_RANK_CRASHED:
         return watch->code == CLD_KILLED && watch->status == SIGKILL && first->code == CLD_KILLED &&
                first->status == SIGKILL;

@@ -369,12 +369,14 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
     }
     for (i = 0; i < group->size; i++) {
         if (group->members[i]->group == group) {
-            hub_lose(world, group->members[i], CREW_LOSS_MUTE, "it does not answer");
+            hub_lose(world, group->members[i], hub_loss(world, group->members[i]),
+                     "it does not answer");
         }
     }
     run_barrier_waits(group);
     shk_crew_blame(&group->crew, group->expired);
     hub_cut_blame(world, group);
+    hub_silent_blame(group);
     if (group->undecided == NULL && run_stands_still(group)) {
         group->undecided = hub_path(world, group);
     }

@@ -152,7 +152,7 @@ int shk_world_serve(struct shk_world *world, struct shk_error *err)
 
 /* {rank, host} of each rank that is not there, and why. launch: rank 0 could not take it, or it is
  * another program; nothing is known against its node. either: nor when one other host was lost,
- * which rank 0's own host may have caused. */
+ * which rank 0's own host may have caused, or it fell silent and nothing tells why. */
 static json_t *world_missing(const struct shk_world *world)
 {
     enum hub_cut cut = hub_cut(world);
@@ -173,11 +173,13 @@ static json_t *world_missing(const struct shk_world *world)
         }
         if (never || member->state == MEMBER_LOST) {
             (void)json_array_append_new(
-                missing, json_pack("{s:i, s:o, s:o, s:b, s:b}", "rank", (int)i, "host",
-                                   shk_json_text(member->host, strlen(member->host)), "why",
-                                   never ? shk_json_text(absent, strlen(absent))
-                                         : json_string("it was there and is gone"),
-                                   "launch", launch, "either", cut == HUB_CUT_EITHER && !never));
+                missing,
+                json_pack("{s:i, s:o, s:o, s:b, s:b}", "rank", (int)i, "host",
+                          shk_json_text(member->host, strlen(member->host)), "why",
+                          never ? shk_json_text(absent, strlen(absent))
+                                : json_string("it was there and is gone"),
+                          "launch", launch, "either",
+                          !never && (cut == HUB_CUT_EITHER || member->loss == CREW_LOSS_SILENT)));
         }
     }
     if (cut == HUB_CUT_OWN) {

@@ -259,6 +259,9 @@ int hub_gather(struct shk_world *world, struct shk_error *err) SHK_MUST_CHECK;
 
 /* hub.c: one round of waiting (at most ms) and handling. */
 void hub_turn(struct shk_world *world, int ms);
+/* What a silent member has lost: is what was sent to it acknowledged (the kernel of its host does
+ * that, whatever the process does), and does its host run anything else of the job? */
+enum crew_loss hub_loss(const struct shk_world *world, const struct hub_member *member);
 /* The link of a member is no more, or it says nothing any more. */
 void hub_lose(struct shk_world *world, struct hub_member *member, enum crew_loss loss,
               const char *why);
@@ -311,6 +314,12 @@ enum hub_cut hub_cut(const struct shk_world *world);
 /* Of a run with its result: when a host is blamed that does not answer, and it is as above, then
  * rank 0's host is, or neither of the two (undecided). */
 void hub_cut_blame(const struct shk_world *world, struct hub_group *group);
+/* Does the host of a member that is silent run anything of the job: rank 0 itself, or a rank that
+ * has spoken since? */
+bool hub_host_runs(const struct shk_world *world, const struct hub_member *member);
+/* Of a run with its result: when the rank to blame is silent on a host of which nothing tells
+ * whether it runs anything, nobody is; the hosts of all such ranks are named (undecided). */
+void hub_silent_blame(struct hub_group *group);
 
 /* hub_path.c: of a run that stood still, with its result: is data stuck between nodes? Then that is
  * the reason and the cause, and the node that all the pairs have in common has the rank to blame.

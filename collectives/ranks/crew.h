@@ -66,13 +66,13 @@ struct shk_crew_rank {
 
 struct shk_crew_result {
     enum shk_crew_outcome outcome;
-    int rank;                    /* to blame; -1 when none can be named */
-    bool moving;                 /* timed out, but was getting on: slow rather than hung */
-    bool out_of_memory;          /* crashed: the kernel killed it for want of memory */
-    char phase[64];              /* where it stopped; "" when OK */
-    const char *cause;           /* "rank-ended", "rank-stopped", "rank-hung", "all-hang",
-                                    "node-unreachable", "node-memory"; NULL: another one */
-    json_t *disagree;            /* see shk_agree_judge(); NULL when OK */
+    int rank;           /* to blame; -1 when none can be named */
+    bool moving;        /* timed out, but was getting on: slow rather than hung */
+    bool out_of_memory; /* crashed: the kernel killed it for want of memory */
+    char phase[64];     /* where it stopped; "" when OK */
+    const char *cause;  /* "rank-ended", "rank-stopped", "rank-silent", "rank-hung", "all-hang",
+                           "node-unreachable", "node-memory"; NULL: another one */
+    json_t *disagree;   /* see shk_agree_judge(); NULL when OK */
     struct shk_error reason;     /* one line naming rank and phase; "" when OK */
     struct shk_crew_rank *ranks; /* one per rank of the job */
 };

@@ -336,8 +336,13 @@ static const struct {
     [CREW_LOSS_CLOSED] = {"rank-ended", "the process has ended, its connection was closed",
                           SHK_CREW_CRASHED},
     [CREW_LOSS_MUTE] = {"rank-stopped",
-                        "its host still answers, so the processes there are stopped or starved",
+                        "its host still answers and runs other processes of the job, so it is "
+                        "stopped",
                         SHK_CREW_TIMEOUT},
+    [CREW_LOSS_SILENT] = {"rank-silent",
+                          "its host still answers: whether its processes were stopped or get no "
+                          "processor time, nothing there tells",
+                          SHK_CREW_TIMEOUT},
     [CREW_LOSS_WAY] = {"node-unreachable",
                        "its host acknowledges nothing any more: the node is down or the way to it "
                        "is cut",

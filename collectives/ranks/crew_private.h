@@ -23,7 +23,8 @@
 enum crew_loss {
     CREW_LOSS_UNKNOWN,
     CREW_LOSS_CLOSED, /* the connection was closed: the supervisor has ended */
-    CREW_LOSS_MUTE,   /* its host still acknowledges what is sent to it */
+    CREW_LOSS_MUTE,   /* its host still acknowledges what is sent to it, and runs others */
+    CREW_LOSS_SILENT, /* its host acknowledges, and nothing tells whether it runs anything */
     CREW_LOSS_WAY,    /* nothing is acknowledged any more */
 };
 

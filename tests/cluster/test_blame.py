@@ -1,7 +1,7 @@
 """Who is to blame, on three hosts of a real Slurm: each fault of faults.py once, and what else goes wrong with ranks and
 hosts. Each has a cause of its own, and the lists of nodes say the same. tests/tools/blame repeats the faults and counts.
 Usage: test_blame.py BINARY"""
-import json, pathlib, subprocess, sys, time, unittest
+import json, pathlib, re, subprocess, sys, time, unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from hosts import Hosts, environment, main  # noqa: E402
@@ -114,17 +114,33 @@ class Blame(unittest.TestCase):
         return self.hosts.processes(host, BINARY.name[:15])
 
     def test_stopped_host(self):
-        """Also what watches the rank is stopped: its host still answers."""
+        """Also what watches the rank is stopped. Its host still answers, and a starved one looks the same: named, not bad."""
         self.long()
-        pids = self.processes("shk3")
-        self.hosts.signal("shk3", "STOP", *pids)
+        self.stopped("shk3", self.processes("shk3"))
+        report = self.expect("rank-silent", "shk[1-2]", "", scope="launch")
+        self.assertIn("still answers", self.row(report)["why"])
+        self.assertEqual(self.row(report)["nodes"], ["shk3"])
+
+    def test_stopped_beside_another(self):
+        """Of two tasks on a host one is stopped with what watches it; the other speaks, so the host is not starved."""
+        self.long(srun=("--mpi=pmix", "-N3", "--ntasks-per-node=2", "--wait=5"))
+        task = self.hosts.on("shk3", "sh", "-c", "ps -e -o pid=,args= | grep -v grep | grep -m1 slurmstepd")
+        supervisors = [pid for pid in self.processes("shk3") if self.parent("shk3", pid) == int(task.split()[0])]
+        mine = [pid for pid in self.processes("shk3") if pid == supervisors[-1] or self.parent("shk3", pid) == supervisors[-1]]
+        self.stopped("shk3", mine)
+        self.expect("rank-stopped", "shk[1-2]", "shk3")
+
+    def parent(self, host, pid):
+        status = self.hosts.on(host, "cat", f"/proc/{pid}/status")
+        return int(re.search(r"PPid:\s+(\d+)", status).group(1))
+
+    def stopped(self, host, pids):
+        self.hosts.signal(host, "STOP", *pids)
         try:
             while not self.path("report.json").exists() and self.process.poll() is None:
                 time.sleep(0.1)
         finally:
-            self.hosts.signal("shk3", "KILL", *pids)
-        report = self.expect("rank-stopped", "shk[1-2]", "shk3")
-        self.assertIn("still answers", self.row(report)["why"])
+            self.hosts.signal(host, "KILL", *pids)
 
     def cut_off(self, host, *srun):
         self.long(srun=("--mpi=pmix", *srun, "--wait=5"))

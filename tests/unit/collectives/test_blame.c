@@ -236,6 +236,12 @@ static void be_mute(struct seen *seen, unsigned rank, uint64_t when_ns)
     seen->watch[rank].loss = CREW_LOSS_MUTE;
 }
 
+static void be_silent(struct seen *seen, unsigned rank, uint64_t when_ns)
+{
+    be_cut_off(seen, rank, when_ns);
+    seen->watch[rank].loss = CREW_LOSS_SILENT;
+}
+
 static void be_closed(struct seen *seen, unsigned rank, uint64_t when_ns)
 {
     be_cut_off(seen, rank, when_ns);
@@ -246,7 +252,8 @@ static const struct end ends[] = {
     {"killed", be_killed, "rank-ended", "killed by SIGKILL"},
     {"stopped", be_stopped, "rank-stopped", "stopped by SIGSTOP"},
     {"cut off", be_cut_off, "node-unreachable", "acknowledges nothing"},
-    {"mute", be_mute, "rank-stopped", "still answers"},
+    {"mute", be_mute, "rank-stopped", "runs other processes"},
+    {"silent", be_silent, "rank-silent", "nothing there tells"},
     {"closed", be_closed, "rank-ended", "its connection was closed"},
 };
 

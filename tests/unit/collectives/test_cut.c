@@ -95,3 +95,68 @@ Test(cut, whose_way_it_is)
         check_case(&cases[i]);
     }
 }
+
+/* Rank 1 fell silent at 10 s; when its host's other ranks were heard last. */
+static const struct silent_case {
+    const char *name;
+    const char *hosts[RANKS_MAX];
+    uint64_t heard_s[RANKS_MAX];
+    bool lost[RANKS_MAX]; /* others that are gone */
+    bool runs;
+} silent_cases[] = {
+    {"alone on its host", {"n1", "n2", "n3"}, {15, 10, 15}, {false}, false},
+    {"on rank 0's host", {"n1", "n1", "n3"}, {15, 10, 15}, {false}, true},
+    {"the other rank there speaks", {"n1", "n2", "n2"}, {15, 10, 15}, {false}, true},
+    {"the other rank there is silent, too", {"n1", "n2", "n2"}, {15, 10, 11}, {false}, false},
+    {"the other rank there is gone", {"n1", "n2", "n2"}, {15, 10, 15}, {false, false, true}, false},
+};
+
+static void check_silent(const struct silent_case *c)
+{
+    struct shk_world world = {.host = "n1"};
+    struct hub_member member[RANKS_MAX] = {{0}};
+    unsigned i = 0;
+
+    for (i = 0; i < RANKS_MAX && c->hosts[i] != NULL; i++) {
+        snprintf(member[i].host, sizeof(member[i].host), "%s", c->hosts[i]);
+        member[i].state = c->lost[i] ? MEMBER_LOST : MEMBER_RUNNING;
+        member[i].link.heard_ns = c->heard_s[i] * SECOND;
+    }
+    world.members = member;
+    world.size = i;
+    cr_expect_eq(hub_host_runs(&world, &member[1]), c->runs, "%s", c->name);
+}
+
+Test(silent, host_runs)
+{
+    for (size_t i = 0; i < sizeof(silent_cases) / sizeof(silent_cases[0]); i++) {
+        check_silent(&silent_cases[i]);
+    }
+}
+
+/* Nobody is to blame, and the hosts of all silent ranks are named. */
+Test(silent, blames_nobody)
+{
+    struct shk_crew_rank ranks[4] = {
+        {.host = "n1"}, {.host = "n2"}, {.host = "n3"}, {.host = "n3"}};
+    struct crew_watch watch[4] = {{.alive = true},
+                                  {.lost = true, .loss = CREW_LOSS_SILENT},
+                                  {.lost = true, .loss = CREW_LOSS_SILENT},
+                                  {.lost = true, .loss = CREW_LOSS_SILENT}};
+    struct hub_group group = {.size = 4, .crew = {.watch = watch}};
+    json_t *both = json_pack("[s, s]", "n2", "n3");
+
+    group.result = (struct shk_crew_result){.rank = 1, .ranks = ranks};
+    hub_silent_blame(&group);
+    cr_expect_eq(group.result.rank, -1);
+    cr_expect(json_equal(group.undecided, both));
+    json_decref(group.undecided);
+
+    group.undecided = NULL;
+    group.result.rank = 1;
+    watch[1].loss = CREW_LOSS_MUTE;
+    hub_silent_blame(&group);
+    cr_expect_eq(group.result.rank, 1);
+    cr_expect_null(group.undecided);
+    json_decref(both);
+}
