@@ -81,8 +81,9 @@ Test(messages, of_many_texts_each_finds_itself)
 
 Test(messages, texts_that_anything_would_fit_are_refused)
 {
-    static const char *const bad[] = {"%s: %s", "a %d", "%x of the whole ring", "100% of all rings",
-                                      "%swaiting%s", "12345678 %d"};
+    static const char *const bad[] = {
+        "%s: %s",      "a %d",       "%x of the whole ring", "100% of all rings",
+        "%swaiting%s", "12345678 %d"};
     struct shk_error err = {""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct shk_messages *table = shk_messages_create();
@@ -92,7 +93,8 @@ Test(messages, texts_that_anything_would_fit_are_refused)
         cr_expect(fault || i == 5, "%s was taken", bad[i]);
         shk_messages_destroy(table);
     }
-    cr_expect_null(shk_messages_loose("Failed to open the file of %s\nCannot reach rank %d of job\n"));
+    cr_expect_null(
+        shk_messages_loose("Failed to open the file of %s\nCannot reach rank %d of job\n"));
     cr_expect_not_null(shk_messages_loose("Failed to open the file of %s\nrank %d waits\n"));
 }
 
