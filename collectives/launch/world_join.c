@@ -261,7 +261,7 @@ int world_join(struct shk_world *world, struct shk_error *err)
     const char *asked = options->rendezvous;
     unsigned start_ms = options->deadline_ms / 3, rank = 0;
     bool automatic = !asked || strcmp(asked, "auto") == 0;
-    int rc = shk_key_get(&world->given, options->key_file, err);
+    int rc = shk_key_get(&world->given, options->key_file, launch && !launch->inherits, err);
     if (rc)
         return rc;
     world->meet.local_rank = -1;

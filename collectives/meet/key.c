@@ -64,7 +64,7 @@ static int key_line(int fd, const char *path, struct shk_key *key, struct shk_er
         return shk_error_set(err, EINVAL, "%s: a key has %u to %u characters", path, SHK_KEY_LEAST,
                              SHK_KEY_MOST);
     key->there = true;
-    snprintf(key->from, sizeof key->from, "%.95s", path);
+    snprintf(key->from, sizeof key->from, "--key-file"); /* the path may name a person */
     return 0;
 }
 
@@ -91,7 +91,7 @@ static int key_file(const char *path, struct shk_key *key, struct shk_error *err
     return rc;
 }
 
-int shk_key_get(struct shk_key *key, const char *file, struct shk_error *err)
+int shk_key_get(struct shk_key *key, const char *file, bool launcher, struct shk_error *err)
 {
     memset(key, 0, sizeof *key);
     if (key_taken.there) {
@@ -105,7 +105,7 @@ int shk_key_get(struct shk_key *key, const char *file, struct shk_error *err)
     }
     if (file)
         return key_file(file, key, err);
-    for (const char *const *v = shk_variables("rendezvous-secret"); *v; v++) {
+    for (const char *const *v = shk_variables("rendezvous-secret"); launcher && *v; v++) {
         const char *text = getenv(*v);
         if (text && *text) {
             key->there = true;

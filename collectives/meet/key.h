@@ -17,7 +17,7 @@
 
 struct shk_key {
     bool there;
-    char from[96]; /* as a report may say it: a variable's name, a path, "the launcher" */
+    char from[96]; /* as a report may say it: a variable's name, an option, "PMIx" */
     unsigned char bytes[SHK_SHA256_BYTES]; /* hash of what was given */
 };
 
@@ -26,10 +26,12 @@ struct shk_key {
  * environment; once. */
 void shk_key_take(void);
 
-/* The key: what was taken, else that of the file (NULL: none), else the launcher's own secret.
- * There need be none. A key that is too short, or a file that others may read, is an error with
- * text, -EINVAL, -EACCES or what open() said. */
-int shk_key_get(struct shk_key *key, const char *file, struct shk_error *err) SHK_MUST_CHECK;
+/* The key: what was taken, else that of the file (NULL: none), else, where `launcher` says that the
+ * one that made it started this process itself, the launcher's own secret: what torchrun starts on
+ * each node inherits those of different steps. There need be none. A key that is too short, or a
+ * file that others may read, is an error with text, -EINVAL, -EACCES or what open() said. */
+int shk_key_get(struct shk_key *key, const char *file, bool launcher,
+                struct shk_error *err) SHK_MUST_CHECK;
 
 /* One key of two: both must be the same at both ends. `add` is what a launcher passed on. */
 void shk_key_mix(struct shk_key *key, const char *add, const char *from);

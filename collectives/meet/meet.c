@@ -271,7 +271,9 @@ static int meet_asked(struct shk_meet *meet, const struct meet_env *env, const c
                              "--rendezvous %s: no launcher says which of how many ranks this is "
                              "(%s and %s are not set)",
                              asked, shk_variable("rank-of-any"), shk_variable("ranks-of-any"));
-    snprintf(meet->by, sizeof meet->by, "--rendezvous %.100s", asked);
+    /* without the host or the folder: they may name a person */
+    snprintf(meet->by, sizeof meet->by, "--rendezvous %s",
+             strncmp(asked, "tcp", 3) == 0 ? "tcp://..." : "file://...");
     snprintf(meet->reason, sizeof meet->reason, "it was asked for");
     return strncmp(asked, "tcp", 3) == 0 ? meet_tcp(meet, asked, err)
                                          : meet_folder(meet, env, asked, err);

@@ -92,7 +92,7 @@ class Rendezvous(support.Case):
         with self.subTest("a key"):
             env = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
             done = self.finish({r: self.start(r, 2, "--key-file", path, env=env) for r in range(2)})
-            self.joined(done, "the variables of RANK", 2, key=str(path))
+            self.joined(done, "the variables of RANK", 2, key="--key-file")
         path.chmod(0o640)
         self.one_line(support.run("run", "--key-file", path), 2, "others may read or write this key", "chmod 600")
         path.chmod(0o600)
@@ -222,7 +222,17 @@ class Rendezvous(support.Case):
     def test_address(self):
         args = ("--rendezvous", f"tcp://127.0.0.1:{free_port()}")
         done = self.finish({r: self.start(r, 2, *args, env={"SHAKEDOWN_KEY": KEY}) for r in range(2)})
-        self.joined(done, f"--rendezvous {args[1]}", 2, key="SHAKEDOWN_KEY")
+        self.joined(done, "--rendezvous tcp://", 2, key="SHAKEDOWN_KEY")
+
+    def test_secret_of_the_launcher(self):
+        """Slurm's cray_shasta gives every task the same random number; what torchrun starts has that of another step."""
+        slurm = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": str(os.getpid()), "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0",
+                 "SLURM_STEP_NODELIST": "localhost", "SLURM_MPI_TYPE": "cray_shasta", "PMI_SHARED_SECRET": "5891746091"}
+        done = self.finish({r: self.start(r, 2, env={**slurm, "SLURM_PROCID": str(r)}) for r in range(2)})
+        self.joined(done, "the variables of Slurm: SLURM_STEP_NODELIST", 2, key="PMI_SHARED_SECRET")
+        self.assertNotIn(slurm["PMI_SHARED_SECRET"], done[0][1])
+        each = {r: {"PMI_SHARED_SECRET": f"589174609{r}", "TORCHELASTIC_RUN_ID": "none"} for r in range(2)}
+        self.joined(self.finish(self.torch(range(2), 2, each=each)), "the variables of torchrun", 2)
 
     def test_what_cannot_be(self):
         env = {"RANK": "0", "WORLD_SIZE": "2"}
