@@ -1,5 +1,6 @@
 /* Inside of the judgement: place.c (where a rank is), judge.c (who holds whom up), absent.c (ranks
- * without a process), say.c (words), tree.c (stacks merged). */
+ * without a process), behind.c (what NCCL says), wires.c (connections), say.c and result.c (words),
+ * tree.c (stacks merged). */
 #ifndef SHK_CHECKS_HANG_PRIVATE_H
 #define SHK_CHECKS_HANG_PRIVATE_H
 
@@ -66,6 +67,27 @@ struct hang_case {
     bool whole;      /* all ranks of the job are accounted for */
     json_t *unknown; /* array of sentences */
 };
+
+/* What the case comes to. */
+struct hang_verdict {
+    enum shk_hang_outcome outcome;
+    const char *reason;
+    const struct hang_group *waiting; /* NULL: none */
+    bool *named;                      /* by place */
+    size_t named_count;
+    char *cut;    /* host that nothing gets to or from; NULL */
+    json_t *said; /* what other witnesses said; sentences */
+};
+
+/* Stopped; over, or without a process; nothing that others do is needed to see that it stands. */
+bool hang_is_stopped(const struct hang_place *place);
+bool hang_is_gone(const struct hang_place *place);
+bool hang_is_hard(const struct hang_place *place);
+
+/* Adds what the documents say was not read to c->unknown. */
+void hang_unread_add(struct hang_case *c, const json_t *nodes);
+/* New reference: the judgement, as checks/hang/hang.h has it. */
+json_t *hang_result(const struct hang_case *c, const struct hang_verdict *v);
 
 const char *hang_kind_code(enum hang_kind kind);
 
