@@ -78,7 +78,7 @@ class Documents(Case):
         """The command's exit status is a verdict, and it says something."""
         words = filled(command.split(" | ")[0])
         env = dict(words.pop(0).replace("\u2026", "x").split("=", 1) for w in list(words) if re.match("[A-Z_]+=", w))
-        if len(words) == 2 and words[1] in ("check", "diff", "diagnose", "explain"):
+        if len(words) == 2 and words[1] in ("check", "diff", "diagnose", "explain", "hang"):
             words.append("--help")  # its name
         words = [name for w in words for name in (sorted(p.name for p in self.dir.glob(w)) if "*" in w else [w])]
         line = shlex.join(words)
