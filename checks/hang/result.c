@@ -41,7 +41,7 @@ static void result_reason(const struct hang_case *c, const struct hang_verdict *
         {"file-moves", "the others wait for a rank whose file moves on"},
         {"tie", "none of the different calls has most of the ranks, so none is the wrong one"},
         {"stillness-unseen", "whether they move could not be seen"},
-        {"ranks-unseen", "what other ranks do could not be seen"},
+        {"ranks-unseen", "what those ranks do could not be seen"},
         {"most-elsewhere", "most ranks are elsewhere, and none of them works"},
         {"all-in-one-call", "nothing moves, and no rank is behind: they do not mean the same call, "
                             "or what carries it is cut"},

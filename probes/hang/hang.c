@@ -373,7 +373,7 @@ static int hang_sample_all(struct hang_look *looks, const struct shk_hang_want *
 }
 
 /* What keeps us from looking closer, as the kernel is set. */
-static json_t *hang_limits(const struct shk_host *host)
+static json_t *hang_limits(const struct shk_host *host, const struct shk_hang_want *want)
 {
     json_t *unread = json_array();
     long long scope = 0;
@@ -384,7 +384,9 @@ static json_t *hang_limits(const struct shk_host *host)
                                            "the stacks of processes that they did not start from "
                                            "here; root may",
                                            scope));
-    if (!shk_hang_unwinder())
+    if (want->no_stacks)
+        json_array_append_new(unread, json_string("stacks: left out (--no-stacks)"));
+    else if (!shk_hang_unwinder())
         json_array_append_new(unread,
                               json_string("this build reads no stacks: it was made without libdw"));
     return unread;
@@ -401,7 +403,8 @@ static void hang_add_ras(json_t *node, const struct hang_process *processes, siz
         json_object_set_new(node, "ras", last);
 }
 
-static json_t *hang_document(const struct shk_host *host, const struct hang_process *processes,
+static json_t *hang_document(const struct shk_host *host, const struct shk_hang_want *want,
+                             const struct hang_process *processes,
                              const struct hang_results *results, double seconds)
 {
     char name[256] = "";
@@ -411,7 +414,7 @@ static json_t *hang_document(const struct shk_host *host, const struct hang_proc
         json_array_append_new(ranks, hang_rank(&processes[i], results, i, seconds));
     return json_pack("{s:o,s:f,s:i,s:o,s:o}", "host", shk_json_text(name, strlen(name)), "seconds",
                      round(seconds * 100) / 100, "samples", (int)HANG_SAMPLES, "ranks", ranks,
-                     "unread", hang_limits(host));
+                     "unread", hang_limits(host, want));
 }
 
 int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want, json_t **node_p,
@@ -431,7 +434,7 @@ int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want,
     json_t *ras = rc ? NULL : hang_ras(processes, results.count);
     if (!rc)
         rc = hang_sample_all(looks, want, &results, &seconds, err);
-    if (!rc && !(*node_p = hang_document(host, processes, &results, seconds)))
+    if (!rc && !(*node_p = hang_document(host, want, processes, &results, seconds)))
         rc = shk_error_sys(err, ENOMEM, "hang");
     if (!rc && !want->no_stacks)
         hang_python(host, processes, results.count, json_object_get(*node_p, "ranks"));
