@@ -278,7 +278,7 @@ static void make_floors(struct making *m)
         title = true;
         shk_strbuf_printf(m->out,
                           "  - metric: %s\n    %s: \"%.4g\" # the worst of %zu good runs has %.4g "
-                          "%s; two runs differ by up to %.0f %%\n"
+                          "%s; %.0f %% are left to differ\n"
                           "    why: %.3g %s is what good nodes reach.\n    source: ",
                           name, more ? "at-least" : "at-most",
                           number * (more ? 1 - metric->least : 1 + metric->least), m->count, number,

@@ -17,8 +17,8 @@ enum {
     RECORD_CACHE = 65536
 };
 
-/* What a difference must come to: rings of ten runs on idle nodes of one fabric differ by about 2 %
- * (docs/performance.md), small messages by more, since one interrupt is a part of their time. */
+/* What a difference must come to before anybody would act on it: a choice of this program, no
+ * measurement. Small messages are given more, since one interrupt is a part of their time. */
 static const struct shk_metric metrics[] = {
     {"busbw.", SHK_METRIC_MORE, "GB/s", "best bus bandwidth of the all-reduce", 0.03},
     {"latency.", SHK_METRIC_LESS, "us", "time of the smallest all-reduce", 0.15},
