@@ -52,6 +52,8 @@ static json_t *overview_software(struct shk_history *history, const struct shk_s
         overview_changes(history, s, at ? at - 1 : 0, at + 1, list);
     else if (s->past.change == SHK_PAST_DRIFT)
         overview_changes(history, s, at, s->count - 1, list);
+    else if (s->outside) /* since when is not known: all that changed */
+        overview_changes(history, s, 0, s->count - 1, list);
     return list;
 }
 

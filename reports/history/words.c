@@ -101,7 +101,7 @@ void shk_history_sentence(struct shk_strbuf *out, const json_t *row)
                           strcmp(change, "drift") == 0 ? "little by little " : "", before,
                           words_number(row, "spread"), now, unit, WORDS_DATE, since);
     words_siblings(out, row);
-    if (*since)
+    if (*since || json_array_size(json_object_get(row, "software")))
         words_software(out, row);
 }
 
