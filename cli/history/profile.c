@@ -328,7 +328,10 @@ static char *make_who(const struct making *m, bool anonymize)
 {
     struct shk_strbuf names = SHK_STRBUF_INIT, clean = SHK_STRBUF_INIT;
     for (size_t i = 0; i < m->count && i < PROFILE_VALUES && !anonymize; i++) {
-        const char *name = shk_facts_get_text(m->facts[i], "host.name");
+        const char *name = shk_facts_get_text(m->facts[i], "host.name"),
+                   *had = i ? shk_facts_get_text(m->facts[i - 1], "host.name") : NULL;
+        if (name && had && strcmp(name, had) == 0) /* another run of the same node */
+            continue;
         shk_strbuf_printf(&names, "%s%.64s", i ? ", " : "", name ? name : "a node without a name");
     }
     if (anonymize || m->count > PROFILE_VALUES)

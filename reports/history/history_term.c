@@ -81,9 +81,10 @@ static void term_overview(const struct history_term *t, const json_t *document)
 {
     const json_t *metrics = json_object_get(document, "metrics"), *metric;
     size_t i;
-    shk_strbuf_printf(t->out, "%lld nodes, %lld runs, %.10s to %.10s\n",
-                      (long long)json_integer_value(json_object_get(document, "nodes")),
-                      (long long)json_integer_value(json_object_get(document, "runs")),
+    long long nodes = (long long)json_integer_value(json_object_get(document, "nodes")),
+              runs = (long long)json_integer_value(json_object_get(document, "runs"));
+    shk_strbuf_printf(t->out, "%lld node%s, %lld run%s, %.10s to %.10s\n", nodes,
+                      nodes == 1 ? "" : "s", runs, runs == 1 ? "" : "s",
                       shk_history_text(document, "from"), shk_history_text(document, "to"));
     term_rows(t, json_object_get(document, "rows"));
     shk_strbuf_puts(t->out, json_array_size(metrics) ? "\nmetrics:\n" : "");
