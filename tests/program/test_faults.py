@@ -48,6 +48,16 @@ class Faults(Case):
                 row = self.finding(report, "all-reduce (fabric)", "fail")
                 self.assertRegex(f"{row.get('observed')} {row.get('why')}", "rank 0|rank 1|fi_getinfo")
 
+    def test_a_library_that_lacks_one_of_its_own(self):
+        """It cannot be loaded: a cause of the catalogue, under the probes and under the all-reduce."""
+        with self.fault("broken libfabric", "fabric_needy") as fault:
+            for args, code, verdict in ((("run", "--quick"), 0, "warn"), (("bench",), 1, "fail"), (("run",), 1, "fail")):
+                p, report, _ = self.broken("fabric_needy", *args)
+                fault.survived = True
+                self.assertEqual((p.returncode, report["summary"]["verdict"]), (code, verdict), p.stderr)
+                self.assertEqual([d["key"] for d in report["diagnoses"]], ["libfabric-does-not-load"])
+                self.assertIn("shk-gone", str(report["diagnoses"]))
+
     def test_a_node_that_is_too_busy_is_no_broken_library(self):
         """The library works, but gets no processor before the deadline: nobody knows, and nobody is blamed."""
         processor = min(os.sched_getaffinity(0))
