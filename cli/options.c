@@ -352,6 +352,8 @@ static int option_number(const struct shk_option *option, const char *value, lon
                          struct shk_error *err)
 {
     char *end;
+    if (!value)
+        return shk_error_set(err, EINVAL, "--%s needs a number", option->name);
     errno = 0;
     long number = strtol(value, &end, 10);
     if (errno || end == value || *end || number < option->min || number > option->max)
