@@ -4,6 +4,7 @@
 #include "checks/hang/hang_private.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Does the first answer have the same row? */
 static bool behind_before(const json_t *first, const json_t *row)
@@ -82,9 +83,42 @@ static void behind_say(const struct behind_row *r, json_t *said)
     shk_strbuf_free(&text);
 }
 
+static bool behind_knows(const struct behind_row *r, long rank)
+{
+    size_t k;
+    json_t *known;
+    json_array_foreach(json_object_get(r->last, "known"), k, known)
+    {
+        if (hang_number(known, "rank") == rank)
+            return true;
+    }
+    return false;
+}
+
+/* What these ranks have launched in its place: an operation of the same communicator of which
+ * others are behind. NULL: none. */
+static const char *behind_instead(const json_t *first, const json_t *counts,
+                                  const struct behind_row *r)
+{
+    size_t i;
+    json_t *row;
+    struct behind_row other;
+    const char *communicator = hang_text(r->row, "communicator");
+    long rank = hang_number(json_array_get(json_object_get(r->last, "known"), 0), "rank");
+    json_array_foreach(counts, i, row)
+    {
+        const char *same = hang_text(row, "communicator");
+        if (row != r->row && communicator && same && strcmp(same, communicator) == 0 &&
+            behind_before(first, row) && behind_read(row, &other) && !behind_knows(&other, rank))
+            return hang_text(row, "operation");
+    }
+    return NULL;
+}
+
 /* The ranks of the smallest count are behind, where they are the smaller part, or the one of two.
  */
-static size_t behind_mark(const struct hang_case *c, const struct behind_row *r, bool *behind)
+static size_t behind_mark(const struct hang_case *c, const struct behind_row *r,
+                          const char *instead, bool *behind)
 {
     size_t k, marked = 0;
     json_t *known;
@@ -99,8 +133,11 @@ static size_t behind_mark(const struct hang_case *c, const struct behind_row *r,
         behind[i] = true;
         marked++;
         c->places[i].kind = HANG_BEHIND;
-        c->places[i].where = shk_strf("it launched %s up to operation %ld, others up to %ld",
-                                      operation ? operation : "?", r->least, r->most);
+        c->places[i].where = instead
+                                 ? shk_strf("it launched %s where others launched %s", instead,
+                                            operation ? operation : "?")
+                                 : shk_strf("it launched %s up to operation %ld, others up to %ld",
+                                            operation ? operation : "?", r->least, r->most);
     }
     return marked;
 }
@@ -117,11 +154,32 @@ static void behind_dumps(const json_t *node, json_t *said)
     }
 }
 
-size_t hang_behind(const struct hang_case *c, const json_t *nodes, bool mark, bool *behind,
+/* One service's counts, the same at the first look as at the last. */
+static size_t behind_counts(const struct hang_case *c, const json_t *first, const json_t *counts,
+                            struct behind_marks *marks, json_t *said)
+{
+    size_t i, marked = 0;
+    json_t *row;
+    json_array_foreach(counts, i, row)
+    {
+        struct behind_row r;
+        if (!behind_before(first, row) || !behind_read(row, &r))
+            continue;
+        behind_say(&r, said);
+        const char *instead = behind_instead(first, counts, &r);
+        bool half = 2 * hang_number(r.last, "ranks") == r.all;
+        marks->apart |= instead && half;
+        if (marks->behind && !(instead && half))
+            marked += behind_mark(c, &r, instead, marks->behind);
+    }
+    return marked;
+}
+
+size_t hang_behind(const struct hang_case *c, const json_t *nodes, struct behind_marks *marks,
                    json_t **said_p)
 {
-    size_t n, s, i, marked = 0;
-    json_t *node, *service, *row, *said = json_array();
+    size_t n, s, marked = 0;
+    json_t *node, *service, *said = json_array();
     json_array_foreach(nodes, n, node)
     {
         const json_t *first = json_object_get(node, "ras_first");
@@ -129,17 +187,10 @@ size_t hang_behind(const struct hang_case *c, const json_t *nodes, bool mark, bo
         json_array_foreach(json_object_get(node, "ras"), s, service)
         {
             const json_t *before = json_array_get(first, s);
-            if (hang_number(before, "port") != hang_number(service, "port"))
-                continue;
-            json_array_foreach(json_object_get(json_object_get(service, "answer"), "counts"), i,
-                               row)
-            {
-                struct behind_row r;
-                if (!behind_before(before, row) || !behind_read(row, &r))
-                    continue;
-                behind_say(&r, said);
-                marked += mark ? behind_mark(c, &r, behind) : 0;
-            }
+            if (hang_number(before, "port") == hang_number(service, "port"))
+                marked += behind_counts(
+                    c, before, json_object_get(json_object_get(service, "answer"), "counts"), marks,
+                    said);
         }
     }
     *said_p = said;

@@ -110,10 +110,15 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
 /* What to do about it; NULL: nothing to say. */
 char *hang_say_advice(const struct hang_place *place);
 
+struct behind_marks {
+    bool *behind; /* of each place of the case, false so far; NULL: mark none */
+    bool apart;   /* of a communicator, as many ranks launched one operation as another */
+};
+
 /* What NCCL's RAS service said twice, the same both times: sentences into *said_p (a new array).
- * With `mark`, waiting ranks that launched fewer collectives than most become HANG_BEHIND and are
- * marked in `behind` (c->count of them, false so far). Returns how many. */
-size_t hang_behind(const struct hang_case *c, const json_t *nodes, bool mark, bool *behind,
+ * Waiting ranks that launched fewer collectives than most, or another one, become HANG_BEHIND and
+ * are marked. Returns how many. */
+size_t hang_behind(const struct hang_case *c, const json_t *nodes, struct behind_marks *marks,
                    json_t **said_p);
 
 /* Adds sentences about TCP connections of the ranks whose data are not acknowledged. Returns the

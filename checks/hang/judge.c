@@ -286,7 +286,8 @@ static void judge_behind(struct hang_case *c, const json_t *nodes, struct hang_v
     bool open = v->outcome == SHK_HANG_UNDECIDED && v->waiting && v->waiting->still == HANG_YES &&
                 (strcmp(v->reason, "all-in-one-call") == 0 ||
                  strcmp(v->reason, "ranks-not-looked-at") == 0 || strcmp(v->reason, "tie") == 0);
-    size_t count = behind ? hang_behind(c, nodes, open, behind, &v->said) : 0;
+    struct behind_marks marks = {.behind = open ? behind : NULL};
+    size_t count = behind ? hang_behind(c, nodes, &marks, &v->said) : 0;
     v->cut = v->said ? hang_wires(c, v->said) : NULL;
     for (size_t i = 0; open && count && i < c->count; i++) {
         v->named[i] = behind[i];
@@ -294,6 +295,8 @@ static void judge_behind(struct hang_case *c, const json_t *nodes, struct hang_v
     }
     if (open && v->named_count)
         judge_end(v, SHK_HANG_NAMED, "behind");
+    else if (open && marks.apart)
+        judge_end(v, SHK_HANG_UNDECIDED, "different-calls");
     else if (open && v->cut)
         judge_end(v, SHK_HANG_NAMED, "network");
     free(behind);

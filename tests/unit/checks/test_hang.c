@@ -351,6 +351,49 @@ Test(hang, counts_that_go_on_name_nobody)
         "all-in-one-call");
 }
 
+static json_t *ras_row(const char *operation, int most, int ranks, int behind)
+{
+    return json_pack("{s:s,s:s,s:[{s:i,s:i,s:[]},{s:i,s:i,s:[{s:i,s:i}]}]}", "communicator", "abc",
+                     "operation", operation, "groups", "count", most, "ranks", ranks, "known",
+                     "count", most - 1, "ranks", 1, "known", "rank", behind, "pid", 100 + behind);
+}
+
+/* Rank 1 has launched Broadcast where the other ranks have launched AllReduce. */
+static json_t *with_two_calls(json_t *nodes, int others)
+{
+    static const char *const when[] = {"ras_first", "ras"};
+    for (int i = 0; i < 2; i++) {
+        json_t *broadcast =
+            others == 1 ? ras_row("Broadcast", 1, 1, 0)
+                        : json_pack("{s:s,s:s,s:[{s:i,s:i,s:[]},{s:i,s:i,s:[]}]}", "communicator",
+                                    "abc", "operation", "Broadcast", "groups", "count", 1, "ranks",
+                                    1, "known", "count", 0, "ranks", others, "known");
+        json_object_set_new(json_array_get(nodes, 0), when[i],
+                            json_pack("[{s:i,s:{s:[o,o],s:[]}}]", "port", 28028, "answer", "counts",
+                                      ras_row("AllReduce", 2, others, 1), broadcast, "dead"));
+    }
+    return nodes;
+}
+
+Test(hang, one_of_many_in_another_collective_of_a_communicator)
+{
+    json_t *j = judge(
+        with_two_calls(node_of(gpu_waiter(0, 3), gpu_waiter(1, 3), gpu_waiter(2, 3), NULL), 2),
+        SHK_HANG_NAMED);
+    char *text = json_dumps(j, 0);
+    expect_named(j, 1, "behind");
+    cr_expect_not_null(strstr(text, "it launched Broadcast where others launched AllReduce"));
+    free(text);
+    json_decref(j);
+}
+
+Test(hang, one_of_two_in_another_collective_is_not_the_wrong_one)
+{
+    expect_reason(judge(with_two_calls(node_of(gpu_waiter(0, 2), gpu_waiter(1, 2), NULL), 1),
+                        SHK_HANG_UNDECIDED),
+                  "different-calls");
+}
+
 /* 512 ranks with 60 threads each, 40 frames deep. */
 Test(hang, many_ranks_in_two_seconds)
 {
