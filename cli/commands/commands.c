@@ -102,8 +102,7 @@ static const struct shk_command commands[] = {
      .options = "config log",
      .max_args = 2,
      .doc = "probes, checks, settings, conflicts, profiles, diagnoses, signatures, rules, "
-            "transports or formats; PATTERN: a part of a line; signatures with --log: those that "
-            "match each line, as number, name, library, role, root cause, text of a table",
+            "transports, formats; signatures --log FILE: what matches each line",
      .list = "lists",
      .run = shk_cmd_list},
     {.name = "completion",

@@ -3,7 +3,7 @@
 #define SHK_CLI_SESSION_H
 
 #include "cli/options.h"
-#include "collectives/launch/counters.h"
+#include "collectives/counters/counters.h"
 #include "collectives/launch/world.h"
 #include "config/config.h"
 #include "core/facts/facts.h"

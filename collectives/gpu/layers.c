@@ -1,7 +1,7 @@
 #include "collectives/gpu/layers.h"
+#include "collectives/counters/counters.h"
 #include "collectives/fabric/fabric.h"
 #include "collectives/gpu/gpu.h"
-#include "collectives/launch/counters.h"
 #include "collectives/other/neuron.h"
 #include "core/run/stop.h"
 

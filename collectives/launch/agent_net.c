@@ -1,5 +1,5 @@
 /* What the network did for a rank's worker and its node while it ran: told to rank 0 at its end. */
-#include "collectives/launch/counters.h"
+#include "collectives/counters/counters.h"
 #include "collectives/launch/world_private.h"
 #include "core/job/moved.h"
 

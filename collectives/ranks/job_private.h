@@ -2,7 +2,7 @@
 #ifndef SHK_COLLECTIVES_JOB_PRIVATE_H
 #define SHK_COLLECTIVES_JOB_PRIVATE_H
 
-#include "collectives/launch/flows.h"
+#include "collectives/counters/flows.h"
 #include "collectives/ranks/job.h"
 #include <stdatomic.h>
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-#include "collectives/launch/flows.h"
+#include "collectives/counters/flows.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* A reading of counters that serves two runs: as the end of one and the beginning of the next. */
-#include "collectives/launch/counters.h"
+#include "collectives/counters/counters.h"
 
 #include <criterion/criterion.h>
 

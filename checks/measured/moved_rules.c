@@ -1,5 +1,5 @@
 /* Thresholds, each with its source, and what NVIDIA says of the numbers in the kernel's log. */
-#include "checks/job/moved.h"
+#include "checks/measured/moved.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "collectives/launch/counters.h"
+#include "collectives/counters/counters.h"
 #include "collectives/ranks/job_private.h"
 #include "core/job/moved.h"
 #include "core/text/strbuf.h"

@@ -1,6 +1,6 @@
 /* NCCL's reductions of 16-bit data at odd places: healthy hardware, a fault of the library. What
  * happens only inside symmetric windows matters to jobs that use them. */
-#include "checks/job/unaligned.h"
+#include "checks/measured/unaligned.h"
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"

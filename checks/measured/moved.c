@@ -1,6 +1,6 @@
 /* Counters of GPUs, PCIe, memory and the kernel's log that moved while collectives ran, over all
  * transports: one row for each kind of hardware. */
-#include "checks/job/moved.h"
+#include "checks/measured/moved.h"
 #include "checks/base/remedy.h"
 
 #include "checks/base/coded.h"

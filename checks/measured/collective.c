@@ -2,7 +2,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
-#include "checks/job/unaligned.h"
+#include "checks/measured/unaligned.h"
 
 #include <string.h>
 
