@@ -9,6 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Seconds between two lines where none can be erased: a log of a job, a pipe. */
+#define PROGRESS_EVERY 10.0
+
 static bool shown;
 
 /* Columns of the terminal on stderr; 0: there is none that can erase a line. */
@@ -24,18 +27,24 @@ static int progress_columns(void)
 void shk_progress(const char *text, bool verbose)
 {
     static struct timespec first;
+    static double said;
     struct timespec now;
     int columns = progress_columns();
     if (verbose) {
         shk_say("%s", text);
         return;
     }
-    if (!columns)
-        return;
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (!first.tv_sec)
         first = now;
     double s = (double)(now.tv_sec - first.tv_sec) + (double)(now.tv_nsec - first.tv_nsec) / 1e9;
+    if (!columns) {
+        if (s - said >= PROGRESS_EVERY) {
+            said = s;
+            shk_say("%.0f s: %s", s, text);
+        }
+        return;
+    }
     fprintf(stderr, "\r\x1b[K%5.1f s  %.*s", s, columns - 10, text);
     fflush(stderr);
     shown = true;

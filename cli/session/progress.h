@@ -1,4 +1,5 @@
-/* One line on stderr that says what is being done, on a terminal only; gone when the work is. */
+/* One line on stderr that says what is being done; on a terminal it is gone when the work is,
+ * elsewhere there is one every ten seconds at most, and none of a run that is over by then. */
 #ifndef SHK_CLI_PROGRESS_H
 #define SHK_CLI_PROGRESS_H
 

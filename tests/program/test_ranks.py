@@ -19,6 +19,20 @@ class Ranks(Case):
         self.assertRegex(text, r"libfabric.*\(1\.\d+.*\) has no provider \"cxi\"; it has: .*tcp")
         self.assertIn("libfabric.so.1", text)
 
+    def test_a_long_run_says_where_it_is(self):
+        """Every ten seconds at most in a log, and not at all in a run that is over by then."""
+        for ranks, largest in ((2, "64"), (2, "256M"), (4, "256M"), (8, "256M")):
+            start = time.monotonic()
+            p = run("bench", "--transport", "fabric", "--ranks", ranks, "--sizes", "4:" + largest, "--timeout", 120, "--format", "json")
+            took = time.monotonic() - start
+            at = [int(n) for n in re.findall(r"^shakedown: (\d+) s: fabric: \w+", p.stderr, re.M)]
+            self.assertEqual(len(at), len(p.stderr.splitlines()), p.stderr)
+            self.assertLessEqual(len(at), took / 10, p.stderr)
+            self.assertTrue(all(b - a >= 10 for a, b in zip([0] + at, at)), p.stderr)
+            if at:
+                return
+        self.skipTest("no run took long enough here")
+
     def hurt(self, sig, deadline):
         """Starts a long all-reduce, hurts rank 1 in the middle of it; (seconds until the end, report)."""
         d = self.scratch()
