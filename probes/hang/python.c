@@ -87,7 +87,8 @@ static int python_run(void *arg, json_t **result_p, struct shk_error *err)
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
         close(ends[1]);
-        execl(call->program, "py-spy", "dump", "--nonblocking", "--json", "--pid", pid, NULL);
+        char *const argv[] = {"py-spy", "dump", "--nonblocking", "--json", "--pid", pid, NULL};
+        execv(call->program, argv);
         _exit(127);
     }
     close(ends[1]);
