@@ -220,20 +220,43 @@ static double prom_number(const json_t *row, const char *member)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* One metric over the sizes of every run; the value is `member` times `scale`. */
+/* The rows of the smallest and of the largest message, SIZE_MAX where there is none: a series for
+ * each size that was measured would be dozens for each node. */
+static void prom_ends(const json_t *sizes, size_t ends[2])
+{
+    double least = INFINITY, most = -INFINITY;
+    size_t i;
+    json_t *row;
+    ends[0] = ends[1] = SIZE_MAX;
+    json_array_foreach(sizes, i, row)
+    {
+        double bytes = prom_number(row, "bytes");
+        if (bytes < least) {
+            least = bytes;
+            ends[0] = i;
+        }
+        if (bytes > most) {
+            most = bytes;
+            ends[1] = i;
+        }
+    }
+}
+
+/* One metric at two sizes of every run; the value is `member` times `scale`. */
 static void prom_sizes(const struct prom *p, const char *metric, const char *help,
                        const char *member, double scale)
 {
     prom_head(p, metric, help);
     for (size_t r = 0; r < p->model->runs_count; r++) {
         const struct shk_run *run = &p->model->runs[r];
-        size_t i;
-        json_t *row;
-        json_array_foreach(shk_run_array(run, "sizes"), i, row)
-        {
+        const json_t *sizes = shk_run_array(run, "sizes");
+        size_t ends[2];
+        prom_ends(sizes, ends);
+        for (int i = 0; i < 2; i++) {
             char bytes[32];
-            double size = prom_number(row, "bytes");
-            if (!isfinite(size))
+            const json_t *row = json_array_get(sizes, ends[i]);
+            double size = row ? prom_number(row, "bytes") : NAN;
+            if (!isfinite(size) || (i && ends[1] == ends[0]))
                 continue;
             snprintf(bytes, sizeof bytes, "%.0f", fabs(size) < 1e15 ? size : 0);
             prom_put(p, metric,
@@ -244,6 +267,30 @@ static void prom_sizes(const struct prom *p, const char *metric, const char *hel
                                            {NULL, NULL}},
                      prom_number(row, member) * scale);
         }
+    }
+}
+
+static void prom_wrong(const struct prom *p)
+{
+    prom_head(p, "shakedown_collective_wrong_elements",
+              "Elements of the results of all sizes that were wrong.");
+    for (size_t r = 0; r < p->model->runs_count; r++) {
+        const struct shk_run *run = &p->model->runs[r];
+        double wrong = NAN;
+        size_t i;
+        json_t *row;
+        json_array_foreach(shk_run_array(run, "sizes"), i, row)
+        {
+            double value = prom_number(row, "wrong");
+            if (isfinite(value))
+                wrong = value + (isnan(wrong) ? 0 : wrong);
+        }
+        prom_put(p, "shakedown_collective_wrong_elements",
+                 (struct prom_label[]){{"node", run->node},
+                                       {"transport", run->transport},
+                                       {"provider", shk_run_text(run, "provider")},
+                                       {NULL, NULL}},
+                 wrong);
     }
 }
 
@@ -297,12 +344,13 @@ static void prom_runs(const struct prom *p)
               "Best bus bandwidth of the all-reduce over all sizes.", true);
     prom_best(p, "shakedown_collective_latency_seconds",
               "Time of the all-reduce of the smallest message.", false);
-    prom_sizes(p, "shakedown_collective_seconds", "Time of one all-reduce by message size.",
-               "time_us", 1e-6);
+    prom_sizes(p, "shakedown_collective_seconds",
+               "Time of one all-reduce of the smallest and of the largest message.", "time_us",
+               1e-6);
     prom_sizes(p, "shakedown_collective_bus_bytes_per_second",
-               "Bus bandwidth of the all-reduce by message size.", "busbw", 1e9);
-    prom_sizes(p, "shakedown_collective_wrong_elements", "Elements of the result that were wrong.",
-               "wrong", 1);
+               "Bus bandwidth of the all-reduce of the smallest and of the largest message.",
+               "busbw", 1e9);
+    prom_wrong(p);
 }
 
 static int prom_render(const struct shk_report *report, const struct shk_report_options *options,
