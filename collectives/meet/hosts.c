@@ -149,8 +149,14 @@ static void hosts_exec(const char *host, const char *command, unsigned deadline_
     dup2(in, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     signal(SIGPIPE, SIG_DFL);
-    execlp("ssh", "ssh", "-T", "-o", "BatchMode=yes", "-o", wait, "-o", "ServerAliveInterval=5",
-           "-o", "ServerAliveCountMax=3", host, command, (char *)NULL);
+    const char *const argv[] = {"ssh", "-T",
+                                "-o",  "BatchMode=yes",
+                                "-o",  wait,
+                                "-o",  "ServerAliveInterval=5",
+                                "-o",  "ServerAliveCountMax=3",
+                                host,  command,
+                                NULL};
+    execvp("ssh", (char *const *)(const void *)argv);
     fprintf(stderr, "shakedown: ssh: %s\n", strerror(errno));
     _exit(255);
 }
