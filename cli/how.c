@@ -1,4 +1,6 @@
 #include "cli/how.h"
+#include "cli/exit_code.h"
+#include "cli/session/output.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>
@@ -92,4 +94,77 @@ bool shk_how_extension(const char *path, const char *extension)
 {
     const char *dot = path ? strrchr(path, '.') : NULL;
     return dot && extension && strcasecmp(dot, extension) == 0;
+}
+
+static const struct shk_form *how_form(const struct shk_form *forms, size_t count, const char *name,
+                                       const char *path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (name ? strcmp(forms[i].name, name) == 0
+                 : path && forms[i].extension && shk_how_extension(path, forms[i].extension))
+            return &forms[i];
+    return name ? NULL : &forms[0];
+}
+
+static int how_bad_form(const struct shk_form *forms, size_t count, const char *name)
+{
+    struct shk_strbuf names = SHK_STRBUF_INIT;
+    for (size_t i = 0; i < count; i++)
+        shk_strbuf_printf(&names, "%s%s", i ? ", " : "", forms[i].name);
+    shk_say("--format: '%s' is not one of %s", name, shk_strbuf_text(&names));
+    shk_strbuf_free(&names);
+    return SHK_EXIT_USAGE;
+}
+
+int shk_how_outputs(const struct shk_options *options, const struct shk_form *forms, size_t count)
+{
+    const char *extensions[16];
+    struct shk_error err = {""};
+    size_t known = 0;
+    int rc = 0;
+    if (options->format && !how_form(forms, count, options->format, NULL))
+        return how_bad_form(forms, count, options->format);
+    for (size_t i = 0; i < count && known < sizeof extensions / sizeof *extensions; i++)
+        if (forms[i].extension)
+            extensions[known++] = forms[i].extension;
+    for (size_t i = 0; !rc && i < options->outputs.count; i++) {
+        const char *path = options->outputs.items[i];
+        rc = options->format ? 0 : shk_how_known(path, extensions, known, &err);
+        rc = rc ? rc : shk_output_check(path, &err);
+    }
+    if (rc)
+        shk_say("%s", err.text);
+    return rc ? SHK_EXIT_USAGE : SHK_EXIT_OK;
+}
+
+static int how_write_one(const struct shk_options *options, const struct shk_form *form,
+                         const char *path, const char *what, shk_how_write *write, void *arg)
+{
+    struct shk_error err = {""};
+    struct shk_output out;
+    struct shk_report_options how = shk_how(options, !path);
+    int rc = shk_output_begin(&out, &err);
+    if (!rc && (rc = write(arg, form, &how, out.stream))) {
+        shk_error_sys(&err, -rc, "%s", what);
+        shk_output_discard(&out);
+    } else if (!rc) {
+        rc = shk_output_finish(&out, path, &err);
+    }
+    if (rc)
+        shk_say("%s", err.text);
+    return rc ? SHK_EXIT_INTERNAL : SHK_EXIT_OK;
+}
+
+int shk_how_write_all(const struct shk_options *options, const struct shk_form *forms, size_t count,
+                      const char *what, shk_how_write *write, void *arg)
+{
+    int worst = SHK_EXIT_OK;
+    for (size_t i = 0; i < options->outputs.count + !options->outputs.count; i++) {
+        const char *path = options->outputs.count ? options->outputs.items[i] : NULL;
+        path = path && strcmp(path, "-") != 0 ? path : NULL;
+        int code = how_write_one(options, how_form(forms, count, options->format, path), path, what,
+                                 write, arg);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
 }

@@ -19,4 +19,16 @@ bool shk_how_extension(const char *path, const char *extension);
 int shk_how_known(const char *path, const char *const *known, size_t count,
                   struct shk_error *err) SHK_MUST_CHECK;
 
+/* For commands with a document of their own. Before the work: --format, and extensions and places
+ * of each -o. What is wrong is said. Returns an enum shk_exit. */
+int shk_how_outputs(const struct shk_options *options, const struct shk_form *forms, size_t count);
+
+/* After it: calls `write` for each -o, or once for stdout, in the form of --format or of the
+ * extension; the first form is for the terminal. `what` stands in messages. Returns the worst enum
+ * shk_exit. */
+typedef int shk_how_write(void *arg, const struct shk_form *form,
+                          const struct shk_report_options *how, FILE *out);
+int shk_how_write_all(const struct shk_options *options, const struct shk_form *forms, size_t count,
+                      const char *what, shk_how_write *write, void *arg);
+
 #endif

@@ -37,6 +37,12 @@ struct shk_report_options {
                        holds by default (32767 characters), and a GitHub comment */
 };
 
+/* A form that a document of its own is written in. */
+struct shk_form {
+    const char *name;      /* "term", "md", "json" */
+    const char *extension; /* ".md" for -o; NULL */
+};
+
 struct shk_format {
     const char *name;      /* "term", "md", "json" */
     const char *extension; /* ".md" for -o; NULL */

@@ -188,15 +188,24 @@ void shk_past_count(const struct shk_past_point *points, size_t n, double today,
         past->change = SHK_PAST_RISES_OFTEN;
 }
 
-bool shk_past_outside(double value, double *siblings, size_t count, int better, double least,
-                      double *median_p, double *spread_p)
+void shk_past_spread(double *siblings, size_t count, double *median_p, double *spread_p)
 {
     *median_p = *spread_p = NAN;
     if (count < SHK_PAST_SIBLINGS)
-        return false;
+        return;
     *median_p = shk_past_median(siblings, count);
     *spread_p = fmax(shk_past_deviation(siblings, count, *median_p), PAST_STEADY * *median_p);
-    double worse = better * (*median_p - value);
-    return *median_p > 0 && worse > least * *median_p &&
-           worse > SHK_PAST_SIBLING_SIGMAS * *spread_p;
+}
+
+bool shk_past_worse(double value, double median, double spread, int better, double least)
+{
+    double worse = better * (median - value);
+    return median > 0 && worse > least * median && worse > SHK_PAST_SIBLING_SIGMAS * spread;
+}
+
+bool shk_past_outside(double value, double *siblings, size_t count, int better, double least,
+                      double *median_p, double *spread_p)
+{
+    shk_past_spread(siblings, count, median_p, spread_p);
+    return shk_past_worse(value, *median_p, *spread_p, better, least);
 }

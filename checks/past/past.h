@@ -66,6 +66,13 @@ int shk_past_judge(const struct shk_past_point *points, size_t count, int better
 void shk_past_count(const struct shk_past_point *points, size_t count, double today,
                     struct shk_past *past);
 
+/* Median and standard deviation of siblings (in any order; they are sorted); NAN when they are too
+ * few. */
+void shk_past_spread(double *siblings, size_t count, double *median_p, double *spread_p);
+
+/* Is `value` worse than siblings with this median and deviation are? */
+bool shk_past_worse(double value, double median, double spread, int better, double least);
+
 /* The place of `value` among its siblings (with it among them, in any order; they are sorted).
  * True: it is worse than they are. *median_p, *spread_p: theirs, NAN when they are too few. */
 bool shk_past_outside(double value, double *siblings, size_t count, int better, double least,

@@ -17,6 +17,39 @@ static void rows_add(struct shk_findings *findings, const struct shk_finding_in 
         (void)!shk_findings_set_nodes(findings, n - 1, &node, 1);
 }
 
+/* Changes that a row names. */
+enum { ROWS_CHANGES = 4 };
+
+/* "nvml.driver 535.1 -> 550.2, ..." */
+static void rows_changed(const json_t *changes, struct shk_strbuf *out)
+{
+    size_t i, n = json_array_size(changes);
+    json_t *change;
+    json_array_foreach((json_t *)changes, i, change)
+    {
+        const char *from = json_string_value(json_object_get(change, "from")),
+                   *to = json_string_value(json_object_get(change, "to"));
+        if (i < ROWS_CHANGES)
+            shk_strbuf_printf(out, "%s%s %.60s -> %.60s", i ? ", " : "",
+                              json_string_value(json_object_get(change, "path")),
+                              from ? from : "none", to ? to : "none");
+    }
+    if (n > ROWS_CHANGES)
+        shk_strbuf_printf(out, " and %zu more", n - ROWS_CHANGES);
+}
+
+static void rows_since(const json_t *changes, struct shk_strbuf *out)
+{
+    if (!changes) {
+        shk_strbuf_puts(out, "; what changed since its last run is not known");
+    } else if (json_array_size(changes)) {
+        shk_strbuf_puts(out, "; changed since its last run: ");
+        rows_changed(changes, out);
+    } else {
+        shk_strbuf_puts(out, "; no version or setting that is recorded has changed since");
+    }
+}
+
 /* What the run is worse than; the text is empty when it is worse than nothing. *known_p: something
  * was compared. */
 static void rows_compare(const struct shk_past_case *c, struct shk_strbuf *why, bool *known_p)
@@ -28,10 +61,7 @@ static void rows_compare(const struct shk_past_case *c, struct shk_strbuf *why, 
                          &spread)) {
         shk_strbuf_printf(why, "this node had %.4g %s (+- %.2g) in its last %zu runs", median,
                           c->unit, spread, c->earlier_count);
-        if (c->changed)
-            shk_strbuf_printf(why, "; changed since its last run: %s", c->changed);
-        else
-            shk_strbuf_puts(why, "; no version or setting that is recorded has changed since");
+        rows_since(c->changed, why);
     }
     if (shk_past_outside(c->value, c->siblings, c->siblings_count, c->better, c->least, &median,
                          &spread))
@@ -104,22 +134,62 @@ void shk_baseline_row(const struct shk_past_case *c, const char *node,
     free(why);
 }
 
-void shk_baseline_settings(const char *differs, size_t good, const char *node,
+/* A value that some good one has, too; *one_p: another of theirs, NULL none has the path. */
+static bool baseline_has(const json_t *good, const char *path, const json_t *value,
+                         const char **one_p)
+{
+    size_t i;
+    json_t *states;
+    *one_p = NULL;
+    json_array_foreach((json_t *)good, i, states)
+    {
+        const json_t *theirs = json_object_get(states, path);
+        if (theirs && json_equal(theirs, value))
+            return true;
+        *one_p = json_is_string(theirs) ? json_string_value(theirs) : *one_p;
+    }
+    return false;
+}
+
+void shk_baseline_settings(const json_t *mine, const json_t *good, const char *node,
                            struct shk_findings *findings)
 {
-    char *why = shk_strf("no document of the baseline (%zu) has these", good);
-    rows_add(findings,
-             &(struct shk_finding_in){
-                 .id = "baseline.settings",
-                 .family = "baseline",
-                 .setting = "versions and settings",
-                 .verdict = differs ? SHK_NOTE : SHK_PASS,
-                 .evidence = SHK_TESTED,
-                 .observed = differs ? differs : "as on good nodes",
-                 .why = differs ? why : NULL,
-                 .source = "the documents of --baseline",
-                 .scope = SHK_SCOPE_NODE,
-             },
-             node);
+    struct shk_strbuf seen = SHK_STRBUF_INIT;
+    size_t differs = 0, unread = 0, n = json_array_size(good);
+    const char *path, *one;
+    json_t *value;
+    json_object_foreach((json_t *)mine, path, value)
+    {
+        bool has = baseline_has(good, path, value, &one);
+        unread += json_is_null(value) && one;
+        if (has || !one || !json_is_string(value) || differs++ >= ROWS_CHANGES)
+            continue;
+        shk_strbuf_printf(&seen, "%s%s %.60s (good: %.60s)", seen.len ? ", " : "", path,
+                          json_string_value(value), one);
+    }
+    if (differs > ROWS_CHANGES)
+        shk_strbuf_printf(&seen, " and %zu more", differs - ROWS_CHANGES);
+    char *why = differs  ? shk_strf("no document of the baseline (%zu) has these", n)
+                : unread ? shk_strf("%zu that good nodes have could not be read", unread)
+                         : NULL;
+    if (n)
+        rows_add(findings,
+                 &(struct shk_finding_in){
+                     .id = "baseline.settings",
+                     .family = "baseline",
+                     .setting = "versions and settings",
+                     .verdict = differs  ? SHK_NOTE
+                                : unread ? SHK_UNKNOWN
+                                         : SHK_PASS,
+                     .evidence = differs || !unread ? SHK_TESTED : SHK_NOT_COVERED,
+                     .observed = differs  ? shk_strbuf_text(&seen)
+                                 : unread ? NULL
+                                          : "as on good nodes",
+                     .why = why,
+                     .source = "the documents of --baseline",
+                     .scope = SHK_SCOPE_NODE,
+                 },
+                 node);
+    shk_strbuf_free(&seen);
     free(why);
 }

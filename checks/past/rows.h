@@ -4,6 +4,8 @@
 
 #include "core/result/finding.h"
 
+#include <jansson.h>
+
 struct shk_past_case {
     const char *metric, *title, *unit;
     double value;    /* of this run */
@@ -13,8 +15,8 @@ struct shk_past_case {
     size_t earlier_count;
     double *siblings; /* of the others of its kind, one each; sorted by this */
     size_t siblings_count;
-    const char *changed; /* versions and settings that the last of the earlier runs had otherwise,
-                            in words; NULL: none */
+    const json_t *changed; /* what is not as in the last of the earlier runs (shk_states_changes());
+                              NULL: not known */
 };
 
 /* Adds a row of family "history" for one node: WARN, with both numbers, when the run is worse than
@@ -28,9 +30,10 @@ enum { SHK_BASELINE_GOOD = 3 };
 void shk_baseline_row(const struct shk_past_case *c, const char *node,
                       struct shk_findings *findings);
 
-/* Adds a note that says in what versions and settings the node is like none of the good ones;
- * `differs` NULL: in none. */
-void shk_baseline_settings(const char *differs, size_t good, const char *node,
+/* Adds a note that says in what versions and settings (shk_states_of()) the node is like none
+ * of the good ones of its kind, an array of theirs; nothing where there are none. Unknown when one
+ * of its own could not be read. */
+void shk_baseline_settings(const json_t *mine, const json_t *good, const char *node,
                            struct shk_findings *findings);
 
 #endif

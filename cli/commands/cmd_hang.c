@@ -7,7 +7,7 @@
 #include "cli/session/output.h"
 #include "cli/session/session.h"
 #include "core/run/isolate.h"
-#include "core/text/strbuf.h"
+#include "core/text/stamp.h"
 #include "probes/hang/hang.h"
 #include "reports/hang/hang.h"
 
@@ -26,39 +26,6 @@ struct hang_pids {
     long *items;
     size_t count;
 };
-
-static const struct shk_hang_format *hang_format(const char *name, const char *path)
-{
-    size_t n;
-    const struct shk_hang_format *all = shk_hang_formats(&n);
-    for (size_t i = 0; i < n; i++)
-        if (name ? strcmp(all[i].name, name) == 0 : shk_how_extension(path, all[i].extension))
-            return &all[i];
-    return name ? NULL : &all[0];
-}
-
-/* Extensions and places of the outputs, before the work. */
-static int hang_outputs(const struct shk_options *options)
-{
-    const char *extensions[8];
-    struct shk_error err = {""};
-    size_t n, known = 0;
-    const struct shk_hang_format *all = shk_hang_formats(&n);
-    int rc = 0;
-    for (size_t i = 0; i < n && known < sizeof extensions / sizeof *extensions; i++)
-        extensions[known++] = all[i].extension;
-    if (options->format && !hang_format(options->format, NULL))
-        rc = shk_error_set(&err, EINVAL, "--format: '%s' is not one of term, md, json",
-                           options->format);
-    for (size_t i = 0; !rc && i < options->outputs.count; i++) {
-        const char *path = options->outputs.items[i];
-        rc = options->format ? 0 : shk_how_known(path, extensions, known, &err);
-        rc = rc ? rc : shk_output_check(path, &err);
-    }
-    if (rc)
-        shk_say("%s", err.text);
-    return rc ? SHK_EXIT_USAGE : SHK_EXIT_OK;
-}
 
 static bool hang_is_number(const char *text)
 {
@@ -188,48 +155,44 @@ static int hang_look_all(const struct shk_session *session, const struct hang_pi
     return done ? SHK_EXIT_OK : hang_look(session, pids, nodes);
 }
 
-static int hang_write(const struct shk_options *options, const struct shk_hang_report *report,
-                      const char *path)
+static int hang_write(void *arg, const struct shk_form *form, const struct shk_report_options *how,
+                      FILE *out)
 {
-    struct shk_error err = {""};
-    struct shk_output out;
-    struct shk_report_options how = shk_how(options, !path);
-    int rc = shk_output_begin(&out, &err);
-    if (!rc) {
-        rc = shk_hang_report(report, hang_format(options->format, path), &how, out.stream);
-        if (rc)
-            shk_error_sys(&err, -rc, "hang");
-        if (rc)
-            shk_output_discard(&out);
-        else
-            rc = shk_output_finish(&out, path, &err);
-    }
-    if (rc)
-        shk_say("%s", err.text);
-    return rc ? SHK_EXIT_INTERNAL : SHK_EXIT_OK;
+    return shk_hang_report(arg, form, how, out);
+}
+
+/* Where every output is a file, the headline goes to stderr. */
+static void hang_tell(const struct shk_options *options, struct shk_hang_report *report)
+{
+    size_t count;
+    char *text = NULL;
+    size_t len = 0;
+    const struct shk_form *forms = shk_hang_forms(&count);
+    struct shk_report_options how = shk_how_stderr(options);
+    FILE *out = open_memstream(&text, &len);
+    bool good = out && !shk_hang_report(report, &forms[count - 1], &how, out);
+    if (out)
+        fclose(out);
+    if (good && text)
+        shk_say("%.*s", (int)strcspn(text, "\n"), text);
+    free(text);
 }
 
 static int hang_report(const struct shk_options *options, const char *command, const json_t *nodes,
                        const json_t *judgement)
 {
-    char now[32];
-    time_t seconds = time(NULL);
-    struct tm parts;
-    const struct shk_texts *outputs = &options->outputs;
-    int rc = SHK_EXIT_OK;
-    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
+    char now[SHK_STAMP];
+    size_t count;
+    const struct shk_form *forms = shk_hang_forms(&count);
     struct shk_hang_report report = {.version = SHK_VERSION,
                                      .command = command,
                                      .time = now,
                                      .nodes = nodes,
                                      .judgement = judgement};
-    for (size_t i = 0; rc == SHK_EXIT_OK && i < outputs->count; i++)
-        rc = hang_write(options, &report,
-                        strcmp(outputs->items[i], "-") == 0 ? NULL : outputs->items[i]);
-    if (rc == SHK_EXIT_OK && !outputs->count)
-        rc = hang_write(options, &report, NULL);
-    else if (rc == SHK_EXIT_OK)
-        shk_say("%s", json_string_value(json_object_get(judgement, "headline")));
+    shk_stamp(now, (long long)time(NULL));
+    int rc = shk_how_write_all(options, forms, count, "hang", hang_write, &report);
+    if (rc == SHK_EXIT_OK && options->outputs.count)
+        hang_tell(options, &report);
     return rc;
 }
 
@@ -277,11 +240,12 @@ int shk_cmd_hang(const struct shk_options *options, int argc, char **argv)
 {
     struct shk_session session;
     struct hang_pids pids = {0};
-    size_t files = 0;
+    size_t files = 0, forms_count;
+    const struct shk_form *forms = shk_hang_forms(&forms_count);
     json_t *nodes = json_array();
     int rc = shk_session_open(&session, options, argc, argv);
     if (rc == SHK_EXIT_OK)
-        rc = hang_outputs(options);
+        rc = shk_how_outputs(options, forms, forms_count);
     if (rc == SHK_EXIT_OK)
         rc = hang_take_pids(options, &pids);
     if (rc == SHK_EXIT_OK)

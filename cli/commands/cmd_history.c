@@ -65,7 +65,22 @@ static void history_keep(json_t *document, const char *metric)
     }
 }
 
-/* {"schema", "until", "trends": […]} of one node, of all its metrics or of one. */
+/* The worst of the trends; PASS only where each passes. */
+static enum shk_verdict history_verdict(const json_t *trends)
+{
+    size_t i, drains = 0, wrong = 0, good = 0;
+    json_t *trend;
+    json_array_foreach((json_t *)trends, i, trend)
+    {
+        const char *verdict = json_string_value(json_object_get(trend, "verdict"));
+        drains += strcmp(verdict, shk_verdict_name(SHK_FAIL)) == 0;
+        wrong += strcmp(verdict, shk_verdict_name(SHK_WARN)) == 0;
+        good += strcmp(verdict, shk_verdict_name(SHK_PASS)) == 0;
+    }
+    return shk_past_verdict(drains, wrong, good == i ? good : 0);
+}
+
+/* {"schema", "until", "verdict", "trends": […]} of one node, of all its metrics or of one. */
 static json_t *history_node(struct shk_history *history, const char *node, const char *metric,
                             long long until, struct shk_error *err)
 {
@@ -91,6 +106,8 @@ static json_t *history_node(struct shk_history *history, const char *node, const
     }
     json_decref(names.list);
     json_object_set_new(document, "until", shk_history_stamp(until));
+    json_object_set_new(document, "verdict",
+                        json_string(shk_verdict_name(history_verdict(trends))));
     if (!rc && !json_array_size(trends))
         rc = shk_error_set(err, EINVAL, "%.64s: nothing was measured in the last %d days", node,
                            SHK_HISTORY_WINDOW);
@@ -154,7 +171,7 @@ static int history_show(struct shk_session *session)
     bool drain = false;
     json_array_foreach(json_object_get(document, "rows"), i, row)
     {
-        drain |= shk_fleet_port_flaps(row);
+        drain |= json_is_true(json_object_get(row, "drain"));
     }
     code = shk_history_print(o, document);
     json_decref(document);

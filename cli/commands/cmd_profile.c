@@ -1,6 +1,7 @@
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
 #include "cli/history/profile.h"
+#include "cli/how.h"
 #include "cli/session/output.h"
 #include "cli/session/session.h"
 
@@ -8,24 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int profile_write(const struct shk_options *o, const struct shk_strbuf *text)
+/* There is no other form than the YAML that it is. */
+static const struct shk_form profile_forms[] = {{"yaml", NULL}};
+
+static int profile_write(void *arg, const struct shk_form *form,
+                         const struct shk_report_options *how, FILE *out)
 {
-    int worst = SHK_EXIT_OK;
-    for (size_t i = 0; i < o->outputs.count + !o->outputs.count; i++) {
-        const char *path = o->outputs.count ? o->outputs.items[i] : "-";
-        struct shk_error err = {""};
-        struct shk_output out;
-        int rc = shk_output_begin(&out, &err);
-        if (!rc) {
-            fwrite(shk_strbuf_text(text), 1, text->len, out.stream);
-            rc = shk_output_finish(&out, strcmp(path, "-") == 0 ? NULL : path, &err);
-        }
-        if (rc) {
-            shk_say("%s", err.text);
-            worst = SHK_EXIT_INTERNAL;
-        }
-    }
-    return worst;
+    const struct shk_strbuf *text = arg;
+    (void)form, (void)how;
+    return fwrite(shk_strbuf_text(text), 1, text->len, out) == text->len ? 0 : -EIO;
 }
 
 int shk_cmd_profile(const struct shk_options *options, int argc, char **argv)
@@ -57,7 +49,7 @@ int shk_cmd_profile(const struct shk_options *options, int argc, char **argv)
         rc = SHK_EXIT_USAGE;
     }
     if (rc == SHK_EXIT_OK)
-        rc = profile_write(options, &text);
+        rc = shk_how_write_all(options, profile_forms, 1, "profile", profile_write, &text);
     shk_strbuf_free(&text);
     shk_session_end(&session);
     return rc;

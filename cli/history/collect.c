@@ -19,7 +19,7 @@ struct collect {
     struct shk_history_run runs[COLLECT_BATCH]; /* own their texts and objects */
     size_t pending;
     const char *path;
-    json_t *cache; /* shk_record_states() */
+    json_t *cache; /* shk_states_of() */
 };
 
 static void collect_free(struct shk_history_run *run)
@@ -60,13 +60,37 @@ static int collect_flush(struct collect *c, bool last, struct shk_error *err)
     return rc;
 }
 
-static const char *collect_verdict(const unsigned verdicts[SHK_VERDICT_COUNT], bool unread)
+/* What the rows of a document come to for one node. */
+struct tally {
+    const char *name;
+    const struct shk_facts *facts;
+    size_t nodes; /* of the document */
+    unsigned verdicts[SHK_VERDICT_COUNT];
+    bool unread; /* what was required is unknown, or failed and is not said of whom */
+};
+
+/* Takes a row into the tally; true: it is of this node. One that names no node is of the only one
+ * of its document, but not where it speaks of a whole job: then it is held against nobody, and
+ * nobody passed. */
+static bool tally_row(struct tally *t, const char *id, bool names, bool mine, int verdict,
+                      bool required)
 {
-    return verdicts[SHK_FAIL]                        ? "fail"
-           : verdicts[SHK_WARN]                      ? "warn"
-           : unread                                  ? "unknown"
-           : verdicts[SHK_PASS] + verdicts[SHK_NOTE] ? "pass"
-                                                     : "unknown";
+    if (!names)
+        mine = shk_session_is_own(t->facts, t->nodes, id);
+    if (mine)
+        t->verdicts[verdict]++;
+    if (mine || !names)
+        t->unread |= (verdict == SHK_UNKNOWN && required) || (verdict == SHK_FAIL && !mine);
+    return mine;
+}
+
+static const char *tally_verdict(const struct tally *t)
+{
+    return shk_verdict_name(t->verdicts[SHK_FAIL]   ? SHK_FAIL
+                            : t->verdicts[SHK_WARN] ? SHK_WARN
+                            : t->unread             ? SHK_UNKNOWN
+                            : t->verdicts[SHK_PASS] ? SHK_PASS
+                                                    : SHK_UNKNOWN);
 }
 
 /* Takes a run of a node; issues and verdict are of the caller. */
@@ -81,7 +105,7 @@ static int collect_run(struct collect *c, const struct shk_facts *facts, const c
     struct shk_history_run *run = &c->runs[c->pending];
     *run = (struct shk_history_run){
         .node = strdup(name),
-        .start = shk_record_start(facts),
+        .start = shk_run_start(facts),
         .seconds = shk_hardware_seconds(&facts, 1),
         .job = job           ? strdup(job)
                : number >= 0 ? shk_strf("%lld", number)
@@ -89,8 +113,8 @@ static int collect_run(struct collect *c, const struct shk_facts *facts, const c
         .verdict = verdict,
         .profile = profile ? strdup(profile) : NULL,
         .kind = shk_hardware_kind(facts),
-        .metrics = shk_record_metrics(facts),
-        .states = shk_record_states(facts, rules, rules_count, c->cache),
+        .metrics = shk_metrics_of(facts),
+        .states = shk_states_of(facts, rules, rules_count, c->cache),
         .issues = json_incref(issues),
     };
     c->pending++;
@@ -102,7 +126,7 @@ static int collect_run(struct collect *c, const struct shk_facts *facts, const c
 /* Does the document say of which node and when it is? Says so and counts it when not. */
 static bool collect_dated(struct collect *c, const struct shk_facts *facts, const char **name_p)
 {
-    long long start = shk_record_start(facts);
+    long long start = shk_run_start(facts);
     *name_p = shk_facts_get_text(facts, "host.name");
     size_t *bad = !*name_p || !**name_p                                       ? &c->count->unnamed
                   : start < 0                                                 ? &c->count->undated
@@ -127,31 +151,30 @@ static json_t *collect_issue(const char *cause, const char *setting, const char 
 }
 
 /* What was wrong with the node, of the findings of a report. */
-static json_t *collect_reported(const json_t *report, const char *name, bool alone,
-                                unsigned verdicts[SHK_VERDICT_COUNT], bool *unread_p)
+static json_t *collect_reported(const json_t *report, struct tally *tally)
 {
     json_t *issues = json_array(), *row, *node;
     size_t i, k;
     json_array_foreach(json_object_get(report, "findings"), i, row)
     {
         const char *verdict = json_string_value(json_object_get(row, "verdict")),
-                   *cause = json_string_value(json_object_get(row, "diagnosis"));
+                   *cause = json_string_value(json_object_get(row, "diagnosis")),
+                   *id = json_string_value(json_object_get(row, "id"));
         json_t *nodes = json_object_get(row, "nodes");
-        bool mine = !nodes && alone;
+        bool named = false, required = json_is_true(json_object_get(row, "required"));
         int v = 0;
         json_array_foreach(nodes, k, node)
         {
-            mine |= json_string_value(node) && strcmp(json_string_value(node), name) == 0;
+            named |= json_string_value(node) && strcmp(json_string_value(node), tally->name) == 0;
         }
         while (verdict && v < SHK_VERDICT_COUNT && strcmp(verdict, shk_verdict_name(v)) != 0)
             v++;
-        if (!mine || !verdict || v == SHK_VERDICT_COUNT)
-            continue;
-        verdicts[v]++;
-        *unread_p |= v == SHK_UNKNOWN && json_is_true(json_object_get(row, "required"));
-        if (v == SHK_FAIL || v == SHK_WARN)
+        if (!verdict || v == SHK_VERDICT_COUNT)
+            tally->unread = true;
+        else if (tally_row(tally, id ? id : "", nodes, named, v, required) &&
+                 (v == SHK_FAIL || v == SHK_WARN))
             json_array_append_new(
-                issues, collect_issue(cause ? cause : json_string_value(json_object_get(row, "id")),
+                issues, collect_issue(cause ? cause : id,
                                       json_string_value(json_object_get(row, "setting")), verdict,
                                       json_string_value(json_object_get(row, "scope")),
                                       json_string_value(json_object_get(row, "observed")),
@@ -167,16 +190,15 @@ static int collect_report(struct collect *c, const json_t *report, struct shk_er
     int rc = json_array_size(nodes) ? 0 : shk_error_set(err, EINVAL, "the report has no nodes");
     json_array_foreach(nodes, i, node)
     {
-        unsigned verdicts[SHK_VERDICT_COUNT] = {0};
+        struct tally tally = {.nodes = json_array_size(nodes)};
         struct shk_facts *facts = NULL;
-        const char *name = NULL;
-        bool unread = false;
         rc = rc ? rc : shk_facts_from_json(&facts, node, err);
-        if (!rc && collect_dated(c, facts, &name)) {
-            json_t *issues =
-                collect_reported(report, name, json_array_size(nodes) == 1, verdicts, &unread);
-            rc = collect_run(c, facts, name, json_string_value(json_object_get(node, "profile")),
-                             issues, collect_verdict(verdicts, unread), err);
+        if (!rc && collect_dated(c, facts, &tally.name)) {
+            tally.facts = facts;
+            json_t *issues = collect_reported(report, &tally);
+            rc = collect_run(c, facts, tally.name,
+                             json_string_value(json_object_get(node, "profile")), issues,
+                             tally_verdict(&tally), err);
             json_decref(issues);
         }
         shk_facts_destroy(facts);
@@ -186,22 +208,17 @@ static int collect_report(struct collect *c, const json_t *report, struct shk_er
     return rc;
 }
 
-/* What was wrong with the node, of the findings of a session; `alone`: rows that name none are of
- * it, but for those of the job. */
-static json_t *collect_found(const struct shk_session *session, const char *name, bool alone,
-                             unsigned verdicts[SHK_VERDICT_COUNT], bool *unread_p)
+/* The same of the findings of a session. */
+static json_t *collect_found(const struct shk_session *session, struct tally *tally)
 {
     json_t *issues = json_array();
     for (size_t i = 0; i < shk_findings_count(session->findings); i++) {
         const struct shk_finding *row = shk_findings_at(session->findings, i);
-        bool mine = !row->nodes && alone;
+        bool named = false;
         for (char **node = row->nodes; node && *node; node++)
-            mine |= strcmp(*node, name) == 0;
-        if (!mine)
-            continue;
-        verdicts[row->verdict]++;
-        *unread_p |= row->verdict == SHK_UNKNOWN && row->required;
-        if (row->verdict == SHK_FAIL || row->verdict == SHK_WARN)
+            named |= strcmp(*node, tally->name) == 0;
+        if (tally_row(tally, row->id, row->nodes, named, row->verdict, row->required) &&
+            (row->verdict == SHK_FAIL || row->verdict == SHK_WARN))
             json_array_append_new(
                 issues, collect_issue(row->diagnosis ? row->diagnosis : row->id, row->setting,
                                       shk_verdict_name(row->verdict), shk_scope_name(row->scope),
@@ -214,14 +231,13 @@ static int collect_judged(struct collect *c, struct shk_session *session, struct
 {
     int rc = 0;
     for (size_t i = 0; i < session->nodes && !rc; i++) {
-        unsigned verdicts[SHK_VERDICT_COUNT] = {0};
-        const char *name, *profile = session->node_profiles[i].profile->name;
-        bool unread = false;
-        if (!collect_dated(c, session->facts[i], &name))
+        struct tally tally = {.facts = session->facts[i], .nodes = session->nodes};
+        const char *profile = session->node_profiles[i].profile->name;
+        if (!collect_dated(c, session->facts[i], &tally.name))
             continue;
-        json_t *issues = collect_found(session, name, session->nodes == 1, verdicts, &unread);
-        rc = collect_run(c, session->facts[i], name, profile, issues,
-                         collect_verdict(verdicts, unread), err);
+        json_t *issues = collect_found(session, &tally);
+        rc = collect_run(c, session->facts[i], tally.name, profile, issues, tally_verdict(&tally),
+                         err);
         json_decref(issues);
     }
     return rc;

@@ -1,11 +1,11 @@
 /* The state of a fleet: each node by its last run, since when, and who should be drained. */
 #include "cli/history/history.h"
+#include "cli/history/print.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A node that was not tested for so many days, while others were, is listed as silent. */
 enum { FLEET_SILENT_DAYS = 7, FLEET_DAY = 86400 };
@@ -18,16 +18,6 @@ struct fleet {
     long long last; /* newest run of all */
     struct shk_error *err;
 };
-
-static json_t *fleet_time(long long at)
-{
-    time_t t = (time_t)at;
-    struct tm tm;
-    char text[32] = "";
-    if (gmtime_r(&t, &tm))
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return json_string(text);
-}
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -50,7 +40,7 @@ static int fleet_issues(struct fleet *f, const struct shk_history_run *run, json
     {
         char *key = shk_strf("%s %s", text_of(issue, "cause"), text_of(issue, "setting"));
         json_t *since = key ? json_object_get(f->open, key) : NULL;
-        since = since ? json_incref(since) : fleet_time(run->start);
+        since = since ? json_incref(since) : shk_history_stamp(run->start);
         json_object_set(issue, "since", since);
         if (key)
             json_object_set_new(open, key, since);
@@ -77,7 +67,7 @@ static int fleet_run(const struct shk_history_run *run, void *arg)
         return -EIO;
     f->last = run->start > f->last ? run->start : f->last;
     json_object_set_new(f->node, "node", json_string(run->node));
-    json_object_set_new(f->node, "last", fleet_time(run->start));
+    json_object_set_new(f->node, "last", shk_history_stamp(run->start));
     json_object_set_new(f->node, "last_at", json_integer(run->start));
     json_object_set_new(f->node, "verdict", json_string(run->verdict));
     json_object_set_new(f->node, "kind", json_string(run->kind ? run->kind : ""));
@@ -102,15 +92,6 @@ static json_t *fleet_entry(json_t *map, const char *key)
     return entry;
 }
 
-/* Why a node should take no more jobs: a fault of its own that ends jobs, with what it rests on.
- * What the launch got wrong, and what costs performance only, is no reason. */
-static bool fleet_drains(const json_t *issue)
-{
-    return strcmp(text_of(issue, "verdict"), "fail") == 0 &&
-           strcmp(text_of(issue, "scope"), "node") == 0 &&
-           (*text_of(issue, "why") || *text_of(issue, "observed"));
-}
-
 static void fleet_node_issues(const json_t *node, json_t *causes, json_t *drain)
 {
     json_t *seen = json_object(), *issue;
@@ -132,7 +113,8 @@ static void fleet_node_issues(const json_t *node, json_t *causes, json_t *drain)
             json_object_set(entry, "since", json_object_get(issue, "since"));
         if (*text_of(issue, "scope"))
             json_object_set(entry, "scope", json_object_get(issue, "scope"));
-        if (fleet_drains(issue) && !drained) {
+        if (!drained && shk_past_drains(text_of(issue, "verdict"), text_of(issue, "scope"),
+                                        text_of(issue, "observed"), text_of(issue, "why"))) {
             json_t *row = json_copy(issue);
             json_object_set(row, "node", json_object_get(node, "node"));
             json_object_set(row, "last", json_object_get(node, "last"));
@@ -143,14 +125,6 @@ static void fleet_node_issues(const json_t *node, json_t *causes, json_t *drain)
     json_decref(seen);
 }
 
-/* A port that loses its link again and again ends the jobs that use it, though each test between
- * may pass. */
-bool shk_fleet_port_flaps(const json_t *row)
-{
-    const char *dot = strrchr(text_of(row, "metric"), '.');
-    return strcmp(text_of(row, "change"), "rises") == 0 && dot && strstr(dot, "link_down");
-}
-
 static void fleet_flaps(const json_t *rows, json_t *drain)
 {
     json_t *row, *had;
@@ -159,7 +133,7 @@ static void fleet_flaps(const json_t *rows, json_t *drain)
     {
         const char *metric = text_of(row, "metric"), *dot = strrchr(metric, '.');
         bool known = false;
-        if (!shk_fleet_port_flaps(row))
+        if (!json_is_true(json_object_get(row, "drain")))
             continue;
         json_array_foreach(drain, k, had)
         {
@@ -225,6 +199,17 @@ static json_t *fleet_sorted(json_t *from, int (*order)(const void *a, const void
     return sorted;
 }
 
+static enum shk_verdict fleet_verdict(const json_t *verdicts, const json_t *drain,
+                                      const json_t *rows)
+{
+    json_int_t good = json_integer_value(json_object_get(verdicts, "pass")), bad = 0;
+    static const char *const words[] = {"fail", "warn"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        bad += json_integer_value(json_object_get(verdicts, words[i]));
+    bool all = good && !json_object_get(verdicts, "unknown");
+    return shk_past_verdict(json_array_size(drain), (size_t)bad + json_array_size(rows), all);
+}
+
 static json_t *fleet_report(const struct fleet *f, const json_t *overview, long long until)
 {
     json_t *verdicts = json_object(), *causes = json_object(), *groups = json_object(),
@@ -245,11 +230,14 @@ static json_t *fleet_report(const struct fleet *f, const json_t *overview, long 
     }
     fleet_flaps(rows, drain);
     json_t *report = json_pack(
-        "{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:O}", "schema", "shakedown.fleet/1",
-        "until", fleet_time(until), "nodes", (json_int_t)json_array_size(f->nodes), "verdicts",
-        verdicts, "causes", fleet_sorted(causes, fleet_by_count), "groups",
-        fleet_sorted(groups, fleet_by_count), "drain", drain, "silent", silent, "worst",
-        fleet_sorted(f->nodes, fleet_by_worst), "trend", rows);
+        "{s:s, s:o, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:O, s:O, s:O, s:O}", "schema",
+        "shakedown.fleet/1", "until", shk_history_stamp(until), "nodes",
+        (json_int_t)json_array_size(f->nodes), "verdict",
+        shk_verdict_name(fleet_verdict(verdicts, drain, rows)), "verdicts", verdicts, "causes",
+        fleet_sorted(causes, fleet_by_count), "groups", fleet_sorted(groups, fleet_by_count),
+        "drain", drain, "silent", silent, "worst", fleet_sorted(f->nodes, fleet_by_worst), "trend",
+        rows, "compared", json_object_get(overview, "compared"), "few",
+        json_object_get(overview, "few"), "needs", json_object_get(overview, "needs"));
     json_decref(causes);
     json_decref(groups);
     return report;

@@ -2,10 +2,10 @@
 #ifndef SHK_CLI_HISTORY_H
 #define SHK_CLI_HISTORY_H
 
-#include "checks/past/past.h"
+#include "checks/past/series.h"
 #include "cli/session/session.h"
+#include "core/facts/metrics.h"
 #include "core/history/history.h"
-#include "core/history/record.h"
 
 /* Where the history is when nobody says; how many days are kept, and how many runs of a node. */
 #define SHK_HISTORY_PLACE "/var/lib/shakedown/history.db"
@@ -45,12 +45,8 @@ int shk_history_keep(struct shk_session *session);
 /* series.c: one metric of one node. */
 struct shk_series {
     char *node, *kind; /* kind: that of most of its runs; "" not known */
-    struct shk_past_point *points;
-    size_t count, room, votes;
-    struct shk_past past;
-    bool outside;            /* worse than its siblings are */
-    double siblings, spread; /* their median and standard deviation; NAN: too few */
-    size_t siblings_count;
+    size_t room, votes;
+    struct shk_past_series of;
 };
 
 struct shk_metric_series {
@@ -65,21 +61,18 @@ struct shk_metric_series {
 int shk_series_load(struct shk_history *history, const char *metric, long long until,
                     struct shk_metric_series *out, struct shk_error *err) SHK_MUST_CHECK;
 void shk_series_free(struct shk_metric_series *series);
-/* Median of its last runs; NAN when they are too few. */
-double shk_series_now(const struct shk_series *series);
-
-/* What changed between two sets of states: [{"path", "from", "to"}], new reference. NULL: out of
- * memory or not readable. */
+/* What changed between two sets of states (shk_states_changes()), new reference. NULL: not known.
+ */
 json_t *shk_states_diff(struct shk_history *history, long long from, long long to);
 
-/* overview.c: {"nodes", "runs", "from", "to", "metrics": [{"name", "title", "unit"}], "rows":
- * [...]} of all nodes; rows are the nodes that are not as they were. New reference. */
+/* overview.c: {"nodes", "runs", "from", "to", "verdict", "compared", "few", "metrics": [{"name",
+ * "title", "unit"}], "rows": [...]} of all nodes; rows are the nodes that are not as they were,
+ * compared and few count the values that have enough runs or siblings and those that do not. New
+ * reference. */
 json_t *shk_overview(struct shk_history *history, long long until, struct shk_error *err);
 /* One metric of one node, with its events. */
 json_t *shk_trend(struct shk_history *history, const char *node, const char *metric,
                   long long until, struct shk_error *err);
-/* Is this row of an overview a port that goes down again and again? A reason to drain. */
-bool shk_fleet_port_flaps(const json_t *row);
 /* The state of each node by its last run, causes, drain list. New reference. */
 json_t *shk_fleet_state(struct shk_history *history, long long until, struct shk_error *err);
 

@@ -1,37 +1,33 @@
 /* What the history says of all nodes, and of one metric of one node, as JSON: reports/history draws
  * it. */
 #include "cli/history/history.h"
+#include "cli/history/print.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Changes of software that a row names; metrics that one database is asked for. */
 enum { OVERVIEW_CHANGES = 8, OVERVIEW_DAY = 86400 };
 
 static json_t *overview_time(double days)
 {
-    time_t t = (time_t)llround(days * OVERVIEW_DAY);
-    struct tm tm;
-    char text[32] = "";
-    if (gmtime_r(&t, &tm))
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return json_string(text);
+    return shk_history_stamp(llround(days * OVERVIEW_DAY));
 }
 
-/* Adds {"path", "from", "to", "at"} for each change between two points of a series. */
-static void overview_changes(struct shk_history *history, const struct shk_series *s, size_t from,
-                             size_t to, json_t *list)
+/* Adds {"path", "from", "to", "at"} for each change between two points of a series. False: of one
+ * of them it is not known. */
+static bool overview_changes(struct shk_history *history, const struct shk_past_series *s,
+                             size_t from, size_t to, json_t *list)
 {
+    bool known = true;
     for (size_t i = from ? from : 1; i <= to && i < s->count; i++) {
         json_t *changes, *change;
         size_t k;
-        if (s->points[i].states == s->points[i - 1].states)
-            continue;
         changes = shk_states_diff(history, s->points[i - 1].states, s->points[i].states);
+        known = known && changes;
         json_array_foreach(changes, k, change)
         {
             json_object_set_new(change, "at", overview_time(s->points[i].t));
@@ -40,21 +36,26 @@ static void overview_changes(struct shk_history *history, const struct shk_serie
         }
         json_decref(changes);
     }
+    return known;
 }
 
 /* A change of one thing on the same run may be what made the step; several during a drift may not
- * be. */
-static json_t *overview_software(struct shk_history *history, const struct shk_series *s)
+ * be. NULL: nothing is known of it. */
+static json_t *overview_software(struct shk_history *history, const struct shk_past_series *s)
 {
     json_t *list = json_array();
     size_t at = s->past.from;
+    bool known = true;
     if (s->past.change == SHK_PAST_STEP)
-        overview_changes(history, s, at ? at - 1 : 0, at + 1, list);
+        known = overview_changes(history, s, at ? at - 1 : 0, at + 1, list);
     else if (s->past.change == SHK_PAST_DRIFT)
-        overview_changes(history, s, at, s->count - 1, list);
+        known = overview_changes(history, s, at, s->count - 1, list);
     else if (s->outside) /* since when is not known: all that changed */
-        overview_changes(history, s, 0, s->count - 1, list);
-    return list;
+        known = overview_changes(history, s, 0, s->count - 1, list);
+    if (known || json_array_size(list))
+        return list;
+    json_decref(list);
+    return NULL;
 }
 
 static void overview_number(json_t *row, const char *key, double value)
@@ -63,7 +64,7 @@ static void overview_number(json_t *row, const char *key, double value)
         json_object_set_new(row, key, json_real(value));
 }
 
-static const char *overview_change(const struct shk_series *s)
+static const char *overview_change(const struct shk_past_series *s)
 {
     return s->past.change == SHK_PAST_DRIFT         ? "drift"
            : s->past.change == SHK_PAST_STEP        ? "step"
@@ -73,26 +74,21 @@ static const char *overview_change(const struct shk_series *s)
                                                     : "same";
 }
 
-static bool overview_wrong(const struct shk_series *s)
-{
-    return s->outside || s->past.change == SHK_PAST_DRIFT || s->past.change == SHK_PAST_STEP ||
-           s->past.change == SHK_PAST_RISES_OFTEN;
-}
-
 static json_t *overview_row(struct shk_history *history, const struct shk_metric_series *m,
-                            const struct shk_series *s)
+                            const char *node, const struct shk_past_series *s)
 {
     const struct shk_past *p = &s->past;
     bool began = p->change == SHK_PAST_DRIFT || p->change == SHK_PAST_STEP ||
                  p->change == SHK_PAST_RISES_OFTEN;
     json_t *row =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:o}", "node", s->node, "metric", m->name,
-                  "title", m->metric->title, "unit", m->metric->unit, "change", overview_change(s),
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:o?}", "node", node, "metric", m->name, "title",
+                  m->metric->title, "unit", m->metric->unit, "change", overview_change(s),
                   "samples", (json_int_t)s->count, "software", overview_software(history, s));
     if (began && p->from < s->count)
         json_object_set_new(row, "since", overview_time(s->points[p->from].t));
     if (p->change == SHK_PAST_RISES_OFTEN) {
         json_object_set_new(row, "rises", json_integer((json_int_t)p->rises));
+        json_object_set_new(row, "drain", json_boolean(shk_past_flaps(m->name, s)));
         overview_number(row, "by", p->by);
     } else if (p->change != SHK_PAST_FEW) {
         overview_number(row, "before", p->before);
@@ -113,29 +109,25 @@ static json_t *overview_row(struct shk_history *history, const struct shk_metric
 
 /* What all nodes of a kind share, judged like one node: the median of each day. */
 static void overview_kind(struct shk_history *history, const struct shk_metric_series *m,
-                          const struct shk_series *s, size_t nodes, json_t *rows)
+                          const struct shk_past_series *s, size_t nodes, json_t *rows)
 {
-    struct shk_series all = {.node = shk_strf("all %zu nodes", nodes),
-                             .siblings = NAN,
-                             .spread = NAN,
-                             .points = calloc(s->count, sizeof *s->points)};
-    int better = m->metric->kind == SHK_METRIC_MORE ? 1 : -1;
+    struct shk_past_series all = {.kind = "", .points = calloc(s->count, sizeof *s->points)},
+                           *one = &all;
+    char *name = shk_strf("all %zu nodes", nodes);
     for (size_t i = 0; all.points && i < s->count; i++) {
         if (!isfinite(s->points[i].common))
             continue;
         all.points[all.count] = s->points[i];
-        all.points[all.count].value = s->points[i].common;
-        all.points[all.count++].common = NAN;
+        all.points[all.count++].value = s->points[i].common;
     }
-    if (all.points && all.node &&
-        !shk_past_judge(all.points, all.count, better, m->metric->least, &all.past) &&
-        overview_wrong(&all)) {
-        json_t *row = overview_row(history, m, &all);
+    if (all.points && name && !shk_past_series_judge(&one, 1, m->metric, 0) &&
+        shk_past_wrong(&all)) {
+        json_t *row = overview_row(history, m, name, &all);
         json_object_set_new(row, "shared", json_true());
         json_array_append_new(rows, row);
     }
     free(all.points);
-    free(all.node);
+    free(name);
 }
 
 static void overview_kinds(struct shk_history *history, const struct shk_metric_series *m,
@@ -147,7 +139,7 @@ static void overview_kinds(struct shk_history *history, const struct shk_metric_
         const json_t *had = json_object_get(kinds, m->series[i].kind);
         json_int_t best = had ? json_integer_value(json_array_get(had, 0)) : (json_int_t)i,
                    nodes = json_integer_value(json_array_get(had, 1)) + 1;
-        if (m->series[i].count > m->series[best].count)
+        if (m->series[i].of.count > m->series[best].of.count)
             best = (json_int_t)i;
         json_object_set_new(kinds, m->series[i].kind, json_pack("[I, I]", best, nodes));
     }
@@ -156,7 +148,7 @@ static void overview_kinds(struct shk_history *history, const struct shk_metric_
         size_t at = (size_t)json_integer_value(json_array_get(value, 0)),
                nodes = (size_t)json_integer_value(json_array_get(value, 1));
         if (nodes >= SHK_PAST_SIBLINGS)
-            overview_kind(history, m, &m->series[at], nodes, rows);
+            overview_kind(history, m, &m->series[at].of, nodes, rows);
     }
     json_decref(kinds);
 }
@@ -165,7 +157,7 @@ struct overview {
     struct shk_history *history;
     json_t *names, *object;
     long long until;
-    size_t runs;
+    size_t runs, compared, few;
     double from, to;
     json_t *nodes;
 };
@@ -190,9 +182,12 @@ static int overview_metric(struct overview *o, const char *name, json_t *rows, j
 {
     struct shk_metric_series m;
     int rc = shk_series_load(o->history, name, o->until, &m, err);
-    for (size_t i = 0; !rc && i < m.count; i++)
-        if (overview_wrong(&m.series[i]))
-            json_array_append_new(rows, overview_row(o->history, &m, &m.series[i]));
+    for (size_t i = 0; !rc && i < m.count; i++) {
+        const struct shk_past_series *s = &m.series[i].of;
+        *(s->compared ? &o->compared : &o->few) += 1;
+        if (shk_past_wrong(s))
+            json_array_append_new(rows, overview_row(o->history, &m, m.series[i].node, s));
+    }
     if (!rc && m.metric->kind != SHK_METRIC_COUNT)
         overview_kinds(o->history, &m, rows);
     if (!rc && m.count)
@@ -201,6 +196,21 @@ static int overview_metric(struct overview *o, const char *name, json_t *rows, j
                                                  (json_int_t)m.count));
     shk_series_free(&m);
     return rc;
+}
+
+static size_t overview_drains(const json_t *rows)
+{
+    size_t i, drains = 0;
+    json_t *row;
+    json_array_foreach(rows, i, row) drains += json_is_true(json_object_get(row, "drain"));
+    return drains;
+}
+
+/* What a value needs to be compared. */
+static json_t *overview_needs(void)
+{
+    return json_pack("{s:i, s:i}", "runs", SHK_PAST_FIRST + SHK_PAST_RECENT, "siblings",
+                     SHK_PAST_SIBLINGS);
 }
 
 json_t *shk_overview(struct shk_history *history, long long until, struct shk_error *err)
@@ -219,10 +229,14 @@ json_t *shk_overview(struct shk_history *history, long long until, struct shk_er
             rc = overview_metric(&o, json_string_value(name), rows, metrics, err);
     }
     if (!rc) {
-        o.object = json_pack("{s:s, s:o, s:I, s:I, s:O, s:O}", "schema", "shakedown.history/1",
-                             "until", overview_time((double)until / OVERVIEW_DAY), "nodes",
-                             (json_int_t)json_object_size(o.nodes), "runs", (json_int_t)o.runs,
-                             "metrics", metrics, "rows", rows);
+        enum shk_verdict verdict =
+            shk_past_verdict(overview_drains(rows), json_array_size(rows), o.compared);
+        o.object = json_pack(
+            "{s:s, s:o, s:I, s:I, s:s, s:I, s:I, s:o, s:O, s:O}", "schema", "shakedown.history/1",
+            "until", overview_time((double)until / OVERVIEW_DAY), "nodes",
+            (json_int_t)json_object_size(o.nodes), "runs", (json_int_t)o.runs, "verdict",
+            shk_verdict_name(verdict), "compared", (json_int_t)o.compared, "few", (json_int_t)o.few,
+            "needs", overview_needs(), "metrics", metrics, "rows", rows);
         if (o.object && o.runs) {
             json_object_set_new(o.object, "from", overview_time(o.from));
             json_object_set_new(o.object, "to", overview_time(o.to));
@@ -244,10 +258,13 @@ json_t *shk_trend(struct shk_history *history, const char *node, const char *met
     json_t *row = NULL, *points = json_array(), *events = json_array();
     int rc = shk_series_load(history, metric, until, &m, err);
     for (size_t i = 0; !rc && i < m.count; i++) {
-        const struct shk_series *s = &m.series[i];
-        if (strcmp(s->node, node) != 0)
+        const struct shk_past_series *s = &m.series[i].of;
+        if (strcmp(m.series[i].node, node) != 0)
             continue;
-        row = overview_row(history, &m, s);
+        row = overview_row(history, &m, node, s);
+        json_object_set_new(row, "verdict",
+                            json_string(shk_verdict_name(shk_past_verdict(
+                                shk_past_flaps(metric, s), shk_past_wrong(s), s->compared))));
         for (size_t k = 0; k < s->count; k++)
             json_array_append_new(points,
                                   json_pack("{s:o, s:f}", "at", overview_time(s->points[k].t),

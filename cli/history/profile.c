@@ -1,7 +1,7 @@
 /* A profile of a site from the documents of its good nodes. */
 #include "cli/history/profile.h"
 #include "checks/base/check.h"
-#include "core/history/record.h"
+#include "core/facts/metrics.h"
 #include "core/text/strbuf.h"
 #include "reports/model/hardware.h"
 #include "reports/text/utf8.h"
@@ -255,7 +255,7 @@ static void make_floors(struct making *m)
     const char *name;
     bool title = false;
     for (size_t i = 0; i < m->count; i++) {
-        json_t *metrics = shk_record_metrics(m->facts[i]);
+        json_t *metrics = shk_metrics_of(m->facts[i]);
         json_object_foreach(metrics, name, value)
         {
             const struct shk_metric *metric = shk_metric_find(name);

@@ -12,44 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Changes that a row names; good documents that are read. */
-enum { VERDICT_CHANGES = 4, VERDICT_GOOD = 1000 };
+/* Good documents that are read. */
+enum { VERDICT_GOOD = 1000 };
 
 struct verdict {
     struct shk_session *session;
     struct shk_history *history;
-    json_t *cache; /* shk_record_states() */
+    json_t *cache; /* shk_states_of() */
     struct shk_error *err;
 };
-
-/* "nvml.driver 535.1 -> 550.2, …" of what differs; NULL: nothing. */
-static char *verdict_changes(const json_t *from, const json_t *to)
-{
-    struct shk_strbuf text = SHK_STRBUF_INIT;
-    const char *path;
-    json_t *value;
-    size_t n = 0;
-    json_object_foreach((json_t *)from, path, value)
-    {
-        const char *other = json_string_value(json_object_get(to, path));
-        if (other && strcmp(json_string_value(value), other) == 0)
-            continue;
-        if (n++ < VERDICT_CHANGES)
-            shk_strbuf_printf(&text, "%s%s %.60s -> %.60s", n > 1 ? ", " : "", path,
-                              json_string_value(value), other ? other : "gone");
-    }
-    if (n > VERDICT_CHANGES)
-        shk_strbuf_printf(&text, " and %zu more", n - VERDICT_CHANGES);
-    char *out = n ? shk_strbuf_take(&text) : NULL;
-    shk_strbuf_free(&text);
-    return out;
-}
 
 static json_t *verdict_states(struct verdict *v, const struct shk_facts *facts)
 {
     size_t count;
     const struct shk_diff_rule *rules = shk_config_diff(v->session->config, &count);
-    return shk_record_states(facts, rules, count, v->cache);
+    return shk_states_of(facts, rules, count, v->cache);
 }
 
 /* The values that one is compared with: its own last ones, and the last medians of its siblings. */
@@ -63,12 +40,13 @@ static int verdict_fill(const struct shk_metric_series *all, const char *node, c
         return -ENOMEM;
     for (size_t i = 0; i < all->count; i++) {
         const struct shk_series *s = &all->series[i];
-        size_t from = s->count > SHK_PAST_FIRST_MOST ? s->count - SHK_PAST_FIRST_MOST : 0;
-        double now = shk_series_now(s);
+        const struct shk_past_series *of = &s->of;
+        size_t from = of->count > SHK_PAST_FIRST_MOST ? of->count - SHK_PAST_FIRST_MOST : 0;
+        double now = shk_past_now(of);
         if (strcmp(s->node, node) == 0) {
-            for (size_t k = from; k < s->count; k++)
-                c->earlier[earlier++] = s->points[k].value;
-            *states_p = s->count ? s->points[s->count - 1].states : 0;
+            for (size_t k = from; k < of->count; k++)
+                c->earlier[earlier++] = of->points[k].value;
+            *states_p = of->count ? of->points[of->count - 1].states : 0;
         } else if (isfinite(now) && strcmp(s->kind, kind) == 0) {
             c->siblings[c->siblings_count++] = now;
         }
@@ -83,8 +61,7 @@ static int verdict_metric(struct verdict *v, const struct shk_facts *facts, cons
     const struct shk_metric *metric = shk_metric_find(name);
     struct shk_metric_series all = {0};
     long long last = 0;
-    json_t *had = NULL;
-    char *changed = NULL;
+    json_t *had = NULL, *changed = NULL;
     if (!metric || metric->kind == SHK_METRIC_COUNT)
         return 0;
     struct shk_past_case c = {.metric = name,
@@ -93,19 +70,18 @@ static int verdict_metric(struct verdict *v, const struct shk_facts *facts, cons
                               .value = value,
                               .better = metric->kind == SHK_METRIC_MORE ? 1 : -1,
                               .least = metric->least};
-    int rc = shk_series_load(v->history, name, shk_record_start(facts) - 1, &all, v->err);
+    int rc = shk_series_load(v->history, name, shk_run_start(facts) - 1, &all, v->err);
     if (!rc && (rc = verdict_fill(&all, node, kind, &c, &last)))
         shk_error_sys(v->err, ENOMEM, "history");
     if (!rc && last)
         rc = shk_history_states(v->history, last, &had, v->err);
     if (!rc) {
-        changed = had ? verdict_changes(had, states) : NULL;
-        c.changed = changed;
+        c.changed = changed = had ? shk_states_changes(had, states) : NULL;
         shk_past_row(&c, node, v->session->findings);
     }
     shk_series_free(&all);
     json_decref(had);
-    free(changed);
+    json_decref(changed);
     free(c.earlier);
     free(c.siblings);
     return rc;
@@ -116,11 +92,11 @@ static int verdict_node(struct verdict *v, size_t i)
     const struct shk_facts *facts = v->session->facts[i];
     const char *node = shk_facts_get_text(facts, "host.name"), *name;
     char *kind = shk_hardware_kind(facts);
-    json_t *metrics = shk_record_metrics(facts), *states = verdict_states(v, facts), *value;
+    json_t *metrics = shk_metrics_of(facts), *states = verdict_states(v, facts), *value;
     int rc = 0;
     if (!metrics || !states || !kind)
         rc = shk_error_sys(v->err, ENOMEM, "history");
-    json_object_foreach(node && shk_record_start(facts) >= 0 ? metrics : NULL, name, value)
+    json_object_foreach(node && shk_run_start(facts) >= 0 ? metrics : NULL, name, value)
     {
         rc = rc ? rc : verdict_metric(v, facts, node, kind, states, name, json_number_value(value));
     }
@@ -151,34 +127,12 @@ struct good {
 static void baseline_settings(struct shk_session *session, const struct good *good, size_t count,
                               const struct good *mine, const char *node)
 {
-    struct shk_strbuf text = SHK_STRBUF_INIT;
-    const char *path;
-    json_t *value;
-    size_t alike = 0, differs = 0;
+    json_t *theirs = json_array();
     for (size_t i = 0; i < count; i++)
-        alike += strcmp(good[i].hardware, mine->hardware) == 0;
-    json_object_foreach(mine->states, path, value)
-    {
-        const char *one = NULL;
-        bool found = false;
-        for (size_t i = 0; i < count && !found; i++) {
-            const json_t *theirs = json_object_get(good[i].states, path);
-            if (!theirs || strcmp(good[i].hardware, mine->hardware) != 0)
-                continue;
-            found = json_equal(theirs, value);
-            one = json_string_value(theirs);
-        }
-        if (found || !one || differs++ >= VERDICT_CHANGES)
-            continue;
-        shk_strbuf_printf(&text, "%s%s %.60s (good: %.60s)", text.len ? ", " : "", path,
-                          json_string_value(value), one);
-    }
-    if (differs > VERDICT_CHANGES)
-        shk_strbuf_printf(&text, " and %zu more", differs - VERDICT_CHANGES);
-    if (alike)
-        shk_baseline_settings(differs ? shk_strbuf_text(&text) : NULL, alike, node,
-                              session->findings);
-    shk_strbuf_free(&text);
+        if (strcmp(good[i].hardware, mine->hardware) == 0)
+            json_array_append(theirs, good[i].states);
+    shk_baseline_settings(mine->states, theirs, node, session->findings);
+    json_decref(theirs);
 }
 
 static int baseline_node(struct shk_session *session, const struct good *good, size_t count,
@@ -218,7 +172,7 @@ static int baseline_node(struct shk_session *session, const struct good *good, s
 static bool baseline_read(struct verdict *v, const struct shk_facts *facts, struct good *good)
 {
     *good = (struct good){.facts = facts,
-                          .metrics = shk_record_metrics(facts),
+                          .metrics = shk_metrics_of(facts),
                           .states = verdict_states(v, facts),
                           .hardware = shk_hardware_kind(facts)};
     return good->metrics && good->states && good->hardware;

@@ -1,12 +1,12 @@
 #include "cli/session/progress.h"
 
 #include "cli/session/output.h"
+#include "core/run/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Seconds between two lines where none can be erased: a log of a job, a pipe. */
@@ -26,18 +26,14 @@ static int progress_columns(void)
 
 void shk_progress(const char *text, bool verbose)
 {
-    static struct timespec first;
-    static double said;
-    struct timespec now;
+    static double first, said;
     int columns = progress_columns();
     if (verbose) {
         shk_say("%s", text);
         return;
     }
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!first.tv_sec)
-        first = now;
-    double s = (double)(now.tv_sec - first.tv_sec) + (double)(now.tv_nsec - first.tv_nsec) / 1e9;
+    first = first > 0 ? first : shk_clock_s();
+    double s = shk_clock_s() - first;
     if (!columns) {
         if (s - said >= PROGRESS_EVERY) {
             said = s;

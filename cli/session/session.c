@@ -10,6 +10,7 @@
 #include "collectives/launch/world.h"
 #include "core/host/host.h"
 #include "core/host/record.h"
+#include "core/run/clock.h"
 #include "core/run/stop.h"
 #include "core/text/strbuf.h"
 #include "probes/base/probe.h"
@@ -22,13 +23,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-static double session_now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static char *session_command_line(int argc, char **argv)
 {
@@ -109,7 +103,7 @@ int shk_session_open(struct shk_session *session, const struct shk_options *opti
     *session = (struct shk_session){
         .options = options,
         .command_line = session_command_line(argc, argv),
-        .started_s = session_now(),
+        .started_s = shk_clock_s(),
         .started_at = time(NULL),
         .findings = shk_findings_create(),
     };

@@ -161,6 +161,10 @@ int shk_session_tell_nodes(const struct shk_session *session, struct shk_facts *
 /* Do the facts tell of a job of several nodes? They are then those of its rank 0. */
 bool shk_session_spans(const struct shk_facts *facts);
 
+/* Is a row of check `id` that names no node about the node of these facts, of so many in its
+ * document? Not where there are several, nor where it speaks of a whole job. */
+bool shk_session_is_own(const struct shk_facts *facts, size_t nodes, const char *id);
+
 /* Renders to every -o, or to stdout. With -o the verdict, the causes and the names of the files go
  * to stderr; a report that could not be written goes to stdout. Returns the exit code of the whole
  * run.

@@ -36,6 +36,11 @@ bool shk_session_spans(const struct shk_facts *facts)
     return json_array_size(layout) > 1;
 }
 
+bool shk_session_is_own(const struct shk_facts *facts, size_t nodes, const char *id)
+{
+    return nodes == 1 && !(shk_session_spans(facts) && shk_check_of_job(id));
+}
+
 /* Several nodes: rows that say the same are joined and name their nodes. */
 static int judge_folded(struct shk_session *session, struct shk_check_context *ctx, size_t i,
                         struct shk_findings_fold **fold, struct shk_error *err)

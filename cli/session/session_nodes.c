@@ -107,8 +107,7 @@ static int table_row(const struct shk_session *session, struct node_table *table
         rc = mark_name(session, table, *node, mark);
     if (!mark || f->nodes)
         return rc;
-    bool of_job = shk_session_spans(session->facts[0]) && shk_check_of_job(f->id);
-    if (session->nodes == 1 && !of_job)
+    if (shk_session_is_own(session->facts[0], session->nodes, f->id))
         return mark_store(session, table, 0, mark);
     if (f->verdict == SHK_FAIL && !table->failed)
         table->failed = f->setting;

@@ -1,4 +1,6 @@
 #include "collectives/meet/hosts.h"
+#include "core/run/clock.h"
+#include "core/text/quote.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>
@@ -27,13 +29,6 @@ struct hosts_rank {
     int in, out;
     int status;
 };
-
-static uint64_t hosts_now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000U + (uint64_t)ts.tv_nsec / 1000000U;
-}
 
 /* user@host, nothing that ssh or a shell would take for something else */
 static bool hosts_is_name(const char *text)
@@ -95,13 +90,10 @@ int shk_hosts_read(const char *path, json_t **hosts_p, struct shk_error *err)
 
 static void hosts_quote(struct shk_strbuf *sb, const char *text)
 {
-    shk_strbuf_putc(sb, '\'');
-    for (; *text; text++)
-        if (*text == '\'')
-            shk_strbuf_puts(sb, "'\\''");
-        else
-            shk_strbuf_putc(sb, *text);
-    shk_strbuf_putc(sb, '\'');
+    char *word = shk_quote(SHK_QUOTE_SH, text);
+    shk_strbuf_puts(sb, word ? word : "");
+    sb->failed |= !word;
+    free(word);
 }
 
 /* This command line without --hosts, as a line for any shell. */
@@ -131,6 +123,7 @@ static char *hosts_command(void)
         shk_strbuf_puts(&args, " --rendezvous stdin");
         shk_strbuf_puts(&line, "exec sh -c ");
         hosts_quote(&line, shk_strbuf_text(&args));
+        line.failed |= args.failed;
     }
     if (in)
         fclose(in);
@@ -244,13 +237,13 @@ static void hosts_wait(struct hosts_rank *ranks, unsigned size)
             struct timespec nap = {.tv_nsec = 20000000};
             if (got == ranks[r].pid || (got < 0 && errno != EINTR))
                 ranks[r].pid = 0;
-            else if (end && hosts_now_ms() > end)
+            else if (end && (uint64_t)(shk_clock_s() * 1e3) > end)
                 (void)kill(ranks[r].pid, SIGKILL);
             if (ranks[r].pid > 0 && end)
                 (void)nanosleep(&nap, NULL);
         }
         if (r == 0)
-            end = hosts_now_ms() + HOSTS_END_MS;
+            end = (uint64_t)(shk_clock_s() * 1e3) + HOSTS_END_MS;
     }
 }
 
@@ -296,8 +289,8 @@ int shk_hosts_run(const char *path, unsigned deadline_ms, int *code_p, struct sh
     rc = command && ranks && *command
              ? hosts_all(ranks, hosts, command, deadline_ms, code_p, err)
              : shk_error_set(err, ENOMEM,
-                             "--hosts: this program's own path and arguments cannot "
-                             "be read from /proc");
+                             "--hosts: this program's own path and arguments cannot be read from "
+                             "/proc, or hold what no shell can be given");
     free(ranks);
     free(command);
     json_decref(hosts);
@@ -308,11 +301,11 @@ int shk_hosts_run(const char *path, unsigned deadline_ms, int *code_p, struct sh
 static int hosts_hear_line(char **line_p, unsigned deadline_ms, struct shk_error *err)
 {
     struct shk_strbuf line = SHK_STRBUF_INIT;
-    uint64_t end = hosts_now_ms() + deadline_ms;
+    uint64_t end = (uint64_t)(shk_clock_s() * 1e3) + deadline_ms;
     int rc = 0;
     for (bool whole = false; !rc && !whole;) {
         struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
-        uint64_t now = hosts_now_ms();
+        uint64_t now = (uint64_t)(shk_clock_s() * 1e3);
         char c = 0;
         if (now >= end || poll(&ready, 1, (int)(end - now)) == 0) {
             rc = shk_error_set(err, ETIMEDOUT,

@@ -295,7 +295,7 @@ int shk_meet_choose(struct shk_meet *meet, const char *asked, const struct shk_l
         return 0;
     if (!(without & 1U << SHK_MEET_PMI) && meet_has_pmi(meet, &env)) {
         meet->way = SHK_MEET_PMI;
-        bool plain = strcmp(launch->title, "PMI") == 0;
+        bool plain = strcmp(launch->name, "pmi") == 0;
         snprintf(meet->by, sizeof meet->by, "PMI%s%s", plain ? "" : " of ",
                  plain ? "" : launch->title);
         snprintf(meet->reason, sizeof meet->reason,

@@ -1,6 +1,7 @@
 #include "collectives/meet/pmi.h"
 #include "collectives/meet/meet.h"
 #include "core/facts/facts.h"
+#include "core/run/clock.h"
 #include "core/run/isolate.h"
 #include "core/text/uses.h"
 
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PMI_KEY "shakedown-card"
@@ -29,17 +29,10 @@ struct pmi_wire {
     struct shk_error *err;
 };
 
-static double pmi_now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
 static int pmi_wait(struct pmi_wire *wire, short events)
 {
     struct pollfd ready = {.fd = wire->fd, .events = events};
-    double left = wire->end_ms - pmi_now_ms();
+    double left = wire->end_ms - shk_clock_s() * 1e3;
     int n = left > 0 ? poll(&ready, 1, (int)left + 1) : 0;
     if (n < 0 && errno == EINTR)
         return 0;
@@ -183,7 +176,7 @@ static int pmi_fetch(struct pmi_wire *wire, const char *space, struct shk_pmi *p
 int shk_pmi_exchange(int fd, int id, const char *card, unsigned deadline_ms, struct shk_pmi *pmi,
                      struct shk_error *err)
 {
-    struct pmi_wire wire = {.fd = fd, .end_ms = pmi_now_ms() + deadline_ms, .err = err};
+    struct pmi_wire wire = {.fd = fd, .end_ms = shk_clock_s() * 1e3 + deadline_ms, .err = err};
     int rc = id >= 0 ? pmi_who(&wire, id, pmi) : 0;
     wire.doing = "init";
     rc = rc ? rc : pmi_ask(&wire, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n");
@@ -203,7 +196,7 @@ int shk_pmi_exchange(int fd, int id, const char *card, unsigned deadline_ms, str
     if (pmi->late) {
         struct shk_error unused = {""};
         wire.err = &unused;
-        wire.end_ms = pmi_now_ms() + PMI_LEAVE_MS;
+        wire.end_ms = shk_clock_s() * 1e3 + PMI_LEAVE_MS;
         (void)pmi_ask(&wire, "finalize_ack", "cmd=finalize\n");
     }
     wire.doing = "finalize";

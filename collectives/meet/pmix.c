@@ -1,5 +1,6 @@
 #include "collectives/meet/pmix.h"
 #include "core/facts/facts.h"
+#include "core/run/clock.h"
 #include "core/run/dynlib.h"
 #include "core/run/isolate.h"
 #include "core/text/uses.h"
@@ -173,32 +174,24 @@ static int pmix_publish(const struct pmix_client *client, struct shk_error *err)
     return status == PMIX_SUCCESS ? 0 : pmix_failed(client, "PMIx_Commit", status, err);
 }
 
-static double pmix_now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
 /* Direct get: no fence, which a rank that never starts would keep all others in. */
 static int pmix_fetch(const struct pmix_client *client, json_t *result, struct shk_error *err)
 {
-    double end = pmix_now_ms() + client->deadline_ms;
+    double end = shk_clock_s() * 1e3 + client->deadline_ms;
     struct timespec nap = {.tv_nsec = PMIX_RETRY_NS};
     pmix_status_t status = PMIX_SUCCESS;
     pmix_value_t *value = NULL;
 
     shk_crumb_call("PMIx_Get of what rank 0 published");
     do {
-        int left_s = (int)((end - pmix_now_ms()) / 1000);
+        int left_s = (int)((end - shk_clock_s() * 1e3) / 1000);
 
         status = pmix_ask(client, 0, PMIX_CARD, left_s > 0 ? left_s : 1, &value);
         if (status == PMIX_SUCCESS && value != NULL && value->type == PMIX_STRING) {
             return json_object_set_new(result, "card", json_string(value->data.string));
         }
         (void)nanosleep(&nap, NULL);
-    } while (pmix_now_ms() < end);
+    } while (shk_clock_s() * 1e3 < end);
     return shk_error_set(err, ETIMEDOUT, "rank 0 published no address within %u ms: PMIx_Get: %s",
                          client->deadline_ms, client->api.error(status));
 }

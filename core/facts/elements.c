@@ -2,6 +2,7 @@
 
 #include "core/text/strbuf.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The first set of members that every element of an array has and that no two share. */
@@ -42,6 +43,27 @@ char *shk_element_identity(const json_t *element, size_t which)
             sb.failed = true;
     }
     return shk_strbuf_take(&sb);
+}
+
+size_t shk_elements_identity(const json_t *array)
+{
+    for (size_t which = 0; which < SHK_ELEMENT_IDENTITIES; which++) {
+        json_t *seen = json_object(), *element;
+        size_t i;
+        bool apart = seen != NULL;
+        json_array_foreach((json_t *)array, i, element)
+        {
+            char *id = apart ? shk_element_identity(element, which) : NULL;
+            apart = id && !json_object_get(seen, id) && !json_object_set(seen, id, element);
+            free(id);
+            if (!apart)
+                break;
+        }
+        json_decref(seen);
+        if (apart)
+            return which;
+    }
+    return SHK_ELEMENT_IDENTITIES;
 }
 
 static bool element_has(const json_t *element, size_t which)

@@ -13,6 +13,9 @@
  * string. NULL: a member of the set is missing, or neither text nor integer; or out of memory. */
 char *shk_element_identity(const json_t *element, size_t which);
 
+/* The first set that every element has and no two share; SHK_ELEMENT_IDENTITIES: none does. */
+size_t shk_elements_identity(const json_t *array);
+
 /* Does every element of an array of objects say what it is of? False when one holds no value at
  * all, or lacks the members that tell most of the others apart while no other set tells all of
  * them: it was not read, and may be anything. */

@@ -229,9 +229,10 @@ static json_t *diff_by_identity(const json_t *array, size_t which)
     return map;
 }
 
-static bool diff_satisfies(const json_t *element, const char *const *where)
+bool shk_diff_counts(const struct shk_diff_rule *rule, const json_t *element)
 {
-    for (; element && *where; where++) {
+    for (const char *const *where = rule ? rule->where : NULL; element && where && *where;
+         where++) {
         bool no = **where == '!';
         if (json_is_true(json_object_get(element, *where + no)) == no)
             return false;
@@ -248,7 +249,7 @@ static bool diff_irrelevant(const struct shk_diff *diff, const char *plain, cons
         diff->agree ? shk_diff_agree_rule(diff->rules, diff->rules_count, plain) : NULL;
     if (!rule || !rule->where)
         return false;
-    bool in_a = a && diff_satisfies(a, rule->where), in_b = b && diff_satisfies(b, rule->where);
+    bool in_a = a && shk_diff_counts(rule, a), in_b = b && shk_diff_counts(rule, b);
     return !in_a && !in_b;
 }
 

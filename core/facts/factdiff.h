@@ -57,6 +57,10 @@ void shk_diff_must_agree(struct shk_diff *diff);
 const struct shk_diff_rule *shk_diff_agree_rule(const struct shk_diff_rule *rules, size_t count,
                                                 const char *plain);
 
+/* Does an element of the array that the rule is about count (`where`)? All do where it does not
+ * say, or there is no rule. */
+bool shk_diff_counts(const struct shk_diff_rule *rule, const json_t *element);
+
 /* Compares two sets of nodes: one with one, one (a reference) with each of many, else those of the
  * same host.name; what has no partner is listed. Returns 0 or -ENOMEM. */
 int shk_diff_sets(struct shk_diff *diff, const struct shk_facts *const *a, size_t na,

@@ -61,22 +61,25 @@ int shk_history_runs(struct shk_history *history, const char *node, long long si
 #define GET_ANY                                                                                    \
     "AND r.node IN (SELECT o.node FROM run o JOIN sample x ON x.run = o.id AND x.metric "          \
     "= " GET_METRIC ") "
+#define GET_MARKED                                                                                 \
+    "JOIN sample m ON m.run = r.id AND m.metric = (SELECT id FROM name WHERE text = ?5) LEFT JOIN"
 #define GET_SAMPLES(join, any)                                                                     \
     "SELECT n.text, k.text, r.start, r.states, coalesce(s.value, 0) FROM run r "                   \
     "JOIN name n ON n.id = r.node " join " sample s ON s.run = r.id AND s.metric = " GET_METRIC    \
     " LEFT JOIN name k ON k.id = r.kind WHERE r.start BETWEEN ?1 AND ?2 "                          \
     "AND (?3 IS NULL OR n.text = ?3) " any "ORDER BY n.text, r.start"
 
-int shk_history_samples(struct shk_history *history, const char *metric, bool zero,
+int shk_history_samples(struct shk_history *history, const char *metric, const char *zero,
                         const char *node, long long since, long long until,
                         int (*fn)(const struct shk_history_sample *sample, void *arg), void *arg,
                         struct shk_error *err)
 {
-    const char *sql = zero ? GET_SAMPLES("LEFT JOIN", GET_ANY) : GET_SAMPLES("JOIN", "");
+    const char *sql = zero ? GET_SAMPLES(GET_MARKED, GET_ANY) : GET_SAMPLES("JOIN", "");
     sqlite3_stmt *s = NULL;
     int stopped = 0, code = sqlite3_prepare_v2(history->db, sql, -1, &s, NULL);
     code = code ? code : get_bind(s, node, since, until);
     code = code ? code : sqlite3_bind_text(s, 4, metric, -1, SQLITE_STATIC);
+    code = code || !zero ? code : sqlite3_bind_text(s, 5, zero, -1, SQLITE_STATIC);
     while (!code && !stopped && (code = sqlite3_step(s)) == SQLITE_ROW) {
         struct shk_history_sample sample = {
             .node = get_text(s, 0),

@@ -31,7 +31,7 @@ struct shk_history_run {
     const char *profile; /* NULL: not known */
     const char *kind;    /* nodes of one hardware are siblings; NULL: not known */
     long long states_id; /* equal for runs that say the same; not for shk_history_put() */
-    json_t *metrics;     /* {name: number}, core/history/record.h; NULL when it was read */
+    json_t *metrics;     /* {name: number}, core/facts/metrics.h; NULL when it was read */
     json_t *states;      /* {path: text}: versions, firmware, settings; NULL when it was read */
     json_t *issues;      /* [{"cause", "setting", "verdict", "scope", "observed"}]; likewise */
 };
@@ -72,8 +72,9 @@ int shk_history_retain(struct shk_history *history, long long before, long long 
 int shk_history_runs(struct shk_history *history, const char *node, long long since,
                      long long until, int (*fn)(const struct shk_history_run *run, void *arg),
                      void *arg, struct shk_error *err) SHK_MUST_CHECK;
-/* With `zero` a run of a node that has the metric in any run counts as 0 where it lacks it. */
-int shk_history_samples(struct shk_history *history, const char *metric, bool zero,
+/* With `zero` (a metric that marks runs, else NULL) a run that lacks the metric counts as 0 where
+ * it has the mark, of nodes that have the metric in any run. */
+int shk_history_samples(struct shk_history *history, const char *metric, const char *zero,
                         const char *node, long long since, long long until,
                         int (*fn)(const struct shk_history_sample *sample, void *arg), void *arg,
                         struct shk_error *err) SHK_MUST_CHECK;

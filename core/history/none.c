@@ -65,7 +65,7 @@ int shk_history_runs(struct shk_history *history, const char *node, long long si
     return NONE(err);
 }
 
-int shk_history_samples(struct shk_history *history, const char *metric, bool zero,
+int shk_history_samples(struct shk_history *history, const char *metric, const char *zero,
                         const char *node, long long since, long long until,
                         int (*fn)(const struct shk_history_sample *sample, void *arg), void *arg,
                         struct shk_error *err)

@@ -3,6 +3,7 @@
 #include "core/facts/facts.h"
 #include "core/host/host_private.h"
 #include "core/host/hostcall_private.h"
+#include "core/text/stamp.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
 
@@ -143,10 +144,8 @@ static int call_clock(json_t **value_p)
     bool sync = state != TIME_ERROR && !(tx.status & STA_UNSYNC);
     long long offset = tx.status & STA_NANO ? tx.offset / 1000 : tx.offset;
     time_t now = time(NULL);
-    struct tm utc;
-    char text[32] = "";
-    if (gmtime_r(&now, &utc))
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    char text[SHK_STAMP];
+    shk_stamp(text, (long long)now);
     *value_p = json_pack("{s:b,s:I,s:I,s:s}", "synchronised", sync, "offset_us", (json_int_t)offset,
                          "maxerror_us", (json_int_t)tx.maxerror, "time", text);
     return 0;

@@ -1,5 +1,6 @@
 #include "core/run/isolate.h"
 
+#include "core/run/clock.h"
 #include "core/run/isolate_private.h"
 #include "core/run/stop.h"
 
@@ -12,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Poll period: also how often resident memory is sampled. At the 10 GB/s or so at which one core
@@ -41,13 +41,6 @@ const char *shk_isolate_outcome_name(enum shk_isolate_outcome outcome)
     return outcome_names[outcome];
 }
 
-static double isolate_now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
 static unsigned isolate_deadline(const struct shk_isolate_job *job, double now)
 {
     double left = isolate_until - now - ISOLATE_MARGIN_MS;
@@ -60,7 +53,7 @@ double shk_isolate_left_ms(void)
 {
     if (isolate_until <= 0)
         return -1;
-    double left = isolate_until - isolate_now_ms() - ISOLATE_MARGIN_MS;
+    double left = isolate_until - shk_clock_s() * 1e3 - ISOLATE_MARGIN_MS;
     return left > 0 ? left : 0;
 }
 
@@ -84,7 +77,7 @@ static int isolate_start(struct isolate_child *c, const struct shk_isolate_job *
         goto fail;
     fflush(stdout);
     fflush(stderr);
-    double now = isolate_now_ms();
+    double now = shk_clock_s() * 1e3;
     unsigned deadline_ms = isolate_deadline(job, now);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0)
@@ -191,7 +184,7 @@ static void isolate_finish(struct isolate_child *c, int status, struct shk_isola
     isolate_close(&c->result_fd);
     isolate_close(&c->output_fd);
     c->running = false;
-    shk_isolate_conclude(c, status, isolate_now_ms() - c->started, result);
+    shk_isolate_conclude(c, status, shk_clock_s() * 1e3 - c->started, result);
     shk_strbuf_free(&c->result);
     shk_strbuf_free(&c->output);
 }
@@ -208,7 +201,7 @@ static void isolate_expire(struct isolate_child *c, double now)
 
 static void isolate_attend(struct isolate_child *c, struct shk_isolate_result *result)
 {
-    double now = isolate_now_ms();
+    double now = shk_clock_s() * 1e3;
     size_t limit = c->job->memory_limit ? c->job->memory_limit : SHK_ISOLATE_MEMORY;
     int status = 0;
     isolate_pump(c);

@@ -1,12 +1,12 @@
 #include "probes/counters/counters.h"
 
 #include "core/facts/facts.h"
+#include "core/run/clock.h"
 #include "probes/counters/counters_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void counters_begin(struct counters *c, const char *scope, const char *class)
 {
@@ -59,13 +59,6 @@ char **counters_list(struct counters *c, const char *dir, const char *scope, con
     return NULL;
 }
 
-static double counters_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 json_t *shk_counters_read(const struct shk_host *host)
 {
     struct counters c = {
@@ -88,6 +81,6 @@ json_t *shk_counters_read(const struct shk_host *host)
         counters_amd(&c);
         counters_kmsg(&c);
     }
-    return json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "time", counters_now(), "values", c.values,
+    return json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "time", shk_clock_s(), "values", c.values,
                      "kinds", c.kinds, "classes", c.classes, "unread", c.unread, "log", c.log);
 }

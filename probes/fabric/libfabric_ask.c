@@ -1,6 +1,7 @@
 #include "probes/fabric/libfabric_ask.h"
 
 #include "core/facts/facts.h"
+#include "core/run/clock.h"
 #include "core/run/dynlib.h"
 #include "core/run/isolate.h"
 #include "core/text/uses.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct ops {
     uint32_t (*version)(void);
@@ -51,13 +51,6 @@ struct ask {
     json_t *out;
     bool own_log; /* FI_LOG_LEVEL is ours, not the user's */
 };
-
-static double ask_now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
 
 static json_t *ask_text(const char *text)
 {
@@ -194,10 +187,10 @@ static void ask_core_providers(struct ask *a)
 static void ask_domains(struct ask *a)
 {
     struct fi_info *info;
-    double start = ask_now_ms();
+    double start = shk_clock_s() * 1e3;
     shk_crumb_call("fi_getinfo");
     int rc = ask_getinfo(a, 0, NULL, &info);
-    json_object_set_new(a->out, "getinfo_ms", json_real(ask_now_ms() - start));
+    json_object_set_new(a->out, "getinfo_ms", json_real(shk_clock_s() * 1e3 - start));
     json_object_set_new(
         a->out, "getinfo",
         json_pack("{s:i, s:o}", "rc", rc, "text", ask_text(rc ? a->ops.strerror(-rc) : "success")));
@@ -325,7 +318,7 @@ static void ask_version_text(struct ask *a)
 int shk_libfabric_ask(void *arg, json_t **result_p, struct shk_error *err)
 {
     struct ask a = {.question = arg, .out = json_object()};
-    double start = ask_now_ms();
+    double start = shk_clock_s() * 1e3;
     *result_p = a.out;
     if (a.question->unfiltered)
         unsetenv(shk_variable("provider-filter"));
@@ -334,7 +327,7 @@ int shk_libfabric_ask(void *arg, json_t **result_p, struct shk_error *err)
     a.own_log = !getenv(shk_variable("fabric-log"));
     setenv(shk_variable("fabric-log"), "warn", 0);
     int rc = shk_dynlib_open(&a.lib, &ask_library, &a.ops, err);
-    json_object_set_new(a.out, "open_ms", json_real(ask_now_ms() - start));
+    json_object_set_new(a.out, "open_ms", json_real(shk_clock_s() * 1e3 - start));
     if (rc)
         return rc;
     ask_set_text(a.out, "path", a.lib.path);

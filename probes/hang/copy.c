@@ -1,3 +1,4 @@
+#include "core/run/clock.h"
 #include "probes/hang/hang_private.h"
 
 #include <elf.h>
@@ -15,20 +16,13 @@
  * given up, and the end of this process lets go of it. All threads of a process together. */
 enum { COPY_STOP_US = 400000, COPY_ALL_US = 4000000, COPY_YIELDS = 200, COPY_RED_ZONE = 128 };
 
-static double copy_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
 /* Until the thread stands. Returns its wait status, -1 when it does not stop or is gone.
  * *before_us: when it was last seen not to stand. */
 static int copy_wait(pid_t tid, bool first, double until_us, double *before_us)
 {
     for (unsigned turns = first ? COPY_YIELDS : 0;; turns++) {
         int status;
-        double now = copy_now_us();
+        double now = shk_clock_s() * 1e6;
         pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
         if (got == tid)
             return WIFSTOPPED(status) ? status : -1;
@@ -131,7 +125,7 @@ static void copy_thread(const struct hang_process *process, const struct hang_ma
         copy->error = errno;
         return;
     }
-    double began = copy_now_us();
+    double began = shk_clock_s() * 1e6;
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0)) {
         copy->error = errno;
         return;
@@ -148,7 +142,7 @@ static void copy_thread(const struct hang_process *process, const struct hang_ma
     /* A signal that came just now is the thread's */
     long signal = status >> 16 ? 0 : WSTOPSIG(status);
     ptrace(PTRACE_DETACH, tid, 0, signal);
-    copy->stopped_us = (uint32_t)(copy_now_us() - began);
+    copy->stopped_us = (uint32_t)(shk_clock_s() * 1e6 - began);
 }
 
 static void copy_vdso(const struct hang_process *process, const struct hang_maps *maps)
@@ -172,7 +166,7 @@ void hang_copy(const struct shk_host *host, const struct hang_process *process, 
                const struct hang_maps *maps, const long *tids, size_t count)
 {
     struct hang_arena *arena = process->arena;
-    double until = copy_now_us() + COPY_ALL_US;
+    double until = shk_clock_s() * 1e6 + COPY_ALL_US;
     /* A stopped thread waits for us: no other goes first. Users may not have that. */
     bool first = sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}) == 0;
     if (!first)

@@ -1,5 +1,6 @@
 #include "probes/hang/hang_private.h"
 
+#include "core/run/clock.h"
 #include "core/run/isolate.h"
 
 #include <ctype.h>
@@ -27,16 +28,9 @@ struct hang_look {
     unsigned sample;
 };
 
-static double hang_now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void hang_sleep_until(double when_s)
 {
-    for (double left; (left = when_s - hang_now_s()) > 0;) {
+    for (double left; (left = when_s - shk_clock_s()) > 0;) {
         struct timespec pause = {.tv_sec = (time_t)left, .tv_nsec = (long)(fmod(left, 1) * 1e9)};
         if (nanosleep(&pause, NULL))
             return; /* a signal: what was seen by then is judged */
@@ -355,11 +349,11 @@ static int hang_pass(struct hang_look *looks, struct hang_results *results,
 static int hang_sample_all(struct hang_look *looks, const struct shk_hang_want *want,
                            struct hang_results *results, double *seconds_p, struct shk_error *err)
 {
-    double began = hang_now_s(), last = began;
+    double began = shk_clock_s(), last = began;
     int rc = 0;
     for (unsigned s = 0; !rc && s < HANG_SAMPLES; s++) {
         hang_sleep_until(began + hang_when[s] * want->seconds);
-        last = hang_now_s();
+        last = shk_clock_s();
         for (size_t i = 0; i < results->count; i++)
             looks[i].sample = s;
         rc = hang_pass(looks, results, hang_look_run, HANG_LOOK_MS, &results->samples[s], err);

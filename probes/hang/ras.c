@@ -1,5 +1,6 @@
 #include "probes/hang/ras.h"
 #include "core/facts/facts.h"
+#include "core/run/clock.h"
 #include "core/run/drop.h"
 #include "core/run/isolate.h"
 #include "core/text/strbuf.h"
@@ -148,13 +149,6 @@ json_t *shk_ras_parse(const char *text, size_t length)
     return answer;
 }
 
-static double ras_now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static int ras_connect(unsigned port, int *fd_p, struct shk_error *err)
 {
     struct sockaddr_in to = {.sin_family = AF_INET,
@@ -175,9 +169,9 @@ static int ras_connect(unsigned port, int *fd_p, struct shk_error *err)
 /* Reads to the end, or until the time is over; without poll(), which the limit on files forbids. */
 static void ras_read(int fd, struct shk_strbuf *text)
 {
-    double until = ras_now_s() + RAS_WAIT_S;
+    double until = shk_clock_s() + RAS_WAIT_S;
     char chunk[16384];
-    for (double left; (left = until - ras_now_s()) > 0 && text->len < SHK_RAS_MAX;) {
+    for (double left; (left = until - shk_clock_s()) > 0 && text->len < SHK_RAS_MAX;) {
         struct timeval wait = {.tv_sec = (time_t)left, .tv_usec = 100000};
         if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait))
             return;

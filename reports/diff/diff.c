@@ -248,7 +248,6 @@ static json_t *diff_names(const struct shk_facts *const *facts, size_t count)
 static int diff_json(const struct shk_diff_input *input, const struct shk_diff *diff,
                      const struct shk_report_options *options, FILE *out)
 {
-    struct shk_strbuf text = SHK_STRBUF_INIT;
     json_t *aside = json_object();
     (void)options;
     for (int c = 0; c < SHK_DIFF_COMPARE; c++)
@@ -263,29 +262,21 @@ static int diff_json(const struct shk_diff_input *input, const struct shk_diff *
         diff_names(input->b, input->nodes_b), "pairs", (json_int_t)shk_diff_pairs(diff), "only_a",
         shk_diff_only_a(diff), "only_b", shk_diff_only_b(diff), "set_aside", aside, "differences",
         shk_diff_rows(diff));
-    char *dump = doc ? json_dumps(doc, JSON_INDENT(2)) : NULL;
-    if (dump)
-        shk_text_json(&text, dump, strlen(dump));
-    else
-        text.failed = true;
-    shk_strbuf_putc(&text, '\n');
-    int rc = shk_format_write(&text, out);
-    free(dump);
+    int rc = shk_format_document(doc, JSON_INDENT(2), out);
     json_decref(doc);
-    shk_strbuf_free(&text);
     return rc;
 }
 
-static const struct shk_diff_format diff_formats[] = {
-    {.name = "term", .extension = ".txt", .render = diff_term},
-    {.name = "md", .extension = ".md", .render = diff_md},
-    {.name = "json", .extension = ".json", .render = diff_json},
-};
+static const struct shk_form diff_forms[] = {{"term", ".txt"}, {"md", ".md"}, {"json", ".json"}};
 
-const struct shk_diff_format *shk_diff_formats(size_t *count_p)
+static int (*const diff_renders[])(const struct shk_diff_input *, const struct shk_diff *,
+                                   const struct shk_report_options *,
+                                   FILE *) = {diff_term, diff_md, diff_json};
+
+const struct shk_form *shk_diff_forms(size_t *count_p)
 {
-    *count_p = sizeof diff_formats / sizeof *diff_formats;
-    return diff_formats;
+    *count_p = sizeof diff_forms / sizeof *diff_forms;
+    return diff_forms;
 }
 
 /* Both sides in one report, so that a name is the same pseudonym on either. */
@@ -310,7 +301,7 @@ static int diff_scrub(const struct shk_diff_input *input, bool anonymize,
     return rc;
 }
 
-int shk_diff_report(const struct shk_diff_input *input, const struct shk_diff_format *format,
+int shk_diff_report(const struct shk_diff_input *input, const struct shk_form *form,
                     const struct shk_report_options *options, FILE *out, bool *found_p)
 {
     struct shk_scrubbed *scrubbed = NULL;
@@ -327,7 +318,7 @@ int shk_diff_report(const struct shk_diff_input *input, const struct shk_diff_fo
         clean.b = both->facts + input->nodes_a;
         rc = shk_diff_sets(diff, clean.a, clean.nodes_a, clean.b, clean.nodes_b);
         if (!rc)
-            rc = format->render(&clean, diff, options, out);
+            rc = diff_renders[form - diff_forms](&clean, diff, options, out);
     }
     if (!rc)
         *found_p = json_array_size(shk_diff_rows(diff)) || json_array_size(shk_diff_only_a(diff)) ||

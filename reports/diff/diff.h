@@ -17,18 +17,12 @@ struct shk_diff_input {
     bool all; /* set nothing aside */
 };
 
-struct shk_diff_format {
-    const char *name;      /* "term", "md", "json" */
-    const char *extension; /* ".md" for -o; NULL */
-    int (*render)(const struct shk_diff_input *input, const struct shk_diff *diff,
-                  const struct shk_report_options *options, FILE *out);
-};
-
-const struct shk_diff_format *shk_diff_formats(size_t *count_p);
+/* term, md, json. */
+const struct shk_form *shk_diff_forms(size_t *count_p);
 
 /* Compares and writes; secrets and, if asked for, names are taken out before. *found_p: there is a
  * difference, or a node without a partner. Returns 0 or a negative errno. */
-int shk_diff_report(const struct shk_diff_input *input, const struct shk_diff_format *format,
+int shk_diff_report(const struct shk_diff_input *input, const struct shk_form *form,
                     const struct shk_report_options *options, FILE *out, bool *found_p);
 
 #endif

@@ -278,26 +278,12 @@ static json_t *json_report(const struct shk_model *model)
     return object;
 }
 
-static int json_write(const json_t *object, FILE *out)
-{
-    struct shk_strbuf text = SHK_STRBUF_INIT;
-    char *dump = json_dumps(object, JSON_INDENT(2));
-    if (!dump)
-        return -ENOMEM;
-    shk_text_json(&text, dump, strlen(dump));
-    free(dump);
-    shk_strbuf_putc(&text, '\n');
-    int rc = shk_format_write(&text, out);
-    shk_strbuf_free(&text);
-    return rc;
-}
-
 static int json_render(const struct shk_report *report, const struct shk_report_options *options,
                        FILE *out)
 {
     struct shk_model *model = shk_model_create(report, options);
     json_t *object = model ? json_report(model) : NULL;
-    int rc = object ? json_write(object, out) : -ENOMEM;
+    int rc = shk_format_document(object, JSON_INDENT(2), out);
     json_decref(object);
     shk_model_destroy(model);
     return rc;

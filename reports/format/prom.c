@@ -1,5 +1,6 @@
 /* Prometheus text format for the textfile collector of node_exporter: no time stamps (the
  * collector refuses them), one sample per set of labels, base units. */
+#include "core/text/stamp.h"
 #include "reports/formats.h"
 #include "reports/model/hardware.h"
 #include "reports/model/model.h"
@@ -11,7 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Label values are kept in an index by every scraper. */
 enum { PROM_CLIP = 160 };
@@ -117,11 +117,11 @@ static void prom_last(const struct prom *p)
 {
     struct shk_strbuf hardware = SHK_STRBUF_INIT;
     char *start = shk_hardware_date(p->model), *job = shk_hardware_job(p->model);
-    struct tm tm = {0};
-    if (start && strptime(start, "%Y-%m-%dT%H:%M:%SZ", &tm)) {
+    long long seconds = shk_stamp_read(start);
+    if (seconds >= 0) {
         prom_head(p, "shakedown_last_run_timestamp_seconds",
                   "When the last run began, in seconds since 1970.");
-        prom_put(p, "shakedown_last_run_timestamp_seconds", NULL, (double)timegm(&tm));
+        prom_put(p, "shakedown_last_run_timestamp_seconds", NULL, (double)seconds);
     }
     if (job)
         prom_job(p, job);

@@ -291,36 +291,41 @@ static int hang_md(const struct shk_hang_report *report, const struct shk_report
 static int hang_json(const struct shk_hang_report *report, const struct shk_report_options *options,
                      FILE *out)
 {
-    struct shk_strbuf text = SHK_STRBUF_INIT;
     (void)options;
     json_t *doc = json_pack("{s:s,s:s,s:o,s:o,s:O,s:O}", "schema", SHK_HANG_SCHEMA, "version",
                             report->version, "command",
                             shk_json_text(report->command, strlen(report->command)), "time",
                             shk_json_text(report->time, strlen(report->time)), "judgement",
                             report->judgement, "nodes", report->nodes);
-    char *dump = doc ? json_dumps(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) : NULL;
-    if (dump)
-        shk_text_json(&text, dump, strlen(dump));
-    else
-        text.failed = true;
+    int rc = shk_format_document(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(10), out);
+    json_decref(doc);
+    return rc;
+}
+
+static int hang_headline(const struct shk_hang_report *report,
+                         const struct shk_report_options *options, FILE *out)
+{
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    const char *line = hang_text(report->judgement, "headline");
+    shk_text_clean(&text, line, strlen(line),
+                   SHK_CLEAN_LINES | (options->unicode ? 0 : SHK_CLEAN_ASCII));
     shk_strbuf_putc(&text, '\n');
     int rc = shk_format_write(&text, out);
-    free(dump);
-    json_decref(doc);
     shk_strbuf_free(&text);
     return rc;
 }
 
-static const struct shk_hang_format hang_formats[] = {
-    {.name = "term", .extension = ".txt", .render = hang_term},
-    {.name = "md", .extension = ".md", .render = hang_md},
-    {.name = "json", .extension = ".json", .render = hang_json},
-};
+static const struct shk_form hang_forms[] = {
+    {"term", ".txt"}, {"md", ".md"}, {"json", ".json"}, {"line", NULL}};
 
-const struct shk_hang_format *shk_hang_formats(size_t *count_p)
+static int (*const hang_renders[])(const struct shk_hang_report *,
+                                   const struct shk_report_options *,
+                                   FILE *) = {hang_term, hang_md, hang_json, hang_headline};
+
+const struct shk_form *shk_hang_forms(size_t *count_p)
 {
-    *count_p = sizeof hang_formats / sizeof *hang_formats;
-    return hang_formats;
+    *count_p = sizeof hang_forms / sizeof *hang_forms;
+    return hang_forms;
 }
 
 /* One store of facts for each node and one for the rest: secrets and names leave by the one gate
@@ -350,7 +355,7 @@ static struct shk_facts **hang_facts(const struct shk_hang_report *report, size_
     return failed ? NULL : facts;
 }
 
-static int hang_render(const struct shk_report *clean, const struct shk_hang_format *format,
+static int hang_render(const struct shk_report *clean, const struct shk_form *form,
                        const struct shk_report_options *options, const char *time, FILE *out)
 {
     json_t *nodes = json_array();
@@ -362,12 +367,12 @@ static int hang_render(const struct shk_report *clean, const struct shk_hang_for
         .time = time,
         .nodes = nodes,
         .judgement = shk_facts_get_object(clean->facts[clean->nodes - 1], "hang.judgement")};
-    int rc = report.judgement ? format->render(&report, options, out) : -ENOMEM;
+    int rc = report.judgement ? hang_renders[form - hang_forms](&report, options, out) : -ENOMEM;
     json_decref(nodes);
     return rc;
 }
 
-int shk_hang_report(const struct shk_hang_report *report, const struct shk_hang_format *format,
+int shk_hang_report(const struct shk_hang_report *report, const struct shk_form *form,
                     const struct shk_report_options *options, FILE *out)
 {
     struct shk_scrubbed *scrubbed = NULL;
@@ -384,7 +389,7 @@ int shk_hang_report(const struct shk_hang_report *report, const struct shk_hang_
     unsigned what = SHK_SCRUB_SECRETS | (options->anonymize ? SHK_SCRUB_IDENTITY : 0);
     int rc = shk_report_scrub(&scrubbed, &all, what, NULL);
     if (!rc)
-        rc = hang_render(shk_scrubbed_report(scrubbed), format, options, report->time, out);
+        rc = hang_render(shk_scrubbed_report(scrubbed), form, options, report->time, out);
     shk_scrubbed_destroy(scrubbed);
     for (size_t i = 0; i < count; i++)
         shk_facts_destroy(facts[i]);

@@ -16,18 +16,12 @@ struct shk_hang_report {
     const json_t *judgement; /* of them (checks/hang/hang.h) */
 };
 
-struct shk_hang_format {
-    const char *name;      /* "term", "md", "json" */
-    const char *extension; /* ".md" for -o; NULL */
-    int (*render)(const struct shk_hang_report *report, const struct shk_report_options *options,
-                  FILE *out);
-};
-
-const struct shk_hang_format *shk_hang_formats(size_t *count_p);
+/* term, md, json, and "line": the headline alone. */
+const struct shk_form *shk_hang_forms(size_t *count_p);
 
 /* Writes the report; secrets and, if asked for, names are taken out before. Returns 0 or a negative
  * errno. */
-int shk_hang_report(const struct shk_hang_report *report, const struct shk_hang_format *format,
+int shk_hang_report(const struct shk_hang_report *report, const struct shk_form *form,
                     const struct shk_report_options *options, FILE *out);
 
 #endif

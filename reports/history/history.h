@@ -8,16 +8,23 @@
 
 #include <jansson.h>
 
-/* Documents, by the schema in them: shakedown.history/1 (of all nodes), shakedown.trend/1 (one
- * node) and shakedown.fleet/1. */
+/* term, html, json. */
+const struct shk_form *shk_history_forms(size_t *count_p);
+
+/* Writes a document, by the schema in it shakedown.history/1 (of all nodes), shakedown.trend/1 (one
+ * node) or shakedown.fleet/1; secrets and, if asked for, names are taken out before. Returns 0 or a
+ * negative errno. */
+int shk_history_report(const json_t *document, const struct shk_form *form,
+                       const struct shk_report_options *how, FILE *out);
+
+/* Its drawings. */
 void shk_history_term(const json_t *document, const struct shk_report_options *how,
                       struct shk_strbuf *out);
 void shk_history_html(const json_t *document, struct shk_strbuf *out);
-void shk_history_json(const json_t *document, struct shk_strbuf *out);
 
-/* A copy of the document in which the names of nodes are made up and secrets are taken out; NULL:
- * out of memory. */
-json_t *shk_history_scrub(const json_t *document, bool anonymize);
+/* Of rows: that all is as it was, or that nothing could be compared, and with how many values that
+ * is so. */
+void shk_history_quiet(struct shk_strbuf *out, const json_t *document);
 
 /* One row in words: "fell little by little from 380 to 361 GB/s (-5.0 %) since 2026-10-02; …". */
 void shk_history_sentence(struct shk_strbuf *out, const json_t *row);

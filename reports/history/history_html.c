@@ -57,14 +57,18 @@ static void html_table_end(struct shk_strbuf *out, size_t shown, size_t all)
     shk_strbuf_puts(out, "</section>\n");
 }
 
-static void html_rows(struct shk_strbuf *out, const json_t *rows)
+static void html_rows(struct shk_strbuf *out, const json_t *document, const json_t *rows)
 {
     static const char *const columns[] = {"node", "value", "what", NULL};
     const json_t *row;
     size_t i, n = json_array_size(rows);
     if (!n) {
-        shk_strbuf_puts(out, "<section><p>Every node is as it was, and as the others of its kind "
-                             "are.</p></section>\n");
+        struct shk_strbuf text = SHK_STRBUF_INIT;
+        shk_history_quiet(&text, document);
+        shk_strbuf_puts(out, "<section><p>");
+        html_put(out, shk_strbuf_text(&text), HTML_NAMES);
+        shk_strbuf_puts(out, "</p></section>\n");
+        shk_strbuf_free(&text);
         return;
     }
     html_table(out, "Not as before, or not as the others of the kind", columns);
@@ -234,11 +238,7 @@ static void html_begin(struct shk_strbuf *out, const char *title, const json_t *
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
         "style-src 'unsafe-inline'\">\n<title>shakedown %s</title>\n<style>\n%s</style>"
         "</head><body>\n<header class=\"banner %s\"><h1>shakedown %s</h1>\n<p>",
-        title, shk_page_css,
-        json_array_size(json_object_get(document, "drain"))  ? "fail"
-        : json_array_size(json_object_get(document, "rows")) ? "warn"
-                                                             : "pass",
-        title);
+        title, shk_page_css, html_css(shk_history_text(document, "verdict")), title);
     if (json_object_get(document, "nodes"))
         shk_strbuf_printf(out, "%lld nodes",
                           (long long)json_integer_value(json_object_get(document, "nodes")));
@@ -262,9 +262,9 @@ void shk_history_html(const json_t *document, struct shk_strbuf *out)
         html_causes(out, json_object_get(document, "causes"));
         html_worst(out, json_object_get(document, "worst"));
         html_groups(out, json_object_get(document, "groups"));
-        html_rows(out, json_object_get(document, "trend"));
+        html_rows(out, document, json_object_get(document, "trend"));
     } else if (json_object_get(document, "rows")) {
-        html_rows(out, json_object_get(document, "rows"));
+        html_rows(out, document, json_object_get(document, "rows"));
     }
     json_array_foreach(json_object_get(document, "trends"), i, trend) html_trend(out, trend);
     shk_strbuf_puts(out, "</body></html>\n");

@@ -1,5 +1,4 @@
 #include "reports/history/history.h"
-#include "reports/text/utf8.h"
 #include "reports/text/wrap.h"
 
 #include <stdlib.h>
@@ -16,29 +15,15 @@ struct history_term {
 /* A text from outside, cleaned and wrapped. */
 static void term_line(const struct history_term *t, unsigned indent, const char *text)
 {
-    struct shk_strbuf clean = SHK_STRBUF_INIT;
-    unsigned width = t->how->width ? t->how->width : 100;
-    shk_text_clean(&clean, text, strlen(text),
-                   SHK_CLEAN_LINES | (t->how->unicode ? 0 : SHK_CLEAN_ASCII));
-    const char *p = shk_strbuf_text(&clean);
-    while (*p) {
-        size_t room = width > indent + 20 ? width - indent : 20, len = strlen(p), cut = len;
-        if (len > room) {
-            for (cut = room; cut > room / 2 && p[cut] != ' ';)
-                cut--;
-            if (p[cut] != ' ') /* a list of names breaks behind a comma */
-                for (cut = room; cut > room / 2 && p[cut - 1] != ',';)
-                    cut--;
-            cut = p[cut] == ' ' || p[cut - 1] == ',' ? cut : room;
-            while (cut && ((unsigned char)p[cut] & 0xC0) == 0x80)
-                cut--;
-        }
-        shk_strbuf_printf(t->out, "%*s%.*s\n", (int)indent, "", (int)cut, p);
-        p += cut;
-        p += strspn(p, " ");
-    }
-    t->out->failed |= clean.failed;
-    shk_strbuf_free(&clean);
+    struct shk_wrap wrap = {
+        .style = {.color = t->how->color, .unicode = t->how->unicode},
+        .role = SHK_ROLE_PLAIN,
+        .indent = indent,
+        .width = t->how->width ? t->how->width : 100,
+        .lead = "",
+        .block = true,
+    };
+    shk_wrap_put(t->out, &wrap, text);
 }
 
 static size_t term_most(const struct history_term *t, size_t most)
@@ -58,12 +43,15 @@ static void term_row(const struct history_term *t, const json_t *row)
     shk_strbuf_free(&line);
 }
 
-static void term_rows(const struct history_term *t, const json_t *rows)
+static void term_rows(const struct history_term *t, const json_t *document, const json_t *rows)
 {
     size_t i, n = json_array_size(rows), most = term_most(t, TERM_ROWS);
     const json_t *row;
     if (!n) {
-        shk_strbuf_puts(t->out, "every node is as it was, and as the others of its kind are\n");
+        struct shk_strbuf line = SHK_STRBUF_INIT;
+        shk_history_quiet(&line, document);
+        term_line(t, 0, shk_strbuf_text(&line));
+        shk_strbuf_free(&line);
         return;
     }
     shk_strbuf_printf(t->out, "%zu %s not as before, or not as the others of the kind:\n", n,
@@ -86,7 +74,7 @@ static void term_overview(const struct history_term *t, const json_t *document)
     shk_strbuf_printf(t->out, "%lld node%s, %lld run%s, %.10s to %.10s\n", nodes,
                       nodes == 1 ? "" : "s", runs, runs == 1 ? "" : "s",
                       shk_history_text(document, "from"), shk_history_text(document, "to"));
-    term_rows(t, json_object_get(document, "rows"));
+    term_rows(t, document, json_object_get(document, "rows"));
     shk_strbuf_puts(t->out, json_array_size(metrics) ? "\nmetrics:\n" : "");
     json_array_foreach(metrics, i, metric)
     {
@@ -274,7 +262,7 @@ static void term_fleet(const struct history_term *t, const json_t *document)
     }
     if (json_array_size(json_object_get(document, "trend"))) {
         shk_strbuf_putc(t->out, '\n');
-        term_rows(t, json_object_get(document, "trend"));
+        term_rows(t, document, json_object_get(document, "trend"));
     }
 }
 

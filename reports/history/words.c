@@ -1,8 +1,9 @@
+#include "reports/formats.h"
 #include "reports/history/history.h"
 #include "reports/model/nodefold.h"
 #include "reports/privacy/scrub.h"
-#include "reports/text/utf8.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,9 @@ static void words_software(struct shk_strbuf *out, const json_t *row)
     bool step = strcmp(shk_history_text(row, "change"), "step") == 0;
     size_t i, n = json_array_size(list);
     if (!n) {
-        shk_strbuf_puts(out, "; no version or setting that is recorded changed then");
+        shk_strbuf_puts(out, json_is_array(list)
+                                 ? "; no version or setting that is recorded changed then"
+                                 : "; what else changed then is not known");
         return;
     }
     shk_strbuf_puts(out, step ? "; changed with it: " : "; changed meanwhile: ");
@@ -74,6 +77,25 @@ static void words_siblings(struct shk_strbuf *out, const json_t *row)
         shk_strbuf_printf(out, " (+- %.2g)", spread);
     if (isfinite(before))
         shk_strbuf_printf(out, ", before %.4g", before);
+}
+
+void shk_history_quiet(struct shk_strbuf *out, const json_t *document)
+{
+    const json_t *needs = json_object_get(document, "needs");
+    long long compared = (long long)json_integer_value(json_object_get(document, "compared")),
+              few = (long long)json_integer_value(json_object_get(document, "few")),
+              runs = (long long)json_integer_value(json_object_get(needs, "runs")),
+              siblings = (long long)json_integer_value(json_object_get(needs, "siblings"));
+    if (compared)
+        shk_strbuf_puts(out, "every node is as it was, and as the others of its kind are");
+    else
+        shk_strbuf_puts(out, "nothing can be compared yet");
+    if (few || !compared)
+        shk_strbuf_printf(out,
+                          "%s%lld value%s ha%s neither %lld runs nor %lld nodes of the kind to be "
+                          "compared with",
+                          compared ? "; " : ": ", few, few == 1 ? "" : "s", few == 1 ? "s" : "ve",
+                          runs, siblings);
 }
 
 void shk_history_sentence(struct shk_strbuf *out, const json_t *row)
@@ -118,47 +140,41 @@ static void words_learn(struct shk_scrub *scrub, const json_t *value, const char
     json_array_foreach(value, i, item) words_learn(scrub, item, key);
 }
 
-static json_t *words_copy(struct shk_scrub *scrub, const json_t *value)
+static const struct shk_form words_forms[] = {{"term", NULL}, {"html", ".html"}, {"json", ".json"}};
+
+const struct shk_form *shk_history_forms(size_t *count_p)
 {
-    json_t *copy = NULL, *item;
-    const char *key;
-    size_t i;
-    if (json_is_string(value)) {
-        char *text = shk_scrub_text(scrub, json_string_value(value));
-        copy = text ? shk_json_text(text, strlen(text)) : NULL;
-        free(text);
-    } else if (json_is_object(value)) {
-        copy = json_object();
-        json_object_foreach((json_t *)value, key, item)
-            json_object_set_new(copy, key, words_copy(scrub, item));
-    } else if (json_is_array(value)) {
-        copy = json_array();
-        json_array_foreach(value, i, item) json_array_append_new(copy, words_copy(scrub, item));
-    } else {
-        copy = json_incref((json_t *)value);
-    }
-    return copy;
+    *count_p = sizeof words_forms / sizeof *words_forms;
+    return words_forms;
 }
 
-json_t *shk_history_scrub(const json_t *document, bool anonymize)
+static int words_write(const json_t *document, const struct shk_form *form,
+                       const struct shk_report_options *how, FILE *out)
+{
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    if (form == &words_forms[2])
+        return shk_format_document(document, JSON_INDENT(2) | JSON_REAL_PRECISION(9), out);
+    if (form == &words_forms[1])
+        shk_history_html(document, &text);
+    else
+        shk_history_term(document, how, &text);
+    int rc = shk_format_write(&text, out);
+    shk_strbuf_free(&text);
+    return rc;
+}
+
+int shk_history_report(const json_t *document, const struct shk_form *form,
+                       const struct shk_report_options *how, FILE *out)
 {
     struct shk_scrub *scrub =
-        shk_scrub_create(SHK_SCRUB_SECRETS | (anonymize ? SHK_SCRUB_IDENTITY : 0));
-    json_t *copy = NULL;
+        shk_scrub_create(SHK_SCRUB_SECRETS | (how->anonymize ? SHK_SCRUB_IDENTITY : 0));
+    json_t *clean = NULL;
     if (scrub) {
         words_learn(scrub, document, "");
-        copy = words_copy(scrub, document);
+        clean = shk_scrub_json(scrub, document);
     }
     shk_scrub_destroy(scrub);
-    return copy;
-}
-
-void shk_history_json(const json_t *document, struct shk_strbuf *out)
-{
-    char *text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    out->failed |= !text;
-    if (text)
-        shk_text_json(out, text, strlen(text));
-    shk_strbuf_putc(out, '\n');
-    free(text);
+    int rc = clean ? words_write(clean, form, how, out) : -ENOMEM;
+    json_decref(clean);
+    return rc;
 }

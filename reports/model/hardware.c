@@ -1,4 +1,5 @@
 #include "reports/model/hardware.h"
+#include "core/text/stamp.h"
 #include "reports/model/nodefold.h"
 #include "reports/model/topo.h"
 
@@ -247,21 +248,16 @@ int shk_hardware_each(const struct shk_model *model, void (*fn)(const char *part
 }
 
 /* The time of a fact, in RFC 3339 and UTC; false when it has none. */
-static bool date_of(const struct shk_facts *facts, const char *key, char text[32])
+static bool date_of(const struct shk_facts *facts, const char *key, char text[SHK_STAMP])
 {
-    const char *value = shk_facts_get_text(facts, key);
-    int year, month, day, hour, minute, second;
-    if (!value ||
-        sscanf(value, "%4d-%2d-%2dT%2d:%2d:%2d", &year, &month, &day, &hour, &minute, &second) != 6)
-        return false;
-    snprintf(text, 32, "%04d-%02d-%02dT%02d:%02d:%02dZ", abs(year) % 10000, abs(month) % 100,
-             abs(day) % 100, abs(hour) % 100, abs(minute) % 100, abs(second) % 100);
-    return true;
+    long long seconds = shk_stamp_read(shk_facts_get_text(facts, key));
+    shk_stamp(text, seconds);
+    return seconds >= 0 && *text;
 }
 
 char *shk_hardware_date(const struct shk_model *model)
 {
-    char best[32] = "", text[32];
+    char best[SHK_STAMP] = "", text[SHK_STAMP];
     for (size_t i = 0; i < model->report->nodes; i++)
         if (date_of(model->report->facts[i], "run.start", text) &&
             (!*best || strcmp(text, best) < 0))

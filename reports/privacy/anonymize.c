@@ -128,50 +128,17 @@ static char **anonymize_texts(struct shk_scrubbed *s, char *const *texts)
     return copy;
 }
 
-/* With a job's name or the minute of its start, the accounting of a scheduler names the user. */
+/* With a job's name the accounting of a scheduler names the user. */
 static json_t *anonymize_job(const struct shk_fact *fact)
 {
-    static const char *const times[] = {"run.start", "clock.time"};
     const char *text = json_string_value(fact->value);
     const struct shk_use *use;
     bool job = strcmp(fact->key, "job.id") == 0;
-    for (size_t i = 0; text && strlen(text) > 11 && i < sizeof times / sizeof *times; i++)
-        if (strcmp(fact->key, times[i]) == 0)
-            return json_sprintf("%.10sT00:00:00Z", text);
     for (size_t at = 0; text && !job && (use = shk_use_next("scheduler.", &at));)
         job = strncmp(fact->key, "env.", 4) == 0 && shk_variable_has(use->name, fact->key + 4);
     if (strcmp(fact->key, "job.slurm.job_id") == 0)
         return json_integer(1);
     return job ? json_string("job-1") : NULL;
-}
-
-/* New reference to a value of the same shape. */
-static json_t *anonymize_value(struct shk_scrubbed *s, json_t *value)
-{
-    const char *key;
-    size_t i;
-    json_t *item, *copy;
-    if (json_is_string(value)) {
-        char *text = anonymize_text(s, json_string_value(value));
-        copy = text ? shk_json_text(text, strlen(text)) : NULL;
-        free(text);
-        return copy;
-    }
-    if (json_is_object(value)) {
-        copy = json_object();
-        json_object_foreach(value, key, item)
-        {
-            s->failed |= json_object_set_new(copy, key, anonymize_value(s, item)) != 0;
-        }
-        return copy;
-    }
-    if (json_is_array(value)) {
-        copy = json_array();
-        json_array_foreach(value, i, item) s->failed |=
-            json_array_append_new(copy, anonymize_value(s, item)) != 0;
-        return copy;
-    }
-    return json_incref(value);
 }
 
 struct anonymize_store {
@@ -188,8 +155,9 @@ static int anonymize_fact(const struct shk_fact *fact, void *arg)
     bool present = fact->state == SHK_FACT_PRESENT;
     json_t *job = present && s->what & SHK_SCRUB_IDENTITY ? anonymize_job(fact) : NULL;
     if (present)
-        rc = shk_facts_present(to->facts, fact->key, job ? job : anonymize_value(s, fact->value),
-                               fact->unit, source);
+        rc = shk_facts_present(to->facts, fact->key,
+                               job ? job : shk_scrub_json(s->scrub, fact->value), fact->unit,
+                               source);
     else if (fact->state == SHK_FACT_ABSENT)
         rc = shk_facts_absent(to->facts, fact->key, source, "%s", reason ? reason : "");
     else

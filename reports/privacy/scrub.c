@@ -1,10 +1,11 @@
 #include "reports/privacy/scrub.h"
 #include "reports/privacy/scrub_match.h"
 
+#include "core/facts/facts.h"
 #include "core/text/redact.h"
+#include "core/text/stamp.h"
 
 #include <ctype.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,4 +246,35 @@ char *shk_scrub_text(struct shk_scrub *scrub, const char *text)
     if (scrub->failed)
         out.failed = true;
     return shk_strbuf_take(&out);
+}
+
+static json_t *scrub_string(struct shk_scrub *scrub, const char *text)
+{
+    if (scrub->what & SHK_SCRUB_IDENTITY && shk_stamp_read(text) >= 0)
+        return json_sprintf("%.10sT00:00:00Z", text);
+    char *clean = shk_scrub_text(scrub, text);
+    json_t *copy = clean ? shk_json_text(clean, strlen(clean)) : NULL;
+    free(clean);
+    return copy;
+}
+
+json_t *shk_scrub_json(struct shk_scrub *scrub, const json_t *value)
+{
+    const char *key;
+    size_t i;
+    json_t *item, *copy;
+    bool bad = false;
+    if (json_is_string(value))
+        return scrub_string(scrub, json_string_value(value));
+    if (!json_is_object(value) && !json_is_array(value))
+        return json_incref((json_t *)value);
+    copy = json_is_object(value) ? json_object() : json_array();
+    json_object_foreach((json_t *)value, key, item) bad |=
+        json_object_set_new(copy, key, shk_scrub_json(scrub, item)) != 0;
+    json_array_foreach(value, i, item) bad |=
+        json_array_append_new(copy, shk_scrub_json(scrub, item)) != 0;
+    if (!bad)
+        return copy;
+    json_decref(copy);
+    return NULL;
 }

@@ -6,6 +6,7 @@
 #define SHK_REPORTS_SCRUB_H
 
 #include "core/text/strbuf.h"
+#include <jansson.h>
 #include <stdbool.h>
 
 enum shk_scrub_what {
@@ -45,5 +46,10 @@ void shk_scrub_keep(struct shk_scrub *scrub, const char *word);
 
 /* The scrubbed text, a new string; NULL when out of memory. */
 char *shk_scrub_text(struct shk_scrub *scrub, const char *text);
+
+/* A value of the same shape with scrubbed texts; of points in time (core/text/stamp.h) the day
+ * stays: with the minute of a job the accounting of a scheduler names its user. A new reference;
+ * NULL: out of memory. */
+json_t *shk_scrub_json(struct shk_scrub *scrub, const json_t *value);
 
 #endif

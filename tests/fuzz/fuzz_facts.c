@@ -2,7 +2,7 @@
  * format. */
 #include "checks/base/check.h"
 #include "config/config.h"
-#include "core/history/record.h"
+#include "core/facts/metrics.h"
 #include "fuzz.h"
 #include "reports/report.h"
 
@@ -46,9 +46,9 @@ static void facts_judge(struct shk_facts *facts)
         abort();
     size_t rules_count;
     const struct shk_diff_rule *rules = shk_config_diff(config, &rules_count);
-    json_decref(shk_record_metrics(facts));
-    json_decref(shk_record_states(facts, rules, rules_count, NULL));
-    (void)shk_record_start(facts);
+    json_decref(shk_metrics_of(facts));
+    json_decref(shk_states_of(facts, rules, rules_count, NULL));
+    (void)shk_run_start(facts);
     shk_facts_freeze(facts);
     struct shk_findings *findings = shk_findings_create();
     const struct shk_profile *profile = shk_profile_detect(config, facts, &why, NULL);

@@ -220,6 +220,62 @@ class Trends(InFolder):
         self.add(self.write("a.json", *[document(f"n{i}", d, 380 if d else 200) for i in range(3) for d in range(4)]))
         self.assertEqual(self.json("history", "--history", self.db)["rows"], [])
 
+    def test_where_nothing_could_be_compared_nothing_is_well(self):
+        self.add(self.write("a.json", *[document("n1", d) for d in range(4)]))
+        doc = self.json("history", "--history", self.db)
+        self.assertEqual((doc["verdict"], doc["compared"], doc["rows"]), ("unknown", 0, []))
+        self.assertGreater(doc["few"], 0)
+        for args in (["history"], ["history", "n1"]):
+            page = self.folder / "page.html"
+            self.assertEqual(run(*args, "--history", self.db, "-o", page).returncode, 0)
+            self.assertIn('class="banner unknown"', page.read_text())
+        self.assertIn("nothing can be compared yet: 2 values have neither 19 runs nor 8 nodes",
+                      " ".join(run("history", "--history", self.db).stdout.split()))
+        self.add(self.write("b.json", *[document("n1", d) for d in range(4, 30)]))
+        doc = self.json("history", "--history", self.db)
+        self.assertEqual((doc["verdict"], doc["few"]), ("pass", 0))
+        self.assertIn("every node is as it was", run("history", "--history", self.db).stdout)
+
+    def counted(self, day, read, **errors):
+        """Of a port whose counter stands still; `read` False: it could not be read on that day."""
+        totals = {"read": ["mlx5_0/1"], "errors": {"mlx5_0/1": errors}} if read else \
+            {"read": [], "errors": {}, "unread": {"mlx5_0/1": "no answer"}}
+        return document("n1", day, counters__totals=totals)
+
+    def test_a_counter_that_was_not_read_is_not_zero(self):
+        """Read only now and then, it does not rise each time; read, it does."""
+        self.add(self.write("a.json", *[self.counted(d, d % 2, link_downed=7) for d in range(24)]))
+        p = run("history", "--history", self.db, "--format", "json")
+        self.assertEqual((p.returncode, json.loads(p.stdout)["rows"]), (0, []))
+        other = self.folder / "other.db"
+        rising = self.write("b.json", *[self.counted(d, True, link_downed=40 - d) for d in range(24)])
+        self.assertEqual(run("history", "add", rising, other).returncode, 0)
+        p = run("history", "--history", other, "--format", "json")
+        self.assertEqual((p.returncode, json.loads(p.stdout)["verdict"]), (1, "fail"))
+        zero = self.write("c.json", *[self.counted(d, True, **({"link_downed": 20 - d} if d < 6 else {})) for d in range(24)])
+        third = self.folder / "third.db"
+        self.assertEqual(run("history", "add", zero, third).returncode, 0)
+        self.assertEqual(run("history", "--history", third).returncode, 1)
+
+    def software(self, before, after):
+        docs = [document("n1", d, 350 if d < 20 else 380 + d % 3) for d in range(60)]
+        for day, doc in enumerate(docs):
+            doc["nodes"][0]["facts"].update(after if day < 20 else before)
+        path = self.folder / f"{random.random()}.db"
+        self.assertEqual(run("history", "add", self.write("a.json", *docs), path).returncode, 0)
+        return self.json("history", "--history", path)["rows"][0]["software"]
+
+    def test_what_was_not_read_did_not_change(self):
+        there, gone = {"host.bios": present("1.2")}, {"host.bios": {"state": "absent"}}
+        looked, lacks = {"environment.looked_for": present([])}, {"host.bios": {"state": "failed", "reason": "no answer"}}
+        self.assertEqual(self.software(there, lacks), [])
+        self.assertEqual(self.software(there, {}), [])
+        self.assertEqual(self.software(there, gone)[0]["path"], "host.bios")
+        self.assertEqual(self.software(gone, there)[0]["to"], "1.2")
+        debug = {"env.NCCL_ALGO": present("Ring"), **looked}
+        self.assertEqual(self.software(looked, debug)[0]["path"], "env.NCCL_ALGO")
+        self.assertEqual(self.software({}, debug), [])
+
     def test_one_node_and_its_events(self):
         docs = [document("n1", d, 350 if d < 20 else 380 + d % 3, nvml__driver="550.1" if d < 20 else "535.1") for d in range(60)]
         self.add(self.write("a.json", *docs))
@@ -381,6 +437,24 @@ class Fleets(InFolder):
         page = self.folder / "f.html"
         self.assertEqual(run("fleet", self.db, "-o", page).returncode, 1)
         self.assertIn("memlock-too-low", page.read_text())
+
+    def of_job(self, check, nodes=("n1",)):
+        """The fleet after a FAIL that names no node, of a job of two."""
+        doc = document(nodes[0], job__layout=[{"host": "n1", "ranks": 1}, {"host": "n2", "ranks": 1}])
+        for name in nodes[1:]:
+            doc["nodes"] += document(name)["nodes"]
+        good = {"id": "x", "setting": "y", "verdict": "pass", "scope": "node", "nodes": list(nodes)}
+        doc["findings"] = [good, {"id": check, "setting": "ranks", "verdict": "fail", "scope": "node", "observed": "2 of 3"}]
+        path = self.folder / f"{random.random()}.db"
+        self.assertEqual(run("history", "add", self.write("a.json", doc), path).returncode, 0)
+        p = run("fleet", path, "--format", "json")
+        fleet = json.loads(p.stdout)
+        return p.returncode, [d["node"] for d in fleet["drain"]], fleet["verdicts"]
+
+    def test_what_nobody_is_named_for_is_held_against_nobody(self):
+        self.assertEqual(self.of_job("memlock"), (1, ["n1"], {"fail": 1}))
+        self.assertEqual(self.of_job("job.missing"), (0, [], {"unknown": 1}))
+        self.assertEqual(self.of_job("memlock", ("n1", "n2")), (0, [], {"unknown": 2}))
 
     def test_the_launch_and_warnings_never_drain(self):
         self.add(self.write("a.json", self.finding("n1", 1, scope="launch"), self.finding("n2", 1, verdict="warn")))

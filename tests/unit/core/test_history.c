@@ -1,6 +1,7 @@
 /* The history database and what it keeps of a document. */
+#include "core/facts/metrics.h"
 #include "core/history/history.h"
-#include "core/history/record.h"
+#include "core/text/stamp.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -8,10 +9,10 @@
 
 Test(history, times)
 {
-    cr_assert_eq(shk_record_time("1970-01-01T00:00:00Z"), 0);
-    cr_assert_eq(shk_record_time("2026-11-28T18:49:07Z"), 1795891747);
-    cr_assert_eq(shk_record_time("2026-11-28T18:49:07.25Z"), 1795891747);
-    cr_assert_eq(shk_record_time("2026-11-28T18:49:07+00:00"), 1795891747);
+    cr_assert_eq(shk_stamp_read("1970-01-01T00:00:00Z"), 0);
+    cr_assert_eq(shk_stamp_read("2026-11-28T18:49:07Z"), 1795891747);
+    cr_assert_eq(shk_stamp_read("2026-11-28T18:49:07.25Z"), 1795891747);
+    cr_assert_eq(shk_stamp_read("2026-11-28T18:49:07+00:00"), 1795891747);
     static const char *const none[] = {"",
                                        "2026-11-28",
                                        "2026-11-28T18:49:07",
@@ -20,8 +21,8 @@ Test(history, times)
                                        "2026-13-40T99:00:00Z",
                                        "Z"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        cr_assert_eq(shk_record_time(none[i]), -1, "%s", none[i]);
-    cr_assert_eq(shk_record_time(NULL), -1);
+        cr_assert_eq(shk_stamp_read(none[i]), -1, "%s", none[i]);
+    cr_assert_eq(shk_stamp_read(NULL), -1);
 }
 
 Test(history, file_systems)
@@ -72,14 +73,14 @@ Test(history, what_is_kept)
         {.path = "nic.fw", .differs = SHK_DIFF_AGREE},
         {.path = "env.JOB", .differs = SHK_DIFF_JOB},
     };
-    json_t *metrics = shk_record_metrics(facts), *cache = json_object();
+    json_t *metrics = shk_metrics_of(facts), *cache = json_object();
     cr_assert_eq(json_object_size(metrics), 3);
     cr_assert_float_eq(json_number_value(json_object_get(metrics, "busbw.nccl")), 380, 0.1);
     cr_assert_float_eq(json_number_value(json_object_get(metrics, "latency.nccl")), 20, 0.1);
     cr_assert_float_eq(json_number_value(json_object_get(metrics, "count.mlx5_0/1.link_downed")), 3,
                        0.1);
     for (int i = 0; i < 3; i++) {
-        json_t *states = shk_record_states(facts, rules, 3, i ? cache : NULL);
+        json_t *states = shk_states_of(facts, rules, 3, i ? cache : NULL);
         cr_assert_str_eq(json_string_value(json_object_get(states, "nic[a].fw")), "1");
         cr_assert_str_eq(json_string_value(json_object_get(states, "env.KEPT")), "1");
         cr_assert_eq(json_object_size(states), 2);

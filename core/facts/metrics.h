@@ -1,7 +1,7 @@
 /* What the history keeps of a facts document: numbers that have a trend, and texts whose change may
  * explain one. */
-#ifndef SHK_CORE_HISTORY_RECORD_H
-#define SHK_CORE_HISTORY_RECORD_H
+#ifndef SHK_CORE_METRICS_H
+#define SHK_CORE_METRICS_H
 
 #include "core/facts/factdiff.h"
 
@@ -23,20 +23,24 @@ struct shk_metric {
 const struct shk_metric *shk_metric_find(const char *name);
 
 /* New reference to {name: number}: best bus bandwidth and least time of each collective, copies,
- * error counters that are not 0. NULL: out of memory. */
-json_t *shk_record_metrics(const struct shk_facts *facts);
+ * error counters that are not 0, and SHK_METRIC_READ with the scope of those that were read.
+ * NULL: out of memory. */
+#define SHK_METRIC_READ "read."
+json_t *shk_metrics_of(const struct shk_facts *facts);
 
 /* New reference to {path: text}: all that nodes of one kind must agree in (config/diff: versions,
- * firmware, settings, states of ports), and the variables that no rule sets aside. NULL: out of
- * memory. `cache` (an object of the caller, of one set of rules; NULL: none) remembers which paths
- * count. */
-json_t *shk_record_states(const struct shk_facts *facts, const struct shk_diff_rule *rules,
-                          size_t count, json_t *cache);
+ * firmware, settings, states of ports), and the variables that no rule sets aside; false for what
+ * was looked for and is not there, null for what could not be read. NULL: out of memory. `cache`
+ * (an object of the caller, of one set of rules; NULL: none) remembers which paths count. */
+json_t *shk_states_of(const struct shk_facts *facts, const struct shk_diff_rule *rules,
+                      size_t count, json_t *cache);
 
-/* Seconds since 1970 of "2026-11-28T18:49:07Z" (RFC 3339, in UTC); -1: it is none. */
-long long shk_record_time(const char *text);
+/* What changed from one of these to the other: [{"path", "from", "to"}], without "from" what is
+ * new, without "to" what is gone; a new reference, NULL: out of memory. What one of the runs did
+ * not look at, or could not read, is no change. */
+json_t *shk_states_changes(const json_t *from, const json_t *to);
 
 /* When the run of a document began: run.start, else clock.time; -1: it does not say. */
-long long shk_record_start(const struct shk_facts *facts);
+long long shk_run_start(const struct shk_facts *facts);
 
 #endif

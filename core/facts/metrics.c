@@ -1,4 +1,6 @@
-#include "core/history/record.h"
+#include "core/facts/metrics.h"
+#include "core/facts/elements.h"
+#include "core/text/stamp.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>
@@ -6,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Depth of values, settings, and counters of one document. */
 enum {
@@ -16,6 +17,9 @@ enum {
     RECORD_TEXT = 256,
     RECORD_CACHE = 65536
 };
+
+/* Says that variables which are no facts are not set (probes/host/env.c). */
+#define RECORD_ENVIRONMENT "environment.looked_for"
 
 /* What a difference must come to before anybody would act on it: a choice of this program, no
  * measurement. Small messages are given more, since one interrupt is a part of their time. */
@@ -121,13 +125,31 @@ static void record_copies(struct record *r, const struct shk_facts *facts)
     record_least(r, "copy.pair", json_object_get(copies, "pairs"), "gbs");
 }
 
+/* A counter that is not there is 0 only where its device was read: then there is a mark of it. */
+static void record_read(struct record *r, const char *scope)
+{
+    char name[RECORD_TEXT];
+    snprintf(name, sizeof name, SHK_METRIC_READ "%.100s", scope);
+    record_put(r, name, 1);
+}
+
 static void record_counters(struct record *r, const struct shk_facts *facts)
 {
-    json_t *errors = json_object_get(shk_facts_get_object(facts, "counters.totals"), "errors"),
-           *scope, *value;
+    const json_t *totals = shk_facts_get_object(facts, "counters.totals"),
+                 *unread = json_object_get(totals, "unread");
+    json_t *scope, *value;
     const char *of, *counter;
-    json_object_foreach(errors, of, scope)
+    size_t i;
+    json_array_foreach(json_object_get(totals, "read"), i, value)
     {
+        if (json_is_string(value) && !json_object_get(unread, json_string_value(value)) &&
+            i < RECORD_COUNTERS)
+            record_read(r, json_string_value(value));
+    }
+    json_object_foreach(json_object_get(totals, "errors"), of, scope)
+    {
+        if (!json_object_get(unread, of))
+            record_read(r, of);
         json_object_foreach(scope, counter, value)
         {
             char name[RECORD_TEXT];
@@ -139,7 +161,7 @@ static void record_counters(struct record *r, const struct shk_facts *facts)
     }
 }
 
-json_t *shk_record_metrics(const struct shk_facts *facts)
+json_t *shk_metrics_of(const struct shk_facts *facts)
 {
     struct record r = {.object = json_object()};
     void *args[2] = {&r, (void *)facts};
@@ -188,32 +210,6 @@ static bool record_wanted(const struct record *r, const char *plain, bool *skip_
     return wanted;
 }
 
-static bool record_counts(const struct shk_diff_rule *rule, const json_t *element)
-{
-    for (const char *const *where = rule ? rule->where : NULL; where && *where; where++) {
-        bool no = **where == '!';
-        if (json_is_true(json_object_get(element, *where + no)) == no)
-            return false;
-    }
-    return true;
-}
-
-static const char *record_identity(const json_t *element, size_t i, char text[32])
-{
-    static const char *const members[] = {"name", "pci", "path", "addr", "index", "port", "minor"};
-    for (size_t k = 0; k < sizeof members / sizeof *members; k++) {
-        const json_t *id = json_object_get(element, members[k]);
-        if (json_is_string(id))
-            return json_string_value(id);
-        if (json_is_integer(id)) {
-            snprintf(text, 32, "%lld", (long long)json_integer_value(id));
-            return text;
-        }
-    }
-    snprintf(text, 32, "%zu", i);
-    return text;
-}
-
 static void record_text(struct record *r, const char *path, const json_t *value)
 {
     char *text = json_is_string(value)
@@ -246,6 +242,27 @@ static void record_members(struct record *r, const char *path, const char *plain
     }
 }
 
+static void record_elements(struct record *r, const char *path, const char *plain,
+                            const json_t *value, const struct shk_diff_rule *rule, int depth)
+{
+    size_t i, which = shk_elements_identity(value);
+    json_t *item;
+    json_array_foreach(value, i, item)
+    {
+        char *id, *inner = NULL;
+        if (!shk_diff_counts(rule, item))
+            continue;
+        id =
+            which < SHK_ELEMENT_IDENTITIES ? shk_element_identity(item, which) : shk_strf("%zu", i);
+        inner = id ? shk_strf("%s[%.60s]", path, id) : NULL;
+        if (inner)
+            record_value(r, inner, plain, item, depth + 1);
+        r->failed |= !inner;
+        free(inner);
+        free(id);
+    }
+}
+
 static void record_value(struct record *r, const char *path, const char *plain, const json_t *value,
                          int depth)
 {
@@ -257,34 +274,37 @@ static void record_value(struct record *r, const char *path, const char *plain, 
     if (json_is_object(value)) {
         record_members(r, path, plain, value, depth);
     } else if (json_is_array(value) && json_is_object(json_array_get(value, 0))) {
-        size_t i;
-        json_t *item;
-        json_array_foreach(value, i, item)
-        {
-            char id[32], *inner = NULL;
-            if (!record_counts(rule, item))
-                continue;
-            inner = shk_strf("%s[%.60s]", path, record_identity(item, i, id));
-            if (inner)
-                record_value(r, inner, plain, item, depth + 1);
-            r->failed |= !inner;
-            free(inner);
-        }
+        record_elements(r, path, plain, value, rule, depth);
     } else if (wanted && !json_is_null(value)) {
         record_text(r, path, value);
     }
 }
 
+/* What was looked for and is not there, or could not be read, is kept as such: another run that
+ * has it is then a change, or is none. */
+static void record_lack(struct record *r, const char *key, bool failed)
+{
+    const struct shk_diff_rule *rule;
+    bool skip;
+    if (record_wanted(r, key, &skip, &rule) && !skip && json_object_size(r->object) < RECORD_STATES)
+        r->failed |= json_object_set_new(r->object, key, failed ? json_null() : json_false()) != 0;
+}
+
 static int record_state(const struct shk_fact *fact, void *arg)
 {
     struct record *r = arg;
-    if (fact->state == SHK_FACT_PRESENT)
+    if (strcmp(fact->key, RECORD_ENVIRONMENT) == 0)
+        r->failed |= fact->state == SHK_FACT_PRESENT &&
+                     json_object_set_new(r->object, RECORD_ENVIRONMENT, json_true()) != 0;
+    else if (fact->state == SHK_FACT_PRESENT)
         record_value(r, fact->key, fact->key, fact->value, 0);
+    else
+        record_lack(r, fact->key, fact->state == SHK_FACT_FAILED);
     return r->failed;
 }
 
-json_t *shk_record_states(const struct shk_facts *facts, const struct shk_diff_rule *rules,
-                          size_t count, json_t *cache)
+json_t *shk_states_of(const struct shk_facts *facts, const struct shk_diff_rule *rules,
+                      size_t count, json_t *cache)
 {
     struct record r = {
         .object = json_object(), .cache = cache, .rules = rules, .rules_count = count};
@@ -297,20 +317,58 @@ json_t *shk_record_states(const struct shk_facts *facts, const struct shk_diff_r
     return r.object;
 }
 
-long long shk_record_time(const char *text)
+/* Would the run that lacks the path have it, if it were there? */
+static bool change_looked(const json_t *states, const char *path)
 {
-    struct tm tm = {0};
-    const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
-    if (end && *end == '.')
-        end += 1 + strspn(end + 1, "0123456789");
-    if (!end || (strcmp(end, "Z") != 0 && strcmp(end, "+00:00") != 0))
-        return -1;
-    time_t t = timegm(&tm);
-    return t < 0 ? -1 : (long long)t;
+    size_t len = strlen(path);
+    const char *key;
+    json_t *value;
+    if (strncmp(path, "env.", 4) == 0)
+        return json_is_true(json_object_get(states, RECORD_ENVIRONMENT));
+    for (;;) {
+        while (len && path[len - 1] != '.' && path[len - 1] != '[')
+            len--;
+        if (len < 2 || !memchr(path, '.', len - 1))
+            return false;
+        len--; /* the fact, or what holds the member */
+        json_object_foreach((json_t *)states, key, value)
+        {
+            if (strncmp(key, path, len) == 0 && (!key[len] || strchr(".[", key[len])))
+                return !json_is_null(value) || key[len];
+        }
+    }
 }
 
-long long shk_record_start(const struct shk_facts *facts)
+static void change_add(json_t *list, const char *path, const json_t *from, const json_t *to)
 {
-    long long start = shk_record_time(shk_facts_get_text(facts, "run.start"));
-    return start >= 0 ? start : shk_record_time(shk_facts_get_text(facts, "clock.time"));
+    json_array_append_new(list, json_pack("{s:s, s:O*, s:O*}", "path", path, "from",
+                                          json_is_string(from) ? from : NULL, "to",
+                                          json_is_string(to) ? to : NULL));
+}
+
+json_t *shk_states_changes(const json_t *from, const json_t *to)
+{
+    json_t *list = json_array(), *value;
+    const char *path;
+    json_object_foreach((json_t *)from, path, value)
+    {
+        json_t *other = json_object_get(to, path);
+        bool known = other ? !json_is_null(other) : change_looked(to, path);
+        if (json_is_null(value) || json_is_true(value) || !known ||
+            (other ? json_equal(value, other) : json_is_false(value)))
+            continue;
+        change_add(list, path, value, other);
+    }
+    json_object_foreach((json_t *)to, path, value)
+    {
+        if (!json_object_get(from, path) && json_is_string(value) && change_looked(from, path))
+            change_add(list, path, NULL, value);
+    }
+    return list;
+}
+
+long long shk_run_start(const struct shk_facts *facts)
+{
+    long long start = shk_stamp_read(shk_facts_get_text(facts, "run.start"));
+    return start >= 0 ? start : shk_stamp_read(shk_facts_get_text(facts, "clock.time"));
 }

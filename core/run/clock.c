@@ -1,0 +1,10 @@
+#include "core/run/clock.h"
+
+#include <time.h>
+
+double shk_clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
