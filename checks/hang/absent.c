@@ -77,6 +77,7 @@ int hang_absent_add(struct hang_case *c, const json_t *nodes)
     long missing = 0, local_missing = 0, lacking = 0;
     const char *host = NULL;
     const json_t *node;
+    bool told = true;
     if (c->ranks < 0)
         return 0;
     for (size_t i = 0; i < seen; i++)
@@ -87,6 +88,7 @@ int hang_absent_add(struct hang_case *c, const json_t *nodes)
     {
         long local = absent_local(node),
              here = (long)json_array_size(json_object_get(node, "ranks"));
+        told = told && local >= 0;
         if (local > here) {
             local_missing += local - here;
             lacking++;
@@ -94,6 +96,7 @@ int hang_absent_add(struct hang_case *c, const json_t *nodes)
         }
     }
     c->whole = missing == 0 || missing == local_missing;
+    c->elsewhere = told && missing > local_missing;
     if (missing <= 0)
         return 0;
     if (missing != local_missing)

@@ -65,6 +65,7 @@ struct hang_case {
     long ranks;      /* of the job; -1: not known */
     double seconds;  /* between the looks, the shortest of the nodes */
     bool whole;      /* all ranks of the job are accounted for */
+    bool elsewhere;  /* ranks that were not looked at are on other nodes, as their own say */
     json_t *unknown; /* array of sentences */
 };
 

@@ -193,6 +193,16 @@ static void judge_end(struct hang_verdict *v, enum shk_hang_outcome outcome, con
     v->reason = reason;
 }
 
+/* These ranks work. With ranks that were not looked at that is no progress of the job: they may be
+ * waiting for one of these, and for ever. */
+static void judge_work(const struct hang_case *c, struct hang_verdict *v, const char *reason)
+{
+    if (c->elsewhere)
+        judge_end(v, SHK_HANG_UNDECIDED, "part-works");
+    else
+        judge_end(v, SHK_HANG_PROGRESS, reason);
+}
+
 /* All wait in functions of the catalogue, in different ones. */
 static void judge_different(const struct hang_case *c, bool tie, struct hang_verdict *v)
 {
@@ -224,7 +234,7 @@ static void judge_soft(const struct hang_case *c, bool tie, struct hang_verdict 
     else if (unknown)
         judge_end(v, SHK_HANG_UNDECIDED, "ranks-unseen");
     else if (judge_count(c, judge_working) && 2 * outside > c->count)
-        judge_end(v, SHK_HANG_PROGRESS, "most-work");
+        judge_work(c, v, "most-work");
     else if (2 * outside > c->count)
         judge_end(v, SHK_HANG_UNDECIDED, "most-elsewhere");
     else if (!outside && c->groups_count > 1)
@@ -237,7 +247,7 @@ static void judge_soft(const struct hang_case *c, bool tie, struct hang_verdict 
             bool waits = &c->groups[place->group] == v->waiting || place->kind == HANG_CALL;
             if (!waits && place->working) {
                 v->named_count = 0;
-                judge_end(v, SHK_HANG_PROGRESS, "file-moves");
+                judge_work(c, v, "file-moves");
                 return;
             }
             v->named[i] = !waits;
@@ -272,7 +282,7 @@ static void judge_decide(const struct hang_case *c, struct hang_verdict *v)
     } else if (judge_count(c, judge_asleep) && !judge_count(c, judge_moves)) {
         judge_end(v, SHK_HANG_UNDECIDED, "may-wait");
     } else if (judge_count(c, judge_goes_on)) {
-        judge_end(v, SHK_HANG_PROGRESS, "works");
+        judge_work(c, v, "works");
     } else {
         judge_end(v, SHK_HANG_UNDECIDED, "nothing-known");
     }

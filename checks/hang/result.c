@@ -38,6 +38,8 @@ static void result_reason(const struct hang_case *c, const struct hang_verdict *
         {"moves", "the ranks go on: what they wait in changes from look to look"},
         {"most-work", "most ranks work; the others wait for them"},
         {"works", "the ranks work, and none waits for another"},
+        {"part-works",
+         "the ranks that were looked at work; whether others wait for them is not known"},
         {"file-moves", "the others wait for a rank whose file moves on"},
         {"tie", "none of the different calls has most of the ranks, so none is the wrong one"},
         {"stillness-unseen", "whether they move could not be seen"},

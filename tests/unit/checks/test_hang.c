@@ -351,6 +351,20 @@ Test(hang, counts_that_go_on_name_nobody)
         "all-in-one-call");
 }
 
+/* What these do is no answer for those that were not looked at. */
+Test(hang, a_part_that_works_is_no_progress_of_the_whole)
+{
+    for (int ranks = 2; ranks < 4; ranks++) {
+        json_t *a = rank_in(0, ranks, "R", "_start main meet", 2),
+               *b = rank_in(1, ranks, "R", "_start main meet", 2);
+        json_object_set_new(a, "local_ranks", json_integer(2));
+        json_object_set_new(b, "local_ranks", json_integer(2));
+        bool part = ranks > 2;
+        expect_reason(judge(node_of(a, b, NULL), part ? SHK_HANG_UNDECIDED : SHK_HANG_PROGRESS),
+                      part ? "part-works" : "works");
+    }
+}
+
 static json_t *ras_row(const char *operation, int most, int ranks, int behind)
 {
     return json_pack("{s:s,s:s,s:[{s:i,s:i,s:[]},{s:i,s:i,s:[{s:i,s:i}]}]}", "communicator", "abc",
