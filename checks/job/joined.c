@@ -23,7 +23,8 @@ static void eval_joined(const struct shk_check_context *ctx, struct shk_findings
     const char *by = NULL, *why = NULL, *key = NULL;
     bool keyed = false, loopback = false;
     row.fact = "job.joined";
-    if (shk_look(ctx->facts, row.fact, NULL) == SHK_LOOK_MISSING)
+    if (shk_look(ctx->facts, row.fact, NULL) == SHK_LOOK_MISSING &&
+        shk_look(ctx->facts, "job.layout", NULL) == SHK_LOOK_MISSING)
         return; /* not a job of several ranks */
     if (shk_read_object(&row, row.fact, &joined) != SHK_LOOK_PRESENT) {
         shk_row_unread(findings, &row, ctx->facts, row.fact);
@@ -54,7 +55,8 @@ const struct shk_check shk_check_job_joined = {
     .title = "The tasks of the launcher met, and know each other",
     .eval = eval_joined,
     .of_job = true,
-    .doc = "Fact: job.joined.\nHow the ranks of the job found rank 0: PMIx, PMI, the launcher's "
+    .doc = "Facts: job.joined; job.layout says that there is a job.\nHow the ranks of the job "
+           "found rank 0: PMIx, PMI, the launcher's "
            "variables, or what --rendezvous says. Each proves to rank 0, and rank 0 to it, that "
            "both have the key of the job. Without one it is a note, unless all are on one host.",
 };

@@ -118,7 +118,8 @@ static int collect_run(struct collect *c, const struct shk_facts *facts, const c
         .issues = json_incref(issues),
     };
     c->pending++;
-    if (!run->node || !run->kind || !run->metrics || !run->states)
+    if (!run->node || !run->kind || !run->metrics || !run->states ||
+        shk_metrics_mark(facts, run->metrics))
         return shk_error_sys(err, ENOMEM, "history");
     return c->pending == COLLECT_BATCH ? collect_flush(c, false, err) : 0;
 }

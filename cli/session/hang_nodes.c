@@ -2,6 +2,7 @@
 #include "cli/session/hang_files.h"
 #include "collectives/meet/hosts.h"
 #include "core/facts/facts.h"
+#include "core/run/command.h"
 #include "core/run/isolate.h"
 #include "core/text/quote.h"
 #include "core/text/strbuf.h"
@@ -73,39 +74,15 @@ static int nodes_parse(char *text, const char *from, struct nodes_hosts *hosts,
     return hosts->count ? 0 : shk_error_set(err, EINVAL, "%s: has no name of a host", from);
 }
 
-/* In a child: everything that the command prints; what it says on stderr is kept by isolation. */
-static int nodes_output(const struct nodes_call *call, struct shk_strbuf *out, int *status_p,
-                        struct shk_error *err)
-{
-    int ends[2];
-    char chunk[65536];
-    ssize_t got;
-    if (pipe(ends))
-        return shk_error_sys(err, errno, "pipe");
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        execvp(call->argv[0], (char *const *)(const void *)call->argv);
-        _exit(127);
-    }
-    close(ends[1]);
-    while ((got = read(ends[0], chunk, sizeof chunk)) > 0 || (got < 0 && errno == EINTR))
-        if (got > 0 && out->len < NODES_OUTPUT)
-            shk_strbuf_add(out, chunk, (size_t)got);
-    close(ends[0]);
-    if (child < 0 || waitpid(child, status_p, 0) != child)
-        return shk_error_sys(err, errno, "%s", call->argv[0]);
-    return 0;
-}
-
 /* In a child: what a node answers, {nodes: [...]}, or {text: "…"} without a host. */
 static int nodes_run(void *arg, json_t **result_p, struct shk_error *err)
 {
     const struct nodes_call *call = arg;
     struct shk_strbuf out = SHK_STRBUF_INIT;
-    int status = 0, rc = nodes_output(call, &out, &status, err);
+    int status = 0;
+    char *program = shk_command_find(call->argv[0], NULL);
+    int rc = program ? shk_command_output(program, call->argv, NODES_OUTPUT, &out, &status, err)
+                     : shk_error_set(err, ENOENT, "there is no %s here", call->argv[0]);
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     const char *text = shk_strbuf_text(&out), *start = text;
     /* a shell over there may greet first */
@@ -122,6 +99,7 @@ static int nodes_run(void *arg, json_t **result_p, struct shk_error *err)
         rc = shk_error_set(err, EIO, "%s", code == 127 ? "the program is not there" : "no answer");
     }
     shk_strbuf_free(&out);
+    free(program);
     return rc;
 }
 

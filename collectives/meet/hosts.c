@@ -1,5 +1,6 @@
 #include "collectives/meet/hosts.h"
 #include "core/run/clock.h"
+#include "core/run/command.h"
 #include "core/text/quote.h"
 #include "core/text/strbuf.h"
 
@@ -149,7 +150,10 @@ static void hosts_exec(const char *host, const char *command, unsigned deadline_
                                 "-o",  "ServerAliveCountMax=3",
                                 host,  command,
                                 NULL};
-    execvp("ssh", (char *const *)(const void *)argv);
+    char *program = shk_command_find(argv[0], NULL);
+    if (program)
+        execv(program, (char *const *)(const void *)argv);
+    errno = program ? errno : ENOENT;
     fprintf(stderr, "shakedown: ssh: %s\n", strerror(errno));
     _exit(255);
 }

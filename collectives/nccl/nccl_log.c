@@ -80,10 +80,11 @@ static void keep_line(struct nccl_log *log, const char *line)
 {
     static const char *const words[] = {"environment", "NCCL WARN ", "NET/",   "Using network",
                                         "Bootstrap",   "GPU Direct", "plugin", "NCCL version"};
+    bool channel = strstr(line, "Channel ") != NULL && strstr(line, "NCCL WARN ") == NULL;
     size_t len = strlen(line);
     size_t i = 0;
 
-    if (strstr(line, "Channel ") != NULL || log->kept_len + len + 2 > sizeof(log->kept)) {
+    if (channel || log->kept_len + len + 2 > sizeof(log->kept)) {
         return;
     }
     for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {

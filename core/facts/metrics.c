@@ -57,30 +57,37 @@ static void record_put(struct record *r, const char *name, double value)
         r->failed = true;
 }
 
+void shk_sizes_best(const json_t *sizes, double *busbw_p, double *time_us_p)
+{
+    double least = NAN;
+    size_t i;
+    json_t *row;
+    *busbw_p = *time_us_p = NAN;
+    json_array_foreach((json_t *)sizes, i, row)
+    {
+        double bytes = json_number_value(json_object_get(row, "bytes")),
+               busbw = json_number_value(json_object_get(row, "busbw")),
+               us = json_number_value(json_object_get(row, "time_us"));
+        if (busbw > 0 && !(busbw <= *busbw_p))
+            *busbw_p = busbw;
+        if (us > 0 && !(bytes >= least)) {
+            least = bytes;
+            *time_us_p = us;
+        }
+    }
+}
+
 static void record_sizes(struct record *r, const struct shk_facts *facts, const char *transport,
                          const json_t *sizes)
 {
     struct shk_fact status;
     char name[160];
-    double best = NAN, least_bytes = NAN, time = NAN;
-    size_t i;
-    json_t *row;
+    double best, time;
     snprintf(name, sizeof name, "collective.%.100s.status", transport);
     if (!shk_facts_get(facts, name, &status) || !json_string_value(status.value) ||
         strcmp(json_string_value(status.value), "ok") != 0)
         return;
-    json_array_foreach(sizes, i, row)
-    {
-        double bytes = json_number_value(json_object_get(row, "bytes")),
-               busbw = json_number_value(json_object_get(row, "busbw")),
-               us = json_number_value(json_object_get(row, "time_us"));
-        if (busbw > 0 && !(busbw <= best))
-            best = busbw;
-        if (us > 0 && !(bytes >= least_bytes)) {
-            least_bytes = bytes;
-            time = us;
-        }
-    }
+    shk_sizes_best(sizes, &best, &time);
     snprintf(name, sizeof name, "busbw.%.100s", transport);
     record_put(r, name, best);
     snprintf(name, sizeof name, "latency.%.100s", transport);
@@ -125,31 +132,13 @@ static void record_copies(struct record *r, const struct shk_facts *facts)
     record_least(r, "copy.pair", json_object_get(copies, "pairs"), "gbs");
 }
 
-/* A counter that is not there is 0 only where its device was read: then there is a mark of it. */
-static void record_read(struct record *r, const char *scope)
-{
-    char name[RECORD_TEXT];
-    snprintf(name, sizeof name, SHK_METRIC_READ "%.100s", scope);
-    record_put(r, name, 1);
-}
-
 static void record_counters(struct record *r, const struct shk_facts *facts)
 {
-    const json_t *totals = shk_facts_get_object(facts, "counters.totals"),
-                 *unread = json_object_get(totals, "unread");
-    json_t *scope, *value;
+    json_t *errors = json_object_get(shk_facts_get_object(facts, "counters.totals"), "errors"),
+           *scope, *value;
     const char *of, *counter;
-    size_t i;
-    json_array_foreach(json_object_get(totals, "read"), i, value)
+    json_object_foreach(errors, of, scope)
     {
-        if (json_is_string(value) && !json_object_get(unread, json_string_value(value)) &&
-            i < RECORD_COUNTERS)
-            record_read(r, json_string_value(value));
-    }
-    json_object_foreach(json_object_get(totals, "errors"), of, scope)
-    {
-        if (!json_object_get(unread, of))
-            record_read(r, of);
         json_object_foreach(scope, counter, value)
         {
             char name[RECORD_TEXT];
@@ -159,6 +148,32 @@ static void record_counters(struct record *r, const struct shk_facts *facts)
             record_put(r, name, json_number_value(value));
         }
     }
+}
+
+static void record_mark(struct record *r, const json_t *unread, const char *scope)
+{
+    char name[RECORD_TEXT];
+    if (json_object_get(unread, scope))
+        return;
+    snprintf(name, sizeof name, SHK_METRIC_READ "%.100s", scope);
+    record_put(r, name, 1);
+}
+
+int shk_metrics_mark(const struct shk_facts *facts, json_t *object)
+{
+    const json_t *totals = shk_facts_get_object(facts, "counters.totals"),
+                 *unread = json_object_get(totals, "unread");
+    struct record r = {.object = object};
+    const char *of;
+    json_t *value;
+    size_t i;
+    json_array_foreach(json_object_get(totals, "read"), i, value)
+    {
+        if (json_is_string(value) && i < RECORD_COUNTERS)
+            record_mark(&r, unread, json_string_value(value));
+    }
+    json_object_foreach(json_object_get(totals, "errors"), of, value) record_mark(&r, unread, of);
+    return r.failed ? -ENOMEM : 0;
 }
 
 json_t *shk_metrics_of(const struct shk_facts *facts)

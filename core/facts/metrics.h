@@ -23,10 +23,17 @@ struct shk_metric {
 const struct shk_metric *shk_metric_find(const char *name);
 
 /* New reference to {name: number}: best bus bandwidth and least time of each collective, copies,
- * error counters that are not 0, and SHK_METRIC_READ with the scope of those that were read.
- * NULL: out of memory. */
-#define SHK_METRIC_READ "read."
+ * error counters that are not 0. NULL: out of memory. */
 json_t *shk_metrics_of(const struct shk_facts *facts);
+
+/* Adds SHK_METRIC_READ with the scope of each device whose counters were read: where a counter of
+ * it is not there, it is 0; without the mark it is not known. Returns 0 or -ENOMEM. */
+#define SHK_METRIC_READ "read."
+int shk_metrics_mark(const struct shk_facts *facts, json_t *object);
+
+/* The best bus bandwidth of a sweep's sizes in GB/s, and the time of its smallest message in us;
+ * NAN: no size has one. */
+void shk_sizes_best(const json_t *sizes, double *busbw_p, double *time_us_p);
 
 /* New reference to {path: text}: all that nodes of one kind must agree in (config/diff: versions,
  * firmware, settings, states of ports), and the variables that no rule sets aside; false for what

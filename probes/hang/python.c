@@ -2,6 +2,7 @@
  * (--nonblocking). It runs as we do, so it is taken only from a place that nobody but root can
  * change. */
 #include "core/host/trust.h"
+#include "core/run/command.h"
 #include "core/run/isolate.h"
 #include "probes/hang/hang_private.h"
 
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { PYTHON_MS = 15000, PYTHON_FRAMES = 128 };
 #define PYTHON_OUTPUT ((size_t)16 << 20)
@@ -19,21 +19,10 @@ struct python_call {
     long pid;
 };
 
-/* The first py-spy of PATH; NULL: there is none, or others could change it. */
-static char *python_program(void)
+/* Nobody but root can change it. */
+static bool python_trusted(const char *path)
 {
-    const char *path = getenv("PATH");
-    char *list = path ? strdup(path) : NULL, *save = NULL, *found = NULL;
-    for (char *folder = list ? strtok_r(list, ":", &save) : NULL; folder && !found;
-         folder = strtok_r(NULL, ":", &save)) {
-        char *program = *folder == '/' ? shk_strf("%s/py-spy", folder) : NULL;
-        if (program && access(program, X_OK) == 0 && !shk_trust_path(program, NULL))
-            found = program;
-        else
-            free(program);
-    }
-    free(list);
-    return found;
+    return !shk_trust_path(path, NULL);
 }
 
 /* "load() at /src/train.py:42" of each frame, the outermost first. */
@@ -76,32 +65,15 @@ static int python_run(void *arg, json_t **result_p, struct shk_error *err)
 {
     const struct python_call *call = arg;
     struct shk_strbuf out = SHK_STRBUF_INIT;
-    char pid[24], chunk[65536];
-    int ends[2], status = 0;
-    ssize_t got;
+    char pid[24];
+    int status = 0;
     snprintf(pid, sizeof pid, "%ld", call->pid);
-    if (pipe(ends))
-        return shk_error_sys(err, errno, "pipe");
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        char *const argv[] = {"py-spy", "dump", "--nonblocking", "--json", "--pid", pid, NULL};
-        execv(call->program, argv);
-        _exit(127);
-    }
-    close(ends[1]);
-    while ((got = read(ends[0], chunk, sizeof chunk)) > 0 || (got < 0 && errno == EINTR))
-        if (got > 0 && out.len < PYTHON_OUTPUT)
-            shk_strbuf_add(&out, chunk, (size_t)got);
-    close(ends[0]);
-    if (child > 0)
-        waitpid(child, &status, 0);
-    if (child > 0 && WIFEXITED(status) && !WEXITSTATUS(status))
+    const char *const argv[] = {"py-spy", "dump", "--nonblocking", "--json", "--pid", pid, NULL};
+    int rc = shk_command_output(call->program, argv, PYTHON_OUTPUT, &out, &status, err);
+    if (!rc && WIFEXITED(status) && !WEXITSTATUS(status))
         *result_p = hang_python_parse(shk_strbuf_text(&out), out.len);
     shk_strbuf_free(&out);
-    return *result_p ? 0 : shk_error_set(err, EIO, "py-spy could not read it");
+    return rc || *result_p ? rc : shk_error_set(err, EIO, "py-spy could not read it");
 }
 
 static bool python_is(const struct shk_host *host, long pid)
@@ -121,7 +93,7 @@ static bool python_is(const struct shk_host *host, long pid)
 void hang_python(const struct shk_host *host, const struct hang_process *processes, size_t count,
                  json_t *ranks)
 {
-    char *program = python_program();
+    char *program = shk_command_find("py-spy", python_trusted);
     struct shk_isolate_job *jobs = calloc(count + 1, sizeof *jobs);
     struct shk_isolate_result *results = calloc(count + 1, sizeof *results);
     struct python_call *calls = calloc(count + 1, sizeof *calls);

@@ -1,5 +1,6 @@
 /* Prometheus text format for the textfile collector of node_exporter: no time stamps (the
  * collector refuses them), one sample per set of labels, base units. */
+#include "core/facts/metrics.h"
 #include "core/text/stamp.h"
 #include "reports/formats.h"
 #include "reports/model/hardware.h"
@@ -301,17 +302,9 @@ static void prom_best(const struct prom *p, const char *metric, const char *help
     bool head = false;
     for (size_t r = 0; r < p->model->runs_count; r++) {
         const struct shk_run *run = &p->model->runs[r];
-        double best = NAN, least = NAN;
-        size_t i;
-        json_t *row;
-        json_array_foreach(shk_run_array(run, "sizes"), i, row)
-        {
-            double bytes = prom_number(row, "bytes"),
-                   value = prom_number(row, busbw ? "busbw" : "time_us");
-            if (busbw ? !(value <= best) : !(bytes >= least))
-                best = value;
-            least = bytes < least || isnan(least) ? bytes : least;
-        }
+        double best, time;
+        shk_sizes_best(shk_run_array(run, "sizes"), &best, &time);
+        best = busbw ? best : time;
         if (!isfinite(best))
             continue;
         if (!head)

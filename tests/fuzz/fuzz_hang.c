@@ -9,7 +9,7 @@
 static void write_all(const json_t *nodes, const json_t *judgement)
 {
     size_t count;
-    const struct shk_hang_format *formats = shk_hang_formats(&count);
+    const struct shk_form *formats = shk_hang_forms(&count);
     const struct shk_hang_report report = {
         .version = "1", .command = "hang", .time = "", .nodes = nodes, .judgement = judgement};
     const struct shk_report_options how = {.anonymize = true};

@@ -223,6 +223,8 @@ static const struct job_case job_cases[] = {
      "rendezvous", SHK_NOTE, NULL, "who reaches the port of rank 0", "SHAKEDOWN_KEY"},
     {"joined, and nobody knows how", "'job.joined': {'by': 'PMI'}", "job.joined", "rendezvous",
      SHK_UNKNOWN, NULL, "", NULL},
+    {"a job, and how it met was not kept", TWO_NODES, "job.joined", "rendezvous", SHK_UNKNOWN, NULL,
+     "", NULL},
     {"torchrun that does not say where rank 0 is",
      "'job.alone': {'launcher': 'torchrun', 'tasks': 4, 'local': 2, 'why': 'nobody knows'}",
      "job.pmix", "PMIx", SHK_WARN, "launcher-not-joined", "nobody knows; each node was tested",

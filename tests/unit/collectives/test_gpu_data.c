@@ -249,6 +249,16 @@ Test(nccl_log, choices_and_symmetry)
     cr_expect_str_eq(log.warning, "Something is odd");
 }
 
+/* Channels come by the hundred and are not kept; a warning is, whatever it speaks of. */
+Test(nccl_log, warnings_are_kept)
+{
+    struct nccl_log log = parse("n1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via NET/IB/0\n"
+                                "n1:1:1 [0] misc/x.cc:1 NCCL WARN Channel 01 : no progress\n");
+
+    cr_expect_str_eq(log.kept, "n1:1:1 [0] misc/x.cc:1 NCCL WARN Channel 01 : no progress\n");
+    cr_expect_str_eq(log.warning, "Channel 01 : no progress");
+}
+
 Test(nccl_log, nothing_and_nonsense)
 {
     static const char noise[] = "\0\xff\xfe Channel via\n -> \n: Bytes -> Kernel\n Bytes -> Algo";

@@ -29,7 +29,7 @@ static char *diff_render(const char *format, const struct shk_facts *a, const st
     size_t len = 0, n;
     bool found = false;
     FILE *out = open_memstream(&text, &len);
-    const struct shk_diff_format *all = shk_diff_formats(&n);
+    const struct shk_form *all = shk_diff_forms(&n);
     for (size_t i = 0; i < n; i++)
         if (strcmp(all[i].name, format) == 0)
             cr_assert_eq(shk_diff_report(&input, &all[i], &options, out, &found), 0);
