@@ -12,6 +12,8 @@ extern const struct shk_format shk_format_html;
 extern const struct shk_format shk_format_junit;
 extern const struct shk_format shk_format_prom;
 extern const struct shk_format shk_format_line;
+extern const struct shk_format shk_format_github;
+extern const struct shk_format shk_format_gitlab;
 
 /* Writes a finished report. -ENOMEM when text is incomplete, else 0 or the stream's errno. */
 int shk_format_write(const struct shk_strbuf *text, FILE *out) SHK_MUST_CHECK;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const struct shk_format *const formats[] = {
-    &shk_format_term,  &shk_format_md,   &shk_format_json, &shk_format_html,
-    &shk_format_junit, &shk_format_prom, &shk_format_line,
+    &shk_format_term, &shk_format_md,   &shk_format_json,   &shk_format_html,   &shk_format_junit,
+    &shk_format_prom, &shk_format_line, &shk_format_github, &shk_format_gitlab,
 };
 
 const struct shk_format *const *shk_formats(size_t *count_p)

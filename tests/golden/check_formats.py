@@ -7,6 +7,7 @@ text format (version 0.0.4).
 Needs xmllint and python3-prometheus-client; without them the test fails rather than passing unseen."""
 
 import html.parser
+import json
 import pathlib
 import re
 import subprocess
@@ -170,7 +171,29 @@ def check_xsd(schema, reports):
     return wrong
 
 
-CHECKS = (("junit", check_junit), ("prom", check_prom), ("html", check_html))
+def check_github(text):
+    """As the runner reads it: a line is a command with a level, properties and data, or it is shown as it is."""
+    command = re.compile(r"::(error|warning|notice) title=([^:,\r\n]*)::(.*)")
+    lines = text.split("\n")
+    wrong = [f"no command: {line[:200]}" for line in lines[:-1] if not command.fullmatch(line)]
+    levels = [line.split(" ")[0] for line in lines]
+    wrong += [f"{levels.count(level)} of {level}" for level in ("::error", "::warning") if levels.count(level) > 10]
+    wrong += [f"no escape: {at}" for line in lines for at in re.findall("%(?!25|0D|0A|3A|2C).?.?", line)]
+    return wrong + (["no newline at the end"] if lines[-1] else [])
+
+
+def check_gitlab(text):
+    issues = json.loads(text)
+    wrong = [f"lacks a member: {issue}" for issue in issues if not isinstance(issue["description"], str) or
+             issue["severity"] not in ("info", "minor", "major", "critical", "blocker") or
+             not isinstance(issue["check_name"], str) or issue["location"]["lines"]["begin"] < 1 or
+             issue["location"]["path"].startswith(("/", "./"))]
+    prints = [issue["fingerprint"] for issue in issues]
+    return wrong + (["a fingerprint twice"] if len(set(prints)) < len(prints) else [])
+
+
+CHECKS = (("junit", check_junit), ("prom", check_prom), ("html", check_html), ("github", check_github),
+          ("gitlab", check_gitlab))
 
 
 def main():
@@ -183,7 +206,7 @@ def main():
                 text = render(tool, which, form)
                 found = check(text)
                 junit += [text] if form == "junit" else []
-            except (ET.ParseError, ValueError) as error:
+            except (ET.ParseError, ValueError, KeyError) as error:
                 found = [str(error)]
             wrong += [f"{which} {form}: {line}" for line in found]
     wrong += check_xsd(pathlib.Path(sys.argv[2]) / "junit.xsd", junit)

@@ -96,7 +96,7 @@ class Env(Case):
         facts.write_text(run("probe", "--quick", env=secret).stdout)
         outputs = [facts.read_text(), run("env", "--quick", env=secret).stdout]
         outputs.append(run("--quick", "--format", "json", env=secret).stdout)
-        for form in ("term", "md", "json", "html", "junit", "prom", "line"):
+        for form in ("term", "md", "json", "html", "junit", "prom", "line", "github", "gitlab"):
             outputs.append(run("check", facts, "--env", folder / "env", "--format", form).stdout)
         for text in outputs:
             self.assertTrue(text)

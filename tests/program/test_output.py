@@ -82,7 +82,7 @@ class Output(Case):
         self.assertGreater(len(p.stdout.splitlines()), len(run(*self.capture).stdout.splitlines()))
 
     def test_anonymize(self):
-        for form in ("term", "md", "json", "html", "junit", "prom", "line"):
+        for form in ("term", "md", "json", "html", "junit", "prom", "line", "github", "gitlab"):
             p = run(*self.capture, "--anonymize", "--format", form)
             self.assertEqual(p.returncode, 0, p.stderr)
             self.assertNotIn("nid005012", p.stdout, form)
