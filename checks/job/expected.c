@@ -1,6 +1,7 @@
 /* What a site's profile has from good nodes: versions, and what they reach. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "core/facts/metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,40 +76,87 @@ static double expected_value(struct shk_row *row, const char *key, json_t *sizes
     return best;
 }
 
-static void expected_floor(const struct shk_check_context *ctx, struct shk_findings *findings,
-                           const struct shk_profile_floor *line)
+/* Of a collective that ran; false: the row is told, or said to lack it. */
+static bool expected_collective(struct shk_findings *findings, struct shk_row *row,
+                                const char *metric, double *value_p)
 {
-    struct shk_row row = shk_row_begin(ctx, &shk_check_expected, line->metric);
-    const char *bound = line->at_least ? line->at_least : line->at_most, *status = NULL;
-    bool busbw = strncmp(line->metric, "busbw.", 6) == 0;
-    const char *transport = strchr(line->metric, '.') + 1;
+    bool busbw = strncmp(metric, "busbw.", 6) == 0;
+    const char *transport = strchr(metric, '.') + 1, *status = NULL;
     char status_key[160], key[160];
     json_t *sizes = NULL;
     snprintf(status_key, sizeof status_key, "collective.%.120s.status", transport);
     snprintf(key, sizeof key, "collective.%.120s.sizes", transport);
-    row.fact = key;
-    row.source = line->source;
-    shk_read_profile(&row);
-    shk_row_text(&row.expected, "at %s %s %s", line->at_least ? "least" : "most", bound,
-                 busbw ? "GB/s" : "us");
-    if (shk_read_text(&row, status_key, &status) == SHK_LOOK_PRESENT && strcmp(status, "na") == 0) {
-        shk_row_na(findings, &row, "it was not run");
-        return;
+    if (shk_read_text(row, status_key, &status) == SHK_LOOK_PRESENT && strcmp(status, "na") == 0) {
+        shk_row_na(findings, row, "it was not run");
+        return false;
     }
     if (!status || strcmp(status, "ok") != 0 ||
-        shk_read_objects(&row, key, &sizes) != SHK_LOOK_PRESENT) {
-        shk_row_lacks(&row, key, "nothing was measured");
-        shk_row_end(findings, &row);
-        return;
-    }
-    double value = expected_value(&row, key, sizes, busbw), limit = strtod(bound, NULL);
-    bool bad = line->at_least ? value < limit : value > limit;
-    shk_row_text(&row.observed, "%.4g %s", value, busbw ? "GB/s" : "us");
-    shk_row_text(&row.why, "%s", line->why);
-    if (value < 0)
-        shk_row_lacks(&row, key, "no size was measured");
+        shk_read_objects(row, key, &sizes) != SHK_LOOK_PRESENT)
+        shk_row_lacks(row, key, "nothing was measured");
+    else if ((*value_p = expected_value(row, key, sizes, busbw)) < 0)
+        shk_row_lacks(row, key, "no size was measured");
     else
-        shk_row_verdict(&row, bad ? SHK_WARN : SHK_PASS, SHK_TESTED);
+        return true;
+    shk_row_end(findings, row);
+    return false;
+}
+
+/* The slowest of all GPUs, or pairs. */
+static bool expected_copy(struct shk_findings *findings, struct shk_row *row, const char *metric,
+                          double *value_p)
+{
+    static const char key[] = "collective.peer.copies";
+    bool pair = strcmp(metric, "copy.pair") == 0;
+    json_t *nodes = NULL, *node, *list, *one;
+    size_t i, k;
+    *value_p = -1;
+    if (shk_read_objects(row, key, &nodes) != SHK_LOOK_PRESENT)
+        nodes = NULL;
+    json_array_foreach(nodes, i, node)
+    {
+        if (!shk_read_told_array(row, key, node, pair ? "pairs" : "gpus", &list))
+            continue;
+        json_array_foreach(list, k, one)
+        {
+            double value = 0;
+            if (shk_read_member_number(row, key, one, pair ? "gbs" : metric + strlen("copy."),
+                                       &value) != SHK_LOOK_PRESENT)
+                shk_row_lacks(row, key, "a copy was not measured");
+            else if (*value_p < 0 || value < *value_p)
+                *value_p = value;
+        }
+    }
+    if (*value_p >= 0)
+        return true;
+    shk_row_lacks(row, key, "nothing was measured");
+    shk_row_end(findings, row);
+    return false;
+}
+
+static void expected_floor(const struct shk_check_context *ctx, struct shk_findings *findings,
+                           const struct shk_profile_floor *line)
+{
+    struct shk_row row = shk_row_begin(ctx, &shk_check_expected, line->metric);
+    const char *bound = line->at_least ? line->at_least : line->at_most;
+    bool copy = strncmp(line->metric, "copy.", 5) == 0;
+    const struct shk_metric *metric = shk_metric_find(line->metric);
+    const char *unit = metric ? metric->unit : "";
+    char fact[160];
+    double value;
+    snprintf(fact, sizeof fact, "collective.%.120s.%s",
+             copy ? "peer" : strchr(line->metric, '.') + 1, copy ? "copies" : "sizes");
+    row.fact = fact;
+    row.source = line->source;
+    shk_read_profile(&row);
+    shk_row_text(&row.expected, "at %s %s %s", line->at_least ? "least" : "most", bound, unit);
+    if (!(copy ? expected_copy(findings, &row, line->metric, &value)
+               : expected_collective(findings, &row, line->metric, &value)))
+        return;
+    double limit = strtod(bound, NULL);
+    bool bad = line->at_least ? value < limit : value > limit;
+    shk_row_text(&row.observed, "%.4g %s", value, unit);
+    shk_row_text(&row.why, "%s", line->why);
+    shk_row_verdict(&row, bad ? SHK_WARN : SHK_PASS, SHK_TESTED);
     shk_row_end(findings, &row);
 }
 

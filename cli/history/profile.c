@@ -272,8 +272,6 @@ static void make_floors(struct making *m)
         const struct shk_metric *metric = shk_metric_find(name);
         bool more = metric->kind == SHK_METRIC_MORE;
         double number = json_number_value(value);
-        if (strncmp(name, "busbw.", 6) != 0 && strncmp(name, "latency.", 8) != 0)
-            continue;
         shk_strbuf_puts(m->out, title ? "" : "floors:\n");
         title = true;
         shk_strbuf_printf(m->out,

@@ -1,6 +1,7 @@
 #include "config/load/names.h"
 #include "config/schema/schema.h"
 #include "config/schema/valid.h"
+#include "core/facts/metrics.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -144,10 +145,12 @@ static const struct shk_record record_fact = {
 
 static bool floor_metric(const char *text, struct shk_why *why)
 {
-    bool known = (strncmp(text, "busbw.", 6) == 0 && text[6]) ||
-                 (strncmp(text, "latency.", 8) == 0 && text[8]);
+    const struct shk_metric *metric = shk_metric_find(text);
+    bool known = metric && metric->kind != SHK_METRIC_COUNT;
     if (!known)
-        snprintf(why->text, sizeof why->text, "not busbw.TRANSPORT or latency.TRANSPORT");
+        snprintf(why->text, sizeof why->text,
+                 "not busbw.TRANSPORT, latency.TRANSPORT, copy.to_device, copy.to_host, "
+                 "copy.memory or copy.pair");
     return known;
 }
 
@@ -169,7 +172,8 @@ static const struct shk_field floor_fields[] = {
      .check = floor_metric,
      .doc =
          "`busbw.TRANSPORT`, the best bus bandwidth in GB/s, or `latency.TRANSPORT`, the time of "
-         "the smallest message in us"},
+         "the smallest message in us; `copy.to_device`, `copy.to_host`, `copy.memory` and "
+         "`copy.pair`, the slowest copy in GB/s"},
     {.key = "at-least",
      SHK_AT(struct shk_profile_floor, at_least),
      .kind = SHK_FIELD_TEXT,

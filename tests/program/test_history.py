@@ -386,6 +386,27 @@ class Profiles(InFolder):
         slow = [{**s, "busbw": s["busbw"] * 0.8} for s in facts[key]["value"]]
         self.assertEqual(self.judge({**facts, key: {**facts[key], "value": slow}}, profile), (1, {"busbw.peer"}))
 
+    def test_floors_of_copies(self):
+        def gpu(rank, **more):
+            return {"rank": rank, "pci": f"0000:0{rank + 1}:00.0", "to_device": 55.0, "to_host": 54.0, "memory": 4100.0,
+                    "memory_peak": 4917.0, "numa": 0, "near": True, "link": None, **more}
+
+        def copies(*gpus, pairs=({"from": 0, "to": 1, "gbs": 370.0},)):
+            return {**facts, "collective.peer.copies": present([{"node": "n1", "gpus": list(gpus), "pairs": list(pairs)}])}
+
+        facts = self.healthy("dgx-h100")
+        facts = copies(gpu(0), gpu(1, to_device=50.0))
+        profile = self.make(self.write("a.json", {"schema": "shakedown.facts/1", "facts": facts}))
+        self.assertIn('at-least: "48" # the worst of 1 good runs has 50 GB/s', profile.read_text())
+        cases = {"copy.to_device": copies(gpu(0), gpu(1, to_device=40.0)), "copy.memory": copies(gpu(0, memory=3500.0), gpu(1)),
+                 "copy.pair": copies(gpu(0), gpu(1), pairs=[{"from": 0, "to": 1, "gbs": 370.0}, {"from": 1, "to": 0, "gbs": 200.0}])}
+        for name, bad in cases.items():
+            self.assertEqual(self.judge(bad, profile)[1] & {n for n in cases}, {name})
+        for unread in (copies(gpu(0), gpu(1, to_host=None)), copies(), {k: v for k, v in facts.items() if k != "collective.peer.copies"}):
+            path = self.write("unread.json", {"schema": "shakedown.facts/1", "facts": unread})
+            rows = json.loads(run("check", path, "--profile", profile, "--format", "json").stdout)["findings"]
+            self.assertEqual([r["verdict"] for r in rows if r["setting"] == "copy.to_host"], ["unknown"])
+
     def test_captures(self):
         """What is wrong on a captured machine, its own profile neither hides nor adds to."""
         for capture in sorted(p for p in CAPTURES.iterdir() if p.is_dir()):
