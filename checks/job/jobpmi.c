@@ -75,10 +75,10 @@ static void pmi_allocation(struct shk_row *row, const json_t *alone, long long t
 }
 
 /* What a launcher that is not Slurm lacks. */
-static void pmi_other(struct shk_row *row, const char *launcher)
+static void pmi_other(struct shk_row *row, const char *name, const char *launcher)
 {
-    bool pmix = strcmp(launcher, "Open MPI") == 0 || strcmp(launcher, "jsrun") == 0;
-    bool pmi = strcmp(launcher, "PMI") == 0;
+    bool pmix = strcmp(name, "ompi") == 0 || strcmp(name, "jsrun") == 0;
+    bool pmi = strcmp(name, "pmi") == 0;
     row->diagnosis = pmix  ? "pmix-variables-lost"
                      : pmi ? "pmi-flavour-mismatch"
                            : "launcher-not-joined";
@@ -121,9 +121,19 @@ static bool pmi_not_built(struct shk_row *row)
     return true;
 }
 
+/* The launcher's name in the catalogue; documents of 0.2.0 and before have it in job.launcher. */
+static const char *pmi_launcher(const struct shk_facts *facts, const json_t *alone)
+{
+    const char *name = "";
+    if (shk_look_member_text(alone, "name", &name) != SHK_LOOK_PRESENT)
+        (void)shk_look_text(facts, "job.launcher", &name);
+    return name;
+}
+
 static void pmi_alone(struct shk_row *row, const json_t *alone)
 {
     const char *launcher = "a launcher", *reason = NULL;
+    const char *name = pmi_launcher(row->ctx->facts, alone);
     long long tasks = 0;
     bool allocation = false;
     row->fact = "job.alone";
@@ -139,11 +149,11 @@ static void pmi_alone(struct shk_row *row, const json_t *alone)
     shk_row_text(&row->expected, "tasks that find each other");
     if (!reason && pmi_not_built(row)) {
         shk_row_text(&row->observed, "%lld tasks of %s, each on its own", tasks, launcher);
-    } else if (strcmp(launcher, "Slurm") == 0) {
+    } else if (strcmp(name, "slurm") == 0) {
         pmi_srun(row, tasks, reason);
     } else {
         shk_row_text(&row->observed, "%lld tasks of %s, no PMIx", tasks, launcher);
-        pmi_other(row, launcher);
+        pmi_other(row, name, launcher);
         if (reason)
             pmi_not_met(row, reason);
     }

@@ -2,7 +2,13 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
-#include "core/text/uses.h"
+#include "core/text/strbuf.h"
+
+#include <string.h>
+
+struct joined_word {
+    const char *key, *text;
+};
 
 /* Any program that reaches rank 0's port could have taken part. */
 static void joined_open(struct shk_row *row)
@@ -16,11 +22,56 @@ static void joined_open(struct shk_row *row)
     shk_row_fix(row, "rendezvous-key", NULL);
 }
 
+/* What a document says by key; one that has no entry here is shown as it is. */
+static const char *joined_word(const struct joined_word *words, const char *key)
+{
+    while (words->key && strcmp(words->key, key) != 0)
+        words++;
+    return words->key ? words->text : key;
+}
+
+static void joined_by(struct shk_strbuf *sb, const json_t *joined, const char *by)
+{
+    static const struct joined_word words[] = {
+        {"pmix", "PMIx"},
+        {"pmi", "PMI"},
+        {"ssh", "--hosts, over ssh"},
+        {"tcp", "--rendezvous tcp://..."},
+        {"folder", "--rendezvous file://..."},
+        {"variables", "the variables"},
+        {NULL, NULL},
+    };
+    const char *launcher = NULL, *variable = NULL;
+    shk_strbuf_printf(sb, "joined by %s", joined_word(words, by));
+    if (shk_look_member_text(joined, "launcher", &launcher) == SHK_LOOK_PRESENT)
+        shk_strbuf_printf(sb, " of %s", launcher);
+    if (shk_look_member_text(joined, "variable", &variable) == SHK_LOOK_PRESENT)
+        shk_strbuf_printf(sb, ": %s", variable);
+    else if (strcmp(by, "variables") == 0)
+        shk_strbuf_puts(sb, ": all tasks are on this node");
+}
+
+static void joined_why(struct shk_row *row, const json_t *joined)
+{
+    static const struct joined_word words[] = {
+        {"offered", "the launcher offers it, and it passes on a key that nobody else sees"},
+        {"no-pmix",
+         "there is no PMIx, and the process manager passes on a key that nobody else sees"},
+        {"no-pmi", "there is neither PMIx nor PMI"},
+        {"pmi-late", "a task of the job did not reach the PMI barrier in time"},
+        {"asked", "it was asked for"},
+        {NULL, NULL},
+    };
+    const char *why = NULL;
+    if (shk_look_member_text(joined, "why", &why) == SHK_LOOK_PRESENT)
+        shk_row_text(&row->why, "%s", joined_word(words, why));
+}
+
 static void eval_joined(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct shk_row row = shk_row_begin(ctx, &shk_check_job_joined, "rendezvous");
     json_t *joined = NULL;
-    const char *by = NULL, *why = NULL, *key = NULL;
+    const char *by = NULL, *key = NULL;
     bool keyed = false, loopback = false;
     row.fact = "job.joined";
     if (shk_look(ctx->facts, row.fact, NULL) == SHK_LOOK_MISSING &&
@@ -33,15 +84,16 @@ static void eval_joined(const struct shk_check_context *ctx, struct shk_findings
     if (shk_read_member_text(&row, row.fact, joined, "by", &by) == SHK_LOOK_PRESENT &&
         shk_read_member_bool(&row, row.fact, joined, "keyed", &keyed) == SHK_LOOK_PRESENT &&
         shk_read_member_bool(&row, row.fact, joined, "loopback", &loopback) == SHK_LOOK_PRESENT) {
-        (void)shk_look_member_text(joined, "why", &why);
+        struct shk_strbuf how = SHK_STRBUF_INIT;
         (void)shk_look_member_text(joined, "key", &key);
         shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
-        shk_row_text(&row.observed, "joined by %s; %s%s%s", by,
+        joined_by(&how, joined, by);
+        shk_row_text(&row.observed, "%s; %s%s%s", shk_strbuf_text(&how),
                      keyed ? "the key is that of " : "no key",
                      keyed ? (key ? key : "the launcher") : "",
                      !keyed && loopback ? ", on this host only" : "");
-        if (why)
-            shk_row_text(&row.why, "%s", why);
+        shk_strbuf_free(&how);
+        joined_why(&row, joined);
         if (!keyed && !loopback)
             joined_open(&row);
     }

@@ -2,6 +2,7 @@
 #include "cli/history/history.h"
 #include "cli/history/print.h"
 #include "core/text/strbuf.h"
+#include "reports/model/hardware.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -90,6 +91,18 @@ static json_t *fleet_entry(json_t *map, const char *key)
         json_object_set_new_nocheck(map, key, entry);
     }
     return entry;
+}
+
+/* Nodes of one kind, by the words for it. */
+static json_t *fleet_group(json_t *groups, const char *kind)
+{
+    bool had = json_object_get(groups, kind) != NULL;
+    json_t *group = fleet_entry(groups, kind);
+    char *words = had ? NULL : shk_hardware_words(kind);
+    if (words)
+        json_object_set_new(group, "name", json_string(words));
+    free(words);
+    return group;
 }
 
 static void fleet_node_issues(const json_t *node, json_t *causes, json_t *drain)
@@ -218,7 +231,7 @@ static json_t *fleet_report(const struct fleet *f, const json_t *overview, long 
     size_t i;
     json_array_foreach(f->nodes, i, node)
     {
-        json_t *group = fleet_entry(groups, text_of(node, "kind"));
+        json_t *group = fleet_group(groups, text_of(node, "kind"));
         fleet_count(verdicts, text_of(node, "verdict"));
         fleet_count(group, text_of(node, "verdict"));
         fleet_count(group, "nodes");

@@ -309,7 +309,7 @@ static void make_name(struct making *m)
 
 static void make_title(struct making *m)
 {
-    char *hardware = shk_hardware_kind(m->facts[0]);
+    char *kind = shk_hardware_kind(m->facts[0]), *hardware = kind ? shk_hardware_words(kind) : NULL;
     struct shk_strbuf title = SHK_STRBUF_INIT;
     for (const char *p = hardware; p && *p; p++)
         shk_strbuf_puts(&title, *p == '\n' ? "; " : (char[]){*p, '\0'});
@@ -319,6 +319,7 @@ static void make_title(struct making *m)
     m->out->failed |= !hardware || title.failed;
     shk_strbuf_free(&title);
     free(hardware);
+    free(kind);
 }
 
 /* Names for comments: on one line, printable. */

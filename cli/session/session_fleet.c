@@ -4,7 +4,7 @@
 #include "cli/session/output.h"
 #include "cli/session/session.h"
 #include "core/facts/factset.h"
-#include "reports/model/nodefold.h"
+#include "core/text/nodefold.h"
 
 #include <errno.h>
 #include <fcntl.h>

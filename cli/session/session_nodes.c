@@ -5,7 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/session/output.h"
 #include "cli/session/session.h"
-#include "reports/model/nodefold.h"
+#include "core/text/nodefold.h"
 
 #include <errno.h>
 #include <stdlib.h>

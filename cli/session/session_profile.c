@@ -1,8 +1,8 @@
 /* Which profile each node is judged by, and which nodes may be compared. */
 #include "checks/base/check.h"
 #include "cli/session/session.h"
+#include "core/text/nodefold.h"
 #include "core/text/strbuf.h"
-#include "reports/model/nodefold.h"
 
 #include <errno.h>
 #include <stdlib.h>

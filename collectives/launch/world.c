@@ -228,9 +228,9 @@ static json_t *world_layout(const struct shk_world *world)
 /* Tasks that found no job together. */
 static json_t *world_alone_fact(const struct shk_world *world)
 {
-    json_t *alone = json_pack("{s:s, s:b, s:i, s:i}", "launcher", world->launch->title,
-                              "allocation", world->launch->allocation, "tasks", (int)world->tasks,
-                              "local", (int)world->local);
+    json_t *alone = json_pack("{s:s, s:s, s:b, s:i, s:i}", "launcher", world->launch->title, "name",
+                              world->launch->name, "allocation", world->launch->allocation, "tasks",
+                              (int)world->tasks, "local", (int)world->local);
     unsigned nodes = 0;
 
     if (world->meet.why_not[0] != '\0') {

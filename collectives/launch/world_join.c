@@ -80,9 +80,8 @@ static int join_take_pmix(struct shk_world *world, struct shk_error *err)
     meet->size = pmix->size;
     meet->local_rank = (int)pmix->local_rank;
     meet->local_size = pmix->local_size;
-    snprintf(meet->by, sizeof meet->by, "PMIx");
-    snprintf(meet->reason, sizeof meet->reason,
-             "the launcher offers it, and it passes on a key that nobody else sees");
+    meet->by = "pmix";
+    meet->why = "offered";
     meet->card = pmix->card;
     pmix->card = NULL;
     meet->hosts = pmix->hosts ? json_array() : NULL;
@@ -351,9 +350,9 @@ json_t *world_joined_fact(const struct shk_world *world)
 {
     const struct shk_meet *meet = &world->meet;
     json_t *joined =
-        json_pack("{s:o, s:o, s:b, s:b, s:i}", "by", shk_json_text(meet->by, strlen(meet->by)),
-                  "why", shk_json_text(meet->reason, strlen(meet->reason)), "keyed",
-                  meet->key.there, "loopback", meet->loopback, "port", (int)world->port);
+        json_pack("{s:s, s:s*, s:s*, s:s*, s:b, s:b, s:i}", "by", meet->by, "why", meet->why,
+                  "launcher", meet->launcher, "variable", meet->variable, "keyed", meet->key.there,
+                  "loopback", meet->loopback, "port", (int)world->port);
     if (joined && meet->key.there)
         json_object_set_new(joined, "key", shk_json_text(meet->key.from, strlen(meet->key.from)));
     return joined;

@@ -1,8 +1,10 @@
 #include "collectives/meet/meet.h"
 #include "collectives/meet/greet.h"
+#include "core/text/nodefold.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,14 +144,32 @@ static bool meet_name(struct shk_meet *meet, const struct meet_env *env)
     return named;
 }
 
+static void meet_host(const char *name, void *hosts)
+{
+    json_array_append_new(hosts, json_string(name));
+}
+
+/* A launcher wrote it: what is no list is taken for none at all. */
+json_t *shk_meet_hostlist(const char *text, size_t most)
+{
+    json_t *hosts = json_array();
+    bool clean = true;
+    for (const char *p = text; *p; p++)
+        clean &= isgraph((unsigned char)*p) != 0;
+    if (hosts && (!clean || shk_nodefold_each(text, most, meet_host, hosts) == -EINVAL))
+        json_array_clear(hosts);
+    return hosts;
+}
+
 /* A task on each node of the list: then the host of each rank is known, too. */
 static void meet_nodelist(struct shk_meet *meet, const char *text)
 {
-    bool each = meet->size <= 1U << 16 && shk_meet_hostlist_size(text) == meet->size;
+    json_t *hosts = meet->size <= SHK_NODEFOLD_MAX ? shk_meet_hostlist(text, meet->size + 1) : NULL;
     json_decref(meet->addresses);
     meet->addresses = shk_meet_hostlist(text, SHK_MEET_HOSTS);
-    if (each)
-        meet->hosts = shk_meet_hostlist(text, meet->size);
+    if (json_array_size(hosts) == meet->size)
+        meet->hosts = json_incref(hosts);
+    json_decref(hosts);
 }
 
 /* Where rank 0 is, by the launcher's variables. */
@@ -160,16 +180,15 @@ static bool meet_address(struct shk_meet *meet, const struct meet_env *env)
     if (text) {
         json_array_append_new(meet->addresses, json_string(text));
         meet->loopback = meet_is_loopback(text);
-        snprintf(meet->by, sizeof meet->by, "the variables of %s: %s", launch->title, name);
     } else if ((text = meet_first(env, launch->nodelist, &name))) {
         meet_nodelist(meet, text);
-        snprintf(meet->by, sizeof meet->by, "the variables of %s: %s", launch->title, name);
     } else if (meet->local_size == meet->size || meet->nodes == 1) {
         json_array_append_new(meet->addresses, json_string("127.0.0.1"));
         meet->loopback = true;
-        snprintf(meet->by, sizeof meet->by, "the variables of %s: all tasks are on this node",
-                 launch->title);
     }
+    meet->by = "variables";
+    meet->launcher = launch->title;
+    meet->variable = name;
     return json_array_size(meet->addresses) > 0;
 }
 
@@ -259,8 +278,8 @@ static int meet_asked(struct shk_meet *meet, const struct meet_env *env, const c
     }
     if (strcmp(asked, "stdin") == 0) {
         meet->way = SHK_MEET_SSH;
-        snprintf(meet->by, sizeof meet->by, "--hosts, over ssh");
-        snprintf(meet->reason, sizeof meet->reason, "it was asked for");
+        meet->by = "ssh";
+        meet->why = "asked";
         return 0;
     }
     if (strncmp(asked, "tcp://", 6) != 0 && strncmp(asked, "file://", 7) != 0)
@@ -271,12 +290,10 @@ static int meet_asked(struct shk_meet *meet, const struct meet_env *env, const c
                              "--rendezvous %s: no launcher says which of how many ranks this is "
                              "(%s and %s are not set)",
                              asked, shk_variable("rank-of-any"), shk_variable("ranks-of-any"));
-    /* without the host or the folder: they may name a person */
-    snprintf(meet->by, sizeof meet->by, "--rendezvous %s",
-             strncmp(asked, "tcp", 3) == 0 ? "tcp://..." : "file://...");
-    snprintf(meet->reason, sizeof meet->reason, "it was asked for");
-    return strncmp(asked, "tcp", 3) == 0 ? meet_tcp(meet, asked, err)
-                                         : meet_folder(meet, env, asked, err);
+    bool tcp = strncmp(asked, "tcp", 3) == 0;
+    meet->by = tcp ? "tcp" : "folder"; /* not which: a host or folder may name a person */
+    meet->why = "asked";
+    return tcp ? meet_tcp(meet, asked, err) : meet_folder(meet, env, asked, err);
 }
 
 int shk_meet_choose(struct shk_meet *meet, const char *asked, const struct shk_launch *launch,
@@ -295,20 +312,15 @@ int shk_meet_choose(struct shk_meet *meet, const char *asked, const struct shk_l
         return 0;
     if (!(without & 1U << SHK_MEET_PMI) && meet_has_pmi(meet, &env)) {
         meet->way = SHK_MEET_PMI;
-        bool plain = strcmp(launch->name, "pmi") == 0;
-        snprintf(meet->by, sizeof meet->by, "PMI%s%s", plain ? "" : " of ",
-                 plain ? "" : launch->title);
-        snprintf(meet->reason, sizeof meet->reason,
-                 "its process manager passes on a key that nobody else sees; there is no PMIx");
+        meet->by = "pmi";
+        meet->why = "no-pmix";
+        meet->launcher = strcmp(launch->name, "pmi") == 0 ? NULL : launch->title;
         return 0;
     }
     if (meet->size < 2)
         return 0;
     meet_by_variables(meet, &env);
-    snprintf(meet->reason, sizeof meet->reason, "%s",
-             without & 1U << SHK_MEET_PMI
-                 ? "a task of the job did not come to the barrier of PMI in time"
-                 : "there is neither PMIx nor PMI");
+    meet->why = without & 1U << SHK_MEET_PMI ? "pmi-late" : "no-pmi";
     return 0;
 }
 

@@ -44,8 +44,11 @@ struct shk_meet {
     char *folder;
     char *card;            /* what rank 0 published, once it is known */
     unsigned char job[32]; /* hash of what only this job has, see shk_greet_job() */
-    char by[160];          /* "the variables of torchrun (RANK, …)", for "joined by …" */
-    char reason[160];      /* why this way and no other */
+    const char *by;        /* key for job.joined: pmix, pmi, variables, ssh, tcp or folder */
+    const char *why; /* why this way and no other: offered, no-pmix, no-pmi, pmi-late, asked */
+    const char
+        *launcher; /* title of the row it was taken from; NULL: none. Borrowed, as the next */
+    const char *variable; /* that told where rank 0 is; NULL: none did */
     char why_not[200];  /* NONE: "torchrun does not say where rank 0 is (MASTER_ADDR is not set)" */
     struct shk_key key; /* that was given; the card's comes on top */
 };
@@ -68,7 +71,5 @@ unsigned shk_meet_tasks_of(const char *list, unsigned node);
 /* The first `most` hosts of a list in Slurm's notation ("nid[001-003,7],login"), as texts. An empty
  * array: not a list. NULL: out of memory. */
 json_t *shk_meet_hostlist(const char *text, size_t most);
-/* How many hosts it has, 0: not a list. */
-size_t shk_meet_hostlist_size(const char *text);
 
 #endif

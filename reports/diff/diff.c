@@ -1,7 +1,7 @@
 #include "reports/diff/diff.h"
+#include "core/text/nodefold.h"
 #include "reports/diff/diff_text.h"
 #include "reports/formats.h"
-#include "reports/model/nodefold.h"
 #include "reports/privacy/anonymize.h"
 #include "reports/text/escape.h"
 #include "reports/text/table.h"

@@ -1,10 +1,10 @@
 /* JUnit XML for CI: one suite per family, one case per row. FAIL is a failure, a required row that
  * is unknown an error, other unknown and n/a rows are skipped, WARN and notes pass with their text
  * in system-out. Accepted by Jenkins' and GitLab's readers. */
+#include "core/text/nodefold.h"
 #include "reports/formats.h"
 #include "reports/model/hardware.h"
 #include "reports/model/model.h"
-#include "reports/model/nodefold.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
 

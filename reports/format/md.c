@@ -1,11 +1,11 @@
 /* Markdown for tickets: the verdict first, what is long collapsed, nothing that a value could
  * break or trigger. */
+#include "core/text/nodefold.h"
 #include "reports/formats.h"
 #include "reports/model/factfold.h"
 #include "reports/model/hardware.h"
 #include "reports/model/model.h"
 #include "reports/model/nodecount.h"
-#include "reports/model/nodefold.h"
 #include "reports/model/runs_table.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"

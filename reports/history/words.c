@@ -1,6 +1,6 @@
+#include "core/text/nodefold.h"
 #include "reports/formats.h"
 #include "reports/history/history.h"
-#include "reports/model/nodefold.h"
 #include "reports/privacy/scrub.h"
 
 #include <errno.h>

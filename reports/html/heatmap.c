@@ -1,5 +1,5 @@
 #include "reports/html/heatmap.h"
-#include "reports/model/nodefold.h"
+#include "core/text/nodefold.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
 
@@ -150,7 +150,7 @@ static void heat_row(const struct heatmap *h, size_t first, size_t count, struct
     size_t nodes = 0;
     for (size_t i = 0; list && i < count; i++) {
         size_t named = 0;
-        shk_nodefold_each(list[i], heat_count, &named);
+        (void)shk_nodefold_each(list[i], SHK_NODEFOLD_MAX, heat_count, &named);
         nodes += named ? named : 1;
     }
     shk_strbuf_printf(out, "<tr><th scope=\"row\">%zu node%s: ", nodes, nodes == 1 ? "" : "s");
@@ -220,7 +220,7 @@ void shk_heatmap_html(struct shk_strbuf *out, const struct shk_model *model)
     struct heatmap h = {.model = model, .nodes = model->report->nodes};
     for (size_t n = 0; n < h.nodes; n++) {
         size_t named = 0;
-        shk_nodefold_each(model->nodes[n], heat_count, &named);
+        (void)shk_nodefold_each(model->nodes[n], SHK_NODEFOLD_MAX, heat_count, &named);
         h.names += named ? named : 1;
     }
     if (h.nodes < 2 || !model->report->findings)

@@ -1,5 +1,6 @@
 /* One HTML file that needs nothing else: no network, no other file; readable without the script,
  * which only filters. */
+#include "core/text/nodefold.h"
 #include "reports/formats.h"
 #include "reports/html/heatmap.h"
 #include "reports/html/html_runs.h"
@@ -8,7 +9,6 @@
 #include "reports/model/hardware.h"
 #include "reports/model/model.h"
 #include "reports/model/nodecount.h"
-#include "reports/model/nodefold.h"
 #include "reports/model/topo.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"

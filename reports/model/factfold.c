@@ -1,5 +1,5 @@
 #include "reports/model/factfold.h"
-#include "reports/model/nodefold.h"
+#include "core/text/nodefold.h"
 
 #include <errno.h>
 #include <stdlib.h>

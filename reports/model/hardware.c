@@ -1,6 +1,6 @@
 #include "reports/model/hardware.h"
+#include "core/text/nodefold.h"
 #include "core/text/stamp.h"
-#include "reports/model/nodefold.h"
 #include "reports/model/topo.h"
 
 #include <errno.h>
@@ -8,29 +8,35 @@
 #include <string.h>
 
 /* Kinds of GPUs or NICs that one line can hold. */
-enum { HARDWARE_KINDS = 4, HARDWARE_NAME = 96 };
+enum { HARDWARE_KINDS = 4 };
 
-struct kind {
-    char name[HARDWARE_NAME];
-    size_t count;
+/* Where accelerators are told of, by what knows their model first. */
+static const struct source {
+    const char *key, *name, *maker;
+} sources[] = {
+    {"nvml.devices", "name", ""},       {"gpu.nvidia.devices", "model", ""},
+    {"cuda.devices", "name", ""},       {"gpu.amd.devices", "gfx", "AMD "},
+    {"neuron.devices", "instance", ""},
 };
 
-static void kind_add(struct kind kinds[HARDWARE_KINDS], const char *name)
-{
-    for (size_t i = 0; i < HARDWARE_KINDS; i++) {
-        if (kinds[i].count && strcmp(kinds[i].name, name) != 0)
-            continue;
-        snprintf(kinds[i].name, sizeof kinds[i].name, "%s", name);
-        kinds[i].count++;
-        return;
-    }
-}
+/* What the bus has, where no driver names it. */
+static const struct source counts[] = {
+    {"pci.count.gpu-nvidia", "NVIDIA GPU", ""},
+    {"pci.count.gpu-amd", "AMD GPU", ""},
+    {"pci.count.gpu-intel", "Intel GPU", ""},
+    {"pci.count.neuron", "Neuron device", ""},
+};
 
-static void kind_put(struct shk_strbuf *out, const struct kind kinds[HARDWARE_KINDS])
+/* What EFA, RoCE and Slingshot are called; of other networks the name is that of the link layer. */
+static const struct source networks[] = {
+    {"efa", "EFA", ""}, {"Ethernet", "RoCE", ""}, {"cxi", "Slingshot", ""}};
+
+static const struct source *source_find(const struct source *all, size_t count, const char *key)
 {
-    for (size_t i = 0; i < HARDWARE_KINDS && kinds[i].count; i++)
-        shk_strbuf_printf(out, "%s%zux %s", i || out->len ? ", " : "", kinds[i].count,
-                          kinds[i].name);
+    for (size_t i = 0; key && i < count; i++)
+        if (strcmp(all[i].key, key) == 0)
+            return &all[i];
+    return NULL;
 }
 
 static const char *member(const json_t *object, const char *name)
@@ -38,103 +44,131 @@ static const char *member(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-/* One name for each GPU, by whatever knows its model; memory only where the name has no number of
- * gigabytes in it. */
-static void gpu_kinds(const struct shk_facts *facts, struct kind kinds[HARDWARE_KINDS])
+/* One more of these, which it takes: those that are alike have one entry with their count. */
+static void kind_add(json_t *kinds, json_t *kind)
 {
-    static const struct {
-        const char *key, *name, *maker;
-    } sources[] = {
-        {"nvml.devices", "name", ""},       {"gpu.nvidia.devices", "model", ""},
-        {"cuda.devices", "name", ""},       {"gpu.amd.devices", "gfx", "AMD "},
-        {"neuron.devices", "instance", ""},
-    };
-    for (size_t s = 0; s < sizeof sources / sizeof *sources && !kinds[0].count; s++) {
-        json_t *device;
+    json_t *had;
+    size_t i;
+    json_array_foreach(kinds, i, had)
+    {
+        json_t *count = json_object_get(had, "count");
+        json_object_set(kind, "count", count);
+        if (json_equal(had, kind)) {
+            json_integer_set(count, json_integer_value(count) + 1);
+            json_decref(kind);
+            return;
+        }
+    }
+    json_object_set_new(kind, "count", json_integer(1));
+    if (json_array_size(kinds) < HARDWARE_KINDS)
+        json_array_append(kinds, kind);
+    json_decref(kind);
+}
+
+/* [{of, name, gib, count}] */
+static json_t *gpu_kinds(const struct shk_facts *facts)
+{
+    json_t *kinds = json_array(), *device;
+    for (size_t s = 0; s < sizeof sources / sizeof *sources && !json_array_size(kinds); s++) {
         size_t i;
         json_array_foreach(shk_facts_get_array(facts, sources[s].key), i, device)
         {
-            const char *name = member(device, sources[s].name);
             json_int_t memory = json_integer_value(json_object_get(device, "memory"));
-            char text[HARDWARE_NAME], size[32] = "";
-            if (memory > 0 && name && !strstr(name, "GB"))
-                snprintf(size, sizeof size, " %lld GiB", (long long)((memory + (1 << 29)) >> 30));
-            snprintf(text, sizeof text, "%s%.60s%s", sources[s].maker, name ? name : "accelerator",
-                     size);
-            kind_add(kinds, text);
+            json_t *kind = json_pack("{s:s, s:s*}", "of", sources[s].key, "name",
+                                     member(device, sources[s].name));
+            if (memory > 0)
+                json_object_set_new(kind, "gib", json_integer((memory + (1 << 29)) >> 30));
+            kind_add(kinds, kind);
         }
     }
-}
-
-/* What the bus has, where no driver names it. */
-static void gpu_count(const struct shk_facts *facts, struct shk_strbuf *out)
-{
-    static const struct {
-        const char *key, *name;
-    } counts[] = {
-        {"pci.count.gpu-nvidia", "NVIDIA GPU"},
-        {"pci.count.gpu-amd", "AMD GPU"},
-        {"pci.count.gpu-intel", "Intel GPU"},
-        {"pci.count.neuron", "Neuron device"},
-    };
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        long long n = shk_facts_get_int(facts, counts[i].key, 0);
+    bool named = json_array_size(kinds) > 0;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && !named; i++) {
+        json_int_t n = shk_facts_get_int(facts, counts[i].key, 0);
         if (n > 0)
-            shk_strbuf_printf(out, "%s%lldx %s", out->len ? ", " : "", n, counts[i].name);
+            json_array_append_new(kinds, json_pack("{s:s, s:I}", "of", counts[i].key, "count", n));
     }
+    return kinds;
 }
 
-static void gpu_part(const struct shk_facts *facts, struct shk_strbuf *out)
+/* [{net, gbits, count}]: the network and the port's speed. */
+static json_t *nic_kinds(const struct shk_facts *facts)
 {
-    struct kind kinds[HARDWARE_KINDS] = {0};
-    struct topo *topo = malloc(sizeof *topo);
-    gpu_kinds(facts, kinds);
-    kind_put(out, kinds);
-    if (!out->len)
-        gpu_count(facts, out);
-    if (!topo)
-        out->failed = true;
-    else if (out->len && shk_topo_read(topo, facts) && shk_topo_is_link(topo->common))
-        shk_strbuf_printf(out, ", %s", topo->common);
-    free(topo);
-}
-
-/* The port's speed and network. */
-static void nic_name(const json_t *nic, char *text, size_t size)
-{
-    json_t *port = json_array_get(json_object_get(nic, "ports"), 0);
-    const char *driver = member(nic, "driver"), *layer = member(port, "link_layer");
-    double rate = json_number_value(json_object_get(port, "rate"));
-    bool efa = driver && strcmp(driver, "efa") == 0;
-    bool roce = layer && strcmp(layer, "Ethernet") == 0;
-    const char *kind = efa ? "EFA" : roce ? "RoCE" : layer && !efa ? layer : "RDMA";
-    int n = snprintf(text, size, "%.30s", kind);
-    if (rate > 0 && n > 0)
-        snprintf(text + n, size - (size_t)n, " %g Gb/s", rate);
-}
-
-static void nic_part(const struct shk_facts *facts, struct shk_strbuf *out)
-{
-    struct kind kinds[HARDWARE_KINDS] = {0};
-    char text[HARDWARE_NAME];
-    json_t *nic;
+    json_t *kinds = json_array(), *nic;
     size_t i;
     json_array_foreach(shk_facts_get_array(facts, "cxi.devices"), i, nic)
     {
         const char *speed = member(nic, "link_speed");
         unsigned gbit = 0;
-        if (speed && sscanf(speed, "BS_%uG", &gbit) == 1)
-            snprintf(text, sizeof text, "Slingshot %u Gb/s", gbit);
-        else
-            snprintf(text, sizeof text, "Slingshot");
-        kind_add(kinds, text);
+        (void)(speed && sscanf(speed, "BS_%uG", &gbit));
+        kind_add(kinds, json_pack("{s:s, s:f}", "net", "cxi", "gbits", (double)gbit));
     }
     json_array_foreach(shk_facts_get_array(facts, "rdma.devices"), i, nic)
     {
-        nic_name(nic, text, sizeof text);
-        kind_add(kinds, text);
+        json_t *port = json_array_get(json_object_get(nic, "ports"), 0);
+        const char *driver = member(nic, "driver"), *layer = member(port, "link_layer");
+        bool efa = driver && strcmp(driver, "efa") == 0;
+        kind_add(kinds, json_pack("{s:s*, s:f}", "net", efa ? "efa" : layer, "gbits",
+                                  json_number_value(json_object_get(port, "rate"))));
     }
-    kind_put(out, kinds);
+    return kinds;
+}
+
+/* {product, gpus, link, nics}: what stays when software is changed. NULL: out of memory. */
+static json_t *hardware_parts(const struct shk_facts *facts)
+{
+    struct topo *topo = malloc(sizeof *topo);
+    json_t *gpus = gpu_kinds(facts);
+    bool link = topo && json_array_size(gpus) && shk_topo_read(topo, facts) &&
+                shk_topo_is_link(topo->common);
+    json_t *parts =
+        json_pack("{s:s*, s:o, s:s*, s:o}", "product", shk_facts_get_text(facts, "host.product"),
+                  "gpus", gpus, "link", link ? topo->common : NULL, "nics", nic_kinds(facts));
+    if (!topo) {
+        json_decref(parts);
+        parts = NULL;
+    }
+    free(topo);
+    return parts;
+}
+
+/* Memory only where the name has no number of gigabytes in it. */
+static void gpu_words(const json_t *gpu, struct shk_strbuf *out)
+{
+    const char *of = member(gpu, "of"), *name = member(gpu, "name");
+    const struct source *counted = source_find(counts, sizeof counts / sizeof *counts, of);
+    const struct source *source = source_find(sources, sizeof sources / sizeof *sources, of);
+    json_int_t gib = json_integer_value(json_object_get(gpu, "gib"));
+    if (counted) {
+        shk_strbuf_puts(out, counted->name);
+        return;
+    }
+    shk_strbuf_printf(out, "%s%.60s", source ? source->maker : "", name ? name : "accelerator");
+    if (gib > 0 && name && !strstr(name, "GB"))
+        shk_strbuf_printf(out, " %lld GiB", (long long)gib);
+}
+
+static void nic_words(const json_t *nic, struct shk_strbuf *out)
+{
+    const char *net = member(nic, "net");
+    const struct source *known = source_find(networks, sizeof networks / sizeof *networks, net);
+    double gbits = json_number_value(json_object_get(nic, "gbits"));
+    shk_strbuf_printf(out, "%.30s", known ? known->name : net ? net : "RDMA");
+    if (gbits > 0)
+        shk_strbuf_printf(out, " %g Gb/s", gbits);
+}
+
+/* "8x NVIDIA H100 80GB HBM3, 2x …" */
+static void kinds_words(const json_t *kinds, void (*words)(const json_t *, struct shk_strbuf *),
+                        struct shk_strbuf *out)
+{
+    json_t *kind;
+    size_t i;
+    json_array_foreach((json_t *)kinds, i, kind)
+    {
+        shk_strbuf_printf(out, "%s%lldx ", i ? ", " : "",
+                          (long long)json_integer_value(json_object_get(kind, "count")));
+        words(kind, out);
+    }
 }
 
 static void version_part(const struct shk_facts *facts, struct shk_strbuf *out)
@@ -155,34 +189,59 @@ static void version_part(const struct shk_facts *facts, struct shk_strbuf *out)
     }
 }
 
-/* Product and the first `count` parts, a line for each. */
-static char *hardware_lines(const struct shk_facts *facts, size_t count)
+/* Product, accelerators and NICs, a line for each. */
+static void parts_words(const json_t *parts, struct shk_strbuf *out)
 {
-    void (*const parts[])(const struct shk_facts *, struct shk_strbuf *) = {gpu_part, nic_part,
-                                                                            version_part};
-    struct shk_strbuf all = SHK_STRBUF_INIT;
-    const char *product = shk_facts_get_text(facts, "host.product");
+    const char *product = member(parts, "product"), *link = member(parts, "link");
+    const json_t *gpus = json_object_get(parts, "gpus"), *nics = json_object_get(parts, "nics");
     if (product)
-        shk_strbuf_puts(&all, product);
-    for (size_t i = 0; i < count; i++) {
-        struct shk_strbuf part = SHK_STRBUF_INIT;
-        parts[i](facts, &part);
-        if (part.len)
-            shk_strbuf_printf(&all, "%s%s", all.len ? "\n" : "", shk_strbuf_text(&part));
-        all.failed |= part.failed;
-        shk_strbuf_free(&part);
+        shk_strbuf_puts(out, product);
+    if (json_array_size(gpus)) {
+        shk_strbuf_puts(out, out->len ? "\n" : "");
+        kinds_words(gpus, gpu_words, out);
+        if (link)
+            shk_strbuf_printf(out, ", %s", link);
     }
-    return all.len || all.failed ? shk_strbuf_take(&all) : strdup("");
+    if (json_array_size(nics)) {
+        shk_strbuf_puts(out, out->len ? "\n" : "");
+        kinds_words(nics, nic_words, out);
+    }
+}
+
+static char *words_take(struct shk_strbuf *out)
+{
+    return out->len || out->failed ? shk_strbuf_take(out) : strdup("");
 }
 
 char *shk_hardware_of(const struct shk_facts *facts)
 {
-    return hardware_lines(facts, 3);
+    struct shk_strbuf out = SHK_STRBUF_INIT;
+    json_t *parts = hardware_parts(facts);
+    parts_words(parts, &out);
+    version_part(facts, &out);
+    out.failed |= !parts;
+    json_decref(parts);
+    return words_take(&out);
 }
 
 char *shk_hardware_kind(const struct shk_facts *facts)
 {
-    return hardware_lines(facts, 2);
+    json_t *parts = hardware_parts(facts);
+    char *kind = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(parts);
+    return kind;
+}
+
+char *shk_hardware_words(const char *kind)
+{
+    struct shk_strbuf out = SHK_STRBUF_INIT;
+    json_t *parts = json_loads(kind, 0, NULL);
+    if (parts)
+        parts_words(parts, &out);
+    else
+        shk_strbuf_puts(&out, kind);
+    json_decref(parts);
+    return words_take(&out);
 }
 
 static void count_one(const char *name, void *arg)
@@ -206,7 +265,7 @@ static bool count_kind(json_t *kinds, const struct shk_model *model, size_t i, s
 {
     char *parts = shk_hardware_of(model->report->facts[i]);
     size_t n = 0;
-    shk_nodefold_each(model->nodes[i], count_one, &n);
+    (void)shk_nodefold_each(model->nodes[i], SHK_NODEFOLD_MAX, count_one, &n);
     n = n ? n : 1;
     json_int_t had = parts ? json_integer_value(json_object_get(kinds, parts)) : 0;
     bool bad =
@@ -293,12 +352,10 @@ char *shk_hardware_job(const struct shk_model *model)
 
 bool shk_hardware_has_gpu(const struct shk_model *model)
 {
-    static const char *const counts[] = {"pci.count.gpu-nvidia", "pci.count.gpu-amd",
-                                         "pci.count.gpu-intel", "pci.count.neuron"};
     for (size_t i = 0; i < model->report->nodes; i++) {
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
             struct shk_fact fact;
-            if (!shk_facts_get(model->report->facts[i], counts[c], &fact) ||
+            if (!shk_facts_get(model->report->facts[i], counts[c].key, &fact) ||
                 fact.state != SHK_FACT_ABSENT)
                 return true;
         }

@@ -13,8 +13,13 @@ int shk_hardware_each(const struct shk_model *model, void (*fn)(const char *part
 /* The same parts of one node, one on each line; "" when no fact tells any. NULL: out of memory. */
 char *shk_hardware_of(const struct shk_facts *facts);
 
-/* The same without versions: what stays when software is changed. */
+/* A key that nodes of the same hardware share: compact JSON of its parts, without versions and
+ * without words. NULL: out of memory. */
 char *shk_hardware_kind(const struct shk_facts *facts);
+
+/* A kind as shk_hardware_of() would say it; what is no kind is said as it is. NULL: out of memory.
+ */
+char *shk_hardware_words(const char *kind);
 
 /* When the run began, "2026-11-28T18:49:07Z": the earliest of its nodes, else when the first of
  * them was probed; NULL when the facts do not tell. */

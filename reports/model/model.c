@@ -1,5 +1,5 @@
 #include "reports/model/model.h"
-#include "reports/model/nodefold.h"
+#include "core/text/nodefold.h"
 #include "reports/text/utf8.h"
 
 #include <stdlib.h>
@@ -204,6 +204,7 @@ static bool model_nodes(struct shk_model *model)
     for (size_t i = 0; i < report->nodes; i++) {
         const char *name = shk_facts_get_text(report->facts[i], "host.name");
         model->nodes[i] = name ? name : "unnamed node";
+        model->unnamed |= !name;
     }
     shk_nodefold(&where, model->nodes, report->nodes);
     model->where = report->nodes ? shk_strbuf_take(&where) : strdup("no node");

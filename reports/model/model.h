@@ -30,6 +30,7 @@ struct shk_model {
     struct shk_scrubbed *scrubbed;
     enum shk_verdict verdict; /* of the whole; of a run that was interrupted never PASS */
     const char **nodes;       /* names, by host.name; report->nodes of them */
+    bool unnamed;             /* no fact tells the name of a node */
     char *where;              /* the nodes folded into one line */
     struct shk_group *groups; /* the matrix by family: every row */
     size_t groups_count;

@@ -1,5 +1,5 @@
 #include "reports/model/nodecount.h"
-#include "reports/model/nodefold.h"
+#include "core/text/nodefold.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void names_list(struct names *names, const char *list, int rank)
 {
     size_t before = json_object_size(names->of);
     names->rank = rank;
-    shk_nodefold_each(list, names_add, names);
+    (void)shk_nodefold_each(list, SHK_NODEFOLD_MAX, names_add, names);
     if (json_object_size(names->of) == before && !json_object_get(names->of, list) &&
         (!*list || list[0] == '['))
         names_add(list, names);

@@ -1,6 +1,6 @@
 #include "reports/privacy/anonymize.h"
+#include "core/text/nodefold.h"
 #include "core/text/uses.h"
-#include "reports/model/nodefold.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static void anonymize_learn_name(struct shk_scrub *scrub, enum shk_scrub_kind ki
 {
     shk_scrub_name(scrub, kind, text);
     if (kind == SHK_SCRUB_NODELIST)
-        shk_nodefold_each(text, anonymize_learn_node, scrub);
+        (void)shk_nodefold_each(text, SHK_NODEFOLD_MAX, anonymize_learn_node, scrub);
 }
 
 static int anonymize_learn(const struct shk_fact *fact, void *arg)

@@ -1,10 +1,10 @@
 /* One line: verdict, node, cause, what was seen; for the reason of a drained node, a log, a chat.
  * Plain ASCII without quotes, backslashes or dollar signs, so that it passes through a shell and a
  * scheduler's command line as it is. */
+#include "core/text/nodefold.h"
 #include "reports/formats.h"
 #include "reports/model/hardware.h"
 #include "reports/model/model.h"
-#include "reports/model/nodefold.h"
 #include "reports/text/utf8.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* Who and what: the first lines of the screen, and the last one. */
+#include "core/text/nodefold.h"
 #include "reports/model/hardware.h"
-#include "reports/model/nodefold.h"
 #include "reports/term/term_private.h"
 #include "reports/text/utf8.h"
 #include "reports/text/wrap.h"
@@ -54,7 +54,7 @@ static char *head_nodes(const struct term *t)
     size_t fail = c->by[SHK_FAIL], warn = c->by[SHK_WARN], unknown = c->by[SHK_UNKNOWN];
     struct shk_strbuf text = SHK_STRBUF_INIT;
     if (c->total <= 1)
-        return strcmp(t->model->where, "unnamed node") ? strdup(t->model->where) : NULL;
+        return t->model->unnamed ? NULL : strdup(t->model->where);
     if (fail)
         shk_strbuf_printf(&text, "%zu of %zu nodes fail%s", fail, c->total, fail == 1 ? "s" : "");
     else if (c->of_job)

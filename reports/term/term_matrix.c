@@ -1,5 +1,5 @@
 /* Every row, by family. */
-#include "reports/model/nodefold.h"
+#include "core/text/nodefold.h"
 #include "reports/term/term_private.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Lists of host names, one name or list per line: folded, they are still the same names. */
+#include "core/text/nodefold.h"
 #include "fuzz.h"
-#include "reports/model/nodefold.h"
 #include "reports/privacy/scrub.h"
 
 #include <stdlib.h>
@@ -84,12 +84,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
          line = strtok_r(NULL, "\n", &save)) {
         lines[count++] = line;
         if (!before.more) /* the unit tests have the bombs; here they only cost time */
-            shk_nodefold_each(line, hostlist_collect, &before);
+            (void)shk_nodefold_each(line, SHK_NODEFOLD_MAX, hostlist_collect, &before);
     }
     shk_nodefold(&folded, lines, before.more ? 1 : count);
     if (folded.failed)
         abort();
-    shk_nodefold_each(shk_strbuf_text(&folded), hostlist_collect, &after);
+    (void)shk_nodefold_each(shk_strbuf_text(&folded), SHK_NODEFOLD_MAX, hostlist_collect, &after);
     hostlist_compare(&before, &after);
     hostlist_scrub(shk_strbuf_text(&folded));
     hostlist_free(&before);

@@ -19,6 +19,9 @@ def free_port():
     raise AssertionError("no free port")
 
 
+TORCH = ("variables", "RANK and WORLD_SIZE", "MASTER_ADDR")
+
+
 class Rendezvous(support.Case):
     def start(self, rank, size, *args, env=None, timeout=30, sizes="4:64", command="bench"):
         """One rank; its report is on its stdout. `bench` probes nothing, and is faster for it."""
@@ -65,24 +68,25 @@ class Rendezvous(support.Case):
         return rows[0]
 
     def joined(self, done, by, ranks=3, key=None):
+        """By which way, of which launcher, by which variable (None: none)."""
         report = self.report(done)
         self.assertEqual([d[0] for d in done.values()], [0] * len(done), [d[2] for d in done.values()])
         found = report["collectives"]["fabric"]
         self.assertEqual((found["status"], found["ranks"]), ("ok", ranks), found.get("reason"))
         self.assertEqual({row["wrong"] for row in found["sizes"]}, {0})
         how = self.fact(report, "job.joined")
-        self.assertTrue(how["by"].startswith(by), how)
+        self.assertEqual((how["by"], how.get("launcher"), how.get("variable")), by, how)
         self.assertEqual((how["keyed"], how.get("key")), (bool(key), key))
         self.assertEqual(self.fact(report, "job.missing"), [])
         self.assertEqual([d[1] for r, d in done.items() if r], [""] * (len(done) - 1), "only rank 0 reports")
         return report
 
     def test_variables_of_torch(self):
-        self.joined(self.finish(self.torch(range(3))), "the variables of RANK and WORLD_SIZE: MASTER_ADDR")
+        self.joined(self.finish(self.torch(range(3))), TORCH)
 
     def test_key(self):
         done = self.finish(self.torch(range(3), env={"SHAKEDOWN_KEY": KEY}))
-        self.joined(done, "the variables of RANK", key="SHAKEDOWN_KEY")
+        self.joined(done, TORCH, key="SHAKEDOWN_KEY")
         self.assertFalse([d for d in done.values() if KEY in d[1] + d[2]], "the key is in what was printed")
 
     def test_key_file(self):
@@ -92,7 +96,7 @@ class Rendezvous(support.Case):
         with self.subTest("a key"):
             env = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
             done = self.finish({r: self.start(r, 2, "--key-file", path, env=env) for r in range(2)})
-            self.joined(done, "the variables of RANK", 2, key="--key-file")
+            self.joined(done, TORCH, 2, key="--key-file")
         path.chmod(0o640)
         self.one_line(support.run("run", "--key-file", path), 2, "others may read or write this key", "chmod 600")
         path.chmod(0o600)
@@ -167,7 +171,7 @@ class Rendezvous(support.Case):
         port = free_port()
         jobs = [self.torch(range(2), 2, env={"MASTER_PORT": str(port + i)}) for i in range(2)]
         for job in jobs:
-            self.joined(self.finish(job), "the variables of RANK", 2)
+            self.joined(self.finish(job), TORCH, 2)
 
     def test_strangers_at_the_port(self):
         """What speaks something else, or nothing, has the first port; the next one is taken, and strangers at that are
@@ -192,7 +196,7 @@ class Rendezvous(support.Case):
             ranks.update(self.torch([1], 2, env={"MASTER_PORT": str(port)}))
             done = self.finish(ranks)
             said.close()
-        self.joined(done, "the variables of RANK", 2)
+        self.joined(done, TORCH, 2)
 
     def test_folder(self):
         folder = self.scratch()
@@ -202,7 +206,7 @@ class Rendezvous(support.Case):
         self.assertIn("rank 0 left nothing in", stale[1][2])
         done = self.finish({r: self.start(r, 3, *args) for r in (2, 1, 0)})
         done = {r: done[r] for r in range(3)}
-        self.joined(done, "--rendezvous file://", key="the folder")
+        self.joined(done, ("folder", None, None), key="the folder")
         self.assertEqual(list(folder.iterdir()), [], "rank 0 takes its card away")
 
     def test_folder_of_somebody_else(self):
@@ -222,17 +226,17 @@ class Rendezvous(support.Case):
     def test_address(self):
         args = ("--rendezvous", f"tcp://127.0.0.1:{free_port()}")
         done = self.finish({r: self.start(r, 2, *args, env={"SHAKEDOWN_KEY": KEY}) for r in range(2)})
-        self.joined(done, "--rendezvous tcp://", 2, key="SHAKEDOWN_KEY")
+        self.joined(done, ("tcp", None, None), 2, key="SHAKEDOWN_KEY")
 
     def test_secret_of_the_launcher(self):
         """Slurm's cray_shasta gives every task the same random number; what torchrun starts has that of another step."""
         slurm = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": str(os.getpid()), "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0",
                  "SLURM_STEP_NODELIST": "localhost", "SLURM_MPI_TYPE": "cray_shasta", "PMI_SHARED_SECRET": "5891746091"}
         done = self.finish({r: self.start(r, 2, env={**slurm, "SLURM_PROCID": str(r)}) for r in range(2)})
-        self.joined(done, "the variables of Slurm: SLURM_STEP_NODELIST", 2, key="PMI_SHARED_SECRET")
+        self.joined(done, ("variables", "Slurm", "SLURM_STEP_NODELIST"), 2, key="PMI_SHARED_SECRET")
         self.assertNotIn(slurm["PMI_SHARED_SECRET"], done[0][1])
         each = {r: {"PMI_SHARED_SECRET": f"589174609{r}", "TORCHELASTIC_RUN_ID": "none"} for r in range(2)}
-        self.joined(self.finish(self.torch(range(2), 2, each=each)), "the variables of torchrun", 2)
+        self.joined(self.finish(self.torch(range(2), 2, each=each)), ("variables", "torchrun", "MASTER_ADDR"), 2)
 
     def test_what_cannot_be(self):
         env = {"RANK": "0", "WORLD_SIZE": "2"}
@@ -262,7 +266,7 @@ class Rendezvous(support.Case):
 
     def test_over_ssh(self):
         p = self.ssh("# two nodes\nn1 slots=2\nuser@n2 # the second\n")
-        self.joined({0: (p.returncode, p.stdout, p.stderr)}, "--hosts, over ssh", key="ssh")
+        self.joined({0: (p.returncode, p.stdout, p.stderr)}, ("ssh", None, None), key="ssh")
 
     def test_over_ssh_to_hosts_that_are_not_there(self):
         p = self.ssh("n1\nbroken\n", timeout=12)

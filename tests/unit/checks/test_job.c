@@ -134,7 +134,10 @@ struct job_case {
     const char *says, *fix;
 };
 
-#define ALONE(launcher) "'job.alone': {'launcher': '" launcher "', 'tasks': 4, 'local': 2}"
+#define ALONE(name, title)                                                                         \
+    "'job.alone': {'launcher': '" title "', 'name': '" name "', 'tasks': 4, 'local': 2}"
+#define ALONE_OF_OLD(name, title)                                                                  \
+    "'job.launcher': '" name "', 'job.alone': {'launcher': '" title "', 'tasks': 4, 'local': 2}"
 #define OFFER(version)                                                                             \
     "'job.pmix': {'namespace': 'n', 'rank': '0', 'version': '" version "', 'servers': []}"
 #define BROKEN(reason)                                                                             \
@@ -148,7 +151,7 @@ struct job_case {
     "'ranks': [2, 3]}]"
 #define ONE_NAME "'probe.env.status': 'ok', 'job.layout': [{'node': 'a', 'ranks': [0, 1, 2, 3]}]"
 
-#define JOINED(more) "'job.joined': {'by': 'PMI', 'why': 'there is no PMIx', 'port': 1, " more "}"
+#define JOINED(more) "'job.joined': {'by': 'pmi', 'why': 'no-pmix', 'port': 1, " more "}"
 
 static const struct job_case job_cases[] = {
     {"a rank that never came",
@@ -170,25 +173,29 @@ static const struct job_case job_cases[] = {
      "true}], "
      "'collective.fabric.cause': 'node-unreachable', 'collective.fabric.nodes': ['n1', 'n2']",
      "job.missing", "ranks", SHK_FAIL, "node-unreachable", "it was there and is gone", NULL},
-    {"plain srun", ALONE("Slurm"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
+    {"plain srun", ALONE("slurm", "Slurm"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
      "--mpi=none", "srun --mpi=list"},
-    {"pmi2", ALONE("Slurm") ", 'job.slurm.mpi_type': 'pmi2'", "job.pmix", "PMIx", SHK_WARN,
+    {"pmi2", ALONE("slurm", "Slurm") ", 'job.slurm.mpi_type': 'pmi2'", "job.pmix", "PMIx", SHK_WARN,
      "pmi-flavour-mismatch", "PMI-2", "srun --mpi=pmix"},
-    {"pmi2 behind a wrapper", ALONE("Slurm") ", 'env.PMI_FD': '11'", "job.pmix", "PMIx", SHK_WARN,
-     "pmi-flavour-mismatch", "--mpi=pmi2", "srun --mpi=pmix"},
-    {"openmpi", ALONE("Slurm") ", 'job.slurm.mpi_type': 'openmpi'", "job.pmix", "PMIx", SHK_WARN,
-     "pmi-flavour-mismatch", "--mpi=openmpi", "srun --mpi=pmix"},
-    {"a flavour of tomorrow", ALONE("Slurm") ", 'job.slurm.mpi_type': 'pmi9'", "job.pmix", "PMIx",
-     SHK_WARN, "pmi-flavour-mismatch", "--mpi=pmi9", "srun --mpi=pmix"},
-    {"variables lost", ALONE("Slurm") ", 'job.slurm.mpi_type': 'pmix_v4'", "job.pmix", "PMIx",
-     SHK_WARN, "pmix-variables-lost", "PMIX_NAMESPACE", "--cleanenv"},
-    {"mpiexec of MPICH", ALONE("PMI"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
+    {"pmi2 behind a wrapper", ALONE("slurm", "Slurm") ", 'env.PMI_FD': '11'", "job.pmix", "PMIx",
+     SHK_WARN, "pmi-flavour-mismatch", "--mpi=pmi2", "srun --mpi=pmix"},
+    {"openmpi", ALONE("slurm", "Slurm") ", 'job.slurm.mpi_type': 'openmpi'", "job.pmix", "PMIx",
+     SHK_WARN, "pmi-flavour-mismatch", "--mpi=openmpi", "srun --mpi=pmix"},
+    {"a flavour of tomorrow", ALONE("slurm", "Slurm") ", 'job.slurm.mpi_type': 'pmi9'", "job.pmix",
+     "PMIx", SHK_WARN, "pmi-flavour-mismatch", "--mpi=pmi9", "srun --mpi=pmix"},
+    {"variables lost", ALONE("slurm", "Slurm") ", 'job.slurm.mpi_type': 'pmix_v4'", "job.pmix",
+     "PMIx", SHK_WARN, "pmix-variables-lost", "PMIX_NAMESPACE", "--cleanenv"},
+    {"mpiexec of MPICH", ALONE("pmi", "PMI"), "job.pmix", "PMIx", SHK_WARN, "pmi-flavour-mismatch",
      "MPICH", "prterun"},
-    {"mpirun without PMIx", ALONE("Open MPI"), "job.pmix", "PMIx", SHK_WARN, "pmix-variables-lost",
-     "variables of Open MPI", "PMIX_*"},
-    {"torchrun", ALONE("torchrun"), "job.pmix", "PMIx", SHK_WARN, "launcher-not-joined",
+    {"mpirun without PMIx", ALONE("ompi", "Open MPI"), "job.pmix", "PMIx", SHK_WARN,
+     "pmix-variables-lost", "variables of Open MPI", "PMIX_*"},
+    {"mpirun of a document of 0.2.0", ALONE_OF_OLD("ompi", "Open MPI"), "job.pmix", "PMIx",
+     SHK_WARN, "pmix-variables-lost", "variables of Open MPI", "PMIX_*"},
+    {"a title says nothing", ALONE("torchrun", "Open MPI"), "job.pmix", "PMIx", SHK_WARN,
+     "launcher-not-joined", "nothing between the ranks was tested", NULL},
+    {"torchrun", ALONE("torchrun", "torchrun"), "job.pmix", "PMIx", SHK_WARN, "launcher-not-joined",
      "nothing between the ranks was tested", "srun --mpi=pmix"},
-    {"a launcher of tomorrow", ALONE("futurun"), "job.pmix", "PMIx", SHK_WARN,
+    {"a launcher of tomorrow", ALONE("futurun", "futurun"), "job.pmix", "PMIx", SHK_WARN,
      "launcher-not-joined", "which futurun does not offer", "mpirun"},
     {"no srun in an allocation", ALLOCATION(", 'nodes': 4"), "job.pmix", "PMIx", SHK_WARN,
      "launcher-not-joined", "nothing on the other nodes", "srun --mpi=pmix shakedown"},
@@ -196,8 +203,8 @@ static const struct job_case job_cases[] = {
      "launcher-not-joined", "nothing was tested", NULL},
     {"an allocation of one node", ALLOCATION(", 'nodes': 1"), "job.pmix", "PMIx", SHK_NOTE, NULL,
      "nothing was tested", NULL},
-    {"plain srun of a binary without PMIx", ALONE("Slurm") "," NOT_BUILT, "job.pmix", "PMIx",
-     SHK_WARN, "pmix-not-built", "built without PMIx", "libpmix-dev"},
+    {"plain srun of a binary without PMIx", ALONE("slurm", "Slurm") "," NOT_BUILT, "job.pmix",
+     "PMIx", SHK_WARN, "pmix-not-built", "built without PMIx", "libpmix-dev"},
     {"srun --mpi=pmix of a binary without PMIx", OFFER("4.2.2") "," BROKEN("built") "," NOT_BUILT,
      "job.pmix", "PMIx", SHK_FAIL, "pmix-not-built", "built without PMIx", "libpmix-dev"},
     {"a saved report that could not say",
@@ -217,11 +224,26 @@ static const struct job_case job_cases[] = {
      NULL, "4.2", NULL},
     {"joined with a key", JOINED("'keyed': true, 'key': 'PMI', 'loopback': false"), "job.joined",
      "rendezvous", SHK_PASS, NULL, "joined by PMI; the key is that of PMI", NULL},
+    {"joined by variables",
+     "'job.joined': {'by': 'variables', 'launcher': 'Slurm', 'variable': 'SLURM_STEP_NODELIST', "
+     "'why': 'no-pmi', 'port': 1, 'keyed': true, 'key': 'SHAKEDOWN_KEY', 'loopback': false}",
+     "job.joined", "rendezvous", SHK_PASS, NULL,
+     "joined by the variables of Slurm: SLURM_STEP_NODELIST; the key is that of SHAKEDOWN_KEY",
+     NULL},
+    {"joined by variables that name one node",
+     "'job.joined': {'by': 'variables', 'launcher': 'Open MPI', 'why': 'pmi-late', 'port': 1, "
+     "'keyed': false, 'loopback': true}",
+     "job.joined", "rendezvous", SHK_PASS, NULL,
+     "joined by the variables of Open MPI: all tasks are on this node; no key, on this host only",
+     NULL},
+    {"joined in a way of tomorrow",
+     "'job.joined': {'by': 'Carrier pigeons', 'port': 1, 'keyed': true, 'loopback': false}",
+     "job.joined", "rendezvous", SHK_PASS, NULL, "joined by Carrier pigeons", NULL},
     {"joined on one host", JOINED("'keyed': false, 'loopback': true"), "job.joined", "rendezvous",
      SHK_PASS, NULL, "no key, on this host only", NULL},
     {"joined without a key", JOINED("'keyed': false, 'loopback': false"), "job.joined",
      "rendezvous", SHK_NOTE, NULL, "who reaches the port of rank 0", "SHAKEDOWN_KEY"},
-    {"joined, and nobody knows how", "'job.joined': {'by': 'PMI'}", "job.joined", "rendezvous",
+    {"joined, and nobody knows how", "'job.joined': {'by': 'pmi'}", "job.joined", "rendezvous",
      SHK_UNKNOWN, NULL, "", NULL},
     {"a job, and how it met was not kept", TWO_NODES, "job.joined", "rendezvous", SHK_UNKNOWN, NULL,
      "", NULL},
@@ -281,6 +303,7 @@ Test(job, launcher)
     }
 }
 
+/* As documents of 0.2.0 have it. */
 #define SPEED(slow)                                                                                \
     "'collective.fabric.pair_speed': {'nodes': 3, 'pairs': 3, 'latency_us': {'median': 2, 'mad': " \
     "0}, 'bandwidth': {'median': 20, 'mad': 1}, 'rows': [], 'slow': [" slow "]}"

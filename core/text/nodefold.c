@@ -1,6 +1,7 @@
-#include "reports/model/nodefold.h"
+#include "core/text/nodefold.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,61 +101,92 @@ static void fold_plain(struct shk_strbuf *out, const char *const *names, size_t 
 }
 
 enum {
-    FOLD_NAME = 255,                  /* longest host name that DNS allows */
-    FOLD_TOTAL = 4 * SHK_NODEFOLD_MAX /* more than any machine has nodes; a few words can mean it */
+    FOLD_NAME = 255,    /* longest host name that DNS allows */
+    FOLD_DIGITS = 18,   /* of a number */
+    FOLD_BRACKETS = 4,  /* in one name */
+    FOLD_TOTAL = 262144 /* more than any machine has nodes; a few words can mean it */
 };
 
-/* Names prefix + "[...]" (ranges, up to the ']') + suffix; *left_p of them at most. */
-static void fold_expand(const char *prefix, int prefix_len, const char *ranges, const char *suffix,
-                        int suffix_len, size_t *left_p, void (*fn)(const char *name, void *arg),
-                        void *arg)
+struct fold_each {
+    void (*fn)(const char *name, void *arg);
+    void *arg;
+    size_t left;
+    bool bad, full; /* bad: this name */
+};
+
+static void fold_give(struct fold_each *each, const char *name, size_t len)
 {
-    char name[FOLD_NAME + 1];
-    while (*ranges && *ranges != ']') {
-        char *end, *last_end;
-        unsigned long long first = strtoull(ranges, &end, 10), last = first;
-        int digits = (int)(end - ranges);
-        if (end == ranges)
-            return;
-        if (*end == '-') {
-            last = strtoull(end + 1, &last_end, 10);
-            if (last_end == end + 1)
-                return;
-            end = last_end;
-        }
-        for (unsigned long long n = first; n <= last && *left_p; n++, --*left_p) {
-            int len = snprintf(name, sizeof name, "%.*s%0*llu%.*s", prefix_len, prefix, digits, n,
-                               suffix_len, suffix);
-            if (len > 0 && len <= FOLD_NAME)
-                fn(name, arg);
-        }
-        ranges = end + (*end == ',');
-        if (*end != ',' && *end != ']')
-            return;
+    each->bad |= !len || len > FOLD_NAME;
+    each->full |= !each->bad && !each->left;
+    if (!each->bad && !each->full) {
+        each->left--;
+        each->fn(name, each->arg);
     }
 }
 
-void shk_nodefold_each(const char *list, void (*fn)(const char *name, void *arg), void *arg)
+/* "001" at *at_p; its value, its width. */
+static bool fold_read(const char **at_p, unsigned long long *value_p, int *width_p)
 {
-    size_t left = SHK_NODEFOLD_MAX;
-    while (*list && left) {
-        size_t open = strcspn(list, "[,"), end = open;
-        if (list[open] == '[') {
-            size_t close = open + strcspn(list + open, "]");
-            end = close + strcspn(list + close, ",");
-            const char *suffix = list + close + (list[close] == ']');
-            int suffix_len = (int)(list + end - suffix);
-            if (list[close] == ']' && !memchr(suffix, '[', (size_t)suffix_len) &&
-                open <= FOLD_NAME && suffix_len <= FOLD_NAME)
-                fold_expand(list, (int)open, list + open + 1, suffix, suffix_len, &left, fn, arg);
-        } else if (open && open <= FOLD_NAME) {
-            char name[FOLD_NAME + 1];
-            snprintf(name, sizeof name, "%.*s", (int)open, list);
-            fn(name, arg);
-            left--;
-        }
-        list += end + (list[end] == ',');
+    size_t n = strspn(*at_p, "0123456789");
+    if (!n || n > FOLD_DIGITS)
+        return false;
+    *value_p = strtoull(*at_p, NULL, 10);
+    *width_p = (int)n;
+    *at_p += n;
+    return true;
+}
+
+/* One name, of which `head` is done: at the next bracket every number is tried. */
+static void fold_expand(struct fold_each *each, const char *head, const char *rest, size_t len,
+                        unsigned depth)
+{
+    const char *open = memchr(rest, '[', len), *close = open ? strchr(open, ']') : NULL;
+    char name[FOLD_NAME + 1];
+    if (!open) {
+        int n = snprintf(name, sizeof name, "%s%.*s", head, (int)len, rest);
+        fold_give(each, name, n > 0 ? (size_t)n : 0);
+        return;
     }
+    each->bad |= !close || close >= rest + len || close == open + 1 || depth >= FOLD_BRACKETS;
+    for (const char *at = open + 1; !each->bad && !each->full && at < close; at++) {
+        unsigned long long from = 0, to;
+        int width = 0, unused;
+        each->bad = !fold_read(&at, &from, &width);
+        to = from;
+        if (*at == '-' && (at++, !fold_read(&at, &to, &unused)))
+            each->bad = true;
+        each->bad |= to < from || (at != close && (*at != ',' || at + 1 == close));
+        for (unsigned long long i = from; i <= to && !each->bad && !each->full; i++) {
+            int n = snprintf(name, sizeof name, "%s%.*s%0*llu", head, (int)(open - rest), rest,
+                             width, i);
+            each->bad = n < 0 || (size_t)n >= sizeof name;
+            if (!each->bad)
+                fold_expand(each, name, close + 1, (size_t)(rest + len - close - 1), depth + 1);
+        }
+    }
+}
+
+/* Up to the next ',' that is in no bracket. */
+static size_t fold_length(const char *list)
+{
+    size_t len = 0;
+    for (bool in = false; list[len] && (in || list[len] != ','); len++)
+        in = list[len] == '[' || (in && list[len] != ']');
+    return len;
+}
+
+int shk_nodefold_each(const char *list, size_t most, void (*fn)(const char *name, void *arg),
+                      void *arg)
+{
+    struct fold_each each = {.fn = fn, .arg = arg, .left = most};
+    bool bad = false;
+    for (size_t len; *list && !each.full; list += len + (list[len] == ',')) {
+        len = fold_length(list);
+        each.bad = false;
+        fold_expand(&each, "", list, len, 0);
+        bad |= each.bad;
+    }
+    return each.full ? -E2BIG : bad ? -EINVAL : 0;
 }
 
 struct fold_names {
@@ -204,7 +236,7 @@ void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count
         return;
     }
     for (size_t i = 0; i < count && !all.more; i++)
-        shk_nodefold_each(names[i], fold_collect, &all);
+        (void)shk_nodefold_each(names[i], SHK_NODEFOLD_MAX, fold_collect, &all);
     if (all.more)
         fold_join(out, names, count);
     else
