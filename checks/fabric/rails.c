@@ -75,6 +75,29 @@ static struct shk_row rails_start(const struct shk_check_context *ctx, const jso
     return row;
 }
 
+/* The hosts that most lost tokens speak against; as documents of 0.2.0 and before have it, the
+ * collective itself named them. */
+static json_t *rails_hosts(const json_t *device)
+{
+    json_t *blame = NULL, *hosts = NULL, *one;
+    long long most = 1;
+    size_t i;
+    if (shk_look_member_array(device, "blame", &blame) != SHK_LOOK_PRESENT)
+        (void)shk_look_member_array(device, "hosts", &hosts);
+    hosts = blame ? json_array() : json_incref(hosts);
+    json_array_foreach(blame, i, one)
+    {
+        long long tokens = 0;
+        (void)shk_look_member_int(one, "tokens", &tokens);
+        if (tokens > most)
+            json_array_clear(hosts);
+        most = tokens > most ? tokens : most;
+        if (tokens == most && json_object_get(one, "host"))
+            json_array_append(hosts, json_object_get(one, "host"));
+    }
+    return hosts;
+}
+
 /* Dead, or there on some ranks only. */
 static void rails_lost(const struct shk_check_context *ctx, struct shk_findings *findings,
                        const json_t *device, bool dead)
@@ -99,8 +122,10 @@ static void rails_lost(const struct shk_check_context *ctx, struct shk_findings 
     shk_row_fix(&row, "rail-dead", NULL);
     row.diagnosis = "fabric-rail-dead";
     shk_row_end(findings, &row);
-    if (json_array_size(json_object_get(device, "hosts")))
-        shk_row_nodes(findings, json_object_get(device, "hosts"), NULL);
+    json_t *hosts = rails_hosts(device);
+    if (json_array_size(hosts))
+        shk_row_nodes(findings, hosts, NULL);
+    json_decref(hosts);
     shk_strbuf_free(&sb);
     free(setting);
 }

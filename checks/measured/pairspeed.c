@@ -1,4 +1,5 @@
 /* Nodes and pairs of nodes that are slower than the others. */
+#include "core/job/pairspeed.h"
 #include "checks/base/coded.h"
 #include "checks/base/remedy.h"
 #include "checks/job/across.h"
@@ -7,23 +8,34 @@
 
 #define SPEED_SHOWN 8
 
-/* "3 pairs of 3 nodes: median 2.1 us, 23.40 GB/s" */
-static void speed_median(struct shk_row *row, const char *key, const json_t *summary)
+/* Which pairs and nodes are slow, as a document of 0.2.0 says itself. */
+static bool speed_of_old(struct shk_row *row, const char *key, const json_t *summary,
+                         struct shk_pairspeed *speed)
 {
-    json_t *latency = NULL, *bandwidth = NULL;
+    json_t *latency = NULL, *bandwidth = NULL, *slow = NULL;
+    if (shk_look_member_array(summary, "slow", &slow) == SHK_LOOK_MISSING)
+        return false;
+    (void)shk_read_member_array(row, key, summary, "slow", &slow);
+    if (shk_read_member_object(row, key, summary, "latency_us", &latency) == SHK_LOOK_PRESENT)
+        (void)shk_read_member_number(row, key, latency, "median", &speed->latency_us);
+    if (shk_read_member_object(row, key, summary, "bandwidth", &bandwidth) == SHK_LOOK_PRESENT)
+        (void)shk_read_member_number(row, key, bandwidth, "median", &speed->bandwidth);
+    speed->slow = json_incref(slow);
+    return true;
+}
+
+/* "3 pairs of 3 nodes: median 2.1 us, 23.40 GB/s" */
+static void speed_median(struct shk_row *row, const char *key, const json_t *summary,
+                         const struct shk_pairspeed *speed)
+{
     long long pairs = 0, nodes = 0;
-    double us = 0, rate = 0;
     if (shk_read_member_int(row, key, summary, "pairs", &pairs) == SHK_LOOK_PRESENT && pairs < 1)
         shk_row_lacks(row, key, "no pair was measured");
     (void)shk_read_member_int(row, key, summary, "nodes", &nodes);
-    if (shk_read_member_object(row, key, summary, "latency_us", &latency) == SHK_LOOK_PRESENT)
-        (void)shk_read_member_number(row, key, latency, "median", &us);
-    if (shk_read_member_object(row, key, summary, "bandwidth", &bandwidth) == SHK_LOOK_PRESENT)
-        (void)shk_read_member_number(row, key, bandwidth, "median", &rate);
     shk_row_verdict(row, SHK_PASS, SHK_TESTED);
     if (!shk_row_lacking(row))
         shk_row_text(&row->observed, "%lld pairs of %lld nodes: median %.1f us, %.2f GB/s", pairs,
-                     nodes, us, rate);
+                     nodes, speed->latency_us, speed->bandwidth);
 }
 
 /* "n3: latency 412.0 us (median 10.2)" or "n1 with n2: …". False when it cannot be read. */
@@ -79,18 +91,21 @@ static void speed_warn(struct shk_row *row, const char *key, json_t *slow, json_
 
 static void speed_row(struct shk_row *row, struct shk_findings *findings, const char *key)
 {
-    json_t *summary = NULL, *slow = NULL, *names = json_array();
-    if (shk_read_object(row, key, &summary) == SHK_LOOK_PRESENT &&
-        shk_read_member_array(row, key, summary, "slow", &slow) == SHK_LOOK_PRESENT) {
-        if (json_array_size(slow))
-            speed_warn(row, key, slow, names);
+    json_t *summary = NULL, *names = json_array();
+    struct shk_pairspeed speed = {.slow = NULL};
+    if (shk_read_object(row, key, &summary) == SHK_LOOK_PRESENT) {
+        if (!speed_of_old(row, key, summary, &speed) && shk_pairspeed_of(summary, &speed))
+            shk_row_lacks(row, key, "what the pairs measured is not there in full");
+        if (json_array_size(speed.slow))
+            speed_warn(row, key, speed.slow, names);
         else
-            speed_median(row, key, summary);
+            speed_median(row, key, summary, &speed);
     }
     shk_row_end(findings, row);
     if (json_array_size(names))
         shk_row_nodes(findings, names, NULL);
     json_decref(names);
+    shk_pairspeed_clear(&speed);
 }
 
 static void eval_pair_speed(const struct shk_check_context *ctx, struct shk_findings *findings)

@@ -10,7 +10,7 @@
 struct rails_join {
     const struct fabric_rail_report *report; /* that tells most */
     unsigned rank;                           /* whose it is */
-    json_t *blame;                           /* host -> how often */
+    json_t *blame;                           /* host -> how many tokens speak against it */
 };
 
 struct rails_table {
@@ -88,7 +88,7 @@ static void rails_blame_rank(const struct rails_table *table, struct rails_join 
     (void)json_object_set_new_nocheck(row->blame, host, json_integer(count + 1));
 }
 
-/* A token that went astray speaks against both of its ends; the host with most of them is it. */
+/* A token that went astray speaks against both of its ends. */
 static void rails_blame(const struct rails_table *table, struct rails_join *row,
                         const struct fabric_rail_report *report, unsigned rank)
 {
@@ -129,22 +129,17 @@ static void rails_collect(struct rails_table *table)
     }
 }
 
-static json_t *rails_blamed(const struct rails_join *row)
+static json_t *rails_blame_json(json_t *blame)
 {
     json_t *hosts = json_array();
-    json_int_t most = 0;
     const char *host = NULL;
     json_t *count = NULL;
 
-    json_object_foreach(row->blame, host, count)
+    json_object_foreach(blame, host, count)
     {
-        most = json_integer_value(count) > most ? json_integer_value(count) : most;
-    }
-    json_object_foreach(row->blame, host, count)
-    {
-        if (json_integer_value(count) == most) {
-            (void)json_array_append_new(hosts, shk_json_text(host, strlen(host)));
-        }
+        (void)json_array_append_new(
+            hosts,
+            json_pack("{s:o, s:O}", "host", shk_json_text(host, strlen(host)), "tokens", count));
     }
     return hosts;
 }
@@ -173,7 +168,7 @@ static json_t *rails_row_json(const struct rails_table *table, const struct rail
         (void)json_object_set_new(object, "bandwidth", json_real(report->bandwidth));
     }
     if (report->status == FABRIC_RAIL_DEAD || report->status == FABRIC_RAIL_MISSING) {
-        (void)json_object_set_new(object, "hosts", rails_blamed(row));
+        (void)json_object_set_new(object, "blame", rails_blame_json(row->blame));
     }
     return object;
 }

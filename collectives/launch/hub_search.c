@@ -316,14 +316,14 @@ static int search_loss(struct search *search, struct shk_strbuf *sb, json_t **na
 /* What the speeds of pairs say. A slow pair is no node at fault: either end may be. */
 static void search_speed(struct shk_strbuf *sb, const struct hub_speed *speed, json_t **names_p)
 {
-    if (json_array_size(speed->nodes) > 0) {
+    if (json_array_size(speed->judged.nodes) > 0) {
         shk_strbuf_puts(sb, "; slower than the others: ");
-        search_list(sb, speed->nodes);
+        search_list(sb, speed->judged.nodes);
         json_decref(*names_p);
-        *names_p = json_incref(speed->nodes);
-    } else if (json_array_size(speed->ends) > 0) {
+        *names_p = json_incref(speed->judged.nodes);
+    } else if (json_array_size(speed->judged.ends) > 0) {
         shk_strbuf_puts(sb, "; slower than between others: ");
-        search_list(sb, speed->ends);
+        search_list(sb, speed->judged.ends);
     } else {
         shk_strbuf_puts(sb, speed->summary != NULL ? ", none of them much slower than the others"
                                                    : "; how fast they are was not measured");

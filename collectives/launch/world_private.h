@@ -11,6 +11,7 @@
 #include "collectives/ranks/crew_private.h"
 #include "core/facts/factparts.h"
 #include "core/job/launch.h"
+#include "core/job/pairspeed.h"
 #include "core/text/strbuf.h"
 #include <jansson.h>
 
@@ -385,12 +386,11 @@ int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
               const struct shk_collective_options *options, enum shk_phase hang, uint64_t end_ns,
               struct hub_pairs *found) SHK_MUST_CHECK;
 
-/* hub_speed.c: slow ones among the nodes. What seems slow is measured again. */
+/* hub_speed.c: how fast the pairs of nodes are. What seems slow is measured again. */
 struct hub_speed {
-    json_t *summary;      /* collective.<t>.pair_speed; NULL: not measured */
-    json_t *nodes;        /* names of slow nodes */
-    json_t *ends;         /* names of both ends of slow pairs */
-    struct shk_error why; /* not measured; "": there are fewer than three nodes */
+    json_t *summary;             /* collective.<t>.pair_speed; NULL: not measured */
+    struct shk_pairspeed judged; /* slow ones among them: where to search on */
+    struct shk_error why;        /* not measured; "": there are fewer than three nodes */
 };
 int hub_speed(struct shk_world *world, const struct shk_transport *transport,
               const struct shk_collective_options *options, uint64_t end_ns,

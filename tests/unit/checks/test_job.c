@@ -308,6 +308,17 @@ Test(job, launcher)
     "'collective.fabric.pair_speed': {'nodes': 3, 'pairs': 3, 'latency_us': {'median': 2, 'mad': " \
     "0}, 'bandwidth': {'median': 20, 'mad': 1}, 'rows': [], 'slow': [" slow "]}"
 
+#define MEASURED_RUN(latency)                                                                      \
+    "{'latency_us': [" latency "], 'ping_wait_us': [0], 'bandwidth': [20], 'mean_us': [60], "      \
+    "'put_wait_us': [0]}"
+#define MEASURED_PAIR(a, b, first, second)                                                         \
+    "{'a': '" a "', 'b': '" b "', 'runs': [" MEASURED_RUN(first) "," MEASURED_RUN(second) "]}"
+/* Latencies of the pairs with node c, in each of two runs. */
+#define MEASURED(first, second)                                                                    \
+    "'collective.fabric.pair_speed': {'nodes': 3, 'pairs': 3, 'runs': 2, 'bytes': 1048576, "       \
+    "'rows': [" MEASURED_PAIR("a", "b", "2", "2") "," MEASURED_PAIR(                               \
+        "a", "c", first, second) "," MEASURED_PAIR("b", "c", first, second) "]}"
+
 Test(job, speed_between_nodes)
 {
     static const struct clock_case cases[] = {
@@ -327,6 +338,26 @@ Test(job, speed_between_nodes)
          "'collective.fabric.pair_speed': {'state': 'failed', 'source': 'x', 'reason': 'no time'}",
          SHK_UNKNOWN,
          "no time",
+         {NULL}},
+        {"measured, alike",
+         MEASURED("2", "2"),
+         SHK_PASS,
+         "3 pairs of 3 nodes: median 2.0 us, 20.00 GB/s",
+         {NULL}},
+        {"measured, and a node is slow",
+         MEASURED("9", "9"),
+         SHK_WARN,
+         "c: latency 9.0 us (median 2.0)",
+         {"c"}},
+        {"measured, and it was slow in one of two runs",
+         MEASURED("9", "2"),
+         SHK_PASS,
+         "3 pairs of 3 nodes",
+         {NULL}},
+        {"measured, and a part is not there",
+         MEASURED("9", "null"),
+         SHK_UNKNOWN,
+         "is not there in full",
          {NULL}},
         {"nonsense", "'collective.fabric.pair_speed': 7", SHK_UNKNOWN, "unexpected form", {NULL}},
     };

@@ -34,6 +34,11 @@ static const struct rails_case {
                            "1, 'host': 'n1', 'hosts': ['n4']}"),
      "network device b (fabric)", SHK_WARN, "carries no data: seen by rank 1 on n1: nothing came",
      "fabric-rail-dead", "n4"},
+    {"dead, by what speaks against each host",
+     RAILS(USED("a", "20") ", {'domain': 'b', 'status': 'dead', 'reason': 'nothing came', 'rank': "
+                           "1, 'host': 'n1', 'blame': [{'host': 'n1', 'tokens': 1}, {'host': 'n4', "
+                           "'tokens': 2}, {'host': 'n2', 'tokens': 1}]}"),
+     "network device b (fabric)", SHK_WARN, "carries no data", "fabric-rail-dead", "n4"},
     {"missing",
      RAILS(USED("a", "20") ", {'domain': 'b', 'status': 'missing', 'reason': 'rank 9 has no device "
                            "for it', 'rank': 1, 'host': 'n1', 'hosts': ['n4']}"),

@@ -1,4 +1,4 @@
-#include "collectives/algorithm/outlier.h"
+#include "core/job/outlier.h"
 #include <stdlib.h>
 
 static int outlier_compare(const void *a, const void *b)

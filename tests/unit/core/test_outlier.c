@@ -1,4 +1,4 @@
-#include "collectives/algorithm/outlier.h"
+#include "core/job/outlier.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Outliers among measurements of which lower is better: a latency, a time per byte. */
-#ifndef SHK_COLLECTIVES_OUTLIER_H
-#define SHK_COLLECTIVES_OUTLIER_H
+#ifndef SHK_CORE_OUTLIER_H
+#define SHK_CORE_OUTLIER_H
 
 #include <stdbool.h>
 
