@@ -15,7 +15,7 @@ static const struct shk_maker *maker_named(const char *name)
 }
 
 /* "8 nvidia, 2 amd"; "none". */
-static void say_found(struct shk_row *row)
+static bool say_found(struct shk_row *row)
 {
     struct shk_strbuf have = SHK_STRBUF_INIT;
     for (size_t i = 0; i < SHK_MAKERS; i++) {
@@ -23,8 +23,10 @@ static void say_found(struct shk_row *row)
         if (count > 0)
             shk_strbuf_printf(&have, "%s%lld %s", have.len ? ", " : "", count, shk_makers[i].name);
     }
-    shk_row_text(&row->observed, "%s", have.len ? shk_strbuf_text(&have) : "none");
+    bool any = have.len > 0;
+    shk_row_text(&row->observed, "%s", any ? shk_strbuf_text(&have) : "none");
     shk_strbuf_free(&have);
+    return any;
 }
 
 static void judge_count(struct shk_row *row, const struct shk_maker *maker)
@@ -70,11 +72,11 @@ static void eval_presence(const struct shk_check_context *ctx, struct shk_findin
     const struct shk_maker *maker = maker_named(ctx->profile->gpu ? ctx->profile->gpu : "any");
     row.fact = "pci.count.*";
     shk_read_profile(&row);
-    say_found(&row);
+    bool found = say_found(&row);
     if (maker) {
         judge_count(&row, maker);
         shk_row_end(findings, &row);
-    } else if (strcmp(row.observed ? row.observed : "none", "none") != 0) {
+    } else if (found) {
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
         shk_row_end(findings, &row);
     } else {

@@ -213,7 +213,7 @@ static void eval_file(const struct shk_check_context *ctx, struct shk_findings *
     char name[160];
     snprintf(name, sizeof name, "%s and the bus", shk_variable("topology-file"));
     struct shk_row row = shk_row_begin(ctx, &shk_check_topo_file, name);
-    const char *asked = NULL;
+    const char *problem = NULL, *asked = NULL;
     json_t *file = NULL;
     struct shk_fact fact = {.reason = NULL};
     row.fact = "topology.nccl_file, pci.devices";
@@ -230,10 +230,11 @@ static void eval_file(const struct shk_check_context *ctx, struct shk_findings *
     bool unusable =
         shk_look(ctx->facts, key, &fact) == SHK_LOOK_FAILED &&
         shk_look_env(ctx->facts, shk_variable("topology-file"), &asked) == SHK_LOOK_PRESENT;
-    /* The reason of the fact names the file when it is the file's fault. */
-    if (unusable && fact.reason && strstr(fact.reason, asked)) {
+    if (unusable &&
+        shk_read_text(&row, "topology.nccl_file.problem", &problem) == SHK_LOOK_PRESENT) {
         shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
-        wrong_file(&row, "not usable", fact.reason);
+        wrong_file(&row, strcmp(problem, "missing") == 0 ? "no such file" : "not usable",
+                   fact.reason ? fact.reason : "NCCL cannot read it");
     } else if (look == SHK_LOOK_PRESENT) {
         judge_file(&row, file);
     }
@@ -247,9 +248,10 @@ const struct shk_check shk_check_topo_file = {
     .family = "devices",
     .title = "NCCL's topology file describes this node",
     .eval = eval_file,
-    .doc = "Facts: topology.nccl_file, pci.devices, env.{topology-file}.\n"
-           "A file that was asked for and is missing or no XML is FAIL; one that names GPUs or "
-           "NICs that are not on the bus, or leaves out a GPU, WARN.",
+    .doc =
+        "Facts: topology.nccl_file, topology.nccl_file.problem, pci.devices, env.{topology-file}.\n"
+        "A file that was asked for and is missing or no XML is FAIL; one that names GPUs or "
+        "NICs that are not on the bus, or leaves out a GPU, WARN.",
 };
 
 /* Do two lists of processors ("0-3,8") have one in common? */

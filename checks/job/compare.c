@@ -30,8 +30,8 @@ struct compare_side {
     char *text;
     json_t *names; /* owned */
     size_t count;
-    bool unread;
-    json_t *value; /* a number; NULL: not one. Borrowed */
+    bool unread, unset; /* unset: a variable that is not set */
+    json_t *value;      /* a number; NULL: not one. Borrowed */
 };
 
 /* One place where nodes differ, or may differ. */
@@ -100,6 +100,7 @@ static struct compare_side compare_side(const json_t *side, const char *path)
         out.text = strdup(nothing);
     else
         out.unread = true;
+    out.unset = nothing && !out.unread && (!state || strcmp(state, "present") != 0);
     if (out.unread)
         out.text = strdup("not read");
     return out;
@@ -120,7 +121,7 @@ static size_t compare_count(const struct compare *c, const json_t *names)
 static struct compare_side *compare_same(struct compare_point *p, const struct compare_side *side)
 {
     for (size_t i = 0; i < p->sides_count; i++)
-        if (p->sides[i].unread == side->unread &&
+        if (p->sides[i].unread == side->unread && p->sides[i].unset == side->unset &&
             (side->unread || strcmp(p->sides[i].text, side->text) == 0))
             return &p->sides[i];
     return NULL;
@@ -298,12 +299,14 @@ static char *compare_setting(const struct compare_point *p)
 static void compare_fix(struct shk_row *row, const struct compare_point *p,
                         const struct shk_diff_rule *rule)
 {
-    const char *name = p->fact + strlen("env."), *common = p->sides[p->majority].text;
+    const struct compare_side *common = &p->sides[p->majority];
+    const char *name = p->fact + strlen("env.");
+    bool variable = starts(p->fact, "env.") && !starts(p->fact, "env.file.");
     if (rule && (rule->fix || rule->advice))
         shk_row_remedy(row, rule->fix, rule->advice);
-    else if (starts(p->fact, "env.") && !starts(p->fact, "env.file.") && strcmp(common, "not set"))
-        shk_row_fix(row, "set-value", "name", name, "value", common, NULL);
-    else if (starts(p->fact, "env.") && !starts(p->fact, "env.file."))
+    else if (variable && !common->unset)
+        shk_row_fix(row, "set-value", "name", name, "value", common->text, NULL);
+    else if (variable)
         shk_row_fix(row, "unset", "name", name, NULL);
 }
 

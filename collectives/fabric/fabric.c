@@ -151,6 +151,7 @@ static int run_measure(const struct fabric_run *run, struct fabric *fabric, stru
 static int run_connected(const struct fabric_run *run, struct fabric *fabric, struct shk_job *job,
                          const struct shk_allreduce_layout *layout, struct shk_error *err)
 {
+    enum fabric_step step = FABRIC_STEP_OTHER;
     int rc = 0;
 
     rc = fabric_open(fabric, err);
@@ -158,11 +159,12 @@ static int run_connected(const struct fabric_run *run, struct fabric *fabric, st
         rc = run_publish(job, fabric, err);
     }
     if (rc == 0) {
+        step = FABRIC_STEP_REGISTER;
         run_phase(run, job, SHK_PHASE_REGISTER);
         rc = fabric_register(fabric, layout->max_put, err);
     }
     if (rc < 0) {
-        (void)fabric_refused(fabric, run->options->provider, rc, err);
+        (void)fabric_refused(fabric, run->options->provider, step, rc, err);
         return rc;
     }
     run_phase(run, job, SHK_PHASE_EXCHANGE);
@@ -201,7 +203,10 @@ static int run_choose(const struct fabric_run *run, struct fabric *fabric,
                                   : fabric_choose(lib, provider, first, &list, err);
 
     if (rc < 0) {
-        (void)fabric_refused(fabric, provider, rc, err);
+        if (fabric->hmem == NULL && rc != -FI_ENOMEM) {
+            (void)!shk_job_put(job, FABRIC_NO_OFFER, "", 0, NULL);
+        }
+        (void)fabric_refused(fabric, provider, FABRIC_STEP_OFFER, rc, err);
         return rc;
     }
     fabric->lib = lib;

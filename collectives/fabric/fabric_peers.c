@@ -135,7 +135,7 @@ static int peers_insert(struct fabric *fabric, bool *own, struct shk_error *err)
         shk_crumb_call("fi_av_insert of rank %u", rank);
         if (fi_av_insert(first->av, card.addr, 1, &peer->addr, 0, NULL) != 1) {
             rc = fabric_error(fabric->lib, "fi_av_insert", -FI_EADDRNOTAVAIL, err);
-            *own = fabric_refused(fabric, NULL, rc, err);
+            *own = fabric_refused(fabric, NULL, FABRIC_STEP_ADDRESS, rc, err);
         }
     }
     return rc;

@@ -108,6 +108,7 @@ struct fabric_result {
 #define FABRIC_PORT       "fabric.port"
 #define FABRIC_QUEUES     "fabric.queues"
 #define FABRIC_REFUSED    "fabric.refused"
+#define FABRIC_NO_OFFER   "fabric.no_offer" /* fi_getinfo gave nothing */
 #define FABRIC_NOT_LOADED "library-load" /* its value when libfabric is there and does not load */
 #define FABRIC_CAUSE      "gpu.cause"    /* the same as that of the GPU transports */
 
@@ -221,9 +222,17 @@ void fabric_log_clear(void);
 void fabric_log_add(const char *provider, const char *func, const char *text);
 bool fabric_log_find(const char *words, char *buf, size_t size);
 
+/* What failed. */
+enum fabric_step {
+    FABRIC_STEP_OTHER,    /* opening, or a transfer */
+    FABRIC_STEP_OFFER,    /* fi_getinfo */
+    FABRIC_STEP_REGISTER, /* memory */
+    FABRIC_STEP_ADDRESS,  /* fi_av_insert */
+};
+
 /* Why a call failed over verbs. */
 struct fabric_refusal {
-    const char *call; /* the error's text, which begins with the name of the call */
+    enum fabric_step step;
     int errnum;
     const char *provider;         /* asked for; NULL */
     const char *domain;           /* in use; NULL: none was to be had */
@@ -238,7 +247,8 @@ const char *fabric_refusal(const struct shk_host *host, const struct fabric_refu
 
 /* The same for this rank's error: publishes the cause and adds the explanation to err. False: there
  * is none. */
-bool fabric_refused(struct fabric *fabric, const char *provider, int rc, struct shk_error *err);
+bool fabric_refused(struct fabric *fabric, const char *provider, enum fabric_step step, int rc,
+                    struct shk_error *err);
 
 /* -errno with "call: libfabric's text" in err; rc is what the call returned. */
 int fabric_error(const struct fabric_lib *lib, const char *call, ssize_t rc, struct shk_error *err);

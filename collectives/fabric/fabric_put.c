@@ -50,7 +50,7 @@ static int put_fail(struct fabric *fabric, const struct fabric_rail *rail, const
                         put_over(fabric, rail, over, sizeof(over)),
                         fabric->lib->api.strerror(errnum));
     if (!echo) {
-        (void)fabric_refused(fabric, NULL, -errnum, &text);
+        (void)fabric_refused(fabric, NULL, FABRIC_STEP_OTHER, -errnum, &text);
     }
     return shk_wire_fail(&fabric->wire, errnum, echo, "%s", text.text);
 }

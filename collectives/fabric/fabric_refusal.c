@@ -130,7 +130,7 @@ static const char *refusal_logged(const struct shk_host *host, const struct fabr
 const char *fabric_refusal(const struct shk_host *host, const struct fabric_refusal *refusal,
                            char *buf, size_t size)
 {
-    bool reg = strncmp(refusal->call, "fi_mr_reg", strlen("fi_mr_reg")) == 0;
+    bool reg = refusal->step == FABRIC_STEP_REGISTER;
     const char *cause = NULL;
     char text[160];
 
@@ -143,7 +143,7 @@ const char *fabric_refusal(const struct shk_host *host, const struct fabric_refu
         snprintf(buf, size, "%s", reg ? "" : text); /* a registration's own text has it */
         return "verbs-memlock";
     }
-    if (strncmp(refusal->call, "fi_av_insert", strlen("fi_av_insert")) == 0) {
+    if (refusal->step == FABRIC_STEP_ADDRESS) {
         if (!fabric_port_has_ip(host, refusal->domain, text, sizeof(text))) {
             snprintf(buf, size, "%s has no IP address", text);
             return "verbs-no-gid";
@@ -160,12 +160,13 @@ const char *fabric_refusal(const struct shk_host *host, const struct fabric_refu
     return cause;
 }
 
-bool fabric_refused(struct fabric *fabric, const char *provider, int rc, struct shk_error *err)
+bool fabric_refused(struct fabric *fabric, const char *provider, enum fabric_step step, int rc,
+                    struct shk_error *err)
 {
     const struct fi_info *info = fabric->rail[0].info;
     const char *prov = info != NULL ? info->fabric_attr->prov_name : NULL;
     struct fabric_refusal refusal = {
-        .call = err->text,
+        .step = step,
         .errnum = -rc,
         .provider = provider,
         .domain = info != NULL ? info->domain_attr->name : NULL,

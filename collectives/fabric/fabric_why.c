@@ -232,15 +232,14 @@ bool fabric_why(const char *const *names, const char *provider, char *buf, size_
     return known;
 }
 
-/* A rank found it out by itself. */
-static bool why_is_known(const struct shk_job *job)
+static bool why_published(const struct shk_job *job, const char *key)
 {
     char cause[64];
     size_t len = 0;
     unsigned rank = 0;
 
     for (rank = 0; rank < shk_job_size(job); rank++) {
-        if (shk_job_get(job, rank, FABRIC_REFUSED, cause, sizeof(cause), &len, NULL) == 0) {
+        if (shk_job_get(job, rank, key, cause, sizeof(cause), &len, NULL) == 0) {
             return true;
         }
     }
@@ -253,8 +252,7 @@ void fabric_explain(const char *const *names, const char *provider, const struct
     char why[sizeof(result->reason.text)];
 
     if (fabric_leftover("/dev/shm", job, result) || result->outcome != SHK_CREW_FAILED ||
-        strcmp(result->phase, "open") != 0 || strstr(result->reason.text, "fi_getinfo") == NULL ||
-        why_is_known(job)) {
+        !why_published(job, FABRIC_NO_OFFER) || why_published(job, FABRIC_REFUSED)) {
         return;
     }
     if (fabric_why(names, provider, why, sizeof(why))) {

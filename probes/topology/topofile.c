@@ -107,13 +107,15 @@ static int topofile_run(struct shk_probe_context *ctx, struct shk_error *err)
     size_t len = 0;
     int rc = *path == '/' ? shk_host_read(ctx->host, path, &text, &len, &why)
                           : shk_error_set(&why, EINVAL, "%s is not an absolute path", path);
+    bool missing = rc == -ENOENT && path != topofile_default;
+    bool bad = rc ? !missing && *path != '/' : topofile_parse(&file, text, len, &why) != 0;
     if (rc == -ENOENT && path == topofile_default)
         shk_gather_absent(&g, key, path, "%s is not set and there is no %s",
                           shk_variable("topology-file"), path);
-    else if (rc == -ENOENT)
+    else if (missing)
         shk_gather_failed(&g, key, path, "%s=%s: no such file", shk_variable("topology-file"),
                           path);
-    else if (rc || topofile_parse(&file, text, len, &why) != 0)
+    else if (rc || bad)
         shk_gather_failed(&g, key, path, "%s: %.300s", path, why.text);
     else
         shk_gather_present(&g, key,
@@ -121,12 +123,15 @@ static int topofile_run(struct shk_probe_context *ctx, struct shk_error *err)
                                      path == asked, "version", file.version, "functions",
                                      file.functions),
                            NULL, path);
+    if (missing || bad)
+        shk_gather_text(&g, "topology.nccl_file.problem", missing ? "missing" : "unusable", path);
     json_decref(file.functions);
     free(text);
     return shk_gather_end(&g, err);
 }
 
-static const char *const topofile_provides[] = {"topology.nccl_file", NULL};
+static const char *const topofile_provides[] = {"topology.nccl_file", "topology.nccl_file.problem",
+                                                NULL};
 
 const struct shk_probe shk_probe_topofile = {
     .name = "topofile",

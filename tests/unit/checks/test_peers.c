@@ -159,8 +159,16 @@ static const struct peers_case {
      SHK_WARN, "1 GPUs not in it"},
     {"file that is none", "topology.file", "NCCL_TOPO_FILE and the bus",
      NVIDIA "'env.NCCL_TOPO_FILE': '/t.xml', 'topology.nccl_file': {'state': 'failed', 'reason': "
-            "'/t.xml: line 1: syntax error'}",
+            "'/t.xml: line 1: syntax error'}, 'topology.nccl_file.problem': 'unusable'",
      SHK_FAIL, "line 1: syntax error"},
+    {"file that is not there", "topology.file", "NCCL_TOPO_FILE and the bus",
+     NVIDIA "'env.NCCL_TOPO_FILE': '/t.xml', 'topology.nccl_file': {'state': 'failed', 'reason': "
+            "'gone'}, 'topology.nccl_file.problem': 'missing'",
+     SHK_FAIL, "no such file"},
+    {"file that a document of 0.2.0 tells of", "topology.file", "NCCL_TOPO_FILE and the bus",
+     NVIDIA "'env.NCCL_TOPO_FILE': '/t.xml', 'topology.nccl_file': {'state': 'failed', 'reason': "
+            "'/t.xml: line 1: syntax error'}",
+     SHK_UNKNOWN, "line 1: syntax error"},
     {"file that nobody looked into", "topology.file", "NCCL_TOPO_FILE and the bus",
      NVIDIA "'env.NCCL_TOPO_FILE': '/t.xml', 'topology.nccl_file': {'state': 'failed', 'reason': "
             "'timed out'}",

@@ -257,7 +257,7 @@ static void expect_refusal(struct fabric_refusal refusal, const char *cause, con
 #define GETINFO                                                                                    \
     (struct fabric_refusal)                                                                        \
     {                                                                                              \
-        .call = "fi_getinfo: No data available", .errnum = ENODATA, .provider = "verbs;ofi_rxm"    \
+        .step = FABRIC_STEP_OFFER, .errnum = ENODATA, .provider = "verbs;ofi_rxm"                  \
     }
 
 static void meta(const char *mode)
@@ -322,39 +322,38 @@ Test(verbs, no_device_and_a_port_that_cannot_be_read)
     expect_refusal(GETINFO, "", "");
 }
 
-static struct fabric_refusal opened(const char *call, int errnum)
+static struct fabric_refusal opened(enum fabric_step step, int errnum)
 {
     static struct fabric_queues queues = {.most = 32767, .device = "rxe0"};
 
     return (struct fabric_refusal){
-        .call = call, .errnum = errnum, .domain = "rxe0", .pinned = 1 << 20, .queues = &queues};
+        .step = step, .errnum = errnum, .domain = "rxe0", .pinned = 1 << 20, .queues = &queues};
 }
 
 Test(verbs, what_libfabric_logs_is_a_cause)
 {
-    expect_refusal(opened("fi_enable: Invalid argument", EINVAL), "", "");
+    expect_refusal(opened(FABRIC_STEP_OTHER, EINVAL), "", "");
     fabric_log_add("verbs", "vrb_cq_open", "Unable to create verbs CQ\n");
-    expect_refusal(opened("fi_enable: Invalid argument", EINVAL), "verbs-cq",
+    expect_refusal(opened(FABRIC_STEP_OTHER, EINVAL), "verbs-cq",
                    "a completion queue for 1024 processes with 256 operations each has 262144 "
                    "entries, rxe0 takes 32767");
     setenv("FI_UNIVERSE_SIZE", "4", 1);
-    expect_refusal(opened("fi_enable: Invalid argument", EINVAL), "verbs-cq",
+    expect_refusal(opened(FABRIC_STEP_OTHER, EINVAL), "verbs-cq",
                    "the device refuses a completion queue (libfabric: verbs vrb_cq_open: Unable to "
                    "create verbs CQ)");
     fabric_log_clear();
     fabric_log_add("verbs", "vrb_ep_enable", "rdma_create_qp: Cannot allocate memory(12)");
-    expect_refusal(opened("fi_enable: Cannot allocate memory", ENOMEM), "verbs-qp", "a queue pair");
+    expect_refusal(opened(FABRIC_STEP_OTHER, ENOMEM), "verbs-qp", "a queue pair");
     fabric_log_clear();
     fabric_log_add("verbs", "vrb_get_rai_id", "rdma_resolve_addr: Invalid argument (22)");
-    expect_refusal(opened("fi_domain: No data available", ENODATA), "verbs-no-gid",
+    expect_refusal(opened(FABRIC_STEP_OTHER, ENODATA), "verbs-no-gid",
                    "shk-none0 of rxe0 has no IP address");
     drop(RXE "gid_attrs/ndevs/0"); /* not known which interface */
-    expect_refusal(opened("fi_domain: No data available", ENODATA), "verbs-address",
-                   "rdma_resolve_addr");
+    expect_refusal(opened(FABRIC_STEP_OTHER, ENODATA), "verbs-address", "rdma_resolve_addr");
     fabric_log_clear();
     fabric_log_add("ofi_rxm", "f", "something else");
-    expect_refusal(opened("fi_enable: Bad address", EFAULT), "", "libfabric: ofi_rxm f: something");
-    expect_refusal(opened("fi_mr_reg of 1 B: Bad address", EFAULT), "verbs-mr", "something else");
+    expect_refusal(opened(FABRIC_STEP_OTHER, EFAULT), "", "libfabric: ofi_rxm f: something");
+    expect_refusal(opened(FABRIC_STEP_REGISTER, EFAULT), "verbs-mr", "something else");
 }
 
 Test(verbs, the_limit_of_locked_memory)
@@ -366,8 +365,8 @@ Test(verbs, the_limit_of_locked_memory)
     fabric_log_add("verbs", "vrb_cq_open", "Unable to create verbs CQ");
     cr_assert_eq(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
     cr_assert_eq(syscall(SYS_capset, &header, data), 0); /* no capability at all */
-    expect_refusal(opened("fi_enable: Cannot allocate memory", ENOMEM), "verbs-memlock",
+    expect_refusal(opened(FABRIC_STEP_OTHER, ENOMEM), "verbs-memlock",
                    "1048576 B have to be pinned, the limit of locked memory is 65536 B");
-    expect_refusal(opened("fi_mr_reg of 1 B: Cannot allocate memory", ENOMEM), "verbs-memlock", "");
-    expect_refusal(opened("fi_enable: Invalid argument", EINVAL), "verbs-cq", "entries");
+    expect_refusal(opened(FABRIC_STEP_REGISTER, ENOMEM), "verbs-memlock", "");
+    expect_refusal(opened(FABRIC_STEP_OTHER, EINVAL), "verbs-cq", "entries");
 }

@@ -91,6 +91,7 @@ Test(topofile, asked_for)
     tree_hostcalls("{\"environ\":{\"NCCL_TOPO_FILE\":\"/opt/t.xml\"}}");
     tree_run(&shk_probe_topofile);
     expect_failed("topology.nccl_file", "NCCL_TOPO_FILE=/opt/t.xml: no such file");
+    expect_text("topology.nccl_file.problem", "missing");
     static const struct {
         const char *text, *reason;
     } rows[] = {
@@ -111,6 +112,7 @@ Test(topofile, asked_for)
     tree_put("/opt/t.xml", "%s", deep);
     tree_run(&shk_probe_topofile);
     expect_failed("topology.nccl_file", "too deep");
+    expect_text("topology.nccl_file.problem", "unusable");
     tree_put("/opt/t.xml", "<system version=\"2\"/>");
     tree_run(&shk_probe_topofile);
     expect_json("topology.nccl_file", "{\"path\":\"/opt/t.xml\",\"asked\":true,\"version\":\"2\","
