@@ -27,6 +27,7 @@ static void list_row(FILE *out, const char *name, const char *second, const char
 static void list_probes(const struct shk_config *config, FILE *out)
 {
     static const char *const phases[SHK_PHASE_COUNT] = {
+        [SHK_PHASE_EARLY] = "library",
         [SHK_PHASE_HOST] = "host",
         [SHK_PHASE_LIBRARY] = "library",
         [SHK_PHASE_DERIVED] = "derived",

@@ -87,7 +87,18 @@ static int factdoc_entry(const char *key, json_t *given, json_t **entry_p, struc
     return 0;
 }
 
-int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc, struct shk_error *err)
+/* As it is: what made the entry has taken secrets out of it. */
+static int factdoc_adopt(struct shk_facts *facts, const char *key, json_t *entry)
+{
+    bool valid = shk_facts_key_valid(key);
+    if (!valid)
+        json_decref(entry);
+    return !valid ? -EINVAL : json_object_set_new(facts->table, key, entry) ? -ENOMEM : 0;
+}
+
+static int factdoc_read(struct shk_facts **facts_p, const json_t *doc,
+                        int (*store)(struct shk_facts *facts, const char *key, json_t *entry),
+                        struct shk_error *err)
 {
     const char *schema = json_string_value(json_object_get(doc, "schema"));
     json_t *table = json_object_get(doc, "facts");
@@ -109,7 +120,7 @@ int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc, struct sh
     {
         json_t *entry = NULL;
         rc = rc ? rc : factdoc_entry(key, given, &entry, err);
-        if (!rc && (rc = shk_facts_store(facts, key, entry)))
+        if (!rc && (rc = store(facts, key, entry)))
             shk_error_sys(err, -rc, "facts: %s", key);
         if (rc)
             break;
@@ -120,6 +131,16 @@ int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc, struct sh
     }
     *facts_p = facts;
     return 0;
+}
+
+int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc, struct shk_error *err)
+{
+    return factdoc_read(facts_p, doc, shk_facts_store, err);
+}
+
+int shk_facts_from_child(struct shk_facts **facts_p, const json_t *doc, struct shk_error *err)
+{
+    return factdoc_read(facts_p, doc, factdoc_adopt, err);
 }
 
 static int factdoc_slurp(const char *path, struct shk_strbuf *sb, struct shk_error *err)

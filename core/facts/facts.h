@@ -91,6 +91,12 @@ json_t *shk_facts_to_json(const struct shk_facts *facts);
 int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc,
                         struct shk_error *err) SHK_MUST_CHECK;
 
+/* The same for a document that a child of this program wrote, whose facts went through the
+ * functions above there: what they store holds no secret, and is not looked through for one again.
+ */
+int shk_facts_from_child(struct shk_facts **facts_p, const json_t *doc,
+                         struct shk_error *err) SHK_MUST_CHECK;
+
 /* Reads and parses a facts file ("-" is stdin): at most 64 MiB. Plain file access, no shk_host.
  * A file holds one document, or an array of them, or one per line (nodes); a report in JSON counts
  * as the documents of its nodes, a folder as its *.json in the order of their names. Each document

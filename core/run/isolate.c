@@ -29,6 +29,9 @@ enum { ISOLATE_SHARE_MS = 100 };
 /* When this process, being a child, will be killed (ms, monotonic); 0: never. */
 static double isolate_until;
 
+/* Children of shk_isolate_begin(), attended to while others are waited for. */
+static struct shk_isolate_pending *isolate_pending;
+
 static const char *const outcome_names[] = {
     [SHK_CHILD_OK] = "ok",           [SHK_CHILD_FAILED] = "failed",
     [SHK_CHILD_EXITED] = "exited",   [SHK_CHILD_SIGNALED] = "crashed",
@@ -86,6 +89,7 @@ static int isolate_start(struct isolate_child *c, const struct shk_isolate_job *
         close(result[0]);
         close(output[0]);
         isolate_until = deadline_ms ? now + deadline_ms : 0;
+        isolate_pending = NULL; /* the parent's */
         shk_isolate_child_main(job, crumb, parent, result[1], output[1]);
     }
     setpgid(pid, pid);
@@ -100,6 +104,7 @@ static int isolate_start(struct isolate_child *c, const struct shk_isolate_job *
         .result_fd = result[0],
         .output_fd = output[0],
         .started = now,
+        .sampled = now,
         .deadline_ms = deadline_ms,
         .running = true,
     };
@@ -176,6 +181,12 @@ static size_t isolate_resident(pid_t pid)
     return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+static size_t isolate_sample(struct isolate_child *c, double now)
+{
+    c->sampled = now;
+    return isolate_resident(c->pid);
+}
+
 static void isolate_finish(struct isolate_child *c, int status, struct shk_isolate_result *result)
 {
     isolate_pump(c);
@@ -215,7 +226,7 @@ static void isolate_attend(struct isolate_child *c, struct shk_isolate_result *r
         isolate_expire(c, now);
     else if (shk_stop_signal())
         isolate_stop(c, SHK_CHILD_NOT_RUN, now);
-    else if (isolate_resident(c->pid) > limit)
+    else if (now - c->sampled >= ISOLATE_TICK_MS && isolate_sample(c, now) > limit)
         isolate_stop(c, SHK_CHILD_MEMORY, now);
     else if (c->deadline_ms && !c->killed && now - looked >= ISOLATE_SHARE_MS)
         shk_isolate_share_look(&c->share, c->pid, now, c->started, c->deadline_ms,
@@ -250,6 +261,66 @@ static unsigned isolate_width(unsigned parallel)
     if (parallel)
         return parallel;
     return cpus > 2 ? (unsigned)cpus : 2;
+}
+
+struct shk_isolate_pending {
+    struct isolate_child child;
+    struct shk_isolate_job job;
+    struct shk_isolate_result result;
+    struct isolate_crumb *crumb; /* a page of its own, shared with the child */
+    struct shk_isolate_pending *next;
+};
+
+static void isolate_attend_pending(void)
+{
+    for (struct shk_isolate_pending *p = isolate_pending; p; p = p->next)
+        if (p->child.running)
+            isolate_attend(&p->child, &p->result);
+}
+
+static void isolate_forget(struct shk_isolate_pending *pending)
+{
+    struct shk_isolate_pending **at = &isolate_pending;
+    while (*at && *at != pending)
+        at = &(*at)->next;
+    if (*at)
+        *at = pending->next;
+    munmap(pending->crumb, sizeof *pending->crumb);
+    free(pending);
+}
+
+int shk_isolate_begin(struct shk_isolate_pending **pending_p, const struct shk_isolate_job *job,
+                      struct shk_error *err)
+{
+    struct shk_isolate_pending *p = calloc(1, sizeof *p);
+    *pending_p = NULL;
+    if (!p)
+        return shk_error_sys(err, ENOMEM, "%s", job->name);
+    p->crumb =
+        mmap(NULL, sizeof *p->crumb, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (p->crumb == MAP_FAILED) {
+        free(p);
+        return shk_error_sys(err, ENOMEM, "%s", job->name);
+    }
+    p->job = *job;
+    p->next = isolate_pending;
+    isolate_pending = p;
+    int rc = isolate_start(&p->child, &p->job, p->crumb, err);
+    if (rc)
+        isolate_forget(p);
+    else
+        *pending_p = p;
+    return rc;
+}
+
+void shk_isolate_end(struct shk_isolate_pending *pending, struct shk_isolate_result *result)
+{
+    while (pending->child.running) {
+        isolate_wait(&pending->child, 1);
+        isolate_attend(&pending->child, &pending->result);
+    }
+    *result = pending->result;
+    isolate_forget(pending);
 }
 
 int shk_isolate_run(const struct shk_isolate_job *jobs, struct shk_isolate_result *results,
@@ -288,6 +359,7 @@ int shk_isolate_run(const struct shk_isolate_job *jobs, struct shk_isolate_resul
             isolate_attend(&children[i], &results[i]);
             running -= !children[i].running;
         }
+        isolate_attend_pending();
     }
     munmap(crumbs, n * sizeof *crumbs);
     free(children);

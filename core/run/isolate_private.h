@@ -21,8 +21,8 @@ struct isolate_child {
     struct isolate_crumb *crumb;
     pid_t pid;
     int result_fd, output_fd;
-    double started, killed_at; /* ms, monotonic */
-    unsigned deadline_ms;      /* the job's, or less within a child; 0: none */
+    double started, killed_at, sampled; /* ms, monotonic; sampled: its memory, last */
+    unsigned deadline_ms;               /* the job's, or less within a child; 0: none */
     bool running, killed;
     enum shk_isolate_outcome why; /* when killed */
     struct isolate_share share;

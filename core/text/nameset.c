@@ -111,11 +111,14 @@ static bool name_exact(const struct shk_name_set *set, const char *name,
     size_t longest = 0;
     for (size_t i = 0; i < set->count; i++) {
         const struct shk_name_rule *rule = &set->rules[i];
-        size_t len = strlen(rule->name);
+        /* most differ in their first letter, in either case */
+        if ((*rule->name ^ *name) & ~('a' ^ 'A'))
+            continue;
         if (!rule->prefix && strcmp(name, rule->name) == 0) {
             *match_p = name_match(rule, SHK_NAME_EXACT);
             return true;
         }
+        size_t len = rule->prefix ? strlen(rule->name) : 0;
         bool begins = rule->prefix && (rule->wraps ? strncmp(name, rule->name, len) == 0
                                                    : strncasecmp(name, rule->name, len) == 0);
         if (begins && len > longest) {

@@ -1,7 +1,7 @@
 /* A probe: one source of facts. It writes facts and never judges.
  *
  * One file per probe, one const descriptor per file, one line in probes/base/registry.c. Probes of
- * one phase run side by side, each in its own child with a deadline; a later phase sees the facts
+ * one phase run side by side, in children with deadlines; a later phase sees the facts
  * of the earlier ones. In the report their order is that of the registry. */
 #ifndef SHK_PROBES_PROBE_H
 #define SHK_PROBES_PROBE_H
@@ -11,6 +11,8 @@
 #include "core/text/nameset.h"
 
 enum shk_phase {
+    SHK_PHASE_EARLY,   /* one probe only: begun first, waited for before what is derived; knows no
+                          other's facts */
     SHK_PHASE_HOST,    /* files and system calls; nothing foreign is loaded */
     SHK_PHASE_LIBRARY, /* loads or inspects vendor libraries; knows the host facts */
     SHK_PHASE_DERIVED, /* needs what the libraries said (plugins against NCCL, topology joins) */
@@ -34,6 +36,13 @@ struct shk_probe {
     const char *const *provides; /* fact keys or prefixes ending in '.', NULL-terminated */
     bool needs_live;             /* skipped on a capture, with that reason in its facts */
     unsigned deadline_ms;
+    /* Loads code of others, or may have to wait for it or for a file system: always has a child of
+     * its own. The others share one, and are run again apart when that does not end well. */
+    bool apart;
+    /* Of a probe that is apart; may be NULL. True: with what is known of this node it will load
+     * nothing, so it may share a child. Called in the parent: looks at facts and at local files
+     * that nothing can hang on. */
+    bool (*idle)(const struct shk_host *host, const struct shk_facts *known);
     /* 0, or a negative errno when the probe as a whole could not do its work. Facts written before
      * an error are kept. */
     int (*run)(struct shk_probe_context *ctx, struct shk_error *err);

@@ -1,22 +1,13 @@
 #include "probes/base/probe.h"
 
-#include "core/run/isolate.h"
 #include "core/text/strbuf.h"
+#include "probes/base/run_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a child needs to run one probe. */
-struct run_unit {
-    const struct shk_probe *probe;
-    const struct shk_host *host;
-    const struct shk_facts *known;
-    const struct shk_name_set *names;
-    bool quick;
-};
-
-static int run_child(void *arg, json_t **result_p, struct shk_error *err)
+int run_child(void *arg, json_t **result_p, struct shk_error *err)
 {
     const struct run_unit *unit = arg;
     struct shk_facts *facts = shk_facts_create();
@@ -102,7 +93,7 @@ static int run_absorb(struct shk_facts *facts, const struct run_unit *unit,
     bool recorded =
         !shk_host_is_live(unit->host) && shk_host_exists(unit->host, "/.shakedown/recorded");
     run_keep_known(facts, result->result, recorded);
-    int rc = result->result ? shk_facts_from_json(&mine, result->result, &why) : 0;
+    int rc = result->result ? shk_facts_from_child(&mine, result->result, &why) : 0;
     if (rc) {
         result->outcome = SHK_CHILD_FAILED;
         shk_error_set(&result->error, -rc, "%s: %.400s", probe->name, why.text);
@@ -165,6 +156,26 @@ static unsigned run_deadline(const struct shk_probe *probe, unsigned cap)
     return cap && (!probe->deadline_ms || cap < probe->deadline_ms) ? cap : probe->deadline_ms;
 }
 
+static struct run_unit run_unit_of(const struct shk_probe *probe, const struct shk_host *host,
+                                   const struct shk_probe_options *options,
+                                   const struct shk_facts *facts)
+{
+    return (struct run_unit){.probe = probe,
+                             .host = host,
+                             .known = facts,
+                             .names = options->names,
+                             .deadline_ms = run_deadline(probe, options->deadline_ms),
+                             .quick = options->quick,
+                             .apart = probe->apart && !(probe->idle && probe->idle(host, facts))};
+}
+
+static int run_absorb_one(struct shk_facts *facts, const struct run_unit *unit,
+                          struct shk_isolate_result *result, struct shk_error *err)
+{
+    int rc = run_absorb(facts, unit, result);
+    return rc ? shk_error_sys(err, -rc, "%s", unit->probe->name) : 0;
+}
+
 static int run_phase(enum shk_phase phase, const struct shk_host *host,
                      const struct shk_probe_options *options, struct shk_facts *facts,
                      struct shk_error *err)
@@ -172,9 +183,8 @@ static int run_phase(enum shk_phase phase, const struct shk_host *host,
     size_t all, n = 0;
     const struct shk_probe *const *probes = shk_probes(&all);
     struct run_unit *units = calloc(all, sizeof *units);
-    struct shk_isolate_job *jobs = calloc(all, sizeof *jobs);
     struct shk_isolate_result *results = calloc(all, sizeof *results);
-    int rc = units && jobs && results ? 0 : shk_error_sys(err, ENOMEM, "probes");
+    int rc = units && results ? 0 : shk_error_sys(err, ENOMEM, "probes");
     for (size_t i = 0; i < all && !rc; i++) {
         const struct shk_probe *probe = probes[i];
         if (probe->phase != phase)
@@ -185,34 +195,68 @@ static int run_phase(enum shk_phase phase, const struct shk_host *host,
         }
         if (options->progress)
             options->progress(probe->name, options->progress_arg);
-        units[n] = (struct run_unit){probe, host, facts, options->names, options->quick};
-        jobs[n] =
-            (struct shk_isolate_job){.name = probe->name,
-                                     .fn = run_child,
-                                     .arg = &units[n],
-                                     .deadline_ms = run_deadline(probe, options->deadline_ms)};
-        n++;
+        units[n++] = run_unit_of(probe, host, options, facts);
     }
     if (!rc)
-        rc = shk_isolate_run(jobs, results, n, 0, err);
-    for (size_t i = 0; i < n && !rc; i++) {
-        rc = run_absorb(facts, &units[i], &results[i]);
-        if (rc)
-            shk_error_sys(err, -rc, "%s", units[i].probe->name);
-    }
+        rc = run_units(units, results, n, err);
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = run_absorb_one(facts, &units[i], &results[i], err);
     for (size_t i = 0; results && i < n; i++)
         shk_isolate_result_clear(&results[i]);
     free(results);
-    free(jobs);
     free(units);
+    return rc;
+}
+
+/* A probe that needs nothing of the others and mostly waits for a library: begun first, waited for
+ * when the others are done. */
+struct run_early {
+    struct run_unit unit;
+    struct shk_isolate_pending *pending;
+};
+
+static int run_early_begin(struct run_early *early, const struct shk_host *host,
+                           const struct shk_probe_options *options, struct shk_facts *facts,
+                           struct shk_error *err)
+{
+    size_t all;
+    const struct shk_probe *const *probes = shk_probes(&all);
+    for (size_t i = 0; i < all; i++) {
+        if (probes[i]->phase != SHK_PHASE_EARLY)
+            continue;
+        if (options->progress)
+            options->progress(probes[i]->name, options->progress_arg);
+        early->unit = run_unit_of(probes[i], host, options, facts);
+        const struct shk_isolate_job job = {.name = probes[i]->name,
+                                            .fn = run_child,
+                                            .arg = &early->unit,
+                                            .deadline_ms = early->unit.deadline_ms};
+        return shk_isolate_begin(&early->pending, &job, err);
+    }
+    return 0;
+}
+
+static int run_early_end(struct run_early *early, struct shk_facts *facts, struct shk_error *err)
+{
+    struct shk_isolate_result result;
+    shk_isolate_end(early->pending, &result);
+    int rc = run_absorb_one(facts, &early->unit, &result, err);
+    shk_isolate_result_clear(&result);
+    early->pending = NULL;
     return rc;
 }
 
 int shk_probes_run(const struct shk_host *host, const struct shk_probe_options *options,
                    struct shk_facts *facts, struct shk_error *err)
 {
+    struct run_early early = {.pending = NULL};
+    struct shk_error late = {""};
     int rc = shk_host_is_live(host) ? 0 : run_captured(host, facts, err);
-    for (int phase = 0; phase < SHK_PHASE_COUNT && !rc; phase++)
+    if (!rc)
+        rc = run_early_begin(&early, host, options, facts, err);
+    for (int phase = SHK_PHASE_HOST; phase < SHK_PHASE_DERIVED && !rc; phase++)
         rc = run_phase((enum shk_phase)phase, host, options, facts, err);
-    return rc;
+    int end = early.pending ? run_early_end(&early, facts, rc ? &late : err) : 0;
+    rc = rc ? rc : end;
+    return rc ? rc : run_phase(SHK_PHASE_DERIVED, host, options, facts, err);
 }

@@ -3,6 +3,7 @@
 #include "core/run/isolate.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
+#include "probes/library/ldsearch.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -68,6 +69,12 @@ struct cuda {
     int devices[CUDA_MAX_DEVICES];
     char pci[CUDA_MAX_DEVICES][20];
 };
+
+static bool cuda_idle(const struct shk_host *host, const struct shk_facts *known)
+{
+    (void)known;
+    return shk_ldsearch_lacks(host, &cuda_library);
+}
 
 static const char *const cuda_provides[] = {"cuda.path",    "cuda.driver", "cuda.error",
                                             "cuda.devices", "cuda.p2p",    NULL};
@@ -209,5 +216,7 @@ const struct shk_probe shk_probe_cuda = {
     .provides = cuda_provides,
     .needs_live = true,
     .deadline_ms = 30000, /* cuInit takes seconds on nodes of eight GPUs without persistence */
+    .apart = true,
+    .idle = cuda_idle,
     .run = cuda_run,
 };

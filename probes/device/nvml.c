@@ -5,6 +5,7 @@
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
 #include "probes/device/nvml_value.h"
+#include "probes/library/ldsearch.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -245,6 +246,12 @@ static void nvml_all(struct nvml *n)
     nvml_pairs(n);
 }
 
+static bool nvml_idle(const struct shk_host *host, const struct shk_facts *known)
+{
+    (void)known;
+    return shk_ldsearch_lacks(host, &nvml_library);
+}
+
 static const char *const nvml_provides[] = {
     "nvml.path",    "nvml.version", "nvml.driver", "nvml.error",
     "nvml.devices", "nvml.p2p",     "nvml.lost",   NULL};
@@ -303,5 +310,7 @@ const struct shk_probe shk_probe_nvml = {
     .provides = nvml_provides,
     .needs_live = true,
     .deadline_ms = 20000,
+    .apart = true,
+    .idle = nvml_idle,
     .run = nvml_run,
 };

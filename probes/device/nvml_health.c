@@ -7,6 +7,7 @@
 #include "probes/base/registry.h"
 #include "probes/device/nvml_processes.h"
 #include "probes/device/nvml_value.h"
+#include "probes/library/ldsearch.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -378,6 +379,12 @@ static int nvml_health_run(struct shk_probe_context *ctx, struct shk_error *err)
     return shk_gather_end(&g, err);
 }
 
+static bool health_idle(const struct shk_host *host, const struct shk_facts *known)
+{
+    (void)known;
+    return shk_ldsearch_lacks(host, &health_library);
+}
+
 static const char *const health_provides[] = {health_key, NULL};
 
 const struct shk_probe shk_probe_nvml_health = {
@@ -387,5 +394,7 @@ const struct shk_probe shk_probe_nvml_health = {
     .provides = health_provides,
     .needs_live = true,
     .deadline_ms = 20000,
+    .apart = true,
+    .idle = health_idle,
     .run = nvml_health_run,
 };

@@ -416,9 +416,10 @@ static const char *const fabric_provides[] = {
 
 const struct shk_probe shk_probe_libfabric = {
     .name = "libfabric",
-    .phase = SHK_PHASE_LIBRARY,
+    .phase = SHK_PHASE_EARLY,
     .doc = "libfabric: copies, version, providers, domains, variables it reads",
     .provides = fabric_provides,
     .deadline_ms = FABRIC_PROBE_MS,
+    .apart = true,
     .run = fabric_run,
 };

@@ -357,5 +357,6 @@ const struct shk_probe shk_probe_conffile = {
     .doc = "settings in nccl.conf, rccl.conf, libfabric.conf and nvshmem.conf",
     .provides = conffile_provides,
     .deadline_ms = 5000,
+    .apart = true,
     .run = conffile_run,
 };

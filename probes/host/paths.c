@@ -108,5 +108,6 @@ const struct shk_probe shk_probe_paths = {
     .doc = "paths that variables name: whether they exist, and on which file system",
     .provides = paths_provides,
     .deadline_ms = 3000,
+    .apart = true,
     .run = paths_run,
 };

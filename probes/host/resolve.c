@@ -29,5 +29,6 @@ const struct shk_probe shk_probe_resolve = {
     .doc = "what the host name resolves to",
     .provides = resolve_provides,
     .deadline_ms = 3000,
+    .apart = true,
     .run = resolve_run,
 };

@@ -361,3 +361,22 @@ int shk_ldsearch_each(const struct shk_ldsearch *search, const char *name,
     struct query q = {.s = search, .name = name, .machine = search->machine, .fn = fn, .arg = arg};
     return ldsearch_walk(&q, NULL);
 }
+
+bool shk_ldsearch_lacks(const struct shk_host *host, const struct shk_library *library)
+{
+    const char *path = shk_host_getenv(host, shk_variable("loader-path"));
+    struct shk_ldsearch *search = NULL;
+    struct shk_ldsearch_hit hit;
+    struct shk_error err = {""};
+    bool lacks = true;
+    if (!shk_host_is_live(host))
+        return true;
+    if ((path && *path) || (library->env_override && getenv(library->env_override)) ||
+        shk_ldsearch_create(&search, host, &err) != 0)
+        return false;
+    for (const char *const *name = library->names; *name; name++)
+        lacks &= shk_ldsearch_find(search, *name, NULL, &hit) == -ENOENT;
+    lacks &= shk_ldsearch_complete(search);
+    shk_ldsearch_destroy(search);
+    return lacks;
+}

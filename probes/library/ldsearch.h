@@ -11,6 +11,7 @@
 #define SHK_PROBES_LDSEARCH_H
 
 #include "core/host/host.h"
+#include "core/run/dynlib.h"
 #include "probes/base/filestate.h"
 #include "probes/library/elf.h"
 
@@ -31,6 +32,11 @@ bool shk_ldsearch_complete(const struct shk_ldsearch *search);
 
 /* e_machine of the host; EM_NONE when not known. */
 unsigned shk_ldsearch_machine(const struct shk_ldsearch *search);
+
+/* True: the loader finds none of the library's names for this program, since nothing leads it
+ * elsewhere (a path of its own, LD_LIBRARY_PATH) than to the cache and the default directories, and
+ * these lack it. Looks at nothing that could hang. True on a capture, where nothing is loaded. */
+bool shk_ldsearch_lacks(const struct shk_host *host, const struct shk_library *library);
 
 /* The object that asks: its own tags first, then those of the object that loaded it, and so on. */
 struct shk_ldsearch_asker {

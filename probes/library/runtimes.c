@@ -265,5 +265,6 @@ const struct shk_probe shk_probe_runtimes = {
     .doc = "NVSHMEM, libcxi, HSA, HIP, MIOpen and Neuron libraries: variables they read",
     .provides = runtimes_provides,
     .deadline_ms = 5000,
+    .apart = true,
     .run = runtimes_run,
 };

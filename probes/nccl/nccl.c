@@ -308,5 +308,6 @@ const struct shk_probe shk_probe_nccl = {
     .doc = "NCCL and RCCL libraries: version, plugin ABI versions, variables they read",
     .provides = nccl_provides,
     .deadline_ms = 5000,
+    .apart = true,
     .run = nccl_run,
 };

@@ -111,13 +111,24 @@ static bool strings_is_word(const char *text, size_t len)
     return len > sizeof end && strcmp(text + len - (sizeof end - 1), end) == 0;
 }
 
+static const char strings_of_names[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+/* Where the part of the text starts that could be the end of a name. */
+static size_t strings_tail(const char *text, size_t len)
+{
+    while (len && text[len - 1] &&
+           memchr(strings_of_names, text[len - 1], sizeof strings_of_names - 1))
+        len--;
+    return len;
+}
+
 /* A whole string of capitals, digits and '_' with one of the prefixes and something after it. */
 static bool strings_is_env_name(const char *text, size_t len, const char *const *prefixes)
 {
     for (; *prefixes; prefixes++) {
         size_t n = strlen(*prefixes);
         if (len > n && strncmp(text, *prefixes, n) == 0 && text[len - 1] != '_' &&
-            strspn(text + n, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len - n)
+            strspn(text + n, strings_of_names) == len - n)
             return !strings_is_word(text, len);
     }
     return false;
@@ -133,7 +144,8 @@ struct env_scan {
  * in front, a longer name an underscore. NULL: none. */
 static const char *strings_glued(const char *text, size_t len, const char *const *prefixes)
 {
-    for (size_t at = 1; at < len; at++) {
+    size_t tail = strings_tail(text, len);
+    for (size_t at = tail ? tail : 1; at < len; at++) {
         if (text[at - 1] != '_' && text[at - 1] != ' ' &&
             strings_is_env_name(text + at, len - at, prefixes))
             return text + at;

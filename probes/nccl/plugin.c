@@ -368,5 +368,6 @@ const struct shk_probe shk_probe_plugin = {
     .doc = "net, tuner and profiler plugins in the library's search order, tried in children",
     .provides = plugin_provides,
     .deadline_ms = PLUGIN_PROBE_MS,
+    .apart = true,
     .run = plugin_run,
 };

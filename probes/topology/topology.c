@@ -208,5 +208,6 @@ const struct shk_probe shk_probe_topology = {
     .doc = "hwloc topology: NUMA nodes, accelerators, NICs and the distance between them",
     .provides = topology_provides,
     .deadline_ms = 10000,
+    .apart = true,
     .run = topology_run,
 };

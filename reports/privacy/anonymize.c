@@ -177,7 +177,10 @@ static void anonymize_facts(struct shk_scrubbed *s, const struct shk_report *rep
         if (!to.facts)
             break;
         s->facts[s->facts_count++] = to.facts;
-        s->failed |= shk_facts_each(report->facts[i], "", anonymize_fact, &to) != 0;
+        /* facts hold no secret since they were stored */
+        s->failed |= s->what & SHK_SCRUB_IDENTITY
+                         ? shk_facts_each(report->facts[i], "", anonymize_fact, &to) != 0
+                         : shk_facts_merge(to.facts, report->facts[i]) != 0;
         shk_facts_freeze(to.facts);
     }
 }
@@ -263,7 +266,7 @@ static void anonymize_report(struct shk_scrubbed *s, const struct shk_report *re
                                  report->profile_why};
     if (report->version)
         shk_scrub_keep(s->scrub, report->version);
-    for (size_t i = 0; i < report->nodes; i++)
+    for (size_t i = 0; i < report->nodes && s->what & SHK_SCRUB_IDENTITY; i++)
         shk_facts_each(report->facts[i], "", anonymize_learn, s->scrub);
     size_t rows = report->findings ? shk_findings_count(report->findings) : 0;
     anonymize_learn_texts(s->scrub, report, rows);

@@ -57,6 +57,25 @@ static int exits(void *arg, json_t **result_p, struct shk_error *err)
     _exit(3);
 }
 
+Test(isolate, beside_others)
+{
+    static int seven = 7;
+    const struct shk_isolate_job early = {.name = "early", .fn = fine, .arg = &seven};
+    struct shk_isolate_job job = {.name = "other", .fn = fine, .arg = &seven};
+    struct shk_isolate_pending *pending = NULL;
+    struct shk_isolate_result result, other;
+    struct shk_error err = {""};
+    cr_assert_eq(shk_isolate_begin(&pending, &early, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_isolate_run(&job, &other, 1, 1, &err), 0);
+    shk_isolate_end(pending, &result);
+    cr_expect_eq(other.outcome, SHK_CHILD_OK);
+    cr_expect_eq(result.outcome, SHK_CHILD_OK);
+    cr_expect_eq(json_integer_value(json_object_get(result.result, "n")), 7);
+    cr_expect_str_eq(result.output, "a vendor library talks");
+    shk_isolate_result_clear(&result);
+    shk_isolate_result_clear(&other);
+}
+
 static int hangs(void *arg, json_t **result_p, struct shk_error *err)
 {
     (void)arg, (void)result_p, (void)err;
@@ -67,6 +86,20 @@ static int hangs(void *arg, json_t **result_p, struct shk_error *err)
     for (;;)
         pause();
     return 0;
+}
+
+static const struct shk_isolate_job early_hang = {.name = "early", .fn = hangs, .deadline_ms = 200};
+
+/* Its deadline holds while others are waited for, and when nobody waited. */
+Test(isolate, beside_others_and_hanging)
+{
+    struct shk_isolate_pending *pending = NULL;
+    struct shk_isolate_result result;
+    struct shk_error err = {""};
+    cr_assert_eq(shk_isolate_begin(&pending, &early_hang, &err), 0, "%s", err.text);
+    shk_isolate_end(pending, &result);
+    cr_expect(result.outcome == SHK_CHILD_TIMEOUT || result.outcome == SHK_CHILD_STARVED);
+    shk_isolate_result_clear(&result);
 }
 
 static int eats(void *arg, json_t **result_p, struct shk_error *err)
