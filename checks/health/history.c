@@ -2,6 +2,7 @@
  * What moves during a run is judged by collective.counters and collective.moved. */
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
+#include "config/codes.h"
 
 #include <string.h>
 
@@ -56,9 +57,10 @@ static void totals(struct shk_row *row, struct shk_findings *findings)
     shk_strbuf_free(&seen);
 }
 
-/* "2 times, 3600 s after boot" */
-static void event(struct shk_strbuf *seen, const json_t *item)
+/* "2 times, 3600 s after boot", and what the vendor says of the number. */
+static void event(const struct shk_config *config, struct shk_strbuf *seen, const json_t *item)
 {
+    const struct shk_code *code = shk_config_code(config, shk_member_name(item, "counter"));
     long long count = 0, first = 0, last = 0;
     (void)shk_look_member_int(item, "count", &count);
     (void)shk_look_member_int(item, "first_s", &first);
@@ -69,6 +71,9 @@ static void event(struct shk_strbuf *seen, const json_t *item)
         shk_strbuf_printf(seen, " %lld times, %lld to %lld s after boot", count, first, last);
     else
         shk_strbuf_printf(seen, " %lld s after boot", first);
+    if (code)
+        shk_strbuf_printf(seen, " (%s; NVIDIA: %s)", code->means,
+                          shk_code_action_text(code->action));
 }
 
 static void log_events(struct shk_row *row, struct shk_findings *findings)
@@ -80,7 +85,8 @@ static void log_events(struct shk_row *row, struct shk_findings *findings)
     row->source =
         "NVIDIA XID Errors: Xid Catalog; torvalds/linux:Documentation/ABI/testing/dev-kmsg";
     if (shk_read_objects(row, events_key, &list) == SHK_LOOK_PRESENT) {
-        json_array_foreach(list, i, item) if (i < HISTORY_SHOWN) event(&seen, item);
+        json_array_foreach(list, i, item) if (i < HISTORY_SHOWN)
+            event(row->ctx->config, &seen, item);
         if (json_array_size(list) > HISTORY_SHOWN)
             shk_strbuf_printf(&seen, "; and %zu more", json_array_size(list) - HISTORY_SHOWN);
         shk_row_verdict(row, json_array_size(list) ? SHK_NOTE : SHK_PASS, SHK_LOG);
@@ -112,6 +118,7 @@ const struct shk_check shk_check_history = {
     .doc = "Facts: counters.totals, kernel.log.events.\n"
            "Error counters of RDMA and Slingshot devices that are not 0, and lines of the kernel's "
            "log about Xid, SXid, RAS errors, resets and links that went down, with number and "
-           "time, are a note: no source gives a total that is too high, and what is old says "
+           "time and the action that NVIDIA names for the number (config/codes), are a note: no "
+           "source gives a total that is too high, and what is old says "
            "nothing about now. What moves during a collective is judged.",
 };

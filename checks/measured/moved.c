@@ -51,7 +51,7 @@ static bool is_for(const struct view *view, const struct shk_moved_item *item)
 
 static void hear(struct moved *m, const struct shk_moved_item *item)
 {
-    struct shk_moved_word word = shk_moved_judge(item);
+    struct shk_moved_word word = shk_moved_judge(m->row->ctx->config, item);
     if (word.verdict == SHK_PASS)
         return;
     struct shk_strbuf *to = word.verdict == SHK_NOTE ? &m->noted : &m->bad;

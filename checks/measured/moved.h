@@ -20,7 +20,9 @@ struct shk_moved_word {
     const char *why, *fix;    /* of WARN and FAIL */
 };
 
-struct shk_moved_word shk_moved_judge(const struct shk_moved_item *item);
+/* config: for the numbers that a driver logs (config/codes). */
+struct shk_moved_word shk_moved_judge(const struct shk_config *config,
+                                      const struct shk_moved_item *item);
 
 /* A line of the kernel's log, not a counter. */
 bool shk_moved_is_event(const struct shk_moved_item *item);

@@ -1,5 +1,6 @@
 /* Thresholds, each with its source, and what NVIDIA says of the numbers in the kernel's log. */
 #include "checks/measured/moved.h"
+#include "config/codes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,18 @@ static const struct {
      "gpu-remap-pending"},
 };
 
-static struct shk_moved_word judge_xid(const struct shk_moved_item *item)
+/* One without a row above, by the action of the catalogue. */
+static struct shk_moved_word judge_code(const struct shk_code *code)
+{
+    if (!code || code->action < SHK_ACTION_INSPECT)
+        return note();
+    return (struct shk_moved_word){
+        code->action == SHK_ACTION_INSPECT ? SHK_WARN : SHK_FAIL, "accelerator-hardware-fault",
+        code->means, code->action == SHK_ACTION_INSPECT ? "moved-inspect" : "moved-xid"};
+}
+
+static struct shk_moved_word judge_xid(const struct shk_config *config,
+                                       const struct shk_moved_item *item)
 {
     char number[24];
     size_t n = 0;
@@ -124,7 +136,7 @@ static struct shk_moved_word judge_xid(const struct shk_moved_item *item)
         if (strstr(xids[i].numbers, number))
             return (struct shk_moved_word){xids[i].verdict, xids[i].diagnosis, xids[i].why,
                                            xids[i].fix};
-    return note();
+    return judge_code(shk_config_code(config, item->counter));
 }
 
 /* Lines of other drivers, by the words of probes/counters/counters_kmsg.c. */
@@ -157,8 +169,6 @@ static const struct {
 
 static struct shk_moved_word judge_event(const struct shk_moved_item *item)
 {
-    if (starts(item->counter, "Xid "))
-        return judge_xid(item);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (strcmp(events[i].counter, item->counter) == 0)
             return events[i].word;
@@ -178,7 +188,8 @@ bool shk_moved_is_event(const struct shk_moved_item *item)
     return strcmp(item->kind, "event") == 0 || strcmp(item->kind, "fatal-event") == 0;
 }
 
-struct shk_moved_word shk_moved_judge(const struct shk_moved_item *item)
+struct shk_moved_word shk_moved_judge(const struct shk_config *config,
+                                      const struct shk_moved_item *item)
 {
     static const struct {
         const char *kind;
@@ -190,6 +201,8 @@ struct shk_moved_word shk_moved_judge(const struct shk_moved_item *item)
         {"link-crc", judge_links},       {"slowed", judge_slowed},
     };
     static const char *const noted[] = {"corrected", "link", "resent", "missed"};
+    if (strcmp(item->kind, "event") == 0 && starts(item->counter, "Xid "))
+        return judge_xid(config, item);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (strcmp(rules[i].kind, item->kind) == 0)
             return rules[i].judge(item);

@@ -1,4 +1,5 @@
 #include "config/config.h"
+#include "config/codes.h"
 
 #include "config/load/builtin.h"
 #include "config/load/load.h"
@@ -191,6 +192,26 @@ const struct shk_waitcall *shk_config_calls(const struct shk_config *config, siz
     const struct shk_table *table = &config->tables[SHK_SECTION_CALLS];
     *count_p = table->count;
     return (const struct shk_waitcall *)(const void *)table->rows;
+}
+
+const struct shk_code *shk_config_codes(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_CODES];
+    *count_p = table->count;
+    return (const struct shk_code *)(const void *)table->rows;
+}
+
+const struct shk_code *shk_config_code(const struct shk_config *config, const char *counter)
+{
+    size_t count;
+    const struct shk_code *codes = shk_config_codes(config, &count);
+    enum shk_code_kind kind = *counter == 'S' ? SHK_CODE_SXID : SHK_CODE_XID;
+    const char *number = strchr(counter, ' ');
+    for (size_t i = 0; number && i < count; i++)
+        for (const char *const *n = codes[i].numbers; codes[i].kind == kind && n && *n; n++)
+            if (strcmp(*n, number + 1) == 0)
+                return &codes[i];
+    return NULL;
 }
 
 static bool config_find(const struct shk_config *config, enum shk_section section, const char *name,

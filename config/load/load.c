@@ -20,6 +20,7 @@ const struct shk_section_desc shk_sections[SHK_SECTION_COUNT] = {
     [SHK_SECTION_LAUNCHERS] = {.folder = "launchers", .record = &shk_record_launcher},
     [SHK_SECTION_FIXES] = {.folder = "fixes", .record = &shk_record_fix},
     [SHK_SECTION_CALLS] = {.folder = "calls", .record = &shk_record_waitcall},
+    [SHK_SECTION_CODES] = {.folder = "codes", .record = &shk_record_code},
 };
 
 int shk_section_find(const char *folder, enum shk_section *section_p)

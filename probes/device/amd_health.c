@@ -1,5 +1,5 @@
 /* Health of AMD GPUs as the amdgpu driver shows it in sysfs: errors by hardware block (RAS), bad
- * pages of memory, partitions, firmware. */
+ * pages of memory, temperatures, power limit, partitions, firmware. */
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
 
@@ -95,6 +95,64 @@ static void amd_pages(const struct shk_host *host, json_t *gpu, const char *pci)
     free(text);
 }
 
+enum { AMD_SENSORS = 8 };
+
+/* Thousandths of a degree, with the temperature at which the GPU lowers its clocks; Linux:
+ * Documentation/gpu/amdgpu/thermal.rst. NULL: there is no such sensor. */
+static json_t *amd_sensor(const struct shk_host *host, json_t *gpu, const char *dir, int number)
+{
+    static const char *const files[] = {"input", "crit"}, *const members[] = {"now", "limit"};
+    if (!shk_host_exists(host, "%s/temp%d_input", dir, number))
+        return NULL;
+    json_t *sensor = json_object();
+    shk_gather_member_text(host, sensor, "sensor", "%s/temp%d_label", dir, number);
+    for (int i = 0; i < 2; i++) {
+        long long value = 0;
+        struct shk_error err = {""};
+        int rc = shk_host_i64(host, &value, &err, "%s/temp%d_%s", dir, number, files[i]);
+        json_object_set_new(sensor, members[i], rc ? json_null() : json_integer(value / 1000));
+        if (rc && rc != -ENOENT && rc != -EOPNOTSUPP)
+            shk_gather_member_problem(gpu, "temperatures", err.text);
+    }
+    return sensor;
+}
+
+/* Milliwatts. */
+static void amd_power(const struct shk_host *host, json_t *gpu, const char *dir, const char *member,
+                      const char *file)
+{
+    shk_gather_member_i64(host, gpu, member, "%s/%s", dir, file);
+    json_t *microwatts = json_object_get(gpu, member);
+    if (json_is_integer(microwatts))
+        json_object_set_new(gpu, member, json_integer(json_integer_value(microwatts) / 1000));
+}
+
+static void amd_hwmon(const struct shk_host *host, json_t *gpu, const char *pci)
+{
+    char **names = NULL, dir[192];
+    struct shk_error err = {""};
+    json_t *list = json_array();
+    int rc = shk_host_list(host, &names, NULL, &err, PCI_BUS "/%s/hwmon", pci);
+    const char *name = names ? names[0] : NULL;
+    snprintf(dir, sizeof dir, PCI_BUS "/%.16s/hwmon/%.40s", pci, name ? name : "none");
+    for (int i = 1; name && i <= AMD_SENSORS; i++) {
+        json_t *sensor = amd_sensor(host, gpu, dir, i);
+        if (sensor)
+            json_array_append_new(list, sensor);
+    }
+    json_object_set_new(gpu, "temperatures",
+                        json_array_size(list) ? json_incref(list) : json_null());
+    json_decref(list);
+    amd_power(host, gpu, dir, "power_limit", "power1_cap");
+    amd_power(host, gpu, dir, "power_default", "power1_cap_default");
+    if (rc && rc != -ENOENT)
+        for (const char *const *m =
+                 (const char *const[]){"temperatures", "power_limit", "power_default", NULL};
+             *m; m++)
+            shk_gather_member_problem(gpu, *m, err.text);
+    shk_host_list_free(names);
+}
+
 static json_t *amd_gpu(const struct shk_host *host, const char *pci)
 {
     static const char *const texts[][2] = {
@@ -108,6 +166,7 @@ static json_t *amd_gpu(const struct shk_host *host, const char *pci)
     shk_gather_member_i64(host, gpu, "pcie_replays", PCI_BUS "/%s/pcie_replay_count", pci);
     amd_ras(host, gpu, pci);
     amd_pages(host, gpu, pci);
+    amd_hwmon(host, gpu, pci);
     return gpu;
 }
 
@@ -140,7 +199,7 @@ static const char *const amd_health_provides[] = {health_key, NULL};
 const struct shk_probe shk_probe_amd_health = {
     .name = "amd_health",
     .phase = SHK_PHASE_HOST,
-    .doc = "AMD GPUs: errors by hardware block, bad pages, partitions, firmware",
+    .doc = "AMD GPUs: errors by hardware block, bad pages, temperatures, power limit, firmware",
     .provides = amd_health_provides,
     .deadline_ms = 5000,
     .run = amd_health_run,

@@ -88,7 +88,22 @@ static void verbs_problem(json_t *row, const char *text)
     json_object_set_new(row, "problem", shk_json_text(text, strlen(text)));
 }
 
-static void verbs_efa(struct verbs *v, struct ibv_device *device, json_t *row)
+/* NULL: it does not open; the row says why. */
+static struct ibv_context *verbs_open(struct verbs *v, struct ibv_device *device, json_t *row)
+{
+    shk_crumb_call("ibv_open_device");
+    errno = 0;
+    struct ibv_context *context = v->ops.open_device(device);
+    int why = errno ? errno : ENODEV;
+    json_object_set_new(row, "opens", json_boolean(context));
+    if (!context) {
+        json_object_set_new(row, "error", json_string(strerror(why)));
+        json_object_set_new(row, "errno", json_integer(why));
+    }
+    return context;
+}
+
+static void verbs_efa(struct verbs *v, struct ibv_context *context, json_t *row)
 {
     struct efa_attr attr = {.comp_mask = 0};
     if (!v->efa_tried) {
@@ -100,13 +115,11 @@ static void verbs_efa(struct verbs *v, struct ibv_device *device, json_t *row)
         verbs_problem(row, v->efa_error.text);
         return;
     }
-    shk_crumb_call("ibv_open_device");
-    errno = 0;
-    struct ibv_context *context = v->ops.open_device(device);
     if (!context) {
-        struct shk_error err;
-        shk_error_sys(&err, errno ? errno : ENODEV, "ibv_open_device");
-        verbs_problem(row, err.text);
+        char why[160];
+        snprintf(why, sizeof why, "ibv_open_device: %.120s",
+                 json_string_value(json_object_get(row, "error")));
+        verbs_problem(row, why);
         return;
     }
     shk_crumb_call("efadv_query_device");
@@ -120,8 +133,17 @@ static void verbs_efa(struct verbs *v, struct ibv_device *device, json_t *row)
         json_object_set_new(row, "rdma_write", json_boolean(attr.device_caps & EFA_RDMA_WRITE));
         json_object_set_new(row, "max_rdma_size", json_integer(attr.max_rdma_size));
     }
-    shk_crumb_call("ibv_close_device");
-    v->ops.close_device(context);
+}
+
+static void verbs_device(struct verbs *v, struct ibv_device *device, const char *name, json_t *row)
+{
+    struct ibv_context *context = verbs_open(v, device, row);
+    if (strcmp(verbs_driver(v, name), "efa") == 0)
+        verbs_efa(v, context, row);
+    if (context) {
+        shk_crumb_call("ibv_close_device");
+        v->ops.close_device(context);
+    }
 }
 
 static int verbs_devices(struct verbs *v)
@@ -141,8 +163,7 @@ static int verbs_devices(struct verbs *v)
         if (!name)
             continue;
         json_t *row = json_pack("{s:o}", "name", shk_json_text(name, strlen(name)));
-        if (strcmp(verbs_driver(v, name), "efa") == 0)
-            verbs_efa(v, list[i], row);
+        verbs_device(v, list[i], name, row);
         json_array_append_new(rows, row);
     }
     v->ops.free_device_list(list);
@@ -174,15 +195,21 @@ static int verbs_unavailable(struct shk_facts *facts, int rc, const struct shk_e
     return written ? written : shk_facts_failed(facts, "verbs.fork", name, "%s", why->text);
 }
 
+/* It then does not ask the library. */
+static bool verbs_idle(const struct shk_host *host, const struct shk_facts *known)
+{
+    struct shk_fact fact;
+    (void)host;
+    return shk_facts_get(known, "rdma.devices", &fact) && fact.state == SHK_FACT_ABSENT;
+}
+
 static int verbs_run(struct shk_probe_context *ctx, struct shk_error *err)
 {
     static const char none[] = "the kernel has no RDMA device";
     struct verbs v = {.ctx = ctx};
     struct shk_error why = {""};
-    struct shk_fact fact;
     int rc = 0;
-    if (ctx->known && shk_facts_get(ctx->known, "rdma.devices", &fact) &&
-        fact.state == SHK_FACT_ABSENT) {
+    if (ctx->known && verbs_idle(ctx->host, ctx->known)) {
         static const char *const keys[] = {"verbs.path", "verbs.devices", "verbs.fork"};
         for (size_t i = 0; i < 3 && !rc; i++)
             rc = shk_facts_absent(ctx->facts, keys[i], "rdma.devices", none);
@@ -212,5 +239,7 @@ const struct shk_probe shk_probe_verbs = {
     .doc = "what libibverbs lists and whether it needs fork support; EFA capabilities",
     .provides = verbs_provides,
     .deadline_ms = 5000,
+    .apart = true,
+    .idle = verbs_idle,
     .run = verbs_run,
 };

@@ -34,7 +34,9 @@ static const struct support_case cases[] = {
     {"Xid", "single-node", "device.history", LOG,
      EVENTS("{'scope': '0000:41:00.0', 'class': 'gpu', 'counter': 'Xid 79', 'count': 1, 'first_s': "
             "40, 'last_s': 40, 'line': 'x'}"),
-     SHK_NOTE, SHK_LOG, "0000:41:00.0: Xid 79 40 s after boot"},
+     SHK_NOTE, SHK_LOG,
+     "0000:41:00.0: Xid 79 40 s after boot (the GPU has fallen off the bus; NVIDIA: restart the "
+     "node)"},
     {"log unread", "single-node", "device.history", LOG,
      ALSO "'kernel.log.events': {'state': 'failed', 'source': 'x', 'reason': 'only root'}",
      SHK_UNKNOWN, SHK_NOT_COVERED, "only root"},

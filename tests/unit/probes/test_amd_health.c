@@ -16,12 +16,21 @@ static void healthy(void)
     tree_put(GPU "/ras/umc_err_count", "ue: 0\nce: 3\nde: 0\n");
     tree_put(GPU "/ras/gpu_vram_bad_pages",
              "0x00000001 : 0x00001000 : R\n0x00000002 : 0x00001000 : P\n");
+    tree_put(GPU "/hwmon/hwmon4/temp2_input", "52000\n");
+    tree_put(GPU "/hwmon/hwmon4/temp2_label", "junction\n");
+    tree_put(GPU "/hwmon/hwmon4/temp2_crit", "100000\n");
+    tree_put(GPU "/hwmon/hwmon4/temp3_input", "45000\n");
+    tree_put(GPU "/hwmon/hwmon4/temp3_label", "mem\n");
+    tree_put(GPU "/hwmon/hwmon4/power1_cap", "550000000\n");
+    tree_put(GPU "/hwmon/hwmon4/power1_cap_default", "750000000\n");
 }
 
 #define FACT(umc, pages)                                                                           \
     "[{\"pci\":\"0000:c1:00.0\",\"vbios\":\"113-M3000100-102\",\"compute_partition\":\"SPX\","     \
     "\"memory_partition\":\"NPS1\",\"pcie_replays\":7,\"ras\":{\"umc\":" umc                       \
-    "},\"bad_pages\":" pages "}]"
+    "},\"bad_pages\":" pages ",\"temperatures\":[{\"sensor\":\"junction\",\"now\":52,"             \
+    "\"limit\":100},{\"sensor\":\"mem\",\"now\":45,\"limit\":null}],\"power_limit\":550000,"       \
+    "\"power_default\":750000}]"
 
 Test(amd_health, healthy)
 {
@@ -51,6 +60,8 @@ Test(amd_health, unread)
     cr_assert(json_is_null(json_object_get(gpu, "vbios")));
     cr_assert(json_is_null(json_object_get(gpu, "bad_pages")));
     cr_assert(json_is_null(json_object_get(gpu, "ras")));
+    cr_assert(json_is_null(json_object_get(gpu, "temperatures")));
+    cr_assert(json_is_null(json_object_get(gpu, "power_limit")));
     json_t *problems = json_object_get(gpu, "problems");
     cr_assert_eq(json_object_size(problems), 1);
     cr_assert_not_null(json_object_get(problems, "ras"));

@@ -33,11 +33,13 @@ static struct shk_facts *verbs(const char *kind)
 Test(verbs, devices_their_capabilities_and_fork)
 {
     struct shk_facts *facts = verbs("plain");
-    cr_expect_str_eq(fact_text(facts, "verbs.devices"),
-                     "[{\"max_rdma_size\":1073741824,\"name\":\"rdmap16s27\",\"rdma_read\":true,"
-                     "\"rdma_write\":true},{\"max_rdma_size\":1073741824,\"name\":"
-                     "\"rdmap32s27\",\"rdma_read\":true,\"rdma_write\":false},{\"name\":"
-                     "\"mlx5_0\"}]");
+    cr_expect_str_eq(
+        fact_text(facts, "verbs.devices"),
+        "[{\"max_rdma_size\":1073741824,\"name\":\"rdmap16s27\",\"opens\":true,"
+        "\"rdma_read\":true,"
+        "\"rdma_write\":true},{\"max_rdma_size\":1073741824,\"name\":"
+        "\"rdmap32s27\",\"opens\":true,\"rdma_read\":true,\"rdma_write\":false},{\"name\":"
+        "\"mlx5_0\",\"opens\":true}]");
     cr_expect_str_eq(fact_text(facts, "verbs.fork"), "\"unneeded\"");
     cr_expect_not_null(strstr(fact_text(facts, "verbs.path"), "verbs_plain/libibverbs.so.1"));
     shk_facts_destroy(facts);

@@ -1,0 +1,87 @@
+/* Results of other tools: each format, healthy and with a fault, and files that lie on a node. */
+#include "hosttree.h"
+#include "probes/tools/results.h"
+
+TREE_SUITE(results);
+
+#define CXI(word)                                                                                  \
+    "cxi1\n---------- Health Check Summary ----------\nCheck: pci_check  Result: Pass\n"           \
+    "Check: link_flap_check  Result: " word "\nCheck: ping_check  Result: Skip\n"
+#define DCGM(root, where, word)                                                                    \
+    "{\"" root "\": {\"test_categories\": [{\"tests\": [{\"name\": \"software\", \"results\": "    \
+    "[{" where ", \"status\": \"" word                                                             \
+    "\", \"warnings\": [{\"warning\": \"mode is off\"}]}]}]}]}}"
+
+static const struct {
+    const char *text, *id, *result;
+    size_t count;
+} cases[] = {
+    {CXI("Pass"), "cxi_healthcheck/link_flap_check/cxi1", "pass", 3},
+    {CXI("Fail"), "cxi_healthcheck/link_flap_check/cxi1", "fail", 3},
+    {DCGM("DCGM Diagnostic", "\"entity_group\": \"GPU\", \"entity_id\": 1", "Pass"),
+     "dcgmi diag/software/GPU 1", "pass", 1},
+    {DCGM("DCGM Diagnostic", "\"entity_group\": \"GPU\", \"entity_id\": 1", "Fail"),
+     "dcgmi diag/software/GPU 1", "fail", 1},
+    {DCGM("DCGM GPU Diagnostic", "\"gpu_ids\": \"0,1\"", "Warn"), "dcgmi diag/software/GPU 0,1",
+     "warn", 1},
+    {"-I- Stage                     Warnings   Errors     Comment\n"
+     "-I- Discovery                 3          0\n-I- Links Check               0          1\n\n"
+     "-I- You can find detailed errors in: x\n",
+     "ibdiagnet/Links Check/", "fail", 2},
+    {"-I- Stage                     Warnings   Errors     Comment\n"
+     "-I- Discovery                 3          0\n",
+     "ibdiagnet/Discovery/", "warn", 1},
+    {"[RESULT] [497544.637462] [action_1] gst 50599 pass: TRUE\n", "rvs/gst action_1/50599", "pass",
+     1},
+    {"[RESULT] [497544.637462] [action_1] gst 50599 pass: TRUE\n"
+     "[RESULT] [497545.637462] [action_1] gst 50599 pass: FALSE\n",
+     "rvs/gst action_1/50599", "fail", 1},
+    {"# TYPE smartmon_device_smart_healthy gauge\nsmartmon_device_smart_healthy{disk=\"sda\"} 0\n",
+     "node_exporter/smartmon_device_smart_healthy/disk=\"sda\"", "fail", 1},
+    {"# TYPE nvme_critical_warning_total counter\nnvme_critical_warning_total{d=\"nvme0\"} 0\n",
+     "node_exporter/nvme_critical_warning_total/d=\"nvme0\"", "pass", 1},
+};
+
+Test(results, formats)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *list = json_array(), *entry, *found = NULL;
+        size_t k;
+        cr_expect_eq(shk_results_read(list, cases[i].text, strlen(cases[i].text)), cases[i].count,
+                     "%s", cases[i].text);
+        json_array_foreach(list, k, entry) if (strcmp(tree_item_text(entry, "id"), cases[i].id) ==
+                                               0) found = entry;
+        cr_assert_not_null(found, "%s in %s", cases[i].id, cases[i].text);
+        cr_expect_str_eq(tree_item_text(found, "result"), cases[i].result, "%s", cases[i].text);
+        json_decref(list);
+    }
+}
+
+Test(results, nothing)
+{
+    static const char *const others[] = {
+        "", "{", "{\"a\": 1}", "Check: the cable", "up_healthy 0\n", "-I- Discovery  3 0\n"};
+    json_t *list = json_array();
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_eq(shk_results_read(list, others[i], strlen(others[i])), 0, "%s", others[i]);
+    json_decref(list);
+}
+
+Test(results, on_a_node)
+{
+    tree_dir("/var/lib");
+    tree_run(&shk_probe_tools);
+    expect_absent("tools.results");
+    tree_put("/var/lib/shakedown/results/cxi.txt", "%s", CXI("Fail"));
+    tree_put("/var/lib/shakedown/results/notes.txt", "%s", "nothing of ours\n");
+    tree_run(&shk_probe_tools);
+    json_t *entry = tree_item("tools.results", "id", "cxi_healthcheck/link_flap_check/cxi1");
+    cr_expect_str_eq(tree_item_text(entry, "result"), "fail");
+    cr_expect_str_eq(tree_item_text(entry, "file"), "/var/lib/shakedown/results/cxi.txt");
+    cr_expect_eq(tree_item_int(entry, "age_h"), 0);
+    tree_mode("/var/lib/shakedown/results/cxi.txt", 0);
+    const struct shk_facts *facts = tree_run_unprivileged(&shk_probe_tools);
+    const json_t *list = facts ? tree_value("tools.results") : NULL;
+    cr_assert_eq(json_array_size(list), 1);
+    cr_expect_not_null(json_object_get(json_array_get(list, 0), "problems"));
+}
