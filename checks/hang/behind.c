@@ -142,7 +142,7 @@ static size_t behind_mark(const struct hang_case *c, const struct behind_row *r,
     return marked;
 }
 
-/* Lines that probes/ticket/flight.h made of the dumps. */
+/* Lines that probes/dumps/flight.h made of the dumps. */
 static void behind_dumps(const json_t *node, json_t *said)
 {
     size_t i;

@@ -129,8 +129,8 @@ int shk_session_blank(struct shk_session *session);
  * --log. */
 int shk_session_load_logs(struct shk_session *session);
 
-/* session_ticket.c: reads what the texts of the logs held of outputs of tools: adds to nodes of the
- * same name, to the only one, or adds nodes. A line on stderr says what was read. */
+/* session_ticket.c: what was read of outputs of tools in the logs (shk_ticket_read()): adds to
+ * nodes of the same name, to the only one, or adds nodes. A line on stderr says what was read. */
 struct shk_ticket;
 int shk_session_take_ticket(struct shk_session *session, struct shk_ticket *ticket,
                             struct shk_error *err) SHK_MUST_CHECK;

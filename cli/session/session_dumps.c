@@ -1,8 +1,8 @@
 /* Dumps of PyTorch's flight recorder among the files that diagnose is given. */
 #include "cli/session/output.h"
 #include "cli/session/session.h"
-#include "probes/ticket/flight.h"
-#include "probes/ticket/pickle.h"
+#include "probes/dumps/flight.h"
+#include "probes/dumps/pickle.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include "cli/session/output.h"
 #include "cli/session/session.h"
 #include "core/text/strbuf.h"
+#include "probes/dumps/flight.h"
 #include "probes/log/logscan.h"
-#include "probes/ticket/flight.h"
 #include "probes/ticket/ticket.h"
 
 #include <errno.h>
@@ -69,6 +69,18 @@ static int log_dumps(struct shk_logscan *scan, const struct shk_flight *flight,
     return rc;
 }
 
+/* So are those that outputs in a ticket come to. */
+static int log_ticket(struct shk_logscan *scan, struct shk_ticket *ticket, struct shk_error *err)
+{
+    size_t len = 0;
+    const char *text = NULL;
+    if (!ticket)
+        return 0;
+    if (shk_ticket_read(ticket) || !(text = shk_ticket_lines(ticket, &len)))
+        return shk_error_sys(err, ENOMEM, "ticket");
+    return len ? shk_logscan_text(scan, "ticket", text, len, err) : 0;
+}
+
 static int log_scan(struct shk_session *session, struct shk_logscan *scan,
                     const struct log_inputs *inputs, struct shk_facts *found, struct shk_error *err)
 {
@@ -77,6 +89,7 @@ static int log_scan(struct shk_session *session, struct shk_logscan *scan,
     for (size_t i = 0; i < files->count && !rc; i++)
         rc = log_one(scan, inputs, files->items[i], err);
     rc = rc ? rc : log_dumps(scan, inputs->flight, err);
+    rc = rc ? rc : log_ticket(scan, inputs->ticket, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < session->nodes && !rc; i++)

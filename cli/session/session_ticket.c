@@ -67,7 +67,7 @@ static int ticket_node(struct shk_session *session, const struct shk_ticket_node
 int shk_session_take_ticket(struct shk_session *session, struct shk_ticket *ticket,
                             struct shk_error *err)
 {
-    int rc = shk_ticket_read(ticket) ? shk_error_sys(err, ENOMEM, "ticket") : 0;
+    int rc = 0;
     for (int named = 1; named >= 0; named--)
         for (size_t i = 0; !rc && i < shk_ticket_nodes(ticket); i++) {
             struct shk_ticket_node node = shk_ticket_node(ticket, i);

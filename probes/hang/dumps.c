@@ -1,8 +1,8 @@
 /* Dumps of PyTorch's flight recorder that the processes of this look have written. */
 #include "core/run/drop.h"
 #include "core/run/isolate.h"
+#include "probes/dumps/flight.h"
 #include "probes/hang/hang_private.h"
-#include "probes/ticket/flight.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -119,7 +119,7 @@ json_t *hang_io(const struct shk_host *host, long pid);
 /* Asks the RAS services of the processes, one after the other; a new reference:
  * [{port, answer}] or {port, unread}; NULL: there is none. */
 json_t *hang_ras(const struct hang_process *processes, size_t count);
-/* What the flight recorder's dumps of these ranks say (probes/ticket/flight.h), lines; NULL: there
+/* What the flight recorder's dumps of these ranks say (probes/dumps/flight.h), lines; NULL: there
  * are none. */
 json_t *hang_dumps(const struct shk_host *host, const struct hang_process *processes, size_t count);
 /* Adds frames of Python to the threads of `ranks`, which are those of the processes in their order:

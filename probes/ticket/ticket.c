@@ -10,7 +10,8 @@ enum { STREAMS_MAX = 256, NODES_MAX = 256, HOST_RUN = 4 };
 
 struct ticket_file {
     char *name;
-    bool cut; /* it is longer than what is looked at */
+    bool cut;  /* it is longer than what is looked at */
+    bool open; /* it ends within a line */
     struct shk_strbuf text;
 };
 
@@ -23,6 +24,8 @@ struct shk_ticket {
     size_t node_count;
     json_t *said;  /* {reader: number of facts}, in the order of the text */
     json_t *notes; /* {text: true} */
+    struct shk_inspector *inspector;
+    struct shk_strbuf lines; /* that outputs came to */
 };
 
 #define READER(name) extern const struct ticket_reader ticket_reader_##name;
@@ -48,7 +51,8 @@ struct shk_ticket *shk_ticket_create(const struct shk_name_set *names)
     ticket->names = names;
     ticket->said = json_object();
     ticket->notes = json_object();
-    if (!ticket->said || !ticket->notes) {
+    ticket->inspector = shk_inspector_create();
+    if (!ticket->said || !ticket->notes || !ticket->inspector) {
         shk_ticket_destroy(ticket);
         return NULL;
     }
@@ -71,6 +75,8 @@ void shk_ticket_destroy(struct shk_ticket *ticket)
     free(ticket->nodes);
     json_decref(ticket->said);
     json_decref(ticket->notes);
+    shk_inspector_destroy(ticket->inspector);
+    shk_strbuf_free(&ticket->lines);
     free(ticket);
 }
 
@@ -83,11 +89,6 @@ static int new_file(struct shk_ticket *ticket, const char *name)
     ticket->files = files;
     files[ticket->file_count] = (struct ticket_file){.name = strdup(name)};
     return files[ticket->file_count++].name ? 0 : -ENOMEM;
-}
-
-const struct shk_name_set *ticket_names(const struct shk_ticket *ticket)
-{
-    return ticket->names;
 }
 
 struct shk_facts *ticket_facts(struct shk_ticket *ticket, const char *node)
@@ -126,6 +127,21 @@ int ticket_tell(struct shk_ticket *ticket, const char *reader, size_t wrote, con
         free(text);
     }
     return rc ? -ENOMEM : 0;
+}
+
+struct ticket_out ticket_out_of(struct shk_ticket *ticket, struct shk_facts *facts,
+                                const char *source)
+{
+    return (struct ticket_out){.facts = facts,
+                               .names = ticket->names,
+                               .source = source,
+                               .lines = &ticket->lines,
+                               .inspector = ticket->inspector};
+}
+
+bool ticket_said(const struct shk_ticket *ticket, const char *reader)
+{
+    return json_object_get(ticket->said, reader) != NULL;
 }
 
 /* Names that stand as "node01: " in front of several lines in a row. */
@@ -180,8 +196,9 @@ static void make_text(char *p, size_t len)
     }
 }
 
-/* Cuts the text into lines, in place; NULL: out of memory. */
-static char **file_lines(struct shk_strbuf *text, size_t *count_p)
+/* Cuts the text into lines, in place; *cut_p: the last one was not ended and is left out. NULL: out
+ * of memory. */
+static char **file_lines(struct shk_strbuf *text, size_t *count_p, bool *cut_p)
 {
     size_t count = 1;
     make_text(text->data, text->len);
@@ -195,6 +212,10 @@ static char **file_lines(struct shk_strbuf *text, size_t *count_p)
         if (p)
             *p++ = '\0';
     }
+    /* A paste that ends within a line may end within a number. */
+    size_t last = lines ? strlen(lines[*count_p - 1]) : 0;
+    *cut_p = last && !strchr("+|]}`", lines[*count_p - 1][last - 1]);
+    *count_p -= *cut_p && *count_p > 1;
     return lines;
 }
 
@@ -243,12 +264,15 @@ static int file_split(char **lines, size_t count, struct ticket_stream *streams,
 static int file_read(struct shk_ticket *ticket, struct ticket_file *file)
 {
     size_t count = 0, used = 0;
+    bool cut = false;
     if (!file->text.len)
         return 0;
-    char **lines = file_lines(&file->text, &count);
+    char **lines = file_lines(&file->text, &count, &cut);
     struct ticket_stream *streams = calloc(STREAMS_MAX, sizeof *streams);
     int rc = lines && streams ? file_split(lines, count, streams, &used) : -ENOMEM;
     for (size_t i = 0; i < used; i++) {
+        streams[i].cut = cut;
+        file->open = cut && count > 1;
         rc = rc ? rc : ticket_stream_read(ticket, &streams[i], file->name);
         free(streams[i].lines);
     }
@@ -285,6 +309,13 @@ int shk_ticket_read(struct shk_ticket *ticket)
     return rc;
 }
 
+const char *shk_ticket_lines(struct shk_ticket *ticket, size_t *len_p)
+{
+    shk_inspector_compare(ticket->inspector, &ticket->lines);
+    *len_p = ticket->lines.len;
+    return ticket->lines.failed ? NULL : shk_strbuf_text(&ticket->lines);
+}
+
 size_t shk_ticket_nodes(const struct shk_ticket *ticket)
 {
     return ticket->node_count;
@@ -314,6 +345,10 @@ char *shk_ticket_summary(const struct shk_ticket *ticket)
     for (size_t i = 0; sb.len && i < ticket->file_count; i++)
         if (ticket->files[i].cut)
             shk_strbuf_printf(&sb, "; %s is long, its end was not looked at",
+                              ticket->files[i].name);
+    for (size_t i = 0; sb.len && i < ticket->file_count; i++)
+        if (ticket->files[i].open)
+            shk_strbuf_printf(&sb, "; the last line of %s is not ended and was left out",
                               ticket->files[i].name);
     if (!sb.len)
         shk_strbuf_puts(&sb, "");

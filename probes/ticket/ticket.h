@@ -32,6 +32,10 @@ int shk_ticket_add(struct shk_ticket *ticket, const char *file, const char *data
 /* Reads what was added. To be called once. -ENOMEM. */
 int shk_ticket_read(struct shk_ticket *ticket);
 
+/* Lines that outputs came to (NCCL's RAS and Inspector), to be searched like those of a log; valid
+ * as long as the ticket. After shk_ticket_read(), once. NULL: out of memory. */
+const char *shk_ticket_lines(struct shk_ticket *ticket, size_t *len_p);
+
 /* Nodes of which something was read, those that a prompt or a prefix names and the one that is not
  * named. facts: borrowed; name: "" of the one that is not named, its facts stand for every node
  * that is not told apart. host.name is set where the name is known. */

@@ -1,4 +1,4 @@
-/* rocm-smi, amd-smi, neuron-ls, cxi_stat, ethtool. */
+/* neuron-ls, cxi_stat. */
 #include "probes/ticket/ticket_private.h"
 
 #include <ctype.h>
@@ -6,67 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool rocm_starts(char *const *lines, size_t left)
-{
-    (void)left;
-    return strstr(lines[0], "ROCm System Management Interface") != NULL;
-}
-
-/* Rows of the table, each with the number of a GPU. */
-static void rocm_read(struct ticket_out *out, const struct ticket_block *block)
-{
-    long long count = 0;
-    bool head = false, end = false;
-    for (size_t i = 0; i < block->count && !end; i++) {
-        const char *line = block->lines[i];
-        long long index;
-        end = strstr(line, "End of ROCm SMI Log") != NULL;
-        head |=
-            (ticket_after(line, "Device ") || ticket_after(line, "GPU ")) && strstr(line, "Temp");
-        if (head && ticket_long(line, &index) && index == count)
-            count++;
-    }
-    if (count && end && !block->part)
-        ticket_put_int(out, "pci.count.gpu-amd", count, NULL);
-    else if (count)
-        out->note = "the table is cut, left out";
-}
-
-const struct ticket_reader ticket_reader_rocm_smi = {
-    .name = "rocm-smi", .commands = "rocm-smi", .starts = rocm_starts, .read = rocm_read};
-
-static bool amd_starts(char *const *lines, size_t left)
-{
-    return strcmp(lines[0], "GPU: 0") == 0 && left > 1 &&
-           ticket_after(ticket_skip(lines[1]), "BDF: ");
-}
-
-/* `amd-smi list`; `amd-smi version` in one line. */
-static void amd_read(struct ticket_out *out, const struct ticket_block *block)
-{
-    long long count = 0, index;
-    char word[64];
-    for (size_t i = 0; i < block->count; i++) {
-        const char *line = block->lines[i], *p = ticket_after(line, "GPU: ");
-        if (p && ticket_long(p, &index) && index == count)
-            count++;
-        p = strstr(line, "ROCm version: ");
-        if (p && ticket_word(word, sizeof word, p + 14, "|") && isdigit((unsigned char)*word))
-            ticket_put_text(out, "rocm.version", word);
-    }
-    if (count && block->ended && !block->part &&
-        (!block->command || !strstr(block->command, " -g")))
-        ticket_put_int(out, "pci.count.gpu-amd", count, NULL);
-    else if (count)
-        out->note = "it is not told where the list ends, left out";
-}
-
-const struct ticket_reader ticket_reader_amd_smi = {
-    .name = "amd-smi", .commands = "amd-smi", .starts = amd_starts, .read = amd_read};
-
 static bool neuron_starts(char *const *lines, size_t left)
 {
-    return left > 1 && ticket_after(lines[0], "| NEURON | NEURON |") != NULL;
+    const char *p = ticket_after(lines[0], "|");
+    if (!p || left < 2 || !(p = ticket_after(ticket_skip(p), "NEURON")))
+        return false;
+    p = ticket_after(ticket_skip(p), "|");
+    return p && ticket_after(ticket_skip(p), "NEURON");
 }
 
 /* "| 0      | 2      | 32 GB  | 12, 3, 4, 1 | 10:1c.0 | NA |" */
@@ -86,6 +32,17 @@ static json_t *neuron_row(const char *line, long long index)
     return json_pack("{s:s,s:I}", "name", name, "core_count", (json_int_t)cores);
 }
 
+/* Do two devices stand in lines in a row above this border? Then it is the last one. */
+static bool in_a_row(const struct ticket_block *block, size_t at)
+{
+    bool digits = at >= 2;
+    for (size_t i = 1; i <= 2 && digits; i++) {
+        const char *row = ticket_after(block->lines[at - i], "| ");
+        digits = row && isdigit((unsigned char)*row);
+    }
+    return digits;
+}
+
 static void neuron_read(struct ticket_out *out, const struct ticket_block *block)
 {
     json_t *list = json_array(), *row;
@@ -94,7 +51,10 @@ static void neuron_read(struct ticket_out *out, const struct ticket_block *block
         row = neuron_row(block->lines[i], (long long)json_array_size(list));
         if (row)
             json_array_append_new(list, row);
-        whole = json_array_size(list) && block->lines[i][0] == '+';
+        /* a border stands between devices, too, when processes use them */
+        whole = json_array_size(list) && block->lines[i][0] == '+' &&
+                (i + 1 == block->count ? block->ended || in_a_row(block, i)
+                                       : *block->lines[i + 1] != '|');
     }
     long long count = (long long)json_array_size(list);
     if (whole && !block->part) {
@@ -120,11 +80,9 @@ static void cxi_read(struct ticket_out *out, const struct ticket_block *block)
 {
     static const struct {
         const char *name, *member;
-    } rows[] = {{"Network device", "netdev"},
-                {"Link speed", "link_speed"},
-                {"Link state", "link_state"},
-                {"NID", "nid"},
-                {"Link MTU", "mtu"}};
+    } rows[] = {{"Network device", "netdev"}, {"Link speed", "link_speed"},
+                {"Link state", "link_state"}, {"NID", "nid"},
+                {"PCIE slot", "pci"},         {"Link MTU", "mtu"}};
     json_t *list = json_array(), *entry = NULL;
     bool whole = false;
     for (size_t i = 0; i < block->count; i++) {
@@ -154,36 +112,3 @@ static void cxi_read(struct ticket_out *out, const struct ticket_block *block)
 
 const struct ticket_reader ticket_reader_cxi = {
     .name = "cxi_stat", .commands = "cxi_stat", .starts = cxi_starts, .read = cxi_read};
-
-static bool ethtool_starts(char *const *lines, size_t left)
-{
-    (void)left;
-    return ticket_after(lines[0], "Settings for ") != NULL;
-}
-
-/* Adds to an interface that `ip` showed: alone it is no list. */
-static void ethtool_read(struct ticket_out *out, const struct ticket_block *block)
-{
-    static const char key[] = "net.ifaces";
-    char name[64] = "", word[64];
-    const char *p = block->command ? strrchr(block->command, ' ') : NULL, *value;
-    int speed;
-    if (p)
-        ticket_word(name, sizeof name, p + 1, "");
-    for (size_t i = 0; i < block->count; i++) {
-        if ((p = ticket_after(block->lines[i], "Settings for ")) != NULL)
-            ticket_word(name, sizeof name, p, ":");
-        if (!*name || !ticket_has_device(out, key, "name", ticket_text(name, strlen(name))))
-            continue;
-        json_t *iface = ticket_device(out, key, "name", ticket_text(name, strlen(name)));
-        if ((value = ticket_value(block->lines[i], "Speed")) &&
-            sscanf(value, "%dMb/s", &speed) == 1)
-            ticket_member(out, iface, "speed_mbps", json_integer(speed));
-        else if ((value = ticket_value(block->lines[i], "driver")) &&
-                 ticket_word(word, sizeof word, value, ""))
-            ticket_member(out, iface, "driver", json_string(word));
-    }
-}
-
-const struct ticket_reader ticket_reader_ethtool = {
-    .name = "ethtool", .commands = "ethtool", .starts = ethtool_starts, .read = ethtool_read};

@@ -92,9 +92,24 @@ static void fi_read(struct ticket_out *out, const struct ticket_block *block)
 const struct ticket_reader ticket_reader_fi_info = {
     .name = "fi_info", .commands = "fi_info", .starts = fi_starts, .read = fi_read};
 
-/* "nvidia-nccl-cu12         2.21.5", "nvidia-nccl-cu12==2.21.5" */
+/* "nccl  2.21.5.1  h3a97aeb_0  conda-forge": name, version, build. */
+static const char *conda_nccl(const char *line)
+{
+    const char *p = ticket_after(line, "nccl ");
+    p = p ? ticket_skip(p) : "";
+    const char *build = ticket_skip(p + strcspn(p, " "));
+    return isdigit((unsigned char)*p) && *build == 'h' && strchr(build, '_') ? p : NULL;
+}
+
+/* "nvidia-nccl-cu12         2.21.5", "nvidia-nccl-cu12==2.21.5"; behind "[pip3] " of PyTorch's
+ * collect_env. */
 static const char *pip_nccl(const char *line)
 {
+    const char *head = ticket_after(line, "[pip3] ");
+    head = head ? head : ticket_after(line, "[conda] ");
+    line = head ? head : line;
+    if (conda_nccl(line))
+        return conda_nccl(line);
     const char *p = ticket_after(ticket_skip(line), "nvidia-nccl-cu");
     if (!p)
         return NULL;
@@ -113,8 +128,14 @@ static void pip_read(struct ticket_out *out, const struct ticket_block *block)
 {
     char word[32];
     const char *version = pip_nccl(block->lines[0]);
-    if (version && ticket_word(word, sizeof word, version, ""))
-        ticket_put_text(out, "nccl.version", word);
+    if (!version || !ticket_word(word, sizeof word, version, ""))
+        return;
+    char *dot = strchr(word, '.');
+    for (int dots = 1; dot && dots < 3; dots++)
+        dot = strchr(dot + 1, '.');
+    if (dot)
+        *dot = '\0'; /* the package's own number */
+    ticket_put_text(out, "nccl.version", word);
 }
 
 const struct ticket_reader ticket_reader_pip = {
@@ -131,7 +152,8 @@ static const char *ldd_path(const char *line, const char **key_p)
 {
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         const char *p = ticket_after(ticket_skip(line), libraries[i].library);
-        if (p && strstr(p, " (0x")) {
+        size_t len = p ? strcspn(p, " \t") : 0;
+        if (p && (!*ticket_skip(p + len) || ticket_after(p + len, " (0x"))) {
             *key_p = libraries[i].key;
             return p - 1;
         }
@@ -142,8 +164,7 @@ static const char *ldd_path(const char *line, const char **key_p)
 static bool ldd_starts(char *const *lines, size_t left)
 {
     const char *key;
-    (void)left;
-    return ldd_path(lines[0], &key) != NULL;
+    return ldd_path(lines[0], &key) && (left > 1 || strstr(lines[0], " (0x"));
 }
 
 static void ldd_read(struct ticket_out *out, const struct ticket_block *block)

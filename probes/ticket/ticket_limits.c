@@ -7,17 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `letter`: as bash names it; `title`: of dash and /proc; `unit`: bytes of bash's number. */
+/* `letter`: as bash names it; the other columns: as dash, zsh, /proc and prlimit do; `unit`: bytes
+ * of bash's number. */
 static const struct {
-    const char *key, *bash, *letter, *dash, *proc;
+    const char *key, *bash, *letter, *dash, *zsh, *proc, *prlimit;
     long long unit;
 } limits[] = {
-    {"limits.memlock", "max locked memory", "-l)", "locked memory(kbytes)", "Max locked memory",
-     1024},
-    {"limits.nofile", "open files", "-n)", "nofiles ", "Max open files", 1},
-    {"limits.stack", "stack size", "-s)", "stack(kbytes)", "Max stack size", 1024},
-    {"limits.as", "virtual memory", "-v)", "vmemory(kbytes)", "Max address space", 1024},
-    {"limits.nproc", "max user processes", "-u)", "process ", "Max processes", 1},
+    {"limits.memlock", "max locked memory", "-l)", "locked memory(kbytes)",
+     "-l: locked-in-memory size (kbytes) ", "Max locked memory", "MEMLOCK ", 1024},
+    {"limits.nofile", "open files", "-n)", "nofiles ", "-n: file descriptors ", "Max open files",
+     "NOFILE ", 1},
+    {"limits.stack", "stack size", "-s)", "stack(kbytes)", "-s: stack size (kbytes) ",
+     "Max stack size", "STACK ", 1024},
+    {"limits.as", "virtual memory", "-v)", "vmemory(kbytes)", "-v: address space (kbytes) ",
+     "Max address space", "AS ", 1024},
+    {"limits.nproc", "max user processes", "-u)", "process ", "-u: processes ", "Max processes",
+     "NPROC ", 1},
 };
 enum { LIMITS = sizeof limits / sizeof *limits };
 
@@ -40,7 +45,29 @@ static const char *limit_ulimit(const char *line, size_t i)
     const char *p = ticket_after(line, limits[i].bash);
     if (p && (p = strstr(p, limits[i].letter)) != NULL)
         return p + strlen(limits[i].letter);
-    return ticket_after(line, limits[i].dash);
+    p = ticket_after(line, limits[i].zsh);
+    return p ? p : ticket_after(line, limits[i].dash);
+}
+
+/* "MEMLOCK    max locked-in-memory address space  67108864  67108864 bytes": where the two numbers
+ * stand; NULL: another line. */
+static const char *limit_prlimit(const char *line, size_t i)
+{
+    const char *words[16], *p = ticket_after(line, limits[i].prlimit);
+    size_t count = 0;
+    for (p = p ? ticket_skip(p) : ""; *p && count < 16; p = ticket_skip(p + strcspn(p, " \t")))
+        words[count++] = p;
+    bool is = count >= 4 &&
+              (ticket_after(words[count - 1], "bytes") || ticket_after(words[count - 1], "files") ||
+               ticket_after(words[count - 1], "processes"));
+    return is ? words[count - 3] : NULL;
+}
+
+/* Where the soft and the hard limit stand, in bytes. */
+static const char *limit_pair(const char *line, size_t i)
+{
+    const char *p = ticket_after(line, limits[i].proc);
+    return p ? p : limit_prlimit(line, i);
 }
 
 static bool ulimit_starts(char *const *lines, size_t left)
@@ -48,7 +75,7 @@ static bool ulimit_starts(char *const *lines, size_t left)
     (void)left;
     const char *p = ticket_skip(lines[0]);
     for (size_t i = 0; i < LIMITS; i++)
-        if (limit_ulimit(p, i) || ticket_after(p, limits[i].proc))
+        if (limit_ulimit(p, i) || limit_pair(p, i))
             return true;
     return false;
 }
@@ -69,7 +96,7 @@ static void ulimit_read(struct ticket_out *out, const struct ticket_block *block
     for (size_t i = 0; i < LIMITS; i++) {
         if ((at = limit_ulimit(p, i)) != NULL && limit_value(at, limits[i].unit, &soft)) {
             put_limit(out, i, hard, soft);
-        } else if ((at = ticket_after(p, limits[i].proc)) != NULL && limit_value(at, 1, &soft)) {
+        } else if ((at = limit_pair(p, i)) != NULL && limit_value(at, 1, &soft)) {
             at = ticket_skip(at);
             at += strcspn(at, " \t");
             json_t *limit = json_object();
@@ -174,6 +201,8 @@ static bool df_line(const char *line, char words[5][64])
         if (!len)
             return false;
         p = ticket_skip(p + len);
+        if (i == 1 && isalpha((unsigned char)words[1][0]))
+            i--; /* -T: the type */
     }
     return strcmp(p, "/dev/shm") == 0 && strchr(words[4], '%');
 }
@@ -224,3 +253,36 @@ static void df_read(struct ticket_out *out, const struct ticket_block *block)
 
 const struct ticket_reader ticket_reader_df = {
     .name = "df /dev/shm", .starts = df_starts, .read = df_read, .single = true};
+
+/* "shm on /dev/shm type tmpfs (rw,nosuid,…,size=65536k)" of mount, "shm /dev/shm tmpfs rw,…" of
+ * /proc/mounts: the size in its options. */
+static const char *mount_size(const char *line)
+{
+    const char *p = strstr(line, " /dev/shm ");
+    p = p && (ticket_after(p + 10, "type tmpfs (") || ticket_after(p + 10, "tmpfs ")) ? p : NULL;
+    bool whole = p && (p[10] != 't' || p[11] != 'y' || strchr(p, ')'));
+    p = whole ? strstr(p, "size=") : NULL;
+    return p && (p[-1] == ',' || p[-1] == '(' || p[-1] == ' ') ? p + 5 : NULL;
+}
+
+static bool mount_starts(char *const *lines, size_t left)
+{
+    (void)left;
+    return strstr(lines[0], " /dev/shm ") && mount_size(lines[0]);
+}
+
+static void mount_read(struct ticket_out *out, const struct ticket_block *block)
+{
+    char word[64];
+    long long size;
+    const char *p = mount_size(block->lines[0]);
+    if (!p || !ticket_word(word, sizeof word, p, ",)"))
+        return;
+    for (char *c = word; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    if (df_size(word, 1, &size))
+        ticket_put_int(out, "shm.size", size, "B");
+}
+
+const struct ticket_reader ticket_reader_mount = {
+    .name = "mount", .starts = mount_starts, .read = mount_read, .single = true};

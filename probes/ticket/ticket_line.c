@@ -31,14 +31,18 @@ static const char *skip_digits(const char *p)
     return p + strspn(p, "0123456789");
 }
 
-/* "[rank3]: ", "[1,3]<stdout>:", "3: " as srun --label writes it, but not "3: eth0: <UP>" of ip or
- * a row of a table. */
+/* "[rank3]: ", "[default3]:" of torchrun, "[1,3]<stdout>:", "3: " as srun --label writes it, but
+ * not "3: eth0: <UP>" of ip or a row of a table. */
 static const char *line_rank(const char *p)
 {
     const char *end;
-    if (strncmp(p, "[rank", 5) == 0) {
-        end = skip_digits(p + 5);
-        return end > p + 5 && *end == ']' ? end + 1 + (end[1] == ':') : NULL;
+    static const char *const words[] = {"[rank", "[default", "[trainer"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *number = ticket_after(p, words[i]);
+        if (!number)
+            continue;
+        end = number + strspn(number, "0123456789|");
+        return end > number && *end == ']' ? end + 1 + (end[1] == ':') : NULL;
     }
     if (*p == '[' && isdigit((unsigned char)p[1])) {
         end = skip_digits(p + 1);
@@ -59,11 +63,29 @@ static const char *line_rank(const char *p)
                : end + 1;
 }
 
+/* "15:04:05 ", "[15:04:05.678] " */
+static const char *line_clock(const char *p)
+{
+    static const char form[] = "##:##:##";
+    bool bracket = *p == '[';
+    p += bracket;
+    for (size_t i = 0; form[i]; i++)
+        if (form[i] == '#' ? !isdigit((unsigned char)p[i]) : p[i] != form[i])
+            return NULL;
+    p += sizeof form - 1;
+    p += strspn(p, "0123456789.,");
+    if (bracket)
+        return *p == ']' ? p + 1 : NULL;
+    return *p == ' ' ? p : NULL;
+}
+
 /* "2026-01-02T03:04:05.678Z ", "[2026-01-02 03:04:05] " */
 static const char *line_time(const char *p)
 {
     bool bracket = *p == '[';
     const char *start = p + bracket;
+    if (isdigit((unsigned char)start[0]) && start[1] && start[2] == ':')
+        return line_clock(p);
     for (int i = 0; i < 10; i++)
         if (i == 4 || i == 7 ? start[i] != '-' && start[i] != '/'
                              : !isdigit((unsigned char)start[i]))
@@ -76,7 +98,9 @@ static const char *line_time(const char *p)
         return NULL;
     if (bracket)
         return *q == ']' ? q + 1 : NULL;
-    return *q == ' ' ? q : NULL;
+    const char *kind = ticket_after(q, " stdout F "); /* files of a container's runtime */
+    kind = kind ? kind : ticket_after(q, " stderr F ");
+    return kind ? kind - 1 : *q == ' ' ? q : NULL;
 }
 
 /* "[pod/trainer-0/main] " of kubectl logs --prefix, "trainer-0 | " of compose and journald. */
@@ -92,6 +116,34 @@ static const char *line_pod(const char *p)
                    strpbrk(p, "-_")
                ? bar + 1
                : NULL;
+}
+
+/* "Nov 29 15:04:05 node07 job[4711]: ": behind it, and the node's name. */
+static const char *line_syslog(const char *p, const char **host_p, size_t *len_p)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    char month[4] = "";
+    int day, used = 0;
+    if (sscanf(p, "%3[A-Za-z] %2d %n", month, &day, &used) != 2 || !used || strlen(month) != 3)
+        return NULL;
+    const char *at = strstr(months, month), *clock = line_clock(p + used);
+    if (!at || (at - months) % 3 || !clock || p[used] == '[' || *clock != ' ')
+        return NULL;
+    *host_p = clock + 1;
+    for (*len_p = 0; host_char(clock[1 + *len_p]);)
+        ++*len_p;
+    const char *program = *host_p + *len_p,
+               *end = program + 1 + strcspn(program + (*program != 0), " ");
+    return *len_p && *len_p < 64 && *program == ' ' && end[-1] == ':' && *end == ' ' ? end : NULL;
+}
+
+/* "(RayWorker pid=123, ip=10.0.0.1) ", "(EngineCore_0 pid=123) ": Ray and vLLM. */
+static const char *line_actor(const char *p)
+{
+    size_t len = *p == '(' ? strcspn(p, ")") : 0;
+    const char *pid = len && len < 120 && p[len] ? strstr(p, " pid=") : NULL;
+    return pid && pid < p + len && isdigit((unsigned char)pid[5]) && p[len + 1] == ' ' ? p + len + 1
+                                                                                       : NULL;
 }
 
 size_t ticket_line_host(const char *line)
@@ -125,13 +177,23 @@ static size_t line_host(const char *p, const json_t *hosts)
     return json_object_get(hosts, name) ? len : 0;
 }
 
+/* "> " of mail and markdown, as often as it was quoted: "> > ", ">>", "&gt; ". */
+static const char *line_unquote(const char *p)
+{
+    for (;;) {
+        const char *at = p + strspn(p, " ");
+        const char *behind = *at == '>' ? at + 1 : ticket_after(at, "&gt;");
+        if (!behind || at - p > 3 || (*behind && !strchr(" >&\t", *behind)))
+            return p;
+        p = behind + (*behind == ' ');
+    }
+}
+
 struct ticket_mark ticket_line_parse(char *line, const json_t *hosts)
 {
     struct ticket_mark mark = {.text = line};
     line_clean(line);
-    const char *p = line, *next;
-    while (p[0] == '>' && p[1] == ' ') /* quoted mail or markdown */
-        p += 2;
+    const char *p = line_unquote(line), *next;
     for (int tags = 0; tags < 4; tags++) {
         size_t host = line_host(p, hosts);
         if (host) {
@@ -140,12 +202,18 @@ struct ticket_mark ticket_line_parse(char *line, const json_t *hosts)
             p += host;
             continue;
         }
+        const char *name;
         next = line_rank(p);
         next = next ? next : line_pod(p);
-        if (next)
+        next = next ? next : line_actor(p);
+        if (next) {
             line_tag(&mark, p, next);
-        else
+        } else if ((next = line_syslog(p, &name, &host)) != NULL) {
+            line_tag(&mark, name, next);
+            snprintf(mark.node, sizeof mark.node, "%.*s", (int)host, name);
+        } else {
             next = line_time(p);
+        }
         if (!next)
             break;
         p = next + (*next == ' ');
@@ -160,13 +228,83 @@ static bool line_is_rule(const char *line)
     return len >= 8 && !line[len];
 }
 
-const char *ticket_line_header(char *const *lines, size_t left)
+/* A name that a host may have, and that is not one of a device, a rank or a step. */
+static bool is_host_name(const char *name, size_t len)
 {
-    if (left < 3 || !line_is_rule(lines[0]) || !line_is_rule(lines[2]))
+    static const char *const others[] = {
+        "rank", "gpu#", "step", "test", "part", "run",  "phase", "attempt", "log",  "case",  "mlx",
+        "eth",  "ens",  "eno",  "enp",  "ib#",  "hsn",  "cxi",   "lo",      "efa",  "rdmap", "bond",
+        "job",  "task", "cuda", "v#",   "nic",  "core", "cpu",   "numa",    "port", "round"};
+    size_t digits = 0, letters = 0;
+    for (size_t i = 0; i < len; i++) {
+        digits += isdigit((unsigned char)name[i]) != 0;
+        letters += isalpha((unsigned char)name[i]) != 0;
+        if (!host_char(name[i]))
+            return false;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        size_t word = strcspn(others[i], "#");
+        bool number = others[i][word] && strspn(name + word, "0123456789") == 1 && len == word + 1;
+        if (strncasecmp(name, others[i], word) == 0 && (number || !others[i][word]))
+            return false;
+    }
+    return digits && letters > 1 && len < 64 && isalpha((unsigned char)*name);
+}
+
+/* "==> gpu07 <==", "=== gpu07 ===", "### gpu07", "**gpu07:**": what stands between the signs. */
+static const char *heading(const char *line, size_t *len_p)
+{
+    size_t before = strspn(line, "=-#*>");
+    const char *p = line + before + strspn(line + before, " "), *word = p;
+    static const char *const words[] = {"host ", "Host ", "node ", "Node ", "On ", "on "};
+    for (size_t i = 0; i < sizeof words / sizeof *words && word == p; i++)
+        word = ticket_after(p, words[i]) ? p + strlen(words[i]) : p;
+    size_t len = 0;
+    while (host_char(word[len]))
+        len++;
+    const char *behind = word + len + (word[len] == ':');
+    size_t after = strspn(behind, "=-#*< :");
+    bool hashes = before >= 2 && line[0] == '#', both = before >= 2 && strpbrk(behind, "=-*<");
+    *len_p = len;
+    return !behind[after] && (hashes || both) ? word : NULL;
+}
+
+/* "gpu07:", "On gpu07:" above a fence. */
+static const char *above_fence(char *const *lines, size_t left, size_t *len_p)
+{
+    static const char *const words[] = {"On ", "on ", "Node ", "node ", "Host ", "host ", "From "};
+    const char *p = ticket_skip(lines[0]), *name = p;
+    for (size_t i = 0; i < sizeof words / sizeof *words && name == p; i++)
+        name = ticket_after(p, words[i]) ? p + strlen(words[i]) : p;
+    *len_p = strcspn(name, ":");
+    if (name[*len_p] != ':' || *ticket_skip(name + *len_p + 1))
         return NULL;
-    const char *p = lines[1];
-    size_t len = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._[],");
-    return len && !p[len] && len < 64 ? p : NULL;
+    for (size_t i = 1; i < left && i < 3; i++)
+        if (*ticket_skip(lines[i]))
+            return ticket_line_is_fence(lines[i]) ? name : NULL;
+    return NULL;
+}
+
+bool ticket_line_header(char *const *lines, size_t left, char *host, size_t size)
+{
+    size_t len = 0;
+    const char *name = NULL, *bar = strstr(lines[0], " | ");
+    if (left >= 3 && line_is_rule(lines[0]) && line_is_rule(lines[2])) {
+        static const char set[] =
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._[],";
+        len = strspn(lines[1], set);
+        name = len && !lines[1][len] && len < 64 ? lines[1] : NULL;
+    } else if (bar && strstr(bar, " | rc=") && strstr(bar, " >>")) { /* Ansible */
+        len = (size_t)(bar - lines[0]);
+        name = strcspn(lines[0], " ") == len ? lines[0] : NULL;
+    } else {
+        name = heading(lines[0], &len);
+        name = name ? name : above_fence(lines, left, &len);
+        name = name && is_host_name(name, len) ? name : NULL;
+    }
+    if (name)
+        snprintf(host, size, "%.*s", (int)len, name);
+    return name != NULL;
 }
 
 bool ticket_line_is_fence(const char *line)
@@ -236,4 +374,61 @@ const char *ticket_line_prompt(const char *line, char *host, size_t size)
         if (*q == ' ')
             return NULL;
     return ticket_skip(end + 2);
+}
+
+/* Behind the options of a command; `with_value`: letters of those whose value is a word of its own.
+ */
+static const char *behind_options(const char *p, const char *with_value)
+{
+    for (p = ticket_skip(p); *p == '-'; p = ticket_skip(p)) {
+        bool own = p[1] && strchr(with_value, p[1]) && (p[2] == ' ' || !p[2]);
+        p += strcspn(p, " ");
+        if (own)
+            p = ticket_skip(p);
+        if (own)
+            p += strcspn(p, " ");
+    }
+    return p;
+}
+
+/* The one node that is asked for. */
+static void srun_node(const char *command, char *host, size_t size)
+{
+    static const char *const options[] = {" -w ", " --nodelist=", " --nodelist "};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const char *p = strstr(command, options[i]);
+        if (!p)
+            continue;
+        p += strlen(options[i]);
+        size_t len = ticket_word(host, size, p, ",[");
+        if (p[len] == ',' || p[len] == '[')
+            *host = '\0'; /* several */
+        return;
+    }
+}
+
+bool ticket_line_remote(const char *command, char *host, size_t size)
+{
+    static const char *const all[] = {
+        "srun ",       "mpirun ",      "mpiexec ",    "kubectl exec ", "docker exec ",
+        "docker run ", "podman exec ", "podman run ", "pdsh ",         "clush ",
+        "ansible ",    "apptainer ",   "singularity "};
+    *host = '\0';
+    command = ticket_after(command, "sudo ") ? ticket_skip(command + 5) : command;
+    const char *p = ticket_after(command, "ssh ");
+    if (p) {
+        p = behind_options(p, "bcDEeFIiJLlmOopQRSWw");
+        size_t len = strcspn(p, " ");
+        const char *at = memchr(p, '@', len), *name = at ? at + 1 : p;
+        bool runs = len && *ticket_skip(p + len);
+        if (runs)
+            ticket_word(host, size, name, "");
+        return runs;
+    }
+    if (ticket_after(command, "srun "))
+        srun_node(command, host, size);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (ticket_after(command, all[i]))
+            return true;
+    return false;
 }

@@ -1,4 +1,4 @@
-/* lsmod and modinfo. */
+/* lsmod, modinfo, module list. */
 #include "probes/ticket/ticket_private.h"
 
 #include <ctype.h>
@@ -124,3 +124,49 @@ static void modinfo_read(struct ticket_out *out, const struct ticket_block *bloc
 
 const struct ticket_reader ticket_reader_modinfo = {
     .name = "modinfo", .commands = "modinfo", .starts = modinfo_starts, .read = modinfo_read};
+
+static bool loaded_starts(char *const *lines, size_t left)
+{
+    (void)left;
+    return ticket_after(lines[0], "Currently Loaded Modul") != NULL;
+}
+
+/* "  1) gcc/12.2.0 (c)   2) cuda/12.4": a number, a bracket, a name. False: another line. */
+static bool loaded_line(json_t *list, const char *line)
+{
+    bool found = false;
+    for (const char *p = ticket_skip(line); *p; p = ticket_skip(p + strcspn(p, " \t"))) {
+        char name[256];
+        const char *number = p + strspn(p, "0123456789");
+        if (number == p || *number != ')')
+            continue;
+        p = ticket_skip(number + 1);
+        size_t len = ticket_word(name, sizeof name, p, "");
+        if (!len || json_array_size(list) > 1024)
+            break;
+        json_array_append_new(list, ticket_text(name, strlen(name)));
+        found = true;
+    }
+    return found;
+}
+
+static void loaded_read(struct ticket_out *out, const struct ticket_block *block)
+{
+    json_t *list = json_array();
+    size_t i = 0;
+    while (i < block->count && !loaded_starts(block->lines + i, block->count - i))
+        i++;
+    for (i++; i < block->count &&
+              (loaded_line(list, block->lines[i]) || !*ticket_skip(block->lines[i]));)
+        i++;
+    if (json_array_size(list) && !block->part)
+        ticket_put(out, "modules.loaded", json_incref(list), NULL);
+    else if (json_array_size(list))
+        out->note = "not all modules, left out";
+    json_decref(list);
+}
+
+const struct ticket_reader ticket_reader_loaded = {.name = "module list",
+                                                   .commands = "module list|ml list|module -t list",
+                                                   .starts = loaded_starts,
+                                                   .read = loaded_read};

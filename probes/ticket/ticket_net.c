@@ -140,6 +140,67 @@ static void ip_read(struct ticket_out *out, const struct ticket_block *block)
     finish(out, list, addresses, block);
 }
 
+/* "eth0@if5  UP  10.0.7.4/24 fe80::1/64": name, state, addresses; NULL: another line. */
+static json_t *brief_line(const char *line)
+{
+    static const char *const states[] = {"UP", "DOWN", "UNKNOWN", "DORMANT", "LOWERLAYERDOWN"};
+    char name[64], state[32], addr[64];
+    const char *p = line + ticket_word(name, sizeof name, line, "@");
+    int prefix, used;
+    bool is = false;
+    p = ticket_skip(p + strcspn(p, " "));
+    size_t len = ticket_word(state, sizeof state, p, "");
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        is |= strcmp(state, states[i]) == 0;
+    if (!is || !*name || !isalpha((unsigned char)*name))
+        return NULL;
+    bool lo = strcmp(name, "lo") == 0, up = strcmp(state, "UP") == 0;
+    json_t *iface = json_pack("{s:s,s:b,s:o}", "name", name, "loopback", lo, "addrs", json_array());
+    if (up || lo)
+        set(iface, "up", json_true());
+    if (!lo && strcmp(state, "UNKNOWN") != 0)
+        set(iface, "running", json_boolean(up));
+    for (char *c = state; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    set(iface, "operstate", json_string(state));
+    for (p = ticket_skip(p + len); *p; p = ticket_skip(p + used)) {
+        if (sscanf(p, "%63[0-9a-fA-F.:]/%d%n", addr, &prefix, &used) != 2)
+            used = (int)strcspn(p, " ");
+        else
+            add_address(iface, strchr(addr, ':') ? "inet6" : "inet", addr, prefix, "");
+        if (!used)
+            break;
+    }
+    return iface;
+}
+
+static bool brief_starts(char *const *lines, size_t left)
+{
+    json_t *iface = ticket_after(lines[0], "lo ") ? brief_line(lines[0]) : NULL;
+    bool is = iface && (json_array_size(json_object_get(iface, "addrs")) || left == 1);
+    json_decref(iface);
+    return is;
+}
+
+static void brief_read(struct ticket_out *out, const struct ticket_block *block)
+{
+    json_t *list = json_array(), *iface;
+    for (size_t i = 0; i < block->count && (iface = brief_line(block->lines[i])); i++)
+        json_array_append_new(list, iface);
+    bool more =
+        json_array_size(list) < block->count && *ticket_skip(block->lines[json_array_size(list)]);
+    if (more || !block->ended) {
+        if (json_array_size(list))
+            out->note = "it is not told where the list ends, left out";
+        json_decref(list);
+        return;
+    }
+    finish(out, list, false, block);
+}
+
+const struct ticket_reader ticket_reader_brief = {
+    .name = "ip -br", .starts = brief_starts, .read = brief_read};
+
 const struct ticket_reader ticket_reader_ip = {.name = "ip",
                                                .commands = "ip a|ip addr|ip link|ip l|ip address",
                                                .starts = ip_starts,

@@ -2,6 +2,7 @@
 #ifndef SHK_PROBES_TICKET_PRIVATE_H
 #define SHK_PROBES_TICKET_PRIVATE_H
 
+#include "probes/dumps/inspector.h"
 #include "probes/ticket/ticket.h"
 #include <stdbool.h>
 #include <string.h>
@@ -23,6 +24,8 @@ struct ticket_out {
     struct shk_facts *facts;
     const struct shk_name_set *names; /* may be NULL */
     const char *source;               /* of the facts: "job.log: ulimit -a" */
+    struct shk_strbuf *lines;         /* that are searched like those of a log */
+    struct shk_inspector *inspector;  /* for what is compared at the end; may be NULL */
     const char *note;                 /* why something is left out: a literal; NULL */
     size_t wrote;
     int rc; /* -ENOMEM once that happened */
@@ -38,6 +41,8 @@ struct ticket_reader {
     /* Each line says something by itself: `starts` is asked for each one, and `read` gets it, with
      * all that follows. */
     bool single;
+    /* Another output is of another device or node, and tells which. */
+    bool names_its_own;
 };
 
 /* The table, `count_p` entries. */
@@ -49,16 +54,21 @@ struct ticket_stream {
     char node[64];
     char **lines;
     size_t count, cap;
+    bool cut; /* the text ends within a line */
 };
 int ticket_stream_read(struct shk_ticket *ticket, const struct ticket_stream *stream,
                        const char *file);
 
 /* ticket.c: facts of the node of that name, NULL: out of memory. */
 struct shk_facts *ticket_facts(struct shk_ticket *ticket, const char *node);
-const struct shk_name_set *ticket_names(const struct shk_ticket *ticket);
+/* An empty one that writes to the node's facts and to the ticket's lines. */
+struct ticket_out ticket_out_of(struct shk_ticket *ticket, struct shk_facts *facts,
+                                const char *source);
 /* A reader found something (`wrote` facts), or left something out for a reason (note, else NULL).
  */
 int ticket_tell(struct shk_ticket *ticket, const char *reader, size_t wrote, const char *note);
+/* Did it find something before? */
+bool ticket_said(const struct shk_ticket *ticket, const char *reader);
 
 /* ticket_env.c: what a command line sets: assignments in front of it, export, -x, -e, --env. */
 void ticket_env_command(struct ticket_out *out, const char *command);
@@ -72,8 +82,12 @@ struct ticket_mark {
 /* Takes prefixes and colours off `line` (NUL-terminated, changed in place). `hosts`: an object
  * whose members are what stands as "node01: " in front of lines (pdsh, clush). */
 struct ticket_mark ticket_line_parse(char *line, const json_t *hosts);
-/* "node01" between two lines of dashes (dshbak, clush -b): the name, NULL: no such header. */
-const char *ticket_line_header(char *const *lines, size_t left);
+/* "node01" between two lines of dashes (dshbak, clush -b), "node01 | CHANGED | rc=0 >>" (Ansible),
+ * "=== node01 ===", "### node01", "node01:" above a fence: the name. False: no such header. */
+bool ticket_line_header(char *const *lines, size_t left, char *host, size_t size);
+/* Of a command that runs another one elsewhere (ssh, srun, kubectl exec, …): true, and the node's
+ * name, "" when the command does not tell it. */
+bool ticket_line_remote(const char *command, char *host, size_t size);
 /* "name: " as pdsh writes it; its length, 0: none. */
 size_t ticket_line_host(const char *line);
 /* "``` " or "~~~". */
@@ -103,6 +117,9 @@ bool ticket_long(const char *p, long long *value_p); /* the whole word is a numb
 bool ticket_pci(char out[16], const char *text);
 /* New JSON text without trailing blanks. */
 json_t *ticket_text(const char *text, size_t len);
+/* The JSON value that begins with the block, whatever stands behind it, up to 4 MiB; a new
+ * reference. NULL: none, or cut. */
+json_t *ticket_json(const struct ticket_block *block);
 
 /* Writers: a key that was written before stays (the first one counts). */
 void ticket_put(struct ticket_out *out, const char *key, json_t *value, const char *unit);

@@ -135,7 +135,7 @@ static size_t smi_rows(const struct ticket_block *block, struct smi_gpu *gpus, b
             if (!gpus[count - 1].memory || !gpus[count - 1].mig)
                 smi_other_row(&gpus[count - 1], line);
         } else if (count && line[0] == '+' && !*whole_p) {
-            *whole_p = i + 1 == block->count || *block->lines[i + 1] != '|';
+            *whole_p = i + 1 == block->count ? block->ended : *block->lines[i + 1] != '|';
         }
     }
     return count;

@@ -13,7 +13,7 @@ struct smi_q {
     json_t *bus, *device, *health;
     char path[DEPTH][NAME]; /* sections, by depth */
     long long index;
-    bool done; /* of this GPU: its last known sections were there */
+    bool all; /* each attached GPU is there */
 };
 
 enum kind { BOOL, INT, MILLI, TEXT, STATE, WIDTH };
@@ -105,7 +105,14 @@ static void gpu_begin(struct smi_q *q, const char *pci)
     json_t *address = json_string(pci);
     struct ticket_out *out = q->out;
     q->bus = ticket_device(out, "gpu.nvidia.devices", "pci", json_incref(address));
-    q->device = ticket_device(out, "nvml.devices", "pci", json_incref(address));
+    /* -L and nvlink -s know the number only, and -q is in the same order */
+    bool numbered = q->all &&
+                    !ticket_has_device(out, "nvml.devices", "pci", json_incref(address)) &&
+                    ticket_has_device(out, "nvml.devices", "index", json_integer(q->index));
+    q->device = numbered ? ticket_device(out, "nvml.devices", "index", json_integer(q->index))
+                         : ticket_device(out, "nvml.devices", "pci", json_incref(address));
+    ticket_member(out, q->device, "pci", json_incref(address));
+    q->index++;
     q->health = ticket_device(out, "nvml.health", "pci", address);
     ticket_member(out, q->health, "state", json_string("answers"));
 }
@@ -163,9 +170,23 @@ static bool q_starts(char *const *lines, size_t left)
     return strstr(lines[0], "=NVSMI LOG=") != NULL;
 }
 
+/* "Attached GPUs : 8", and as many sections. */
+static bool q_is_whole(const struct ticket_block *block)
+{
+    long long attached = -1, count = 0;
+    char pci[16];
+    for (size_t i = 0; i < block->count; i++) {
+        const char *line = block->lines[i], *value = ticket_value(line, "Attached GPUs");
+        if (value && !ticket_long(value, &attached))
+            return false;
+        count += ticket_after(line, "GPU ") && ticket_pci(pci, line + 4);
+    }
+    return attached == count && count > 0;
+}
+
 static void q_read(struct ticket_out *out, const struct ticket_block *block)
 {
-    struct smi_q q = {.out = out};
+    struct smi_q q = {.out = out, .all = q_is_whole(block)};
     char pci[16], word[64];
     for (size_t i = 0; i < block->count; i++) {
         const char *line = block->lines[i], *value;

@@ -13,10 +13,11 @@ struct stream_state {
     struct shk_ticket *ticket;
     const struct ticket_stream *stream;
     const char *file;
-    char node[64];
+    char node[64], home[64];            /* of the output; of the prompt, or of the heading */
     const char *command;                /* of the last prompt whose output this still is */
     const struct ticket_reader *reader; /* of the open block; NULL: none */
     size_t start;                       /* of the open block */
+    bool gap;                           /* lines are missing above it */
     int rc;
 };
 
@@ -43,8 +44,8 @@ static bool command_is(const char *command, const char *commands)
     for (const char *one = commands; one; one = strchr(one, '|') ? strchr(one, '|') + 1 : NULL) {
         size_t len = strcspn(one, "|");
         for (const char *p = command; *p && *p != '|' && *p != ';'; p++) {
-            bool word = p == command || p[-1] == ' ' || p[-1] == '/';
-            if (word && strncmp(p, one, len) == 0 && (!p[len] || strchr(" \t|;>&", p[len])))
+            bool word = p == command || strchr(" /'\"", p[-1]);
+            if (word && strncmp(p, one, len) == 0 && (!p[len] || strchr(" \t|;>&'\"", p[len])))
                 return true;
         }
     }
@@ -61,6 +62,67 @@ static const struct ticket_reader *reader_of_command(const char *command)
     return NULL;
 }
 
+static json_t *entry_id(const json_t *entry, const char **name_p)
+{
+    static const char *const ids[] = {"pci", "addr", "name", "index"};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        json_t *id = json_object_get(entry, ids[i]);
+        *name_p = ids[i];
+        if (id)
+            return id;
+    }
+    return NULL;
+}
+
+/* Is there a list with names, and this one is not among them? */
+static bool entry_is_other(const json_t *list, const json_t *entry)
+{
+    const char *name;
+    json_t *id = entry_id(entry, &name), *one;
+    bool named = false;
+    size_t i;
+    json_array_foreach(list, i, one)
+    {
+        json_t *its = json_object_get(one, name);
+        named |= its != NULL;
+        if (its && json_equal(its, id))
+            return false;
+    }
+    return id && named;
+}
+
+static int list_is_other(const struct shk_fact *fact, void *arg)
+{
+    const struct shk_facts *known = arg;
+    const json_t *list = shk_facts_get_array(known, fact->key);
+    json_t *entry;
+    size_t i;
+    if (list && json_is_array(fact->value))
+        json_array_foreach(fact->value, i, entry) if (entry_is_other(list, entry)) return 1;
+    return 0;
+}
+
+/* Does an output name devices that the one before of the same reader did not? It is one of another
+ * node then, and nothing tells which. */
+static bool is_of_another(struct stream_state *st, const struct ticket_reader *reader,
+                          const struct ticket_block *block, struct shk_facts *facts)
+{
+    bool of_one =
+        block->command && (strstr(block->command, " -i") || strstr(block->command, " -d"));
+    if (reader->single || reader->names_its_own || of_one || !ticket_said(st->ticket, reader->name))
+        return false;
+    struct shk_facts *fresh = shk_facts_create();
+    struct shk_strbuf unused = SHK_STRBUF_INIT;
+    struct ticket_out out = {.facts = fresh, .source = "", .lines = &unused};
+    if (fresh)
+        reader->read(&out, block);
+    shk_strbuf_free(&unused);
+    bool other = fresh && shk_facts_each(fresh, "", list_is_other, facts);
+    st->rc = !fresh || out.rc ? -ENOMEM : 0;
+    shk_facts_destroy(fresh);
+    return other;
+}
+
 static void give(struct stream_state *st, const struct ticket_reader *reader,
                  const struct ticket_block *block)
 {
@@ -69,11 +131,13 @@ static void give(struct stream_state *st, const struct ticket_reader *reader,
     if (!facts || !source) {
         st->rc = -ENOMEM;
     } else {
-        struct ticket_out out = {
-            .facts = facts, .names = ticket_names(st->ticket), .source = source};
-        reader->read(&out, block);
+        struct ticket_out out = ticket_out_of(st->ticket, facts, source);
+        if (is_of_another(st, reader, block, facts))
+            out.note = "one more, of other devices, and nothing tells of which node; left out";
+        else
+            reader->read(&out, block);
         int rc = ticket_tell(st->ticket, reader->name, out.wrote, out.note);
-        st->rc = out.rc ? out.rc : rc;
+        st->rc = st->rc ? st->rc : out.rc ? out.rc : rc;
     }
     free(source);
 }
@@ -89,12 +153,13 @@ static void close_block(struct stream_state *st, size_t end, bool ended, bool si
         .lines = st->stream->lines + st->start,
         .count = end - st->start,
         .command = st->command,
-        .part = command_filters(st->command),
+        .part = command_filters(st->command) || (st->stream->cut && end == st->stream->count),
         .ended = ended,
         .silent = silent,
     };
     for (size_t i = 0; i < block.count && !block.part; i++)
         block.part = ticket_line_is_gap(block.lines[i]);
+    block.part |= st->gap;
     give(st, reader, &block);
 }
 
@@ -105,18 +170,35 @@ static void give_command(struct stream_state *st, const char *command)
         st->rc = -ENOMEM;
         return;
     }
-    struct ticket_out out = {.facts = facts, .names = ticket_names(st->ticket), .source = st->file};
+    struct ticket_out out = ticket_out_of(st->ticket, facts, st->file);
     ticket_env_command(&out, command);
     int rc = ticket_tell(st->ticket, "variables", out.wrote, out.note);
     st->rc = out.rc ? out.rc : rc;
 }
 
+/* `hostname` behind a prompt that has no name, and its answer. */
+static bool says_its_name(const struct stream_state *st, size_t at, const char *command)
+{
+    const char *p = ticket_after(command, "hostname");
+    if (!p || (*p && *p != ' ') || at >= st->stream->count)
+        return false;
+    const char *name = st->stream->lines[at];
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._");
+    return len && len < sizeof st->home && !name[len];
+}
+
 static void prompt(struct stream_state *st, size_t at, const char *command, const char *host)
 {
+    char name[64] = "";
     close_block(st, at, true, *host != '\0');
     if (*host && !*st->stream->node)
-        snprintf(st->node, sizeof st->node, "%s", host);
+        snprintf(st->home, sizeof st->home, "%s", host);
+    if (!*host && !*st->stream->node && says_its_name(st, at + 1, command))
+        snprintf(st->home, sizeof st->home, "%s", st->stream->lines[at + 1]);
+    bool elsewhere = ticket_line_remote(command, name, sizeof name);
+    snprintf(st->node, sizeof st->node, "%s", elsewhere ? name : st->home);
     st->command = command;
+    st->gap = false;
     st->reader = reader_of_command(command);
     st->start = at + 1;
     give_command(st, command);
@@ -126,6 +208,7 @@ static void prompt(struct stream_state *st, size_t at, const char *command, cons
 static void plain(struct stream_state *st, size_t at)
 {
     size_t count;
+    st->gap |= !st->reader && ticket_line_is_gap(st->stream->lines[at]);
     const struct ticket_reader *const *all = ticket_readers(&count);
     char *const *lines = st->stream->lines + at;
     size_t left = st->stream->count - at;
@@ -168,10 +251,25 @@ static size_t indented(char *const *lines, size_t left, size_t *by_p)
     return by == SIZE_MAX ? 0 : count;
 }
 
+/* A fence inside of a list stands behind blanks, and so does what it holds. */
+static size_t fenced(const struct ticket_stream *stream, size_t at)
+{
+    size_t by = strspn(stream->lines[at], " "), i = at + 1;
+    for (; i < stream->count && !ticket_line_is_fence(stream->lines[i]); i++) {
+        size_t has = strspn(stream->lines[i], " ");
+        stream->lines[i] += has < by ? has : by;
+    }
+    return i;
+}
+
 static void dedent(const struct ticket_stream *stream)
 {
     for (size_t i = 0; i < stream->count; i++) {
         size_t by;
+        if (ticket_line_is_fence(stream->lines[i])) {
+            i = fenced(stream, i);
+            continue;
+        }
         if ((i && *ticket_skip(stream->lines[i - 1])) || !*ticket_skip(stream->lines[i]))
             continue; /* an empty line begins nothing */
         size_t count = indented(stream->lines + i, stream->count - i, &by);
@@ -182,16 +280,27 @@ static void dedent(const struct ticket_stream *stream)
     }
 }
 
+/* What stands in front of "[truncated]" was cut by the byte. */
+static void drop_cut_lines(const struct ticket_stream *stream)
+{
+    for (size_t i = 1; i < stream->count; i++)
+        if (strstr(stream->lines[i], "truncated") && ticket_line_is_gap(stream->lines[i]))
+            stream->lines[i - 1] += strlen(stream->lines[i - 1]);
+}
+
 int ticket_stream_read(struct shk_ticket *ticket, const struct ticket_stream *stream,
                        const char *file)
 {
     struct stream_state st = {.ticket = ticket, .stream = stream, .file = file};
     strcpy(st.node, stream->node);
+    strcpy(st.home, stream->node);
     dedent(stream);
+    drop_cut_lines(stream);
     for (size_t i = 0; i < stream->count && !st.rc; i++) {
         char host[64] = "";
         const char *line = stream->lines[i];
-        const char *header = ticket_line_header(stream->lines + i, stream->count - i);
+        char name[64] = "";
+        bool header = ticket_line_header(stream->lines + i, stream->count - i, name, sizeof name);
         const char *command = ticket_line_prompt(line, host, sizeof host);
         if (command) {
             prompt(&st, i, command, host);
@@ -203,8 +312,10 @@ int ticket_stream_read(struct shk_ticket *ticket, const struct ticket_stream *st
         }
         close_block(&st, i, true, false);
         st.command = NULL;
+        st.gap = false;
         if (header && !*stream->node)
-            snprintf(st.node, sizeof st.node, "%s", header);
+            snprintf(st.home, sizeof st.home, "%s", name);
+        strcpy(st.node, st.home);
     }
     close_block(&st, stream->count, false, false);
     return st.rc;

@@ -299,3 +299,28 @@ static void boot_read(struct ticket_out *out, const struct ticket_block *block)
 
 const struct ticket_reader ticket_reader_boot = {
     .name = "dmesg", .starts = boot_starts, .read = boot_read, .single = true};
+
+/* What PyTorch's collect_env says of the machine. */
+static const struct {
+    const char *name, *key;
+} collected[] = {{"Nvidia driver version: ", "nvml.driver"}, {"OS: ", "host.os"}};
+
+static bool collect_starts(char *const *lines, size_t left)
+{
+    (void)left;
+    return ticket_after(lines[0], collected[0].name) ||
+           (ticket_after(lines[0], collected[1].name) && left > 1 &&
+            ticket_after(lines[1], "GCC version: "));
+}
+
+static void collect_read(struct ticket_out *out, const struct ticket_block *block)
+{
+    for (size_t i = 0; i < sizeof collected / sizeof *collected; i++) {
+        const char *value = ticket_after(block->lines[0], collected[i].name);
+        if (value && *value && (i || isdigit((unsigned char)*value)))
+            ticket_put_text(out, collected[i].key, value);
+    }
+}
+
+const struct ticket_reader ticket_reader_collect = {
+    .name = "collect_env", .starts = collect_starts, .read = collect_read, .single = true};

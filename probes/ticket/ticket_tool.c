@@ -1,3 +1,4 @@
+#include "core/text/strbuf.h"
 #include "probes/ticket/ticket_private.h"
 
 #include <ctype.h>
@@ -60,6 +61,20 @@ json_t *ticket_text(const char *text, size_t len)
     while (len && isspace((unsigned char)text[len - 1]))
         len--;
     return shk_json_text(text, len);
+}
+
+json_t *ticket_json(const struct ticket_block *block)
+{
+    enum { JSON_MAX = 4 << 20 };
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    for (size_t i = 0; i < block->count && text.len < JSON_MAX; i++) {
+        shk_strbuf_puts(&text, block->lines[i]);
+        shk_strbuf_putc(&text, '\n');
+    }
+    json_t *value =
+        text.failed ? NULL : json_loadb(text.data, text.len, JSON_DISABLE_EOF_CHECK, NULL);
+    shk_strbuf_free(&text);
+    return value;
 }
 
 static const char twice[] = "another output says otherwise of the same node; the first one counts";

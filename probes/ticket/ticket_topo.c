@@ -14,7 +14,7 @@ struct topo {
     size_t count;
     json_t *peers, *nics;
     size_t rows;
-    bool bad;
+    bool bad, unnamed; /* unnamed: the legend with the names of network devices is missing */
 };
 
 /* Names of the columns up to "CPU Affinity". */
@@ -45,28 +45,33 @@ static bool is_class(const char *word)
     return word[0] == 'N' && word[1] == 'V' && isdigit((unsigned char)word[2]);
 }
 
-/* "NIC3: mlx5_3" of the legend below. */
+/* "NIC3: mlx5_3" of the legend below; a driver without one writes the names themselves. NULL: the
+ * legend is missing. */
 static const char *legend(const struct ticket_block *block, const char *nic, char out[WORD])
 {
+    const char *number = ticket_after(nic, "NIC");
     for (size_t i = 0; i < block->count; i++) {
         const char *p = ticket_value(block->lines[i], nic);
         if (p && ticket_word(out, WORD, p, ""))
             return out;
     }
-    return nic;
+    return number && isdigit((unsigned char)*number) ? NULL : nic;
 }
 
 static void topo_pair(struct topo *topo, const struct ticket_block *block, const char *row,
                       const char *column, const char *class)
 {
     char name[WORD];
+    const char *nic;
     if (ticket_after(column, "GPU")) {
         if (strtol(row + 3, NULL, 10) < strtol(column + 3, NULL, 10))
             json_array_append_new(topo->peers, json_pack("{s:s,s:s,s:s}", "gpu", row, "peer",
                                                          column, "class", class));
+    } else if ((nic = legend(block, column, name)) != NULL) {
+        json_array_append_new(topo->nics,
+                              json_pack("{s:s,s:s,s:s}", "gpu", row, "nic", nic, "class", class));
     } else {
-        json_array_append_new(topo->nics, json_pack("{s:s,s:s,s:s}", "gpu", row, "nic",
-                                                    legend(block, column, name), "class", class));
+        topo->unnamed = true;
     }
 }
 
@@ -99,7 +104,10 @@ static void topo_put(struct ticket_out *out, struct topo *topo)
 {
     if (json_array_size(topo->peers))
         ticket_put(out, "topology.peers", json_incref(topo->peers), NULL);
-    if (json_array_size(topo->nics))
+    if (topo->unnamed)
+        out->note =
+            "the legend with the names of the NICs is missing, their distances are left out";
+    else if (json_array_size(topo->nics))
         ticket_put(out, "topology.gpu_nic", json_incref(topo->nics), NULL);
 }
 

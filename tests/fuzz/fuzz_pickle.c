@@ -1,7 +1,7 @@
 /* Pickles from a stranger: two dumps of PyTorch's flight recorder, the second one from the middle
  * of the input on. */
 #include "fuzz.h"
-#include "probes/ticket/flight.h"
+#include "probes/dumps/flight.h"
 
 #include <stdlib.h>
 

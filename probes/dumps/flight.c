@@ -1,5 +1,5 @@
-#include "probes/ticket/flight.h"
-#include "probes/ticket/pickle.h"
+#include "probes/dumps/flight.h"
+#include "probes/dumps/pickle.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Job and container: scontrol show job, kubectl describe pod, docker inspect. */
+/* Containers: kubectl describe pod, docker inspect. */
 #include "core/text/strbuf.h"
 #include "probes/ticket/ticket_private.h"
 
@@ -6,56 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool scontrol_starts(char *const *lines, size_t left)
-{
-    const char *p = ticket_after(lines[0], "JobId=");
-    (void)left;
-    return p && isdigit((unsigned char)*p) && strstr(p, " JobName=");
-}
-
-/* The word behind "Name=". */
-static bool scontrol_word(const struct ticket_block *block, const char *name, char *out,
-                          size_t size)
-{
-    for (size_t i = 0; i < block->count; i++) {
-        const char *p = strstr(block->lines[i], name);
-        if (p && (p == block->lines[i] || p[-1] == ' '))
-            return ticket_word(out, size, p + strlen(name), "") > 0;
-    }
-    return false;
-}
-
-static void scontrol_read(struct ticket_out *out, const struct ticket_block *block)
-{
-    static const struct {
-        const char *name, *key;
-        bool number;
-    } rows[] = {{"JobId=", "job.slurm.job_id", true},
-                {"NumNodes=", "job.nodes", true},
-                {"NumTasks=", "job.ranks", true},
-                {"CPUs/Task=", "job.slurm.cpus_per_task", true},
-                {"Partition=", "job.slurm.partition", false},
-                {"NodeList=", "job.slurm.nodelist", false},
-                {"Network=", "job.slurm.network", false}};
-    char word[256];
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        long long number;
-        if (!scontrol_word(block, rows[i].name, word, sizeof word) || strcmp(word, "(null)") == 0)
-            continue;
-        if (!rows[i].number)
-            ticket_put_text(out, rows[i].key, word);
-        else if (ticket_long(word, &number) && number > 0)
-            ticket_put_int(out, rows[i].key, number, NULL);
-    }
-    if (out->wrote)
-        ticket_put_text(out, "job.scheduler", "slurm");
-}
-
-const struct ticket_reader ticket_reader_scontrol = {.name = "scontrol show job",
-                                                     .commands = "scontrol show job",
-                                                     .starts = scontrol_starts,
-                                                     .read = scontrol_read};
 
 /* "64Gi", "512Mi", "1000M", "68719476736" of Kubernetes, in bytes; -1: none of these. */
 static long long quantity(const char *text)
@@ -94,6 +44,7 @@ static void pod_variable(struct ticket_out *out, const char *line)
 static void pod_read(struct ticket_out *out, const struct ticket_block *block)
 {
     size_t env = 0, limits = 0, containers = 0;
+    bool init = false; /* containers that have ended before the others begin */
     long long memory = -1;
     for (size_t i = 0; i < block->count; i++) {
         const char *line = block->lines[i], *value;
@@ -103,15 +54,17 @@ static void pod_read(struct ticket_out *out, const struct ticket_block *block)
             continue;
         }
         env = ticket_after(line + indent, "Environment:") ? indent : 0;
-        containers += ticket_after(line + indent, "Container ID:") != NULL;
-        if (limits && indent > limits && (value = ticket_value(line, "memory")) != NULL)
+        init =
+            ticket_after(line, "Init Containers:") || (init && !ticket_after(line, "Containers:"));
+        containers += !init && ticket_after(line + indent, "Container ID:");
+        if (!init && limits && indent > limits && (value = ticket_value(line, "memory")) != NULL)
             memory = quantity(value);
         else if (indent <= limits)
             limits = 0;
         limits = ticket_after(line + indent, "Limits:") ? indent : limits;
     }
     ticket_put_text(out, "host.container", "kubernetes");
-    if (memory > 0 && containers <= 1)
+    if (memory > 0 && containers <= 1 && !block->part)
         ticket_put_int(out, "cgroup.memory.max", memory, "B");
 }
 
@@ -123,8 +76,9 @@ const struct ticket_reader ticket_reader_pod = {.name = "kubectl describe pod",
 
 static bool inspect_starts(char *const *lines, size_t left)
 {
-    return strcmp(lines[0], "[") == 0 && left > 2 && strchr(lines[1], '{') &&
-           strstr(lines[2], "\"Id\":");
+    size_t array = strcmp(lines[0], "[") == 0; /* without one: a container that jq took out */
+    return left > array + 1 && strcmp(ticket_skip(lines[array]), "{") == 0 &&
+           ticket_after(ticket_skip(lines[array + 1]), "\"Id\":");
 }
 
 static void inspect_limits(struct ticket_out *out, const json_t *config)
@@ -172,23 +126,14 @@ static void inspect_put(struct ticket_out *out, const json_t *container)
     }
 }
 
-/* The document ends where its bracket does. */
 static void inspect_read(struct ticket_out *out, const struct ticket_block *block)
 {
-    struct shk_strbuf text = SHK_STRBUF_INIT;
-    for (size_t i = 0; i < block->count; i++) {
-        shk_strbuf_puts(&text, block->lines[i]);
-        shk_strbuf_putc(&text, '\n');
-        if (strcmp(block->lines[i], "]") == 0)
-            break;
-    }
-    json_t *doc = json_loads(shk_strbuf_text(&text), 0, NULL);
-    if (json_array_size(doc) == 1)
-        inspect_put(out, json_array_get(doc, 0));
+    json_t *doc = ticket_json(block);
+    if (json_is_object(doc) || json_array_size(doc) == 1)
+        inspect_put(out, json_is_object(doc) ? doc : json_array_get(doc, 0));
     else
         out->note = doc ? "several containers, left out" : "the document is cut, left out";
     json_decref(doc);
-    shk_strbuf_free(&text);
 }
 
 const struct ticket_reader ticket_reader_inspect = {.name = "docker inspect",

@@ -1,4 +1,4 @@
-#include "probes/ticket/pickle.h"
+#include "probes/dumps/pickle.h"
 #include "core/facts/facts.h"
 
 #include <errno.h>
