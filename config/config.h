@@ -320,6 +320,8 @@ struct shk_rule_term {
     const char *in_member;       /* of in and not_in */
     const char *same_as;         /* a setting that holds the captured name */
     int lines;                   /* of log: at least so many of them; 0: one */
+    int at_most;                 /* of log: no more than so many; 0: any */
+    const char *fewer_than;      /* of log: fewer than the number of this fact; NULL: any */
     bool set, unset;
     bool present, absent; /* of fact */
     bool every;           /* of member: not one element, all of them */

@@ -167,6 +167,17 @@ static bool fact_holds(const struct shk_facts *facts, const struct shk_rule_term
     return holds;
 }
 
+/* How often it was seen. */
+static bool count_fits(const struct shk_facts *facts, const struct shk_rule_term *term,
+                       long long lines)
+{
+    long long most = 0;
+    if (term->fewer_than && shk_look_int(facts, term->fewer_than, &most) != SHK_LOOK_PRESENT)
+        return false;
+    return lines >= term->lines && (!term->at_most || lines <= term->at_most) &&
+           (!term->fewer_than || lines < most);
+}
+
 static bool log_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
 {
     json_t *entry = shk_log_seen(facts, term->log), *tuple;
@@ -174,7 +185,7 @@ static bool log_holds(const struct shk_facts *facts, const struct shk_rule_term 
     long long lines = 1;
     if (entry)
         (void)shk_look_member_int(entry, "lines", &lines);
-    if (!entry || lines < term->lines)
+    if (!entry || !count_fits(facts, term, lines))
         return false;
     if (!term->capture)
         return true;

@@ -87,6 +87,16 @@ static const struct shk_field term_fields[] = {
      .min = 2,
      .max = 1000000,
      .doc = "`log`: seen on at least so many lines"},
+    {.key = "at-most",
+     SHK_AT(struct shk_rule_term, at_most),
+     .kind = SHK_FIELD_INT,
+     .min = 1,
+     .max = 1000000,
+     .doc = "`log`: seen, on no more than so many lines"},
+    {.key = "fewer-than",
+     SHK_AT(struct shk_rule_term, fewer_than),
+     .kind = SHK_FIELD_TEXT,
+     .doc = "`log`: seen, on fewer lines than the number that this fact has"},
 };
 
 static const char *misplaced(const struct shk_rule_term *t)
@@ -95,8 +105,8 @@ static const char *misplaced(const struct shk_rule_term *t)
         return "`set` and `unset` are for a setting";
     if ((t->present || t->absent) && !t->fact)
         return "`present` and `absent` are for a fact";
-    if ((t->capture || t->lines) && !t->log)
-        return "`capture` and `lines` are for log";
+    if ((t->capture || t->lines || t->at_most || t->fewer_than) && !t->log)
+        return "`capture`, `lines`, `at-most` and `fewer-than` are for log";
     if (t->same_as && !t->capture)
         return "`same-as` is for a capture";
     if (t->member && !t->fact && !t->differs)
