@@ -1,5 +1,6 @@
 /* Conditions of profile lines: terms joined by "," or "&&", each "[!]NAME" or "NAME OP VALUE" with
- * OP one of = == != < <= > >=. A NAME with a dot is a fact key. */
+ * OP one of = == != < <= > >=. A NAME with a dot is a fact key, or one and a member of its object.
+ */
 #include "checks/base/coded.h"
 
 #include <ctype.h>
@@ -33,12 +34,31 @@ static char *value_text(const json_t *value, enum kind kind)
     return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
 }
 
+/* A member of a fact that is an object, as limits.memlock.soft: NULL when it was not read. */
+static char *member_text(const struct shk_facts *facts, const char *key, enum kind kind)
+{
+    struct shk_fact fact;
+    char *parent = strdup(key), *dot = parent ? strrchr(parent, '.') : NULL, *text = NULL;
+    if (dot) {
+        *dot = '\0';
+        const json_t *member = NULL;
+        if (shk_look(facts, parent, &fact) == SHK_LOOK_PRESENT)
+            member = json_object_get(fact.value, dot + 1);
+        if (member && !json_is_null(member) && !json_is_object(member))
+            text = value_text(member, kind);
+    }
+    free(parent);
+    return text;
+}
+
 static struct term fact_term(const struct shk_facts *facts, const char *key, enum kind kind)
 {
     struct shk_fact fact;
     switch (shk_look(facts, key, &fact)) {
     case SHK_LOOK_ABSENT: return (struct term){.text = copy(""), .kind = kind};
     case SHK_LOOK_PRESENT: return (struct term){.text = value_text(fact.value, kind), .kind = kind};
+    case SHK_LOOK_MISSING:
+        return (struct term){.text = member_text(facts, key, kind), .kind = kind};
     default: return (struct term){.kind = kind};
     }
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Weight of EFA between subnets. */
-enum { SUBNETS = 62 };
+/* Weights of EFA between subnets, and of interfaces of one subnet with different MTUs. */
+enum { SUBNETS = 62, MTUS = 60 };
 
 struct between {
     struct shk_clues *clues;
@@ -62,31 +62,98 @@ static int one_setting(const struct shk_fact *fact, void *arg)
     return 0;
 }
 
-/* IPv4 network of the interface with that name; false: none, or not known. */
+/* IPv4 network of an interface; false: none, or not known. */
+static bool network_of(const json_t *iface, uint32_t *net_p, int *bits_p)
+{
+    json_t *addr;
+    size_t k;
+    json_array_foreach(json_object_get(iface, "addrs"), k, addr)
+    {
+        const char *text = NULL;
+        long long bits = 0;
+        struct in_addr in;
+        if (shk_look_member_text(addr, "addr", &text) != SHK_LOOK_PRESENT ||
+            shk_look_member_int(addr, "prefix", &bits) != SHK_LOOK_PRESENT || bits < 1 ||
+            bits > 31 || inet_pton(AF_INET, text, &in) != 1)
+            continue;
+        *net_p = ntohl(in.s_addr) >> (32 - bits);
+        *bits_p = (int)bits;
+        return true;
+    }
+    return false;
+}
+
+/* Of the interface with that name. */
 static bool subnet(const struct shk_facts *facts, const char *name, uint32_t *net_p, int *bits_p)
 {
-    json_t *ifaces = NULL, *iface, *addr;
-    size_t i, k;
+    json_t *ifaces = NULL, *iface;
+    size_t i;
     (void)shk_look_array(facts, "net.ifaces", &ifaces);
     json_array_foreach(ifaces, i, iface)
     {
-        if (strcmp(shk_member_name(iface, "name"), name) != 0)
-            continue;
-        json_array_foreach(json_object_get(iface, "addrs"), k, addr)
-        {
-            const char *text = NULL;
-            long long bits = 0;
-            struct in_addr in;
-            if (shk_look_member_text(addr, "addr", &text) != SHK_LOOK_PRESENT ||
-                shk_look_member_int(addr, "prefix", &bits) != SHK_LOOK_PRESENT || bits < 1 ||
-                bits > 31 || inet_pton(AF_INET, text, &in) != 1)
-                continue;
-            *net_p = ntohl(in.s_addr) >> (32 - bits);
-            *bits_p = (int)bits;
+        if (strcmp(shk_member_name(iface, "name"), name) == 0 && network_of(iface, net_p, bits_p))
             return true;
-        }
     }
     return false;
+}
+
+/* One that reaches other nodes; link-local addresses are of no subnet. */
+struct reach {
+    const char *name;
+    uint32_t net;
+    int bits;
+    long long mtu;
+};
+
+static bool reaches(const json_t *iface, struct reach *r)
+{
+    r->name = shk_member_name(iface, "name");
+    return !json_is_true(json_object_get(iface, "loopback")) &&
+           !json_is_true(json_object_get(iface, "virtual")) &&
+           shk_look_member_int(iface, "mtu", &r->mtu) == SHK_LOOK_PRESENT &&
+           network_of(iface, &r->net, &r->bits) && !(r->bits == 16 && r->net == (169u << 8 | 254));
+}
+
+/* The interface of another node in the same subnet that has another MTU; not where one fits. */
+static bool other_mtu(const struct shk_facts *facts, const struct reach *mine, struct reach *other)
+{
+    json_t *ifaces = NULL, *iface;
+    size_t i;
+    bool found = false;
+    (void)shk_look_array(facts, "net.ifaces", &ifaces);
+    json_array_foreach(ifaces, i, iface)
+    {
+        struct reach r;
+        if (!reaches(iface, &r) || r.bits != mine->bits || r.net != mine->net)
+            continue;
+        if (r.mtu == mine->mtu)
+            return false;
+        *other = r;
+        found = true;
+    }
+    return found;
+}
+
+/* Within one subnet nothing tells the sender that a packet is too large for the receiver. */
+static void mtus(const struct between *b)
+{
+    json_t *ifaces = NULL, *iface;
+    size_t i;
+    struct reach mine, other;
+    (void)shk_look_array(b->facts[0], "net.ifaces", &ifaces);
+    json_array_foreach(ifaces, i, iface)
+    {
+        if (!reaches(iface, &mine))
+            continue;
+        for (size_t n = 1; n < b->nodes; n++)
+            if (other_mtu(b->facts[n], &mine, &other)) {
+                shk_clue_add(b->clues, "mtu-mismatch", MTUS, true,
+                             shk_strf("MTU %lld of %s on %s and %lld of %s on %s, in one subnet",
+                                      mine.mtu, mine.name, node_name(b, 0), other.mtu, other.name,
+                                      node_name(b, n)));
+                return;
+            }
+    }
 }
 
 /* EFA traffic stays within one subnet: is a named interface in another one on another node? */
@@ -125,6 +192,8 @@ void shk_clues_between_nodes(struct shk_clues *clues, const struct shk_config *c
         void *arg[] = {&b, &i};
         (void)shk_facts_each(facts[i], "env.", one_setting, arg);
     }
-    if (nodes > 1)
+    if (nodes > 1) {
         subnets(&b);
+        mtus(&b);
+    }
 }

@@ -129,14 +129,15 @@ static void merge_repeat(struct cause *cause, const struct shk_finding *f)
         merge(cause, f);
 }
 
-/* Two signatures may match one line. */
-static void add_text(struct cause *cause, const char *text)
+/* Two signatures may match one line, which is then no second piece of evidence: false. */
+static bool add_text(struct cause *cause, const char *text)
 {
     for (size_t i = 0; i < cause->line_count; i++)
         if (strcmp(shk_strbuf_text(&cause->lines[i]), text) == 0)
-            return;
+            return false;
     if (cause->line_count < MAX_LINES)
         shk_strbuf_puts(&cause->lines[cause->line_count++], text);
+    return true;
 }
 
 /* The strongest clues come first, in front of what the findings say. */
@@ -148,15 +149,16 @@ static void merge_clue(struct cause *cause, const struct shk_clue *clue,
         return;
     }
     const json_t *unknown = log && clue->seen ? shk_log_unknown_before(log, clue->seen) : NULL;
-    cause->clues++;
-    cause->lines_seen += clue->seen != NULL;
-    cause->lines_late += unknown != NULL;
+    if (add_text(cause, clue->text)) {
+        cause->clues++;
+        cause->lines_seen += clue->seen != NULL;
+        cause->lines_late += unknown != NULL;
+    }
     cause->unknown = cause->unknown ? cause->unknown : unknown;
     cause->specific |= clue->specific;
     cause->seen |= clue->specific;
     if (clue->weight > cause->weight)
         cause->weight = clue->weight;
-    add_text(cause, clue->text);
 }
 
 static double findings_score(const struct cause *cause)

@@ -1,5 +1,6 @@
 /* What kind of fabric, accelerator and surroundings the evidence shows: a guess at a cause that
- * cannot be there is dropped, one that fits comes before one that only might. */
+ * cannot be there is dropped, one that fits comes before one that only might, and a line that is
+ * printed elsewhere, too, is no more than a guess where its usual cause cannot be. */
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
 
@@ -9,7 +10,7 @@
 /* Added to guesses that fit what the evidence shows. */
 enum { FITS = 6 };
 
-enum group { FABRIC, GPU, PLACE, GROUPS };
+enum group { FABRIC, LINK, GPU, PLACE, GROUPS };
 
 static const struct {
     const char *name; /* as in only-on of a diagnosis */
@@ -22,6 +23,9 @@ static const struct {
     {"efa", FABRIC, "efa>0", NULL, "names-efa", {"efa"}},
     {"cxi", FABRIC, "cxi>0", NULL, "names-cxi", {"cxi"}},
     {"verbs", FABRIC, "mlx5>0", NULL, "names-verbs", {0}},
+    {"opa", FABRIC, NULL, NULL, "names-opa", {0}},
+    {"ib", LINK, NULL, NULL, "names-ib", {0}},
+    {"roce", LINK, NULL, NULL, "names-roce", {0}},
     {"nvidia", GPU, "gpu=nvidia", NULL, "names-nvidia", {"cuda", "fabric-manager", "nvshmem"}},
     {"amd", GPU, "gpu=amd", NULL, "names-amd", {"hip", "miopen"}},
     {"neuron", GPU, "gpu=neuron", NULL, "names-neuron", {"neuron"}},
@@ -38,6 +42,30 @@ static bool any_node(const char *condition, const struct shk_facts *const *facts
     for (size_t i = 0; condition && i < nodes; i++)
         if (shk_condition_holds(condition, facts[i]) == 1)
             return true;
+    return false;
+}
+
+/* Has a port of the RDMA devices the link layer of this world? */
+static bool any_layer(const char *world, const struct shk_facts *const *facts, size_t nodes)
+{
+    bool ib = strcmp(world, "ib") == 0, roce = strcmp(world, "roce") == 0;
+    const char *layer = ib ? "InfiniBand" : roce ? "Ethernet" : NULL;
+    json_t *devices, *device, *port;
+    size_t i, k;
+    for (size_t n = 0; layer && n < nodes; n++) {
+        devices = NULL;
+        (void)shk_look_array(facts[n], "rdma.devices", &devices);
+        json_array_foreach(devices, i, device)
+        {
+            json_array_foreach(json_object_get(device, "ports"), k, port)
+            {
+                const char *text = NULL;
+                (void)shk_look_member_text(port, "link_layer", &text);
+                if (text && strcmp(text, layer) == 0)
+                    return true;
+            }
+        }
+    }
     return false;
 }
 
@@ -89,6 +117,20 @@ static bool containers_speak(const struct shk_config *config, const struct shk_f
     return false;
 }
 
+/* Where no line and no port says which link layer it is, RDMA devices may have either. */
+static void settle_links(struct shown *shown, bool known)
+{
+    size_t verbs = 0;
+    while (strcmp(worlds[verbs].name, "verbs") != 0)
+        verbs++;
+    for (size_t w = 0; w < WORLDS; w++) {
+        if (worlds[w].group != LINK)
+            continue;
+        shown->there[w] = known ? shown->there[w] : shown->there[verbs];
+        shown->not_there[w] |= shown->not_there[verbs];
+    }
+}
+
 static struct shown look(const struct shk_config *config, const struct shk_facts *const *facts,
                          size_t nodes)
 {
@@ -96,6 +138,7 @@ static struct shown look(const struct shk_config *config, const struct shk_facts
     bool groups[GROUPS] = {0}, logs = nodes && shk_log_given(facts[0]);
     for (size_t w = 0; w < WORLDS; w++) {
         shown.there[w] = any_node(worlds[w].condition, facts, nodes) ||
+                         any_layer(worlds[w].name, facts, nodes) ||
                          (logs && (shk_log_seen(facts[0], worlds[w].signature) ||
                                    library_speaks(config, facts[0], worlds[w].libraries)));
         if (logs && worlds[w].group == PLACE)
@@ -106,6 +149,7 @@ static struct shown look(const struct shk_config *config, const struct shk_facts
         shown.not_there[w] =
             !shown.there[w] && (worlds[w].group == PLACE ? any_node(worlds[w].refuted, facts, nodes)
                                                          : groups[worlds[w].group]);
+    settle_links(&shown, groups[LINK]);
     return shown;
 }
 
@@ -130,12 +174,18 @@ void shk_clues_in_context(struct shk_clues *clues, const struct shk_config *conf
     for (size_t i = 0; i < clues->count; i++) {
         struct shk_clue clue = clues->items[i];
         bool guess = clue.weight > 0 && !clue.specific;
-        int fit = guess ? fits(&shown, shk_config_diagnosis(config, clue.key)) : 0;
-        if (fit < 0) {
+        bool line = clue.weight > 0 && clue.seen;
+        int fit = guess || line ? fits(&shown, shk_config_diagnosis(config, clue.key)) : 0;
+        if (fit < 0 && guess) {
             free(clue.text);
             continue;
         }
-        clue.weight += fit * FITS;
+        if (fit < 0) {
+            clue.specific = false;
+            clue.weight /= 2;
+        } else if (guess) {
+            clue.weight += fit * FITS;
+        }
         clues->items[kept++] = clue;
     }
     clues->count = kept;

@@ -6,8 +6,8 @@
 
 static const char *const diagnosis_actors[] = {"user", "admin", "user, admin"};
 
-static const char *const diagnosis_worlds[] = {"efa", "cxi",    "verbs",    "nvidia",
-                                               "amd", "neuron", "container"};
+static const char *const diagnosis_worlds[] = {"efa",    "cxi",       "verbs", "nvidia", "amd",
+                                               "neuron", "container", "ib",    "roce"};
 
 static bool diagnosis_valid_world(const char *text, struct shk_why *why)
 {

@@ -6,7 +6,7 @@ LOGS = SOURCE / "tests" / "logs"
 # Real runs with one thing broken on purpose (NCCL 2.28 on two GPUs).
 FAULTS = {"bad-dup": "duplicate-gpu", "bad-gpu": "visible-devices-mismatch", "bad-ifname": "socket-ifname-missing",
           "bad-net": "net-plugin-missing", "bad-plugin": "net-plugin-name-wrong", "bad-algo": "algo-proto-excludes-all",
-          "bad-topo": "topo-file-mismatch"}
+          "bad-topo": "topo-file-missing"}
 
 # Peer access is switched off by a variable there.
 SLOW = {"nccl-2.28-shared-memory.log": [("p2p-not-used", "possible")]}
@@ -256,10 +256,35 @@ class Diagnose(Case):
         facts = self.write("f", json.dumps({"schema": "shakedown.facts/1", "facts": {"pci.count.mlx5": 4, "pci.count.efa": {"state": "absent"}}}))
         self.assertNotIn("efa-nic-count-low", self.keys("--log", self.write("l", line), "--facts", facts))
 
+    def test_what_only_one_link_layer_has_is_a_guess_on_the_other(self):
+        line = self.write("l", "n1:1:1 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.1<1> with status=12 opcode=0\n")
+        def causes(layer):
+            port = {"port": 1, "state": "ACTIVE", "link_layer": layer}
+            facts = {"rdma.devices": [{"name": "mlx5_0", "driver": "mlx5_core", "ports": [port]}]}
+            facts = self.write("f", json.dumps({"schema": "shakedown.facts/1", "facts": facts}))
+            return [(c["key"], c["confidence"]) for c in self.causes("--log", line, "--facts", facts)]
+        self.assertEqual(causes("Ethernet")[0], ("roce-gid-index-wrong", "likely"))
+        self.assertEqual(causes("InfiniBand")[0][0], "ib-retry-exceeded")
+        self.assertFalse([c for c in causes("InfiniBand") if c[0].startswith("roce-") and c[1] != "possible"])
+
+    def test_a_line_that_two_signatures_know_is_one_piece_of_evidence(self):
+        line = "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object file\n"
+        self.assertEqual(self.causes("--log", self.write("l", line))[0]["confidence"], "likely")
+
+    def test_mtus_of_one_subnet(self):
+        def node(i, mtu, net="10.0.0"):
+            ports = [{"name": "eth0", "mtu": mtu, "addrs": [{"family": "inet", "addr": f"{net}.{i}", "prefix": 24}]},
+                     {"name": "lo", "mtu": 65536 + i, "loopback": True, "addrs": [{"family": "inet", "addr": "127.0.0.1", "prefix": 8}]}]
+            facts = {"host.name": f"n{i}", "net.ifaces": ports}
+            return ["--facts", self.write(f"n{i}", json.dumps({"schema": "shakedown.facts/1", "facts": facts}))]
+        self.assertEqual(self.keys(*node(1, 9000), *node(2, 1500))[:1], ["mtu-mismatch"])
+        self.assertNotIn("mtu-mismatch", self.keys(*node(1, 9000), *node(2, 9000)))
+        self.assertNotIn("mtu-mismatch", self.keys(*node(1, 9000), *node(2, 1500, "10.0.1")))
+
     def test_facts_refute_and_confirm(self):
         log = self.write("l", "n1:1:1 [0] misc/ibvwrap.cc:1 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n")
         def confidence(limit):
-            facts = {"schema": "shakedown.facts/1", "facts": {} if limit is None else {"limits.memlock.soft": limit}}
+            facts = {"schema": "shakedown.facts/1", "facts": {} if limit is None else {"limits.memlock": {"soft": limit, "hard": -1}}}
             causes = self.causes("--log", log, "--facts", self.write("f", json.dumps(facts)))
             return {c["key"]: c["confidence"] for c in causes}.get("memlock-too-low")
         self.assertEqual(confidence(None), "likely")
