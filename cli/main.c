@@ -1,5 +1,6 @@
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
+#include "cli/how.h"
 #include "cli/session/output.h"
 #include "collectives/meet/key.h"
 #include "config/config.h"
@@ -28,7 +29,7 @@ static int main_print(const struct shk_options *options, const struct shk_comman
     if (!rc && options->version)
         shk_version_print(out.stream);
     else if (!rc)
-        shk_options_help(command, out.stream);
+        shk_options_help(command, shk_how(options, true).width, out.stream);
     if (!rc)
         rc = shk_output_finish(&out, NULL, &err);
     if (rc)

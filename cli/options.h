@@ -95,7 +95,8 @@ struct shk_command {
     size_t min_args, max_args;
     const char *argument_of; /* the list option that arguments are values of, too; NULL: none */
     const char *doc;
-    const char *exit; /* what its exit codes mean; NULL: as those of the program */
+    const char *examples; /* lines: "  shakedown …     what it is for" */
+    const char *exit;     /* what its exit codes mean; NULL: as those of the program */
     int (*run)(const struct shk_options *options, int argc, char **argv); /* enum shk_exit */
 };
 
@@ -112,8 +113,8 @@ void shk_options_free(struct shk_options *options);
 
 bool shk_option_applies(const struct shk_option *option, const struct shk_command *command);
 
-/* Help of one command, or of the program when command is NULL. */
-void shk_options_help(const struct shk_command *command, FILE *out);
+/* Help of one command, or of the program when command is NULL, for a terminal of width columns. */
+void shk_options_help(const struct shk_command *command, unsigned width, FILE *out);
 
 /* Bytes from "4", "64K", "16M", "1G" (powers of 1024). */
 int shk_options_size(const char *text, size_t len, size_t *bytes_p) SHK_MUST_CHECK;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """manpage.py SHAKEDOWN TEMPLATE PAGE: the manual page, its tables from the program's own help."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -14,7 +15,7 @@ def roff(text):
 
 def help_of(tool, *words):
     return subprocess.run([tool, *words, "--help"], check=True, capture_output=True, text=True,
-                          timeout=60).stdout
+                          timeout=60, env={**os.environ, "COLUMNS": "1000"}).stdout
 
 
 def options(text):

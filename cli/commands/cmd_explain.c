@@ -1,29 +1,52 @@
 #include "checks/base/check.h"
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
+#include "cli/how.h"
 #include "cli/session/output.h"
 #include "config/config.h"
+#include "core/host/host.h"
+#include "core/text/redact.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
 #include "probes/base/probe.h"
+#include "reports/text/wrap.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* "Label      text", further lines of the text aligned below; nothing when there is no text. */
-static void explain_line(FILE *out, const char *label, const char *text)
+enum { EXPLAIN_GROUPS = 64 }; /* different demands on one setting */
+
+/* What the text is wrapped to. */
+static unsigned explain_width;
+
+/* "Label      text", its lines aligned; nothing when there is no text. A line to run stays whole.
+ */
+static void explain_put(FILE *out, const char *label, const char *text, bool shell)
 {
+    struct shk_strbuf lines = SHK_STRBUF_INIT;
+    char lead[32];
     if (!text || !*text)
         return;
-    fprintf(out, "%-12s ", label);
-    for (const char *p = text; *p; p++) {
-        fputc(*p, out);
-        if (*p == '\n' && p[1])
-            fprintf(out, "%-12s ", "");
-    }
-    if (text[strlen(text) - 1] != '\n')
-        fputc('\n', out);
+    snprintf(lead, sizeof lead, "%-12s ", label);
+    struct shk_wrap wrap = {.style = {.unicode = true},
+                            .width = explain_width,
+                            .lead = lead,
+                            .shell = shell,
+                            .block = true};
+    size_t end = strlen(text);
+    while (end && text[end - 1] == '\n')
+        end--;
+    char *whole = strndup(text, end);
+    shk_wrap_put(&lines, &wrap, whole ? whole : text);
+    fputs(shk_strbuf_text(&lines), out);
+    shk_strbuf_free(&lines);
+    free(whole);
+}
+
+static void explain_line(FILE *out, const char *label, const char *text)
+{
+    explain_put(out, label, text, false);
 }
 
 static char *explain_words(const char *const *words)
@@ -68,25 +91,93 @@ static void explain_values(FILE *out, const struct shk_grammar *g)
     free(wrong);
 }
 
-static void explain_in_profiles(FILE *out, const struct shk_config *config, const char *name)
+struct explain_group {
+    char *says;
+    struct shk_strbuf names;
+};
+
+/* What a profile says of the setting; NULL: out of memory. */
+static char *explain_demand(const struct shk_profile_setting *line)
 {
-    size_t n, printed = 0;
-    const struct shk_profile *all = shk_config_profiles(config, &n);
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; !all[i].abstract && k < all[i].settings_count; k++) {
-            const struct shk_profile_setting *line = &all[i].settings[k];
-            if (strcmp(line->name, name) != 0)
-                continue;
-            char *values = explain_words(line->accepted);
-            const char *value = line->must_be_unset ? "unset" : values && *values ? values : "set";
-            char *text =
-                shk_strf("%s: %s (%s)%s%s", all[i].name, value, shk_line_strength(line),
-                         line->condition ? ", if " : "", line->condition ? line->condition : "");
-            explain_line(out, printed++ ? "" : "Profiles", text);
-            free(text);
-            free(values);
+    char *values = explain_words(line->accepted);
+    const char *value = line->must_be_unset ? "unset" : values && *values ? values : "set";
+    char *text = shk_strf("%s (%s)%s%s", value, shk_line_strength(line),
+                          line->condition ? ", if " : "", line->condition ? line->condition : "");
+    free(values);
+    return text;
+}
+
+static void explain_join(struct explain_group *groups, size_t *count, char *says, const char *name)
+{
+    for (size_t g = 0; says && g < *count; g++) {
+        if (strcmp(groups[g].says, says) == 0) {
+            shk_strbuf_printf(&groups[g].names, ", %s", name);
+            free(says);
+            return;
         }
     }
+    if (!says || *count == EXPLAIN_GROUPS) {
+        free(says);
+        return;
+    }
+    groups[*count] = (struct explain_group){.says = says, .names = SHK_STRBUF_INIT};
+    shk_strbuf_puts(&groups[(*count)++].names, name);
+}
+
+/* Profiles that say the same are one line. */
+static void explain_in_profiles(FILE *out, const struct shk_config *config, const char *name)
+{
+    struct explain_group groups[EXPLAIN_GROUPS];
+    size_t n, count = 0;
+    const struct shk_profile *all = shk_config_profiles(config, &n);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; !all[i].abstract && k < all[i].settings_count; k++)
+            if (strcmp(all[i].settings[k].name, name) == 0)
+                explain_join(groups, &count, explain_demand(&all[i].settings[k]), all[i].name);
+    for (size_t g = 0; g < count; g++) {
+        char *text = shk_strf("%s: %s", groups[g].says, shk_strbuf_text(&groups[g].names));
+        explain_line(out, g ? "" : "Profiles", text);
+        free(text);
+        free(groups[g].says);
+        shk_strbuf_free(&groups[g].names);
+    }
+}
+
+/* A kernel parameter that the system says by its own name. NULL: no such one. */
+static char *explain_sysctl(const char *name)
+{
+    struct shk_host *host = NULL;
+    struct shk_error err;
+    char *path = shk_strf("/proc/sys/%s", name), *value = NULL;
+    for (char *p = path ? path + strlen("/proc/sys/") : NULL; p && *p; p++)
+        if (*p == '.')
+            *p = '/';
+    if (path && strchr(name, '.') && !strchr(name, '/') && !shk_host_open(&host, NULL, &err) &&
+        shk_host_line(host, &value, &err, "%s", path))
+        value = NULL;
+    shk_host_close(host);
+    free(path);
+    return value;
+}
+
+/* What it is where this command runs. */
+static void explain_here(FILE *out, const struct shk_setting *s)
+{
+    const char *why, *value = s->variable ? getenv(s->name) : NULL;
+    char *text = NULL;
+    if (s->variable)
+        text = !value    ? strdup("not set in this environment")
+               : !*value ? strdup("set, but empty, in this environment")
+               : shk_redact_value(s->name, value, &why)
+                   ? strdup("set in this environment; the value is a secret")
+                   : shk_strf("%s in this environment", value);
+    else if ((text = explain_sysctl(s->name))) {
+        char *said = shk_strf("%s on this node", text);
+        free(text);
+        text = said;
+    }
+    explain_line(out, "Here", text);
+    free(text);
 }
 
 static bool explain_setting(const struct shk_config *config, const char *name, FILE *out)
@@ -97,6 +188,7 @@ static bool explain_setting(const struct shk_config *config, const char *name, F
     char *title = shk_strf("%s (%s, %s)", s->name, s->family, shk_setting_kind_name(s->kind));
     explain_line(out, "Setting", title);
     free(title);
+    explain_here(out, s);
     explain_line(out, "Effect", s->effect);
     explain_readers(out, s);
     explain_values(out, &s->grammar);
@@ -109,7 +201,7 @@ static bool explain_setting(const struct shk_config *config, const char *name, F
     explain_line(out, "Instead", s->replaced_by);
     explain_line(out, "Verified", shk_verify_name(s->verify));
     explain_line(out, "Proof", s->proof);
-    explain_line(out, "Fix", s->fix);
+    explain_put(out, "Fix", s->fix, true);
     explain_line(out, "Advice", s->advice);
     explain_in_profiles(out, config, name);
     explain_line(out, "Source", s->source);
@@ -146,7 +238,7 @@ static bool explain_diagnosis(const struct shk_config *config, const char *name,
     explain_line(out, "Meaning", d->explanation);
     explain_line(out, "Shows as", d->shows);
     explain_line(out, "Confirm", d->confirm);
-    explain_line(out, "Fix", d->fix);
+    explain_put(out, "Fix", d->fix, true);
     explain_line(out, "Advice", d->advice);
     explain_line(out, "Who acts", d->who);
     explain_line(out, "Explains", explains);
@@ -217,7 +309,7 @@ static bool explain_conflict(const struct shk_config *config, const char *name, 
     explain_line(out, "Where", c->condition);
     explain_line(out, "Verdict", c->verdict);
     explain_line(out, "Because", c->why);
-    explain_line(out, "Fix", c->fix);
+    explain_put(out, "Fix", c->fix, true);
     explain_line(out, "Advice", c->advice);
     explain_line(out, "Root cause", c->diagnosis);
     explain_line(out, "Source", c->source);
@@ -344,6 +436,7 @@ int shk_cmd_explain(const struct shk_options *options, int argc, char **argv)
     struct shk_error err = {""};
     struct shk_config *config = NULL;
     struct shk_output out;
+    explain_width = shk_how(options, true).width;
     (void)argc;
     (void)argv;
     if (shk_config_load(&config, "/etc/shakedown", options->config_dir, &err)) {

@@ -2,6 +2,11 @@
 
 static const struct shk_command commands[] = {
     {.name = "run",
+     .examples =
+         "  shakedown                                  this node\n"
+         "  shakedown --quick --format line            for a prolog: one line\n"
+         "  shakedown -o report.html -o ticket.md      a page and a ticket\n"
+         "  srun -N4 --ntasks-per-node=8 shakedown --healthy-nodes good.txt   before a job\n",
      .arguments = "",
      .options =
          "profile format output color fail-on sysroot config timeout ranks transport provider "
@@ -11,12 +16,18 @@ static const struct shk_command commands[] = {
      .doc = "probe this node, run a real all-reduce, judge, report",
      .run = shk_cmd_run},
     {.name = "probe",
+     .examples =
+         "  shakedown probe -o facts.json              to be judged elsewhere\n"
+         "  shakedown probe --capture tree             a tree for --sysroot, names made up\n",
      .arguments = "",
      .options = "output sysroot capture verbatim config timeout quick trust-libraries verbose",
      .doc = "gather facts only, as JSON",
      .run = shk_cmd_probe},
     {.name = "check",
-     .arguments = "FACTS...",
+     .examples =
+         "  shakedown check facts.json                 one node\n"
+         "  shakedown check nodes/ --bad-nodes bad.txt   a folder with a file for each node\n",
+     .arguments = "FACTS|FOLDER...",
      .options = "profile format output color fail-on config env log anonymize healthy-nodes "
                 "bad-nodes history baseline keep verbose",
      .min_args = 1,
@@ -24,6 +35,8 @@ static const struct shk_command commands[] = {
      .doc = "judge saved facts of one or many nodes, offline",
      .run = shk_cmd_check},
     {.name = "diagnose",
+     .examples = "  shakedown diagnose slurm-1234.out          a log, also .gz or .zst\n"
+                 "  journalctl -k | shakedown diagnose -       from a pipe\n",
      .arguments = "[LOGFILE...]",
      .max_args = SHK_LIST_MAX,
      .argument_of = "log",
@@ -32,14 +45,19 @@ static const struct shk_command commands[] = {
      .doc = "ranked root causes from logs, an environment, saved facts",
      .run = shk_cmd_diagnose},
     {.name = "hang",
+     .examples = "  shakedown hang                             the job that runs on this node\n"
+                 "  shakedown hang --job 1234                  on all nodes of a Slurm job\n"
+                 "  shakedown hang -o here.json                to be put together elsewhere\n",
      .arguments = "[FILE...]",
      .options = "pid job hosts here interval no-stacks format output color config anonymize",
      .max_args = SHK_LIST_MAX,
      .doc = "a job hangs now: which rank holds the others up, and where it is",
-     .exit = "0 the ranks go on, 1 a rank is named, 2 usage error, no such process,\n"
+     .exit = "0 the ranks go on, 1 a rank is named, 2 usage error, no such process, "
              "3 it cannot be told from what could be seen, 4 internal or output error",
      .run = shk_cmd_hang},
     {.name = "bench",
+     .examples = "  shakedown bench --transport fabric --sizes 4:256M\n"
+                 "  srun -N2 --ntasks-per-node=8 shakedown bench   between nodes\n",
      .arguments = "",
      .options =
          "profile format output color fail-on config timeout ranks transport provider rails stress "
@@ -48,6 +66,8 @@ static const struct shk_command commands[] = {
      .doc = "collectives only",
      .run = shk_cmd_bench},
     {.name = "explain",
+     .examples = "  shakedown explain SETTING                  what it does, and what it is here\n"
+                 "  shakedown explain memlock-too-low          a root cause\n",
      .arguments = "NAME...",
      .list = "settings conflicts checks probes diagnoses profiles",
      .options = "config",
@@ -56,16 +76,21 @@ static const struct shk_command commands[] = {
      .doc = "settings, conflicts, checks, probes, diagnoses or profiles",
      .run = shk_cmd_explain},
     {.name = "env",
+     .examples = "  shakedown env --profile lumi-g             for a job script\n"
+                 "  shakedown env --shell lua                  for a module file\n",
      .arguments = "",
      .options = "profile shell sysroot config timeout quick trust-libraries verbose",
      .doc = "what to export, change or unset for a profile, with reasons as comments",
      .run = shk_cmd_env},
     {.name = "selftest",
+     .examples = "  shakedown selftest --quick                 without planting load\n",
      .arguments = "",
      .options = "quick verbose",
      .doc = "plant faults and prove that each is found",
      .run = shk_cmd_selftest},
     {.name = "diff",
+     .examples = "  shakedown diff good.json bad.json          two nodes\n"
+                 "  shakedown diff before/ after/              two folders of nodes\n",
      .arguments = "A B",
      .options = "format output color config anonymize all",
      .min_args = 2,
@@ -73,24 +98,29 @@ static const struct shk_command commands[] = {
      .doc = "what differs between two nodes, or before and after: files or folders of facts",
      .run = shk_cmd_diff},
     {.name = "history",
+     .examples = "  shakedown history add today/*.json nodes.db\n"
+                 "  shakedown history --history nodes.db nid005012   one node\n",
      .arguments = "[NODE] [METRIC]",
      .options = "history until keep format output color config anonymize verbose",
      .max_args = SHK_LIST_MAX,
      .doc = "what changed and since when, of all nodes or one; history add FILE... DB fills it",
      .run = shk_cmd_history},
     {.name = "fleet",
+     .examples = "  shakedown fleet nodes.db                   which nodes to drain, and why\n",
      .arguments = "[DIR|DB]",
      .options = "history profile until keep format output color config anonymize verbose",
      .max_args = 1,
      .doc = "the state of all nodes: which to drain and why, causes, since when",
      .run = shk_cmd_fleet},
     {.name = "profile",
+     .examples = "  shakedown profile --from good1.json good2.json -o mysite.yaml\n",
      .arguments = "[FACTS...]",
      .options = "from output config anonymize",
      .max_args = SHK_LIST_MAX,
      .doc = "a profile of this site, made of the documents of good nodes: --from FILE...",
      .run = shk_cmd_profile},
     {.name = "config",
+     .examples = "  shakedown config check mysite.yaml\n",
      .arguments = "check FILE",
      .options = "config",
      .min_args = 2,
@@ -98,6 +128,8 @@ static const struct shk_command commands[] = {
      .doc = "is a profile, or a folder for --config, right?",
      .run = shk_cmd_config},
     {.name = "list",
+     .examples = "  shakedown list settings GDR                every setting with GDR in its row\n"
+                 "  shakedown list profiles\n",
      .arguments = "[WHAT [PATTERN]]",
      .options = "config log",
      .max_args = 2,
@@ -106,6 +138,7 @@ static const struct shk_command commands[] = {
      .list = "lists",
      .run = shk_cmd_list},
     {.name = "completion",
+     .examples = "  shakedown completion bash > /etc/bash_completion.d/shakedown\n",
      .arguments = "bash|zsh|fish",
      .options = "",
      .min_args = 1,

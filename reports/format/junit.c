@@ -1,6 +1,6 @@
-/* JUnit XML for CI: one suite per family, one case per row. FAIL is a failure, a required row that
- * is unknown an error, other unknown and n/a rows are skipped, WARN and notes pass with their text
- * in system-out. Accepted by Jenkins' and GitLab's readers. */
+/* JUnit XML for CI: one suite per family, one case per row that applies; the class is the check.
+ * FAIL is a failure, a required row that is unknown an error, another unknown row is skipped, WARN
+ * and notes pass with their text in system-out. Accepted by Jenkins' and GitLab's readers. */
 #include "core/text/nodefold.h"
 #include "reports/formats.h"
 #include "reports/model/hardware.h"
@@ -81,19 +81,15 @@ static enum junit_kind junit_kind(const struct shk_finding *row)
     case SHK_NOTE: return JUNIT_NOTE;
     case SHK_PASS: return JUNIT_OK;
     case SHK_UNKNOWN: return row->required ? JUNIT_ERROR : JUNIT_SKIPPED;
-    default: return JUNIT_SKIPPED;
+    default: return JUNIT_SKIPPED; /* n/a: no case */
     }
 }
 
-/* "SETTING (check)": one setting may be judged by several checks. */
-static void junit_name(struct shk_strbuf *out, const struct shk_finding *row)
+static void junit_name(struct shk_strbuf *out, const char *attribute, const char *text)
 {
     struct shk_strbuf name = SHK_STRBUF_INIT;
-    shk_text_clip(&name, row->setting, JUNIT_NAME_CLIP, 0);
-    shk_strbuf_puts(&name, " (");
-    shk_text_clip(&name, row->id, JUNIT_NAME_CLIP, 0);
-    shk_strbuf_putc(&name, ')');
-    junit_attr(out, "name", shk_strbuf_text(&name));
+    shk_text_clip(&name, text, JUNIT_NAME_CLIP, 0);
+    junit_attr(out, attribute, shk_strbuf_text(&name));
     out->failed |= name.failed;
     shk_strbuf_free(&name);
 }
@@ -111,8 +107,8 @@ static void junit_case(struct shk_strbuf *out, const struct shk_finding *row)
     };
     enum junit_kind kind = junit_kind(row);
     shk_strbuf_puts(out, "    <testcase");
-    junit_attr(out, "classname", row->family);
-    junit_name(out, row);
+    junit_name(out, "classname", row->id);
+    junit_name(out, "name", row->setting);
     shk_strbuf_puts(out, kind == JUNIT_OK ? " time=\"0\"/>\n" : " time=\"0\">");
     if (kind == JUNIT_OK)
         return;
@@ -125,14 +121,20 @@ static void junit_case(struct shk_strbuf *out, const struct shk_finding *row)
     shk_strbuf_printf(out, "%s</testcase>\n", tags[kind].close);
 }
 
-static void junit_counts(struct shk_strbuf *out, const struct shk_finding *const *rows,
-                         size_t count)
+/* Returns how many there are. */
+static size_t junit_counts(struct shk_strbuf *out, const struct shk_group *group)
 {
     unsigned n[JUNIT_KINDS] = {0};
-    for (size_t i = 0; i < count; i++)
-        n[junit_kind(rows[i])]++;
-    shk_strbuf_printf(out, " tests=\"%zu\" failures=\"%u\" errors=\"%u\" skipped=\"%u\"", count,
+    size_t cases = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        if (group->rows[i]->verdict == SHK_NA)
+            continue;
+        n[junit_kind(group->rows[i])]++;
+        cases++;
+    }
+    shk_strbuf_printf(out, " tests=\"%zu\" failures=\"%u\" errors=\"%u\" skipped=\"%u\"", cases,
                       n[JUNIT_FAILURE], n[JUNIT_ERROR], n[JUNIT_SKIPPED]);
+    return cases;
 }
 
 static void junit_part(const char *part, void *arg)
@@ -175,27 +177,45 @@ static void junit_properties(struct shk_strbuf *out, const struct shk_model *mod
     free(job);
 }
 
+static void junit_suite(struct shk_strbuf *out, const struct shk_model *model,
+                        const struct shk_group *group, const char *start, double *elapsed)
+{
+    struct shk_strbuf counts = SHK_STRBUF_INIT;
+    bool first = *elapsed >= 0;
+    if (junit_counts(&counts, group) || first) {
+        shk_strbuf_puts(out, "  <testsuite");
+        junit_attr(out, "name", group->title);
+        junit_attr(out, "hostname", model->where);
+        shk_strbuf_puts(out, shk_strbuf_text(&counts));
+        shk_strbuf_printf(out, " time=\"%.3f\"", first ? *elapsed : 0);
+        if (start)
+            junit_attr(out, "timestamp", start);
+        shk_strbuf_puts(out, ">\n");
+        if (first)
+            junit_properties(out, model);
+        for (size_t i = 0; i < group->count; i++)
+            if (group->rows[i]->verdict != SHK_NA)
+                junit_case(out, group->rows[i]);
+        shk_strbuf_puts(out, "  </testsuite>\n");
+        *elapsed = -1;
+    }
+    out->failed |= counts.failed;
+    shk_strbuf_free(&counts);
+}
+
 static void junit_suites(struct shk_strbuf *out, const struct shk_model *model)
 {
     const struct shk_report *report = model->report;
     double elapsed = report->elapsed_s >= 0 && isfinite(report->elapsed_s) ? report->elapsed_s : 0;
+    char *start = shk_hardware_date(model);
     shk_strbuf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "
                          "name=\"shakedown\"");
     shk_strbuf_printf(out, " time=\"%.3f\">\n", elapsed);
-    for (size_t g = 0; g < model->groups_count; g++) {
-        const struct shk_group *group = &model->groups[g];
-        shk_strbuf_puts(out, "  <testsuite");
-        junit_attr(out, "name", group->title);
-        junit_attr(out, "hostname", model->where);
-        junit_counts(out, group->rows, group->count);
-        shk_strbuf_printf(out, " time=\"%.3f\">\n", g ? 0.0 : elapsed);
-        if (g == 0)
-            junit_properties(out, model);
-        for (size_t i = 0; i < group->count; i++)
-            junit_case(out, group->rows[i]);
-        shk_strbuf_puts(out, "  </testsuite>\n");
-    }
+    /* the first one carries the time of all, and the properties */
+    for (size_t g = 0; g < model->groups_count; g++)
+        junit_suite(out, model, &model->groups[g], start, &elapsed);
     shk_strbuf_puts(out, "</testsuites>\n");
+    free(start);
 }
 
 static int junit_render(const struct shk_report *report, const struct shk_report_options *options,

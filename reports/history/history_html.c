@@ -43,7 +43,8 @@ static const char *html_css(const char *verdict)
 
 static void html_table(struct shk_strbuf *out, const char *title, const char *const *columns)
 {
-    shk_strbuf_printf(out, "<section><h2>%s</h2><div class=\"scroll\"><table><thead><tr>", title);
+    shk_strbuf_printf(out, "<section><h2>%s</h2>" SHK_PAGE_SCROLL("table") "<table><thead><tr>",
+                      title);
     for (; *columns; columns++)
         shk_strbuf_printf(out, "<th>%s</th>", *columns);
     shk_strbuf_puts(out, "</tr></thead><tbody>\n");
@@ -237,7 +238,7 @@ static void html_begin(struct shk_strbuf *out, const char *title, const json_t *
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
         "style-src 'unsafe-inline'\">\n<title>shakedown %s</title>\n<style>\n%s</style>"
-        "</head><body>\n<header class=\"banner %s\"><h1>shakedown %s</h1>\n<p>",
+        "</head><body>\n" SHK_PAGE_SKIP "<header class=\"banner %s\"><h1>shakedown %s</h1>\n<p>",
         title, shk_page_css, html_css(shk_history_text(document, "verdict")), title);
     if (json_object_get(document, "nodes"))
         shk_strbuf_printf(out, "%lld nodes",
@@ -248,7 +249,7 @@ static void html_begin(struct shk_strbuf *out, const char *title, const json_t *
                           verdicts[i]);
     shk_strbuf_puts(out, ", as of ");
     html_put(out, shk_history_text(document, "until"), 20);
-    shk_strbuf_puts(out, "</p></header>\n");
+    shk_strbuf_puts(out, "</p></header>\n" SHK_PAGE_MAIN);
 }
 
 void shk_history_html(const json_t *document, struct shk_strbuf *out)
@@ -267,5 +268,5 @@ void shk_history_html(const json_t *document, struct shk_strbuf *out)
         html_rows(out, document, json_object_get(document, "rows"));
     }
     json_array_foreach(json_object_get(document, "trends"), i, trend) html_trend(out, trend);
-    shk_strbuf_puts(out, "</body></html>\n");
+    shk_strbuf_puts(out, "</main>\n</body></html>\n");
 }

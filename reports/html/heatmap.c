@@ -1,5 +1,6 @@
 #include "reports/html/heatmap.h"
 #include "core/text/nodefold.h"
+#include "reports/html/page.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
 
@@ -122,7 +123,10 @@ static void heat_name(struct shk_strbuf *out, const struct shk_finding *setting)
 
 static void heat_head(const struct heatmap *h, struct shk_strbuf *out)
 {
-    shk_strbuf_puts(out, "<div class=\"scroll\"><table class=\"heat\"><thead><tr><th>nodes</th>");
+    shk_strbuf_puts(
+        out,
+        SHK_PAGE_SCROLL(
+            "nodes and settings") "<table class=\"heat\"><thead><tr><th scope=\"col\">nodes</th>");
     for (size_t c = 0; c < h->count; c++) {
         shk_strbuf_puts(out, "<th scope=\"col\" class=\"tilt\"><span>");
         heat_name(out, h->settings[c]);

@@ -74,7 +74,8 @@ static void html_head(const struct html *h)
                     "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>");
     shk_strbuf_printf(h->out, "%s: ", html_words[h->model->verdict]);
     html_text(h, h->model->where);
-    shk_strbuf_printf(h->out, "</title>\n<style>\n%s</style></head><body>\n", shk_page_css);
+    shk_strbuf_printf(h->out, "</title>\n<style>\n%s</style></head><body>\n" SHK_PAGE_SKIP,
+                      shk_page_css);
 }
 
 static void html_part(const char *part, void *arg)
@@ -148,7 +149,7 @@ static void html_verdict(const struct html *h)
         html_text(h, h->report->profile_why);
         shk_strbuf_puts(h->out, "</p>");
     }
-    shk_strbuf_puts(h->out, "</header>\n");
+    shk_strbuf_puts(h->out, "</header>\n" SHK_PAGE_MAIN);
     h->out->failed |= counts.failed;
     shk_strbuf_free(&counts);
 }
@@ -270,7 +271,7 @@ static void html_notes(const struct html *h)
     if (shk_model_notes(&line, h->report)) {
         shk_strbuf_puts(h->out, "<section class=\"notes\"><details><summary>");
         html_text(h, shk_strbuf_text(&line));
-        shk_strbuf_puts(h->out, "</summary><div class=\"scroll\">");
+        shk_strbuf_puts(h->out, "</summary>" SHK_PAGE_SCROLL("notes"));
         shk_table_html(table, "notes", HTML_CLIP, h->out);
         shk_strbuf_puts(h->out, "</div></details></section>\n");
     }
@@ -313,7 +314,7 @@ static void html_matrix(const struct html *h)
                 html_row(h, table, shk_findings_at(h->report->findings, i));
     shk_strbuf_puts(h->out, "<section><h2>Matrix</h2>\n");
     html_filter(h);
-    shk_strbuf_puts(h->out, "<div class=\"scroll\">");
+    shk_strbuf_puts(h->out, SHK_PAGE_SCROLL("matrix"));
     shk_table_html(table, "matrix", HTML_CLIP, h->out);
     shk_strbuf_puts(h->out, "</div></section>\n");
     shk_table_destroy(table);
@@ -348,8 +349,9 @@ static void html_environment(const struct html *h)
         return;
     }
     if (shk_table_rows(table)) {
-        shk_strbuf_puts(h->out, "<section><details><summary>Environment and versions</summary>"
-                                "<div class=\"scroll\">");
+        shk_strbuf_puts(
+            h->out, "<section><details><summary>Environment and versions</summary>" SHK_PAGE_SCROLL(
+                        "environment"));
         shk_table_html(table, "environment", HTML_CLIP, h->out);
         shk_strbuf_puts(h->out, "</div></details></section>\n");
     }
@@ -358,7 +360,7 @@ static void html_environment(const struct html *h)
 
 static void html_foot(const struct html *h)
 {
-    shk_strbuf_puts(h->out, "<footer class=\"dim\"><p>How to reproduce:</p>\n");
+    shk_strbuf_puts(h->out, "</main>\n<footer class=\"dim\"><p>How to reproduce:</p>\n");
     html_element(h, "pre", "", h->report->command ? h->report->command : "shakedown");
     shk_strbuf_puts(h->out, "<p>shakedown ");
     html_text(h, h->report->version);

@@ -1,5 +1,7 @@
 #include "reports/html/html_runs.h"
+#include "reports/html/page.h"
 #include "reports/html/plot.h"
+#include "reports/model/nodefold.h"
 #include "reports/model/runs_table.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
@@ -81,6 +83,22 @@ static void runs_line(struct runs_lines *lines, struct shk_strbuf *out, json_t *
                                .color = color};
 }
 
+/* What copies in both directions between two GPUs of the node reached, as a level line. */
+static void runs_level(struct runs_lines *lines, struct shk_strbuf *out, const struct shk_run *run,
+                       unsigned color)
+{
+    double both = runs_number(shk_run_object(run, "copy"), "both_ways_gbs");
+    json_t *sizes = shk_run_array(run, "sizes");
+    double most = runs_number(json_array_get(sizes, json_array_size(sizes) - 1), "bytes");
+    if (!(both > 0) || !(most > RUNS_MIB))
+        return;
+    json_t *level = json_pack("[{s:f,s:f},{s:f,s:f}]", "bytes", (double)RUNS_MIB, "bandwidth", both,
+                              "bytes", most, "bandwidth", both);
+    runs_line(lines, out, level, "bandwidth",
+              shk_strf("roof: copies both ways between two GPUs of %s", run->node), color);
+    json_decref(level);
+}
+
 /* One colour for each transport, in every plot. */
 static unsigned runs_color(const struct shk_model *model, size_t run)
 {
@@ -122,6 +140,8 @@ static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, con
             runs_line(&lines, out, roof, "bandwidth",
                       shk_strf("expected: plain puts, %s on %s", run->transport, run->node),
                       runs_color(model, i));
+        else if (strcmp(member, "busbw") == 0)
+            runs_level(&lines, out, run, runs_color(model, i));
     }
     struct shk_plot plot = {.title = title,
                             .x_label = "message size",
@@ -140,15 +160,42 @@ static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, con
     }
 }
 
-static void runs_one(struct shk_strbuf *out, const struct shk_run *run)
+/* Two runs that were not run for the same reason. */
+static bool runs_idle_alike(const struct shk_run *a, const struct shk_run *b)
 {
+    const char *x = shk_run_text(a, "reason"), *y = shk_run_text(b, "reason");
+    return strcmp(a->status, "na") == 0 && strcmp(b->status, "na") == 0 &&
+           strcmp(a->transport, b->transport) == 0 && strcmp(x ? x : "", y ? y : "") == 0;
+}
+
+/* One line for all nodes; the first that was not run speaks. */
+static void runs_where(struct shk_strbuf *title, const struct shk_model *model, size_t at)
+{
+    const char **names = calloc(model->runs_count, sizeof *names);
+    size_t count = 0;
+    for (size_t i = at; names && i < model->runs_count; i++)
+        if (i == at || runs_idle_alike(&model->runs[at], &model->runs[i]))
+            names[count++] = model->runs[i].node;
+    shk_strbuf_puts(title, ", on ");
+    title->failed |= !names;
+    if (names)
+        shk_nodefold(title, names, count);
+    free(names);
+}
+
+static void runs_one(struct shk_strbuf *out, const struct shk_model *model, size_t at)
+{
+    const struct shk_run *run = &model->runs[at];
+    for (size_t i = 0; i < at; i++)
+        if (runs_idle_alike(&model->runs[i], run))
+            return;
     struct shk_strbuf title = SHK_STRBUF_INIT, summary = SHK_STRBUF_INIT;
     const char *library = shk_run_text(run, "library"), *version = shk_run_text(run, "version");
     const char *reason = shk_run_text(run, "reason");
     size_t i;
     json_t *line;
     shk_run_title(&title, run);
-    shk_strbuf_printf(&title, ", on %s", run->node);
+    runs_where(&title, model, at);
     shk_run_summary(&summary, run);
     shk_strbuf_puts(out, "<h3>");
     runs_text(out, shk_strbuf_text(&title));
@@ -183,7 +230,7 @@ static void runs_one(struct shk_strbuf *out, const struct shk_run *run)
     if (!table)
         out->failed = true;
     else if (shk_table_rows(table)) {
-        shk_strbuf_puts(out, "<details><summary>All sizes</summary><div class=\"scroll\">");
+        shk_strbuf_puts(out, "<details><summary>All sizes</summary>" SHK_PAGE_SCROLL("all sizes"));
         shk_table_html(table, "sizes", RUNS_CLIP, out);
         shk_strbuf_puts(out, "</div></details>\n");
     }
@@ -201,7 +248,7 @@ static void runs_transports(struct shk_strbuf *out, const struct shk_model *mode
         return;
     }
     if (runs.table && shk_table_rows(runs.table)) {
-        shk_strbuf_puts(out, "<div class=\"scroll\">");
+        shk_strbuf_puts(out, SHK_PAGE_SCROLL("transports"));
         shk_table_html(runs.table, "sizes", RUNS_CLIP, out);
         shk_strbuf_puts(out, "</div>\n");
     }
@@ -219,7 +266,7 @@ void shk_html_runs(struct shk_strbuf *out, const struct shk_model *model)
     runs_plot(out, model, "Time of one all-reduce", "time_us", "us");
     shk_strbuf_puts(out, "</div>\n");
     for (size_t i = 0; i < model->runs_count && i < RUNS_TABLES; i++)
-        runs_one(out, &model->runs[i]);
+        runs_one(out, model, i);
     if (model->runs_count > RUNS_TABLES)
         shk_strbuf_printf(out, "<p class=\"dim\">%zu more runs are in the JSON report.</p>\n",
                           model->runs_count - RUNS_TABLES);

@@ -55,6 +55,21 @@
       pre.before(button);
     });
   }
+  /* A cell of the map leads to the rows of its setting. */
+  function cells() {
+    var names = Array.from(document.querySelectorAll("table.heat thead th")).map(function (head) {
+      return head.textContent;
+    });
+    document.querySelectorAll("table.heat tbody td").forEach(function (cell) {
+      if (!cell.textContent) { return; }
+      var link = document.createElement("a");
+      link.href = "#q=" + encodeURIComponent(names[cell.cellIndex]) + "&off=";
+      link.textContent = cell.textContent;
+      link.setAttribute("aria-label", cell.title + ", show its rows");
+      cell.textContent = "";
+      cell.appendChild(link);
+    });
+  }
   if (text) {
     document.querySelector(".filter").hidden = false;
     restore();
@@ -62,6 +77,14 @@
     boxes.forEach(function (box) { box.addEventListener("change", apply); });
     apply();
     ready = true;
+    cells();
+    window.addEventListener("hashchange", function () {
+      if (/^#q=/.test(location.hash)) {
+        restore();
+        apply();
+        text.scrollIntoView();
+      }
+    });
   }
   contents();
   copies();

@@ -8,7 +8,7 @@ enum {
     PLOT_WIDTH = 460,
     PLOT_HEIGHT = 260,
     PLOT_LEFT = 58,
-    PLOT_RIGHT = 12,
+    PLOT_RIGHT = 28, /* half of the last label */
     PLOT_TOP = 28,
     PLOT_BOTTOM = 44,
     PLOT_COLORS = 8,
@@ -87,9 +87,7 @@ static void plot_axes(struct shk_strbuf *out, const struct shk_plot *plot,
         double x = plot_x(f, exp2(d));
         shk_strbuf_printf(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>",
                           x, PLOT_TOP, x, PLOT_HEIGHT - PLOT_BOTTOM);
-        plot_text(out, x, PLOT_HEIGHT - PLOT_BOTTOM + 14,
-                  d + step > f->x1 && d > f->x0 ? " text-anchor=\"end\""
-                                                : " text-anchor=\"middle\"",
+        plot_text(out, x, PLOT_HEIGHT - PLOT_BOTTOM + 14, " text-anchor=\"middle\"",
                   plot->x_text(exp2(d), text, sizeof text));
     }
     step = f->linear ? f->y1 / PLOT_STEPS : fmax(1, ceil((f->y1 - f->y0) / PLOT_TICKS));
@@ -126,6 +124,22 @@ static void plot_line(struct shk_strbuf *out, const struct shk_plot_line *line,
     shk_strbuf_puts(out, "</g>");
 }
 
+/* In the lower right, where lines that rise with the size leave room. */
+static void plot_legend(struct shk_strbuf *out, const struct shk_plot *plot, size_t at)
+{
+    const struct shk_plot_line *line = &plot->lines[at];
+    int x = PLOT_WIDTH - PLOT_RIGHT - 8;
+    double y = PLOT_HEIGHT - PLOT_BOTTOM - 10 - 14 * (double)(plot->count - 1 - at);
+    shk_strbuf_printf(out, "<g class=\"line%u%s\">", line->color % PLOT_COLORS,
+                      line->expected ? " expected" : "");
+    if (line->expected)
+        shk_strbuf_printf(out, "<polyline points=\"%d,%.1f %d,%.1f\"/></g>", x - 12, y - 4, x + 4,
+                          y - 4);
+    else
+        shk_strbuf_printf(out, "<circle cx=\"%d\" cy=\"%.1f\" r=\"3\"/></g>", x, y - 4);
+    plot_text(out, x - 16, y, " text-anchor=\"end\"", line->label);
+}
+
 void shk_plot_svg(struct shk_strbuf *out, const struct shk_plot *plot)
 {
     struct plot_frame frame = {.linear = plot->linear, .least = plot->least};
@@ -138,11 +152,7 @@ void shk_plot_svg(struct shk_strbuf *out, const struct shk_plot *plot)
     plot_axes(out, plot, &frame);
     for (size_t l = 0; l < plot->count; l++)
         plot_line(out, &plot->lines[l], &frame, plot->lines[l].color % PLOT_COLORS);
-    for (size_t l = 0; l < plot->count && plot->count > 1; l++) {
-        double y = PLOT_TOP + 14 + 14 * (double)l;
-        shk_strbuf_printf(out, "<g class=\"line%u\"><circle cx=\"%d\" cy=\"%.1f\" r=\"3\"/></g>",
-                          plot->lines[l].color % PLOT_COLORS, PLOT_LEFT + 10, y - 4);
-        plot_text(out, PLOT_LEFT + 18, y, "", plot->lines[l].label);
-    }
+    for (size_t l = 0; l < plot->count && plot->count > 1; l++)
+        plot_legend(out, plot, l);
     shk_strbuf_puts(out, "</svg>\n");
 }

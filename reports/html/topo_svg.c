@@ -1,5 +1,6 @@
 /* Picture of the topology: a box per NUMA node with its GPUs above and its NICs below, a line from
  * each GPU to the NIC it takes, arcs or one bar for the links between GPUs. */
+#include "reports/html/page.h"
 #include "reports/model/topo.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
@@ -8,13 +9,13 @@
 #include <string.h>
 
 enum {
-    SVG_BOX = 84, /* of a GPU or NIC */
-    SVG_BOX_HEIGHT = 40,
+    SVG_BOX = 96, /* of a GPU or NIC */
+    SVG_BOX_HEIGHT = 54,
     SVG_GAP = 10,
     SVG_MARGIN = 12,
     SVG_LINKS = 74, /* room above the GPUs for what joins them */
     SVG_RAIL = 66,  /* between GPUs and NICs */
-    SVG_CLIP = 13,  /* columns of a name that fit into a box */
+    SVG_CLIP = 18,  /* columns of a name that fit into a box */
     SVG_NODES = 8,  /* different topologies that are drawn */
 };
 
@@ -83,18 +84,27 @@ static void svg_text(struct svg *s, double x, double y, const char *css, const c
     shk_strbuf_free(&cut);
 }
 
+/* Name, model or speed, address; a broken one with what is broken for its model, and in red unless
+ * it is a NIC that no GPU takes. */
 static void svg_box(struct svg *s, double x, double y, const char *css, const struct topo_end *end)
 {
+    double middle = x + SVG_BOX / 2.0;
+    bool red = *end->wrong && (strcmp(css, "gpu") == 0 || end->gpus);
     shk_strbuf_printf(s->out,
-                      "<rect class=\"%s\" x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"%d\" "
+                      "<rect class=\"%s%s\" x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"%d\" "
                       "rx=\"5\"><title>",
-                      css, x, y, SVG_BOX, SVG_BOX_HEIGHT);
-    shk_escape_html(s->out, end->name);
-    shk_strbuf_putc(s->out, ' ');
-    shk_escape_html(s->out, end->pci);
+                      css, red ? " broken" : "", x, y, SVG_BOX, SVG_BOX_HEIGHT);
+    const char *const parts[] = {end->name, end->pci, end->model, end->wrong};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (i && *parts[i])
+            shk_strbuf_putc(s->out, ' ');
+        shk_escape_html(s->out, parts[i]);
+    }
     shk_strbuf_puts(s->out, "</title></rect>\n");
-    svg_text(s, x + SVG_BOX / 2.0, y + 17, "name", end->name, SVG_CLIP);
-    svg_text(s, x + SVG_BOX / 2.0, y + 31, "small", end->pci, SVG_CLIP);
+    svg_text(s, middle, y + 17, "name", end->name, SVG_CLIP);
+    svg_text(s, middle, y + 31, red ? "small wrong" : "small",
+             *end->wrong ? end->wrong : end->model, SVG_CLIP);
+    svg_text(s, middle, y + 45, "small", end->pci, SVG_CLIP);
 }
 
 static void svg_nodes(struct svg *s)
@@ -136,8 +146,8 @@ static void svg_rails(struct svg *s)
         shk_strbuf_printf(s->out,
                           "<path class=\"rail %s\" d=\"M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f "
                           "%.0f\"/>\n",
-                          svg_rail_class(gpu->class), x0, y0, x0, y0 + SVG_RAIL * 0.6, x1,
-                          y1 - SVG_RAIL * 0.6, x1, y1);
+                          *s->topo->nics[gpu->nic].wrong ? "broken" : svg_rail_class(gpu->class),
+                          x0, y0, x0, y0 + SVG_RAIL * 0.6, x1, y1 - SVG_RAIL * 0.6, x1, y1);
         svg_text(s, x0 + 18, y0 + 15, "small", gpu->class ? gpu->class : "?", 6);
     }
 }
@@ -149,7 +159,9 @@ static void svg_bar(struct svg *s)
         double x = s->gpu_x[i] + SVG_BOX / 2.0;
         first = x < first ? x : first;
         last = x > last ? x : last;
-        shk_strbuf_printf(s->out, "<path class=\"link\" d=\"M%.0f %.0fV%d\"/>\n", x, s->gpu_y, 34);
+        shk_strbuf_printf(s->out, "<path class=\"link%s\" d=\"M%.0f %.0fV%d\"/>\n",
+                          strstr(s->topo->gpus[i].wrong, "NVLink") ? " broken" : "", x, s->gpu_y,
+                          34);
     }
     shk_strbuf_printf(s->out, "<path class=\"bar\" d=\"M%.0f 34H%.0f\"/>\n", first, last);
     char *label = shk_strf("%s between all GPUs", s->topo->common);
@@ -212,9 +224,10 @@ static void svg_one(const struct topo *topo, const char *node, size_t nodes, voi
     if (nodes > 1)
         shk_strbuf_printf(page->out, " and %zu more like it", nodes - 1);
     shk_strbuf_printf(page->out,
-                      "</p>\n<div class=\"scroll\"><svg class=\"topology\" role=\"img\" "
-                      "aria-label=\"Topology of %zu GPUs "
-                      "and %zu NICs\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\">\n",
+                      "</p>\n" SHK_PAGE_SCROLL(
+                          "topology") "<svg class=\"topology\" role=\"img\" "
+                                      "aria-label=\"Topology of %zu GPUs "
+                                      "and %zu NICs\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\">\n",
                       topo->gpu_count, topo->nic_count, s.width, s.height, s.width);
     svg_nodes(&s);
     svg_rails(&s);

@@ -103,6 +103,7 @@ bool shk_topo_read(struct topo *topo, const struct shk_facts *facts)
     topo_read_nics(topo);
     topo_read_gpus(topo);
     topo_read_links(topo);
+    shk_topo_ends(topo);
     return topo->gpu_count > 0;
 }
 
@@ -135,19 +136,31 @@ static bool topo_same(const struct shk_facts *a, const struct shk_facts *b)
     return true;
 }
 
+/* Is the same broken in both? */
+static bool topo_alike(const struct topo *a, const struct topo *b)
+{
+    bool same = a->gpu_count == b->gpu_count && a->nic_count == b->nic_count;
+    for (size_t i = 0; same && i < a->gpu_count; i++)
+        same = strcmp(a->gpus[i].wrong, b->gpus[i].wrong) == 0;
+    for (size_t i = 0; same && i < a->nic_count; i++)
+        same = strcmp(a->nics[i].wrong, b->nics[i].wrong) == 0;
+    return same;
+}
+
 void shk_topo_each(const struct shk_model *model, size_t max,
                    void (*fn)(const struct topo *topo, const char *node, size_t nodes, void *arg),
                    void *arg)
 {
     const struct shk_report *report = model->report;
-    struct topo *topo = malloc(sizeof *topo);
+    struct topo *topo = malloc(2 * sizeof *topo), *other = topo ? topo + 1 : NULL;
     bool *drawn = calloc(report->nodes + 1, sizeof *drawn);
     for (size_t i = 0; topo && drawn && i < report->nodes && max > 0; i++) {
         size_t nodes = 1;
         if (drawn[i] || !shk_topo_read(topo, report->facts[i]))
             continue;
         for (size_t k = i + 1; k < report->nodes; k++) {
-            if (drawn[k] || !topo_same(report->facts[i], report->facts[k]))
+            if (drawn[k] || !topo_same(report->facts[i], report->facts[k]) ||
+                !shk_topo_read(other, report->facts[k]) || !topo_alike(topo, other))
                 continue;
             drawn[k] = true;
             nodes++;

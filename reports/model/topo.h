@@ -6,15 +6,17 @@
 #include "reports/model/model.h"
 
 /* More are left out: no node has as many, and nothing could be read. */
-enum { TOPO_GPUS = 32, TOPO_NICS = 64, TOPO_NODES = 16 };
+enum { TOPO_GPUS = 32, TOPO_NICS = 64, TOPO_NODES = 16, TOPO_WORDS = 64 };
 
 struct topo_end {
     const char *name; /* "GPU0", "hsn0"; raw text, borrowed from the facts */
     const char *pci;
-    long long numa;    /* -1: none or not known */
-    const char *class; /* GPU: distance to its NIC, NULL when it has none */
-    int nic;           /* GPU: index into nics; -1 none */
-    unsigned gpus;     /* NIC: those that take it */
+    long long numa;         /* -1: none or not known */
+    const char *class;      /* GPU: distance to its NIC, NULL when it has none */
+    int nic;                /* GPU: index into nics; -1 none */
+    unsigned gpus;          /* NIC: those that take it */
+    char model[TOPO_WORDS]; /* GPU: "H100 80GB HBM3"; NIC: "400 Gb/s"; "": not known */
+    char wrong[TOPO_WORDS]; /* "down", "PCIe x8 of x16", "17 of 18 links"; "": nothing seen */
 };
 
 struct topo {
@@ -30,6 +32,10 @@ struct topo {
 /* Fills topo from the facts; false when they tell of no GPU. Fabric NICs only, or all when there
  * is none of those. */
 bool shk_topo_read(struct topo *topo, const struct shk_facts *facts);
+
+/* Fills model and wrong of the ends (topo_ends.c); shk_topo_read() calls it. What a fact says of a
+ * device is written down, what is missing stays empty. */
+void shk_topo_ends(struct topo *topo);
 
 /* Distance of a GPU and a NIC, as facts have it; NULL not known. */
 const char *shk_topo_distance(const struct topo *topo, size_t gpu, size_t nic);

@@ -2,8 +2,9 @@
 """check_browser.py REPORT_SAMPLE [FOLDER]: the HTML report in a real browser (headless Chromium).
 
 The pages of one node and of 1,000 nodes are loaded with the network out of reach: the script must
-run without an error, the filter must filter, nothing may be wider than the window, and light and
-dark must differ. With FOLDER, screenshots are left there to look at. Skipped (77) without Chromium,
+run without an error, the filter must filter and be in the address, nothing may be wider than the window, light and
+dark must differ, every text must have the contrast that WCAG 2 AA asks for, and what a screen reader needs must be
+there: one main part, headings in order, names for all that takes the focus. With FOLDER, screenshots are left there to look at. Skipped (77) without Chromium,
 which is too large to install for every run of CI."""
 
 import html
@@ -17,6 +18,42 @@ import tempfile
 
 # Runs at the end of the page, as a user who types and clicks, and leaves what it saw as the title.
 USER = """<script>
+// The text that has less contrast to what is behind it than 4.5 (3 when large), by the formula of WCAG 2.
+function faint() {
+  function color(text) { return (text.match(/[0-9.]+/g) || []).map(Number); }
+  function light(c) {
+    return [0.2126, 0.7152, 0.0722].reduce(function (sum, part, i) {
+      var v = c[i] / 255;
+      return sum + part * (v <= 0.04045 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4));
+    }, 0);
+  }
+  function ground(e) {
+    var svg = e.closest("svg"), at = e.getBoundingClientRect(), found = null;
+    if (svg) {
+      svg.querySelectorAll("rect").forEach(function (r) {
+        var b = r.getBoundingClientRect(), x = at.left + at.width / 2, y = at.top + at.height / 2;
+        if (b.left <= x && x <= b.right && b.top <= y && y <= b.bottom) { found = getComputedStyle(r).fill; }
+      });
+      if (found) { return color(found); }
+    }
+    for (; e; e = e.parentElement) {
+      var c = color(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] > 0) { return c; }
+    }
+    return [255, 255, 255];
+  }
+  var bad = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    var e = walk.currentNode.parentElement, style = getComputedStyle(e);
+    if (!walk.currentNode.data.trim() || !e.getClientRects().length || e.closest("script, title")) { continue; }
+    var a = light(color(e.closest("svg") ? style.fill : style.color)), b = light(ground(e));
+    var ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), size = parseFloat(style.fontSize);
+    if (ratio < (size >= 24 || (size >= 18.6 && style.fontWeight >= 700) ? 3 : 4.5)) {
+      bad.push(ratio.toFixed(2) + " " + e.tagName + "." + e.className + " " + walk.currentNode.data.trim().slice(0, 30));
+    }
+  }
+  return bad;
+}
 window.addEventListener("load", function () {
   function visible() {
     return Array.from(document.querySelectorAll("table.matrix tbody tr"))
@@ -37,6 +74,24 @@ window.addEventListener("load", function () {
     if (check.value !== "unknown" && check.checked) { check.click(); }
   });
   seen.unknown = visible();
+  seen.unnamed = Array.from(document.querySelectorAll("a, button, input, svg[role=img], [tabindex]")).filter(function (e) {
+    return !(e.getAttribute("aria-label") || e.textContent.trim() || (e.closest("label") || {textContent: ""}).textContent.trim());
+  }).map(function (e) { return e.outerHTML.slice(0, 80); });
+  seen.main = document.querySelectorAll("main").length;
+  seen.levels = Array.from(document.querySelectorAll("h1, h2, h3")).map(function (h) { return +h.tagName[1]; });
+  seen.scopes = document.querySelectorAll("th:not([scope])").length;
+  seen.contents = document.querySelectorAll("nav a").length;
+  seen.dead = Array.from(document.querySelectorAll("nav a, a.skip")).filter(function (a) {
+    return !document.getElementById(a.hash.slice(1));
+  }).length;
+  document.querySelectorAll("details").forEach(function (d) { d.open = true; });
+  seen.faint = faint();
+  var cell = document.querySelector("table.heat td a");
+  if (cell) {
+    location.hash = cell.hash;
+    window.dispatchEvent(new HashChangeEvent("hashchange"));
+    seen.cell = [decodeURIComponent(cell.hash), box.value, visible().length];
+  }
   seen.plots = document.querySelectorAll("svg.plot circle").length;
   seen.heat = document.querySelectorAll("table.heat tbody tr").length;
   document.title = JSON.stringify(seen);
@@ -72,6 +127,15 @@ def check(seen, failed_row):
         wrong.append(f"filter by words shows {seen['words']}")
     if not seen["unknown"] or set(seen["unknown"]) >= set(seen["all"]):
         wrong.append(f"filter by verdict shows {seen['unknown']}")
+    wrong += [f"contrast: {line}" for line in seen["faint"][:5]] + [f"no name: {line}" for line in seen["unnamed"][:5]]
+    levels = seen["levels"]
+    if seen["main"] != 1 or levels[:1] != [1] or any(b > a + 1 for a, b in zip(levels, levels[1:])) or levels.count(1) != 1:
+        wrong.append(f"{seen['main']} main parts, headings {levels}")
+    if seen["scopes"] or seen["dead"] or seen["contents"] < 4:
+        wrong.append(f"{seen['scopes']} heads of tables without scope, {seen['dead']} links that lead nowhere, "
+                     f"{seen['contents']} in the table of contents")
+    if "cell" in seen and (not seen["cell"][2] or seen["cell"][1] not in seen["cell"][0]):
+        wrong.append(f"a cell of the map leads to {seen['cell']}")
     if seen["plots"] < 6:
         wrong.append("no plots")
     return wrong
@@ -92,6 +156,7 @@ def main():
             wrong += [f"{which}: {line}" for line in check(light, "NCCL_SOCKET_IFNAME")]
             if which == "failing":
                 dark = look(browser, folder, text, 1200, "--blink-settings=preferredColorScheme=0")
+                wrong += [f"dark: {line}" for line in check(dark, "NCCL_SOCKET_IFNAME")]
                 if (dark["ground"], dark["text"]) == (light["ground"], light["text"]):
                     wrong.append("dark looks like light")
                 wrong += [f"narrow: {line}" for line in

@@ -96,11 +96,11 @@ class Page(html.parser.HTMLParser):
     VOID = {"meta", "input"}
     SVG = {"svg", "g", "line", "circle", "polyline", "text"}
     TAGS = VOID | SVG | set(
-        "html head title style body header section footer h1 h2 h3 p div span strong small i ul li "
+        "html head title style body header main section footer a h1 h2 h3 p div span strong small i ul li "
         "table thead tbody tr th td code pre details summary label script".split())
     ATTRIBUTES = set(
         "lang scope charset name content http-equiv class style colspan title hidden id type placeholder "
-        "aria-label aria-hidden role value checked viewbox x y x1 x2 y1 y2 cx cy r points "
+        "href tabindex aria-label aria-hidden role value checked viewbox x y x1 x2 y1 y2 cx cy r points "
         "text-anchor".split())
 
     def __init__(self):

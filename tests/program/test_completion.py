@@ -5,14 +5,16 @@ import subprocess
 
 from support import BASE_ENV, BINARY, Case, SOURCE, main, run
 
+WIDE = {"COLUMNS": "1000"}  # a line for each
+
 
 def commands():
-    text = run("--help").stdout.split("Examples:")[0]
+    text = run("--help", env=WIDE).stdout.split("Examples:")[0]
     return re.findall(r"(?m)^  ([a-z]+) ", text)
 
 
 def options(command):
-    return set(re.findall(r"(?m)^  (?:-.,|   ) --([a-z-]+)", run(command, "--help").stdout))
+    return set(re.findall(r"(?m)^  (?:-.,|   ) --([a-z-]+)", run(command, "--help", env=WIDE).stdout))
 
 
 class Completion(Case):

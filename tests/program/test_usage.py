@@ -1,4 +1,7 @@
 """Misuse and bad input: one clear line that names the place, exit 2."""
+import pathlib
+import re
+
 from support import Case, main, run, CAPTURES
 
 
@@ -21,7 +24,7 @@ class Usage(Case):
             (["--transport", "pigeon"], "there is no transport 'pigeon'"),
             (["explain", "socket_ifn"], "there is RCCL_SOCKET_IFNAME, NCCL_SOCKET_IFNAMES, "),
             (["explain", "xyzzy"], "nothing is called 'xyzzy' (see: shakedown list)"),
-            (["check"], "check needs FACTS..."),
+            (["check"], "check needs FACTS|FOLDER..."),
             (["list", "setting"], "there is no list 'setting'; did you mean settings?"),
             (["explain", "NCCL_SOKET_IFNAME"], "did you mean NCCL_SOCKET_IFNAME?"),
             (["env", "--shell", "fish"], "--shell: 'fish'"),
@@ -105,6 +108,37 @@ class Usage(Case):
             self.assertIn("shakedown", p.stdout)
         self.assertIn("--sysroot DIR", run("--help").stdout)
         self.assertNotIn("--sysroot", run("check", "--help").stdout)
+
+    def test_help_fits_and_has_examples_that_parse(self):
+        names = re.findall(r"(?m)^  ([a-z]+) ", run("--help", env={"COLUMNS": "1000"}).stdout.split("Examples:")[0])
+        self.assertGreater(len(names), 14)
+        for name in names:
+            text = run(name, "--help", env={"COLUMNS": "80"}).stdout
+            examples = re.findall(r"(?m)^  (?:.*\| |srun .*)?shakedown (.*)$", text)
+            self.assertTrue(examples, name)
+            known = set(re.findall(r"(?:^  |, |    )(--?[a-z-]+)\b", text, re.M)) | set(re.findall(r"(?m)^  (-.),", text))
+            for line in examples:
+                self.assertLessEqual(len(line), 78)
+                for word in line.split("   ")[0].split():
+                    if word.startswith("-") and word != "-":
+                        self.assertIn(word, known, line)
+                self.assertTrue(line.split()[0] == name or name == "run", line)
+            rest = text.split("Options:")[1]
+            self.assertEqual([line for line in rest.splitlines() if len(line) > 80], [], name)
+
+    def test_explain_says_what_it_is_here(self):
+        def here(name, **env):
+            return re.search(r"(?m)^Here +(.*)$", run("explain", name, env=env).stdout).group(1)
+        self.assertEqual(here("NCCL_DEBUG"), "not set in this environment")
+        self.assertEqual(here("NCCL_DEBUG", NCCL_DEBUG="INFO"), "INFO in this environment")
+        self.assertEqual(here("NCCL_DEBUG", NCCL_DEBUG=""), "set, but empty, in this environment")
+        self.assertNotIn("hunter2", here("NCCL_DEBUG", NCCL_DEBUG="password=hunter2"))
+        value = pathlib.Path("/proc/sys/vm/swappiness").read_text().strip()
+        self.assertEqual(here("vm.swappiness"), f"{value} on this node")
+        profiles = re.search(r"(?ms)^Profiles .*?(?=^\S)", run("explain", "NCCL_NET_GDR_LEVEL", env={"COLUMNS": "1000"}).stdout)
+        demands = [line.strip().rpartition(": ")[0].replace("Profiles", "").strip() for line in profiles[0].strip().splitlines()]
+        self.assertEqual(len(demands), len(set(demands)))
+        self.assertLess(len(demands), 8)
 
     def test_words_for_help_and_version(self):
         self.assertEqual(run("help").stdout, run("--help").stdout)

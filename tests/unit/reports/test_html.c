@@ -54,12 +54,14 @@ Test(html, sections)
 
 Test(html, needs_nothing_else)
 {
-    static const char *const outside[] = {"http:", "https:", "src=", "href=", "@import", "url("};
+    static const char *const outside[] = {"http:", "https:", "src=", "@import", "url("};
     struct sample s;
     sample_failing(&s);
     char *text = sample_render(&s, "html");
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
         cr_expect_null(strstr(text, outside[i]), "%s", outside[i]);
+    for (const char *at = text; (at = strstr(at, "href=")); at++)
+        cr_expect(strncmp(at, "href=\"#", 7) == 0, "a link out of the page: %.40s", at);
     cr_expect_not_null(strstr(text, "Content-Security-Policy\" content=\"default-src 'none';"));
     free(text);
     sample_free(&s);
@@ -159,8 +161,28 @@ Test(html, expected_bandwidth_is_a_dashed_line)
                                  0, NULL),
                       NULL, "test");
     text = sample_render(&s, "html");
-    cr_expect_eq(html_count(text, "<g class=\"line0 expected\">"), 1, "bandwidth only");
+    cr_expect_eq(html_count(text, "<g class=\"line0 expected\">"), 2,
+                 "bandwidth only: the line and its sign in the legend");
     cr_expect_not_null(strstr(text, "expected: plain puts, fabric on nid001234"));
+    free(text);
+    sample_free(&s);
+}
+
+Test(html, copies_between_gpus_are_the_roof)
+{
+    struct sample s;
+    sample_failing(&s);
+    shk_facts_present(s.facts[0], "collective.fabric.copy",
+                      json_loads("{\"one_way_gbs\": 380, \"both_ways_gbs\": 478}", 0, NULL), NULL,
+                      "test");
+    shk_facts_present(s.facts[0], "collective.fabric.sizes",
+                      json_loads("[{\"bytes\": 1048576, \"busbw\": 88, \"time_us\": 20},"
+                                 " {\"bytes\": 8388608, \"busbw\": 261, \"time_us\": 60}]",
+                                 0, NULL),
+                      NULL, "test");
+    char *text = sample_render(&s, "html");
+    cr_expect_not_null(strstr(text, "roof: copies both ways between two GPUs of nid001234"));
+    cr_expect_eq(html_count(text, "<g class=\"line0 expected\">"), 2);
     free(text);
     sample_free(&s);
 }

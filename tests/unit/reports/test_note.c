@@ -125,7 +125,8 @@ Test(note, json_has_its_own_word)
 Test(note, junit_passes_with_output)
 {
     HAS("junit", false, "failures=\"0\" errors=\"0\" skipped=\"0\"",
-        "name=\"NCCL_CHECKS_DISABLE (env.value)\" time=\"0\"><system-out>note\nobserved: 1\n",
+        "classname=\"env.value\" name=\"NCCL_CHECKS_DISABLE\" "
+        "time=\"0\"><system-out>note\nobserved: 1\n",
         "fix: unset NCCL_CHECKS_DISABLE\n");
     note_lacks("junit", false, "<failure");
     note_lacks("junit", false, "<skipped");

@@ -97,6 +97,46 @@ Test(topo, picture)
     }
 }
 
+/* What is broken is red, and says what; what was not read is neither. */
+Test(topo, broken_links_are_red)
+{
+    static const struct {
+        const char *key, *value, *has;
+    } rows[] = {
+        {"cxi.devices", "[{\"pci\": \"0000:e0:00.0\", \"link_state\": \"down\"}]", "link down"},
+        {"rdma.devices",
+         "[{\"pci\": \"0000:e0:00.0\", \"ports\": [{\"state\": \"INIT\", \"rate\": 400}]}]",
+         "port INIT"},
+        {"pci.devices", "[{\"addr\": \"0000:03:00.0\", \"link_width\": 8, \"max_link_width\": 16}]",
+         "PCIe x8 of x16"},
+        {"nvml.devices",
+         "[{\"pci\": \"0000:03:00.0\", \"links\": [{\"active\": true}, {\"active\": true}]},"
+         " {\"pci\": \"0000:83:00.0\", \"links\": [{\"active\": true}, {\"active\": false}]}]",
+         "1 of 2 NVLinks"},
+        {"cxi.devices",
+         "[{\"pci\": \"0000:e0:00.0\", \"link_state\": \"up\", \"link_speed\": \"BS_200G\"}]",
+         NULL},
+        {"rdma.devices", "[{\"pci\": \"0000:e0:00.0\", \"ports\": [{\"rate\": 400}]}]", NULL},
+        {"rdma.devices",
+         "[{\"pci\": \"0000:e0:00.0\", \"ports\": [{\"state\": \"DOWN\"}, {\"state\": "
+         "\"ACTIVE\", \"rate\": 200}]}]",
+         NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct sample s;
+        sample_healthy(&s);
+        topology(s.facts[0], "NV2", "hsn0");
+        shk_facts_present(s.facts[0], rows[i].key, json_loads(rows[i].value, 0, NULL), NULL,
+                          "test");
+        char *text = sample_render(&s, "html");
+        if (rows[i].has)
+            cr_expect_not_null(strstr(text, rows[i].has), "%s", rows[i].has);
+        cr_expect_eq(count(text, " broken\" x=") > 0, rows[i].has != NULL, "%s", rows[i].value);
+        free(text);
+        sample_free(&s);
+    }
+}
+
 Test(topo, nodes_that_are_alike_are_drawn_once)
 {
     struct sample s;
