@@ -63,6 +63,9 @@ window.addEventListener("load", function () {
   var seen = {errors: window.failures}, box = document.getElementById("filter");
   seen.ground = getComputedStyle(document.body).backgroundColor;
   seen.text = getComputedStyle(document.body).color;
+  seen.column = Math.min.apply(null, Array.from(document.querySelectorAll("table.matrix thead th")).map(function (th) {
+    return th.getBoundingClientRect().width;
+  }));
   seen.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   seen.all = visible();
   box.value = "SOCKET fail";
@@ -159,6 +162,10 @@ def main():
                 wrong += [f"dark: {line}" for line in check(dark, "NCCL_SOCKET_IFNAME")]
                 if (dark["ground"], dark["text"]) == (light["ground"], light["text"]):
                     wrong.append("dark looks like light")
+                # As the paper has it: no medium can be chosen on this command line.
+                paper = look(browser, folder, text.replace("@media print", "@media all"), 794)
+                if paper["wide"] > 0 or paper["column"] < 30:
+                    wrong.append(f"paper: {paper['wide']} pixels too wide, a column of {paper['column']}")
                 wrong += [f"narrow: {line}" for line in
                           check(look(browser, folder, text, 520), "NCCL_SOCKET_IFNAME")]
             elif not 2 <= light["heat"] <= 40:
