@@ -1,4 +1,5 @@
 #include "checks/fabric/chain_private.h"
+#include "checks/hardware/pci.h"
 
 #include "core/text/strbuf.h"
 
@@ -105,7 +106,10 @@ static void host_module(struct shk_why *why)
                               *version ? " " : "", version);
         } else if (asked && fact.state == SHK_FACT_ABSENT && !missing) {
             missing = *name;
-            reason = fact.reason ? fact.reason : "not loaded";
+            reason = shk_module_forbidden(why->known, *name)
+                         ? "not loaded: the kernel was booted with module_blacklist"
+                     : fact.reason ? fact.reason
+                                   : "not loaded";
         } else {
             unknown = shk_why_reason(why->known, key);
         }

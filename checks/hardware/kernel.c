@@ -81,6 +81,25 @@ static void read_modules(struct shk_row *row, const struct need *need)
     }
 }
 
+bool shk_module_forbidden(const struct shk_facts *facts, const char *module)
+{
+    static const char option[] = "module_blacklist=";
+    const char *line = NULL;
+    size_t len = strlen(module);
+    (void)shk_look_text(facts, "kernel.cmdline", &line);
+    for (const char *word = line; word && (word = strstr(word, option));) {
+        bool whole = word == line || word[-1] == ' ';
+        word += sizeof option - 1;
+        for (const char *name = word; whole && *name && *name != ' ';) {
+            size_t n = strcspn(name, ", ");
+            if (n == len && strncmp(name, module, n) == 0)
+                return true;
+            name += n + (name[n] == ',');
+        }
+    }
+    return false;
+}
+
 static void not_loaded(struct shk_row *row, const struct need *need)
 {
     shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
@@ -90,6 +109,13 @@ static void not_loaded(struct shk_row *row, const struct need *need)
     else if (strcmp(need->kind, "cxi") == 0)
         row->diagnosis = "cxi-provider-absent";
     shk_row_text(&row->observed, "not loaded");
+    if (shk_module_forbidden(row->ctx->facts, need->modules[0])) {
+        shk_row_text(&row->why,
+                     "the device is on the bus, but the kernel was booted with an option "
+                     "(module_blacklist) by which it refuses to load this driver");
+        shk_row_fix(row, "allow-module", "module", need->modules[0], NULL);
+        return;
+    }
     shk_row_text(&row->why, "the device is on the bus, but no driver drives it");
     shk_row_fix(row, "load-module-of", "module", need->modules[0], "package", need->package, NULL);
 }
@@ -143,7 +169,7 @@ const struct shk_check shk_check_modules = {
     .title = "GPUs and NICs on the bus have their kernel module",
     .eval = eval_modules,
     .doc = "Facts: pci.count.*, kernel.module.<name>, pci.devices[].driver (for drivers that are "
-           "built in).\nA device without driver is FAIL.",
+           "built in), for the text kernel.cmdline.\nA device without driver is FAIL.",
 };
 
 /* Is the processor NVIDIA's Grace (Neoverse V2 with NVIDIA GPUs)? */

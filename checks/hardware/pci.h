@@ -33,6 +33,11 @@ long long shk_read_pci_count(struct shk_row *row, const char *kind);
  * some, whether the bus was read or not. False when nothing shows it. */
 bool shk_driver_seen(const struct shk_facts *facts, const char *kind);
 
+/* Was the kernel booted with an option by which it refuses to load that module
+ * (module_blacklist=A,B; Documentation/admin-guide/kernel-parameters.txt)? False when the command
+ * line was not read. */
+bool shk_module_forbidden(const struct shk_facts *facts, const char *module);
+
 /* Is there anything that a GPU of this node may exchange data with over PCIe, without the
  * processor? */
 enum shk_pci_party {

@@ -30,6 +30,14 @@ struct rails {
     const char *first_far;
 };
 
+/* A function whose NUMA node could not be read seems to be beside no processor. */
+static bool is_placed(const struct rails *rails, const char *pci)
+{
+    const json_t *device = shk_pci_find(rails->row->ctx->facts, pci);
+    long long numa = 0;
+    return !device || shk_look_member_int(device, "numa", &numa) != SHK_LOOK_FAILED;
+}
+
 static void map_gpu(struct rails *rails, const json_t *gpu)
 {
     const char *class = NULL, *name = NULL, *nic = NULL, *to = NULL;
@@ -37,12 +45,14 @@ static void map_gpu(struct rails *rails, const json_t *gpu)
     told &= shk_look_member_text(gpu, "name", &name) == SHK_LOOK_PRESENT;
     told &= shk_look_member_text(gpu, "nic", &nic) == SHK_LOOK_PRESENT;
     told &= shk_look_member_text(row_of(rails->nics, nic), "name", &to) == SHK_LOOK_PRESENT;
-    if (!told) {
+    bool far = told && strcmp(class, "SYS") == 0;
+    if (!told ||
+        (far && !(is_placed(rails, shk_member_name(gpu, "pci")) && is_placed(rails, nic)))) {
         shk_tally_unread(&rails->tally, "%s", shk_member_name(gpu, "pci"));
         return;
     }
     shk_tally_good(&rails->tally);
-    if (strcmp(class, "SYS") == 0 && rails->far++ == 0)
+    if (far && rails->far++ == 0)
         rails->first_far = name;
     shk_strbuf_printf(&rails->map, "%s%s %s %s", rails->map.len ? ", " : "", name, class, to);
 }
@@ -121,9 +131,10 @@ const struct shk_check shk_check_nearest_nic = {
     .family = "devices",
     .title = "Each GPU has a NIC near it",
     .eval = eval_nearest,
-    .doc = "Facts: topology.gpus, topology.nics (from hwloc).\n"
+    .doc = "Facts: topology.gpus, topology.nics (from hwloc), pci.devices[].numa.\n"
            "With at least as many fabric NICs as GPUs, a GPU whose nearest NIC is on another NUMA "
-           "node (SYS) is WARN. The observation is the rail map: GPU, distance, NIC.",
+           "node (SYS) is WARN, unless the NUMA node of one of them could not be read. The "
+           "observation is the rail map: GPU, distance, NIC.",
 };
 
 /* Kind of a function that the file names: -1 neither GPU nor NIC. */

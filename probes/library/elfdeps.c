@@ -81,8 +81,8 @@ static void elfdeps_missing(struct walk *w, const struct object *by, const char 
                         shk_strf("%s needs %s, but %s", by->path, name, obstacle));
     else
         elfdeps_problem(w, "missing", by, name, NULL, NULL, NULL,
-                        shk_strf("%s needs %s, which is nowhere in %s", by->path, name,
-                                 places ? places : "the search path"));
+                        shk_strf("%s needs %s, which is not in the search path (%s)", by->path,
+                                 name, places ? places : "no memory to name it"));
     free(obstacle);
     free(places);
 }

@@ -18,7 +18,7 @@ FAULTS = {
     "no_symbol": ("load", "abi", r"exports no net plugin symbol", "plugin-abi-mismatch"),
     "too_old": ("load", "abi", r"versions 4, 5, none of which", "plugin-abi-mismatch"),
     "too_new": ("load", "abi", r"versions 40, none of which", "plugin-abi-mismatch"),
-    "missing_dependency": ("load", "dependencies", r"libshk-gone\.so, which is nowhere",
+    "missing_dependency": ("load", "dependencies", r"libshk-gone\.so, which is not in the search path",
                            "plugin-dependency-missing"),
     "needs_new_fabric": ("load", "versions", r"needs symbol version FABRIC_1\.10 of libfabric\.so\.1",
                          "plugin-libfabric-version-mismatch"),

@@ -170,7 +170,7 @@ class Machine:
             "setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-machine", machine, "-accel", "tcg,thread=multi", "-cpu", cpu, "-smp", cpus,
             "-m", memory, "-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{self.dir}/console",
             "-monitor", f"unix:{self.dir}/monitor,server=on,wait=off", "-kernel", image, "-initrd", initrd(),
-            "-append", f"console=ttyS0 quiet net.ifnames=0 sysrq_always_enabled=1 panic=-1 no_timer_check {args}",
+            "-append", f"console=ttyS0 quiet net.ifnames=0 sysrq_always_enabled=1 panic=-1 no_timer_check tsc=reliable {args}",
             "-virtfs", f"local,path=/,mount_tag=host,readonly=on,{share}",
             "-virtfs", f"local,path={root}/lib/modules,mount_tag=modules,readonly=on,{share}",
             "-virtfs", f"local,path={self.dir},mount_tag=out,{share}",
@@ -191,6 +191,8 @@ class Machine:
             f"export PATH={shlex.quote(os.environ['PATH'])}:/usr/sbin:/sbin VM={self.number} OUT=/mnt/out\n"
             # what engines of containers leave in the root file system of the machine that runs the tests
             "rm -f /.dockerenv /run/.containerenv; unset container KUBERNETES_SERVICE_HOST\n"
+            # munge that is installed there and does not run here
+            "rm -rf /etc/munge /run/munge\n"
             f"hostname vm{self.number}; printf '127.0.0.1 localhost\\n{names}' >/etc/hosts\n"
             f"ip link set lo up; ip addr add 10.211.0.{self.number}/24 dev eth0; ip link set eth0 up\n"
             f"ulimit -l unlimited; cd {shlex.quote(os.getcwd())}\n")

@@ -8,6 +8,8 @@ from machine import Machine, scratch, skip_if_missing
 BINARY = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
 ORDER = ("na", "pass", "note", "unknown", "warn", "fail")
 QUICK = "--quick --format json"
+# what only root may read
+USER = {"pci.acs": "unknown", "device.history": "unknown"}
 NOBODY = "HOME=/ setpriv --reuid=65534 --regid=65534 --clear-groups --"
 
 # QEMU's machine, seen as one of metal: no hypervisor among the processor's flags, another maker's name
@@ -44,23 +46,36 @@ def plain(args="", more="", **how):
     return Machine(args=args, qemu=more, **{"memory": 1024, **how})
 
 
-def gpu_node(machine, gpu="h100", nic="connectx"):
-    """The functions below the switch are two GPUs and a NIC with their drivers; the NIC has an RDMA device."""
+def carrier(name):
+    """A script that waits for the link: a device that sees it come up counts it as one that was lost."""
+    return f"for i in $(seq 200); do grep -q 1 /sys/class/net/{name}/carrier && break; sleep 0.1; done; "
+
+
+def rdma_nic(machine, number, address, network, kind="connectx"):
+    """The e1000e at an address of the bus is interface hsnNUMBER and RDMA device mlx5_NUMBER."""
+    machine.sh(f"""set -e
+        for n in /sys/bus/pci/devices/{address}/net/*; do ip link set ${{n##*/}} name hsn{number} up; done
+        ip addr add {network} dev hsn{number}; {carrier(f"hsn{number}")}
+        rdma link add mlx5_{number} type rxe netdev hsn{number}""")
+    identity.function(machine, address, kind)
+    machine.sh(f"echo 'mlx5_{number} {address}' >/sys/module/identity/parameters/rdma")
+
+
+def gpu_node(machine, gpu="h100", nic="connectx", nics=(NIC,)):
+    """Two functions of the machine are GPUs with their driver, others are NICs that have RDMA devices."""
     if not NVML.exists():
         NVML.parent.mkdir()
         source = pathlib.Path(__file__).parents[1] / "fakes" / "libnvml.c"
         subprocess.run(["gcc", "-shared", "-fPIC", "-DGPUS=2", "-DLINKS=0", "-DBUSES=4,5", "-o", NVML, source], check=True)
     identity.load(machine)
-    machine.sh("set -e; modprobe e1000e; modprobe mlx5_ib; mount -o remount,size=2g /dev/shm; i=1; "
-               "for n in /sys/bus/pci/devices/0000:03:00.0/net/*; do ip link set ${n##*/} name hsn0 up; done; "
-               "ip addr add 10.212.0.1/24 dev hsn0; modprobe rdma_rxe; modprobe rdma_ucm; "
-               "rdma link add mlx5_0 type rxe netdev hsn0")
-    identity.function(machine, NIC, nic)
+    machine.sh("set -e; modprobe e1000e; modprobe mlx5_ib; mount -o remount,size=2g /dev/shm; modprobe rdma_rxe; modprobe rdma_ucm")
+    for number, address in enumerate(nics):
+        rdma_nic(machine, number, address, f"10.{212 + number}.0.1/24", nic)
     driver = {"h100": "nvidia", "rtx": "nvidia", "mi250": "amdgpu"}[gpu]
     for address in GPUS:
         identity.become(machine, address, gpu, driver)
     at = "/sys/module/identity/parameters"
-    script = f"echo 'mlx5_0 {NIC}' >{at}/rdma; "
+    script = ""
     if driver == "nvidia":
         script += (f"for d in driver/nvidia driver/nvidia/gpus; do echo $d >{at}/proc; done; "
                    "echo 'driver/nvidia/version NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  Release'"

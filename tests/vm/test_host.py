@@ -1,10 +1,25 @@
 """What a kernel and its settings do to a node: huge pages, sysctls, limits, control groups, processes killed for
 memory, machine checks, namespaces and filters of containers, the clock."""
-import re
+import re, time
 
-from states import NOBODY, NORMAL, States, gpu_node, main, metal
+from states import NOBODY, NORMAL, USER, States, gpu_node, main, metal
 
 CG = "/sys/fs/cgroup"
+NO = "touch /run/no; chmod 0 /run/no; mount --bind /run/no"
+# as the default profile of engines of containers: these calls (x86-64) answer EPERM
+DENIED = {"ptrace": 101, "mbind": 237, "set_mempolicy": 238, "get_mempolicy": 239, "keyctl": 250, "perf_event_open": 298,
+          "process_vm_readv": 310, "process_vm_writev": 311, "bpf": 321, "userfaultfd": 323}
+FILTER = f"""import ctypes, os, struct, sys
+code = struct.pack("<HBBI", 0x20, 0, 0, 0)
+for number in {sorted(DENIED.values())}:
+    code += struct.pack("<HBBI", 0x15, 0, 1, number) + struct.pack("<HBBI", 0x06, 0, 0, 0x50001)
+code += struct.pack("<HBBI", 0x06, 0, 0, 0x7fff0000)
+held = ctypes.create_string_buffer(code, len(code))
+program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
+prctl = ctypes.CDLL(None, use_errno=True).prctl
+assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, ctypes.c_char_p(program), 0, 0) == 0, os.strerror(ctypes.get_errno())
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 
 
 class Host(States):
@@ -25,8 +40,8 @@ class Host(States):
         self.sysctl("kernel.yama.ptrace_scope", 1, {"kernel.sysctl": "pass"})
         self.sysctl("user.max_user_namespaces", 0, {"kernel.sysctl": "pass"})
         at = "/proc/sys/vm/max_map_count"
-        self.state("sysctls that cannot be read", f"touch /run/no; chmod 0 /run/no; mount --bind /run/no {at}",
-                   {"kernel.sysctl": "unknown", "pci.acs": "unknown"}, {"kernel.sysctl": "max_map_count"}, f"umount {at}",
+        self.state("sysctls that cannot be read", f"{NO} {at}",
+                   {"kernel.sysctl": "unknown", **USER}, {"kernel.sysctl": "max_map_count"}, f"umount {at}",
                    prefix=NOBODY)
 
     def test_pages(self):
@@ -37,7 +52,7 @@ class Host(States):
                    {"kernel.thp": "warn"}, {"kernel.thp": "always, defrag always"}, undo)
         self.state("transparent huge pages on request", f"echo madvise >{at}/enabled; echo always >{at}/defrag",
                    {"kernel.thp": "pass"}, undo=undo)
-        self.state("the policy of huge pages cannot be read", f"chmod 0 {at}/enabled", {"kernel.thp": "unknown", "pci.acs": "unknown"},
+        self.state("the policy of huge pages cannot be read", f"chmod 0 {at}/enabled", {"kernel.thp": "unknown", **USER},
                    undo=f"chmod 644 {at}/enabled", prefix=NOBODY)
         # libfabric 1.17 does not read the variable that asks for them
         self.state("huge pages asked for by a variable that nobody reads", expected={"env.value": "warn", "kernel.hugepages": "na"},
@@ -78,15 +93,47 @@ class Host(States):
                    f"mkdir {CG}/job_7/step_1; " + self.killed("job_7/step_0", "memory.max", "job_7/step_0"),
                    {"memory.kills": "warn"}, {"memory.kills": "1 killed"}, prefix=self.inside("job_7/step_1"))
         self.state("one of another job was killed", expected={"memory.kills": "pass"}, prefix=self.inside("calm"))
-        self.state("what was killed cannot be read", f"chmod 0 {CG}/calm/memory.events", {"memory.kills": "unknown", "pci.acs": "unknown"},
+        self.state("what was killed cannot be read", f"chmod 0 {CG}/calm/memory.events", {"memory.kills": "unknown", **USER},
                    prefix=self.inside("calm") + " " + NOBODY.replace("HOME=/", "env HOME=/"), undo=f"chmod 444 {CG}/calm/memory.events")
 
+    def copies(self, name, prefix):
+        """The all-reduce through shared memory, which copies out of the other process where that is allowed."""
+        began = time.monotonic()
+        with self.subTest(state=name):
+            report = self.run_program("bench --transport fabric --provider shm --ranks 2 --sizes 4:64K --timeout 60 --format json",
+                                      prefix)
+            told = [(row["verdict"], row["observed"]) for row in report["findings"] if row["setting"] == "all-reduce (fabric)"]
+            self.assertEqual([verdict for verdict, _ in told], ["pass"], told)
+            self.assertTrue(all(size["wrong"] == 0 for size in report["collectives"]["fabric"]["sizes"]))
+            States.done.append((type(self).__name__, name, {"collective.allreduce": "pass"}, time.monotonic() - began))
+
+    def test_copies(self):
+        """Whether ranks may read each other's memory: Yama's setting and a filter of system calls."""
+        (self.machine.dir / "filter.py").write_text(FILTER)
+        scope = "kernel.yama.ptrace_scope"
+        before = self.machine.sh(f"sysctl -n {scope}").strip()
+        self.addCleanup(self.machine.sh, f"sysctl -qw {scope}={before}")
+        self.machine.sh("chmod 755 /mnt/out; python3 /mnt/out/filter.py true")
+        for value in (0, 1, 2):
+            self.machine.sh(f"sysctl -qw {scope}={value}")
+            self.copies(f"all-reduce over shm as a user, {scope} = {value}", NOBODY)
+        self.copies("all-reduce over shm, a filter of system calls", "python3 /mnt/out/filter.py")
+        self.state("a filter of system calls as of containers", prefix="python3 /mnt/out/filter.py")
+
+    def test_clock(self):
+        """Nobody's deadline and no duration follows a clock that is set."""
+        for name, step in (("forward", 3600), ("back", -7200), ("forward again", 3600)):
+            self.state(f"the clock steps {name} in mid-run", prefix=f"sh -c '(sleep 1; date -s @$(($(date +%s) + {step}))) "
+                       ">/dev/null 2>&1 & exec \"$@\"' sh")
+
     def test_namespaces(self):
-        self.state("as root of a user namespace", prefix="unshare --user --map-root-user", expected={"pci.acs": "unknown"})
+        self.state("as root of a user namespace", prefix="unshare --user --map-root-user", expected=USER)
 
     def test_uncorrected(self):
         """The last one: a processor of Intel's kind reports errors of memory, and there is no way back."""
         self.state("no memory error", expected={"memory.errors": "pass"})
+        self.state("machine checks that cannot be read", f"{NO} /proc/interrupts", {"memory.errors": "unknown", **USER},
+                   {"memory.errors": "machine_checks"}, "umount /proc/interrupts", prefix=NOBODY)
         # corrected: a valid entry of bank 9, told by the next poll
         self.machine.monitor("mce 0 9 0x8c00004000010090 0 0x10000000 0x8c")
         self.state("a corrected memory error", expected={"memory.errors": "pass"})
@@ -114,6 +161,9 @@ class Version1(States):
                    f"bash -c 'echo $$ >{at}/tight/cgroup.procs; exec python3 -c \"len(bytes([1]) * (100 << 20))\"' || true; "
                    f"echo 1200M >{at}/tight/memory.limit_in_bytes", {"memory.kills": "warn"}, {"memory.kills": "1 killed"},
                    prefix=inside.replace("/job/", "/tight/"))
+        self.state("version 1: what was killed cannot be read", f"chmod 0 {at}/job/memory.oom_control",
+                   {"memory.kills": "unknown", **USER}, undo=f"chmod 644 {at}/job/memory.oom_control",
+                   prefix=inside + " " + NOBODY.replace("HOME=/", "env HOME=/"))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Two RoCE ports of a node in one network, as the kernel filters and answers there: what the row says, and what a
 station on the wire meets."""
-import identity
-from states import NORMAL, States, gpu_node, main, metal
+from states import NOBODY, NORMAL, USER, States, gpu_node, main, metal, rdma_nic
 
 # a second NIC below the same switch, and a station: all on one wire
 MORE = ("-device xio3130-downstream,id=d4,bus=up1,chassis=5,slot=5 -netdev hubport,id=n2,hubid=1 "
@@ -19,11 +18,8 @@ class OneNetwork(States):
     def setUpClass(cls):
         cls.boot(metal("intel_iommu=on iommu=pt", more=MORE))
         gpu_node(cls.machine)
-        identity.function(cls.machine, NIC2, "connectx")
+        rdma_nic(cls.machine, 1, NIC2, "10.212.0.2/24")
         cls.machine.sh(f"""set -e
-            for n in /sys/bus/pci/devices/{NIC2}/net/*; do ip link set ${{n##*/}} name hsn1 up; done
-            ip addr add 10.212.0.2/24 dev hsn1
-            rdma link add mlx5_1 type rxe netdev hsn1; echo 'mlx5_1 {NIC2}' >/sys/module/identity/parameters/rdma
             for n in /sys/class/net/*; do grep -q 52:54:00:aa:aa:aa $n/address && wire=${{n##*/}}; done
             ip netns add station; ip link set $wire netns station name wire; ip -n station link set wire up
             ip -n station addr add 10.212.0.9/24 dev wire
@@ -39,6 +35,11 @@ class OneNetwork(States):
         if macs is not None:
             self.assertEqual(int(self.machine.sh(MACS)), macs, name)
         self.state(name, expected=expected, says=says, undo="; ".join(f"sysctl -qw {CONF}.{k}={v}" for k, v in before.items()))
+
+    def test_unread(self):
+        at = f"/proc/sys/{CONF.replace('.', '/')}/hsn1/rp_filter"
+        self.state("the filter of one port cannot be read", f"touch /run/no; chmod 0 /run/no; mount --bind /run/no {at}",
+                   {"kernel.sysctl": "unknown", **USER}, {"kernel.sysctl": "hsn1"}, f"umount {at}", prefix=NOBODY)
 
     def test_settings(self):
         bad = {"kernel.sysctl": "warn"}

@@ -2,8 +2,10 @@
 not there, network namespaces, ports that are down, a NIC that is unplugged in mid-run."""
 import time
 
-from states import NIC, NOBODY, NORMAL, States, gpu_node, main, metal, rows
+import identity
+from states import NIC, NOBODY, NORMAL, USER, States, carrier, gpu_node, main, metal, rows
 
+FORBIDDEN = "mlx5_core"
 VERBS, GONE = "FI_PROVIDER=verbs", {"fabric.provider": "warn", "env.value": "fail"}
 
 
@@ -16,10 +18,14 @@ class Rdma(States):
 
     def test_nodes(self):
         at = "/dev/infiniband/uverbs0"
-        self.state("a verbs device that others may not open", f"chmod 600 {at}", {"devices.access": "fail", "pci.acs": "unknown"},
+        self.state("a verbs device that others may not open", f"chmod 600 {at}", {"devices.access": "fail", **USER},
                    {"devices.access": at}, f"chmod 666 {at}", prefix=NOBODY)
         self.state("no verbs device node", f"mv {at} /dev/infiniband/gone", {"devices.access": "warn"},
                    undo=f"mv /dev/infiniband/gone {at}")
+        self.state("container with /dev/infiniband", expected={"container.kind": "pass"}, undo="rm -f /.dockerenv",
+                   prefix="sh -c 'touch /.dockerenv; exec \"$@\"' sh")
+        self.state("/dev/infiniband that users may not look into", "chmod 700 /dev/infiniband", {"devices.access": "unknown", **USER},
+                   {"devices.access": "/dev/infiniband"}, "chmod 755 /dev/infiniband", prefix=NOBODY)
         self.state("container without /dev/infiniband", expected={"devices.access": "warn", "container.kind": "warn"},
                    prefix="unshare --mount sh -c 'mkdir -p /tmp/no; mount --bind /tmp/no /dev/infiniband; touch /.dockerenv; exec \"$@\"' sh",
                    undo="rm -f /.dockerenv", says={"devices.access": "container"})
@@ -30,8 +36,13 @@ class Rdma(States):
                    prefix=VERBS + " unshare --net --mount sh -c 'mount -t sysfs s /sys; exec \"$@\"' sh", undo="rdma system set netns shared")
 
     def test_ports(self):
-        self.state("the interface of the NIC is down", "ip link set hsn0 down", {"nic.link": "fail"},
-                   undo="ip link set hsn0 up; sleep 3")
+        path = "/sys/class/infiniband/mlx5_0/ports/1/state"
+        self.state("the state of the port cannot be read", f"chmod 0 {path}", {"nic.link": "unknown", "nic.rate": "unknown", **USER},
+                   undo=f"chmod 444 {path}", prefix=NOBODY)
+        self.state("the interface of the NIC is up without carrier", during=self.no_carrier,
+                   expected={"nic.link": "fail", "device.history": "note"})
+        self.state("the interface of the NIC is down", "ip link set hsn0 down", {"nic.link": "fail", "device.history": "note"},
+                   undo="ip link set hsn0 up; " + carrier("hsn0"))
 
     def test_modules(self):
         self.state("verbs asked for and there", prefix=VERBS)
@@ -39,6 +50,17 @@ class Rdma(States):
                    {"fabric.provider": "the driver made no verbs device"}, self.again(), prefix=VERBS)
         self.state("verbs asked for, no ib_uverbs", "rdma link delete mlx5_0; modprobe -r rdma_rxe rdma_ucm mlx5_ib; rmmod ib_uverbs || true",
                    {**GONE, "kernel.module": "fail"}, {"fabric.provider": "modprobe ib_uverbs"}, "modprobe mlx5_ib; modprobe rdma_rxe; modprobe rdma_ucm; " + self.again(), prefix=VERBS)
+
+    def no_carrier(self):
+        """QEMU's e1000e tells its driver of a link only when that starts it."""
+        again = "ip link set hsn0 down; ip link set hsn0 up; "
+        self.machine.monitor("set_link n1 off")
+        try:
+            self.machine.sh(again + "sleep 3; grep -q 0 /sys/class/net/hsn0/carrier")
+            return self.run_program()
+        finally:
+            self.machine.monitor("set_link n1 on")
+            self.machine.sh(again + carrier("hsn0"))
 
     @staticmethod
     def again():
@@ -57,7 +79,22 @@ class Rdma(States):
     def test_unplugged(self):
         """The last one: what is unplugged stays away."""
         rows(self.unplug("nic1", NIC))
-        self.state("the NIC was unplugged in the run before", expected=GONE, prefix=VERBS)
+        self.state("the NIC was unplugged in the run before", expected={**GONE, "device.history": "note"}, prefix=VERBS)
+
+
+class Forbidden(States):
+    """The kernel refuses to load the driver of the NIC."""
+
+    def test_forbidden(self):
+        self.boot(metal(f"intel_iommu=on iommu=pt module_blacklist=nosuch,{FORBIDDEN}"))
+        identity.load(self.machine)
+        identity.become(self.machine, NIC, "connectx")
+        self.assertNotEqual(self.machine.sh(f"modprobe {FORBIDDEN} 2>&1; echo $?").split()[-1], "0")
+        began, found = time.monotonic(), rows(self.run_program())
+        self.assertEqual(found["kernel.module"][0], "fail")
+        self.assertIn("refuses to load this driver", found["kernel.module"][1])
+        States.done.append(("Forbidden", "the driver is on the kernel's list of refused modules", {"kernel.module": "fail"},
+                            time.monotonic() - began))
 
 
 if __name__ == "__main__":

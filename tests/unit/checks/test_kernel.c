@@ -181,6 +181,16 @@ static const struct support_case cases[] = {
      AMD "'pci.count.gpu-amd': 1, 'pci.devices': [{'addr': '0000:c1:00.0', 'kind': 'gpu-amd', "
          "'driver': null}], 'kernel.module.amdgpu': {'state': 'absent'}",
      SHK_FAIL, SHK_EFFECT, "accelerator-driver-missing"},
+    {"module that the kernel refuses", "single-node", "kernel.module", "module amdgpu",
+     AMD "'pci.count.gpu-amd': 1, 'pci.devices': [{'addr': '0000:c1:00.0', 'kind': 'gpu-amd', "
+         "'driver': null}], 'kernel.module.amdgpu': {'state': 'absent'}, 'kernel.cmdline': 'ro "
+         "module_blacklist=nouveau,amdgpu quiet'",
+     SHK_FAIL, SHK_EFFECT, "refuses to load this driver"},
+    {"module whose name begins like a refused one", "single-node", "kernel.module", "module amdgpu",
+     AMD "'pci.count.gpu-amd': 1, 'pci.devices': [{'addr': '0000:c1:00.0', 'kind': 'gpu-amd', "
+         "'driver': null}], 'kernel.module.amdgpu': {'state': 'absent'}, 'kernel.cmdline': "
+         "'xmodule_blacklist=amdgpu module_blacklist=amdgpu2,amd'",
+     SHK_FAIL, SHK_EFFECT, "but no driver drives it"},
     {"module missing, devices lost from the list", "single-node", "kernel.module", "module amdgpu",
      AMD "'pci.devices': [], 'kernel.module.amdgpu': {'state': 'absent'}", SHK_UNKNOWN,
      SHK_NOT_COVERED, "holds fewer entries than were counted"},

@@ -131,6 +131,14 @@ static const struct peers_case {
     {"near NICs", "topology.nic", "nearest NICs", NVIDIA GPUS("PIX", "PHB") NICS, SHK_PASS,
      "GPU0 PIX ib0, GPU1 PHB ib1"},
     {"a far NIC", "topology.nic", "nearest NICs", NVIDIA GPUS("PIX", "SYS") NICS, SHK_WARN, "GPU1"},
+    {"a far NIC whose NUMA node was not read", "topology.nic", "nearest NICs",
+     NVIDIA "'pci.devices': [{'addr': '0000:e1:00.0', 'kind': 'mlx5', 'numa': null, 'problems': "
+            "{'numa': 'denied'}}], " GPUS("PIX", "SYS") NICS,
+     SHK_UNKNOWN, "1 of 2 GPUs could not be read"},
+    {"a NIC of the same switch whose NUMA node was not read", "topology.nic", "nearest NICs",
+     NVIDIA "'pci.devices': [{'addr': '0000:e1:00.0', 'kind': 'mlx5', 'numa': null, 'problems': "
+            "{'numa': 'denied'}}], " GPUS("PIX", "PHB") NICS,
+     SHK_PASS, "GPU1 PHB ib1"},
     {"one NIC for all", "topology.nic", "nearest NICs",
      NVIDIA "'topology.gpus': [" GPU("0", "PIX", "0000:e0:00.0",
                                      "0") ", " GPU("1", "SYS", "0000:e0:00.0", "1") "], " ONE_NIC,

@@ -108,7 +108,7 @@ static const struct {
     {.fake = "good_v12", .step = "abi", .text = "exports net versions 12, none of which"},
     {.fake = "missing_dependency",
      .step = "dependencies",
-     .text = "libshk-gone.so, which is nowhere"},
+     .text = "libshk-gone.so, which is not in the search path"},
     {.fake = "needs_new_fabric", .step = "versions", .text = "FABRIC_1.10 of libfabric.so.1"},
     {.fake = "undefined_symbol", .step = "load", .text = "shk_symbol_that_no_library_has"},
     {.fake = "segv_constructor", .step = "load", .text = "died of SIGSEGV"},
