@@ -1,7 +1,7 @@
 #include "reports/html/html_runs.h"
+#include "core/text/nodefold.h"
 #include "reports/html/page.h"
 #include "reports/html/plot.h"
-#include "reports/model/nodefold.h"
 #include "reports/model/runs_table.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
