@@ -125,9 +125,10 @@ static json_t *one_gpu(const struct amd_smi_ops *ops, amd_smi_handle handle)
     struct amd_smi_links links = {.count = 0};
     json_t *gpu = json_object();
     shk_crumb_call("amdsmi_get_gpu_bdf_id");
-    set_member(ops, gpu, "pci", ops->bdf(handle, &bdf), address(bdf));
+    int rc = ops->bdf(handle, &bdf);
+    set_member(ops, gpu, "pci", rc, address(bdf));
     shk_crumb_call("amdsmi_get_gpu_ecc_enabled");
-    int rc = ASK(ops, ecc, handle, &blocks);
+    rc = ASK(ops, ecc, handle, &blocks);
     set_member(ops, gpu, "ecc", rc, json_boolean(blocks != 0));
     shk_crumb_call("amdsmi_get_gpu_bad_page_threshold");
     rc = ASK(ops, threshold, handle, &pages);
