@@ -11,8 +11,8 @@
 #include "core/text/nameset.h"
 
 enum shk_phase {
-    SHK_PHASE_EARLY,   /* one probe only: begun first, waited for before what is derived; knows no
-                          other's facts */
+    SHK_PHASE_EARLY,   /* one probe only: begun first, waited for last; knows no other's facts, and
+                          no other knows its */
     SHK_PHASE_HOST,    /* files and system calls; nothing foreign is loaded */
     SHK_PHASE_LIBRARY, /* loads or inspects vendor libraries; knows the host facts */
     SHK_PHASE_DERIVED, /* needs what the libraries said (plugins against NCCL, topology joins) */

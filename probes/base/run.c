@@ -254,9 +254,8 @@ int shk_probes_run(const struct shk_host *host, const struct shk_probe_options *
     int rc = shk_host_is_live(host) ? 0 : run_captured(host, facts, err);
     if (!rc)
         rc = run_early_begin(&early, host, options, facts, err);
-    for (int phase = SHK_PHASE_HOST; phase < SHK_PHASE_DERIVED && !rc; phase++)
+    for (int phase = SHK_PHASE_HOST; phase < SHK_PHASE_COUNT && !rc; phase++)
         rc = run_phase((enum shk_phase)phase, host, options, facts, err);
     int end = early.pending ? run_early_end(&early, facts, rc ? &late : err) : 0;
-    rc = rc ? rc : end;
-    return rc ? rc : run_phase(SHK_PHASE_DERIVED, host, options, facts, err);
+    return rc ? rc : end;
 }

@@ -257,24 +257,48 @@ static void fabric_name_file(const struct fabric *f, struct shk_isolate_result *
     }
 }
 
-static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_error *err)
+/* The library is asked while its files are inspected: once as it is, and once without the filter.
+ */
+struct fabric_asking {
+    struct fabric_widen widen;
+    struct shk_libfabric_question as_is, plain;
+    struct shk_isolate_pending *pending[2];
+};
+
+static int fabric_ask_begin(struct fabric *f, const char *filter, struct fabric_asking *asking,
+                            struct shk_error *err)
 {
-    struct fabric_widen widen = {.count = 0};
-    fabric_widen_fill(&widen, filter);
-    struct shk_libfabric_question as_is = {.no_gpu = f->ctx->quick, .widen = widen.names};
-    struct shk_libfabric_question plain = as_is;
-    plain.unfiltered = true;
+    fabric_widen_fill(&asking->widen, filter);
+    asking->as_is =
+        (struct shk_libfabric_question){.no_gpu = f->ctx->quick, .widen = asking->widen.names};
+    asking->plain = asking->as_is;
+    asking->plain.unfiltered = true;
     const struct shk_isolate_job jobs[] = {
-        {.name = "libfabric", .fn = shk_libfabric_ask, .arg = &as_is, .deadline_ms = FABRIC_ASK_MS},
+        {.name = "libfabric",
+         .fn = shk_libfabric_ask,
+         .arg = &asking->as_is,
+         .deadline_ms = FABRIC_ASK_MS},
         {.name = "libfabric without the filter",
          .fn = shk_libfabric_ask,
-         .arg = &plain,
+         .arg = &asking->plain,
          .deadline_ms = FABRIC_ASK_MS},
     };
-    struct shk_isolate_result results[2];
-    int rc = shk_isolate_run(jobs, results, filter ? 2 : 1, 0, err);
-    if (rc)
-        goto out;
+    int rc = shk_isolate_begin(&asking->pending[0], &jobs[0], err);
+    return rc || !filter ? rc : shk_isolate_begin(&asking->pending[1], &jobs[1], err);
+}
+
+static void fabric_ask_wait(struct fabric_asking *asking, struct shk_isolate_result *results)
+{
+    for (int i = 0; i < 2; i++)
+        if (asking->pending[i])
+            shk_isolate_end(asking->pending[i], &results[i]);
+    free(asking->widen.owned);
+}
+
+static int fabric_ask_end(struct fabric *f, struct shk_isolate_result *results, bool filter,
+                          struct shk_error *err)
+{
+    int rc = 0;
     if (results[0].result)
         fabric_write_answer(f, results[0].result);
     if (results[0].outcome == SHK_CHILD_STARVED) {
@@ -295,11 +319,6 @@ static int fabric_ask_live(struct fabric *f, const char *filter, struct shk_erro
     if (filter)
         fabric_write_unfiltered(f, results[1].result, results[1].error.text,
                                 shk_variable("provider-filter"));
-    shk_isolate_result_clear(&results[0]);
-    if (filter)
-        shk_isolate_result_clear(&results[1]);
-out:
-    free(widen.owned);
     return rc;
 }
 
@@ -373,30 +392,46 @@ static void fabric_conclude(struct fabric *f, const struct shk_ldsearch *search)
     free(places);
 }
 
+static void fabric_write_files(struct fabric *f, const struct shk_ldsearch *search,
+                               const char *filter, const char *provider_path,
+                               const struct shk_libcopies *copies)
+{
+    fabric_write_env(f, filter, provider_path);
+    fabric_put(f, "fabric.dl_providers",
+               shk_libfabric_dl(search, provider_path, shk_libcopies_chosen(copies)),
+               provider_path ? shk_variable("code-path.provider") : fabric_soname);
+}
+
 static int fabric_run(struct shk_probe_context *ctx, struct shk_error *err)
 {
     struct fabric f = {.ctx = ctx};
+    struct fabric_asking asking = {.pending = {NULL, NULL}};
+    struct shk_isolate_result results[2] = {{.outcome = SHK_CHILD_NOT_RUN},
+                                            {.outcome = SHK_CHILD_NOT_RUN}};
     struct shk_ldsearch *search = NULL;
     struct shk_libcopies copies = {0};
     const char *filter = shk_host_getenv(ctx->host, shk_variable("provider-filter"));
     const char *provider_path = shk_host_getenv(ctx->host, shk_variable("code-path.provider"));
     filter = filter && *filter ? filter : NULL;
-    int rc = shk_ldsearch_create(&search, ctx->host, err);
+    /* the loader is asked even when we find nothing: it may know better (hwcaps, preloads) */
+    int rc = ctx->executes ? fabric_ask_begin(&f, filter, &asking, err) : 0;
+    if (!rc)
+        rc = shk_ldsearch_create(&search, ctx->host, err);
     if (!rc)
         rc = fabric_inspect(&f, search, &copies, err);
+    if (!rc)
+        fabric_write_files(&f, search, filter, provider_path, &copies);
+    fabric_ask_wait(&asking, results);
     if (rc)
         goto out;
-    fabric_write_env(&f, filter, provider_path);
-    fabric_put(&f, "fabric.dl_providers",
-               shk_libfabric_dl(search, provider_path, shk_libcopies_chosen(&copies)),
-               provider_path ? shk_variable("code-path.provider") : fabric_soname);
-    /* the loader is asked even when we found nothing: it may know better (hwcaps, preloads) */
     if (ctx->executes)
-        rc = fabric_ask_live(&f, filter, err);
+        rc = fabric_ask_end(&f, results, filter != NULL, err);
     fabric_conclude(&f, search);
     if (!rc && f.rc)
         rc = shk_error_sys(err, -f.rc, "facts of libfabric");
 out:
+    for (int i = 0; i < 2; i++)
+        shk_isolate_result_clear(&results[i]);
     shk_libcopies_free(&copies);
     shk_ldsearch_destroy(search);
     return rc;
