@@ -46,7 +46,7 @@ void hang_say_place(struct shk_strbuf *out, const struct hang_place *place)
         say_file_system(out, place);
         break;
     case HANG_DRIVER:
-        shk_strbuf_printf(out, "is in the GPU's driver%s%s", where ? ": " : "", where ? where : "");
+        shk_strbuf_printf(out, "is in the GPU driver%s%s", where ? ": " : "", where ? where : "");
         break;
     case HANG_KERNEL:
         shk_strbuf_printf(out, "is in the kernel and cannot be interrupted%s%s", where ? ": " : "",
@@ -66,7 +66,7 @@ void hang_say_place(struct shk_strbuf *out, const struct hang_place *place)
         shk_strbuf_printf(out, "waits for another process%s%s", where ? ": " : "",
                           where ? where : "");
         break;
-    default: shk_strbuf_puts(out, "could not be looked into");
+    default: shk_strbuf_puts(out, "could not be inspected");
     }
     say_seconds(out, place);
 }
@@ -79,7 +79,7 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
         [HANG_STOPPED] = "are stopped by a signal",
         [HANG_DEBUGGED] = "are stopped by a debugger",
         [HANG_IO] = "are in",
-        [HANG_DRIVER] = "are in the GPU's driver",
+        [HANG_DRIVER] = "are in the GPU driver",
         [HANG_KERNEL] = "are in the kernel and cannot be interrupted",
         [HANG_SLEEP] = "sleep in their own code",
         [HANG_LOCK] = "wait for a thread or process of their own",
@@ -87,7 +87,7 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
         [HANG_CALL] = "wait in",
         [HANG_BEHIND] = "are behind the others",
         [HANG_PEER] = "wait for other processes",
-        [HANG_UNKNOWN] = "could not be looked into",
+        [HANG_UNKNOWN] = "could not be inspected",
     };
     static const char *const single[HANG_KINDS] = {
         [HANG_DEAD] = "has ended",
@@ -95,7 +95,7 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
         [HANG_STOPPED] = "is stopped by a signal",
         [HANG_DEBUGGED] = "is stopped by a debugger",
         [HANG_IO] = "is in",
-        [HANG_DRIVER] = "is in the GPU's driver",
+        [HANG_DRIVER] = "is in the GPU driver",
         [HANG_KERNEL] = "is in the kernel and cannot be interrupted",
         [HANG_SLEEP] = "sleeps in its own code",
         [HANG_LOCK] = "waits for a thread or process of its own",
@@ -103,7 +103,7 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
         [HANG_CALL] = "waits in",
         [HANG_BEHIND] = "is behind the others",
         [HANG_PEER] = "waits for another process",
-        [HANG_UNKNOWN] = "could not be looked into",
+        [HANG_UNKNOWN] = "could not be inspected",
     };
     shk_strbuf_puts(out, one ? single[group->kind] : many[group->kind]);
     if (group->kind == HANG_CALL)
@@ -118,16 +118,16 @@ char *hang_say_advice(const struct hang_place *place)
 {
     switch (place->kind) {
     case HANG_STOPPED:
-        return shk_strf("kill -CONT %ld makes it go on; find out who sent it the signal",
+        return shk_strf("resume it with kill -CONT %ld, and find out what stopped it",
                         place->process);
     case HANG_DEBUGGED:
-        return shk_strf("let process %ld of the debugger go on, or detach it",
+        return shk_strf("continue or detach the debugger (process %ld)",
                         hang_number(place->rank, "tracer"));
     case HANG_DEAD:
     case HANG_ABSENT:
         return shk_strf(
-            "the job cannot go on without it: cancel it; the log of the launcher and the "
-            "kernel's log of %s say why it ended",
+            "the job cannot continue without it: cancel the job; the launcher's log and the "
+            "kernel log of %s say why it ended",
             place->host ? place->host : "its node");
     case HANG_IO:
         return place->mount ? shk_strf("does %s answer on %s? (timeout 5 stat -f %s)", place->mount,
@@ -136,8 +136,8 @@ char *hang_say_advice(const struct hang_place *place)
     case HANG_DRIVER:
     case HANG_KERNEL:
         return shk_strf(
-            "look into the kernel's log of %s; no signal ends such a process before the "
-            "kernel answers it",
+            "check the kernel log of %s; no signal can end such a process until the kernel "
+            "call returns",
             place->host ? place->host : "that node");
     default: return NULL;
     }

@@ -48,7 +48,7 @@ static void missing_text(struct shk_strbuf *sb, const json_t *missing)
 /* Of a rank that is missing: what is known against its node? */
 enum missing_kind {
     MISSING_NODE,
-    MISSING_LAUNCH, /* nothing: rank 0 did not take it */
+    MISSING_LAUNCH, /* nothing: rank 0 rejected it */
     MISSING_EITHER, /* it or rank 0's node lost the other */
     MISSING_KINDS
 };

@@ -137,10 +137,10 @@ static bool collect_dated(struct collect *c, const struct shk_facts *facts, cons
         return true;
     if (++*bad == 1)
         shk_say("%s: left out: %s", c->path,
-                bad == &c->count->unnamed ? "it does not say of which node it is (host.name)"
+                bad == &c->count->unnamed ? "it does not name its node (host.name)"
                 : bad == &c->count->undated
                     ? "it does not say when it was written (run.start, clock.time)"
-                    : "it is of the future: the clock of its node is more than a day ahead");
+                    : "it is dated in the future: its node's clock is more than a day ahead");
     return false;
 }
 

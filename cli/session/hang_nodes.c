@@ -48,7 +48,7 @@ static int nodes_name(struct nodes_hosts *hosts, const char *name, const char *f
                       struct shk_error *err)
 {
     if (!nodes_is_host(name))
-        return shk_error_set(err, EINVAL, "%s: '%.64s' is no name of a host", from, name);
+        return shk_error_set(err, EINVAL, "%s: '%.64s' is not a host name", from, name);
     if (hosts->count == NODES_MAX)
         return shk_error_set(err, EINVAL, "%s: more than %d hosts", from, NODES_MAX);
     char **more = realloc(hosts->names, (hosts->count + 1) * sizeof *more);

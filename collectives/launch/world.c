@@ -184,9 +184,10 @@ static json_t *world_missing(const struct shk_world *world)
     }
     if (cut == HUB_CUT_OWN) {
         (void)json_array_append_new(
-            missing, json_pack("{s:i, s:o, s:s, s:b}", "rank", 0, "host",
-                               shk_json_text(world->host, strlen(world->host)), "why",
-                               "its host lost the way to all others at once", "launch", false));
+            missing,
+            json_pack("{s:i, s:o, s:s, s:b}", "rank", 0, "host",
+                      shk_json_text(world->host, strlen(world->host)), "why",
+                      "its host lost its connection to all others at once", "launch", false));
     }
     for (i = 0; i < world->nodes_count; i++) {
         const struct hub_node *node = &world->nodes[i];

@@ -288,7 +288,7 @@ static int connect_by_card(struct shk_world *world, const char *card, uint64_t e
     unsigned port = 0;
     json_t *addresses = NULL;
     if (shk_card_read(card, key, &port, &addresses))
-        return shk_error_set(err, EPROTO, "rank 0 published something else than an address");
+        return shk_error_set(err, EPROTO, "what rank 0 published is not an address");
     world->self.key = world->meet.key;
     shk_key_mix(&world->self.key, key, join_channel(world->meet.way));
     explicit_bzero(key, sizeof key);

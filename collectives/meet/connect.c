@@ -242,7 +242,7 @@ int shk_connect(const struct shk_connect *connect, struct shk_greet_welcome *wel
         json_t *addresses = shk_connect_resolve(
             connect->hosts, left_ms < CONNECT_RESOLVE_MS ? (unsigned)left_ms : CONNECT_RESOLVE_MS);
         if (json_array_size(addresses) == 0)
-            snprintf(seen.text, sizeof seen.text, "the name is not known here");
+            snprintf(seen.text, sizeof seen.text, "this host cannot resolve the name");
         int rc = connect_round(connect, addresses, word_ms, welcome, &seen, err);
         json_decref(addresses);
         if (rc != -EAGAIN)
@@ -251,6 +251,6 @@ int shk_connect(const struct shk_connect *connect, struct shk_greet_welcome *wel
         (void)nanosleep(&nap, NULL);
     }
     connect_names(names, sizeof names, connect->hosts);
-    return shk_error_set(err, EHOSTUNREACH, "rank %u of %u does not reach rank 0 at %s (%s)",
+    return shk_error_set(err, EHOSTUNREACH, "rank %u of %u cannot reach rank 0 at %s (%s)",
                          connect->self->rank, connect->self->size, names, seen.text);
 }

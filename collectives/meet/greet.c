@@ -156,7 +156,8 @@ int shk_greet_refused(const struct shk_greet_self *self, enum shk_greet_verdict 
         return shk_error_set(err, EPROTO, "rank %u of %u: rank 0 was started as one of %u", rank,
                              self->size, theirs ? theirs->size : 0);
     case SHK_GREET_TAKEN:
-        return shk_error_set(err, EEXIST, "rank %u came to rank 0 before: two tasks have this rank",
+        return shk_error_set(err, EEXIST,
+                             "rank %u is already connected to rank 0: two tasks have the same rank",
                              rank);
     default:
         return shk_error_set(err, EPROTO, "rank %u: what answers is not the rank 0 of this job",
@@ -178,6 +179,6 @@ void shk_greet_why(char *text, size_t size, const struct shk_greet_self *self,
     case SHK_GREET_SIZE:
         snprintf(text, size, "it was told of %u ranks, rank 0 of %u", proof->size, self->size);
         break;
-    default: snprintf(text, size, "rank 0 did not take it"); break;
+    default: snprintf(text, size, "rank 0 rejected it"); break;
     }
 }

@@ -52,7 +52,7 @@ static int hosts_line(char *line, const char *path, unsigned at, json_t *hosts,
     if (!host)
         return 0;
     if (!hosts_is_name(host) || strlen(host) > 255)
-        return shk_error_set(err, EINVAL, "%s:%u: '%.60s' is no name of a host", path, at, host);
+        return shk_error_set(err, EINVAL, "%s:%u: '%.60s' is not a host name", path, at, host);
     while ((word = strtok_r(NULL, " \t", &save)))
         if (strncmp(word, "slots=", 6) != 0 || !shk_meet_number(word + 6, &slots) || slots == 0)
             return shk_error_set(err, EINVAL, "%s:%u: '%.60s': a line is HOST [slots=N]", path, at,
@@ -79,7 +79,7 @@ int shk_hosts_read(const char *path, json_t **hosts_p, struct shk_error *err)
     if (!rc && ferror(in))
         rc = shk_error_sys(err, EIO, "--hosts %s", path);
     if (!rc && json_array_size(hosts) == 0)
-        rc = shk_error_set(err, EINVAL, "--hosts %s: it names no host", path);
+        rc = shk_error_set(err, EINVAL, "--hosts %s: it lists no host", path);
     if (in)
         fclose(in);
     free(line);

@@ -199,11 +199,11 @@ static void meet_by_variables(struct shk_meet *meet, const struct meet_env *env)
     if (where && named) {
         meet->way = SHK_MEET_ADDRESS;
     } else if (where) {
-        snprintf(
-            meet->why_not, sizeof meet->why_not,
-            "the variables of %s do not tell this job from another on the same hosts (no port, "
-            "no number of the job)",
-            launch->title);
+        snprintf(meet->why_not, sizeof meet->why_not,
+                 "the variables of %s do not distinguish this job from another on the same hosts "
+                 "(no port, "
+                 "no job number)",
+                 launch->title);
     } else {
         const char *first = launch->address    ? launch->address[0]
                             : launch->nodelist ? launch->nodelist[0]

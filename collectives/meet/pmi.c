@@ -80,7 +80,7 @@ static int pmi_line(struct pmi_wire *wire)
             memmove(wire->more, end + 1, wire->have);
             return strlen(wire->line) == len
                        ? 0
-                       : shk_error_set(wire->err, EPROTO, "PMI: the answer to %s is no text",
+                       : shk_error_set(wire->err, EPROTO, "PMI: the answer to %s is not text",
                                        wire->doing);
         }
         if (wire->have == sizeof wire->more)

@@ -54,7 +54,7 @@ static void term_rows(const struct history_term *t, const json_t *document, cons
         shk_strbuf_free(&line);
         return;
     }
-    shk_strbuf_printf(t->out, "%zu %s not as before, or not as the others of the kind:\n", n,
+    shk_strbuf_printf(t->out, "%zu %s not as before, or not as on similar nodes:\n", n,
                       n == 1 ? "value is" : "values are");
     json_array_foreach(rows, i, row)
     {
@@ -126,7 +126,7 @@ static void term_drain(const struct history_term *t, const json_t *drain)
     struct shk_strbuf line = SHK_STRBUF_INIT;
     json_array_foreach(drain, i, row) json_array_append(names, json_object_get(row, "node"));
     if (!n)
-        shk_strbuf_puts(t->out, "\nno node has to be drained\n");
+        shk_strbuf_puts(t->out, "\nno node needs to be drained\n");
     else {
         shk_strbuf_printf(&line, "drain %zu: ", n);
         shk_history_names(&line, names);

@@ -87,7 +87,7 @@ void shk_history_quiet(struct shk_strbuf *out, const json_t *document)
               runs = (long long)json_integer_value(json_object_get(needs, "runs")),
               siblings = (long long)json_integer_value(json_object_get(needs, "siblings"));
     if (compared)
-        shk_strbuf_puts(out, "every node is as it was, and as the others of its kind are");
+        shk_strbuf_puts(out, "no node has changed, and none differs from the others of its kind");
     else
         shk_strbuf_puts(out, "nothing can be compared yet");
     if (few || !compared)
@@ -120,7 +120,7 @@ void shk_history_sentence(struct shk_strbuf *out, const json_t *row)
                           unit, samples, before, words_number(row, "spread"));
     else
         shk_strbuf_printf(out, "went %sfrom %.4g (+- %.2g) to %.4g %s, since %.*s",
-                          strcmp(change, "drift") == 0 ? "little by little " : "", before,
+                          strcmp(change, "drift") == 0 ? "gradually " : "", before,
                           words_number(row, "spread"), now, unit, WORDS_DATE, since);
     words_siblings(out, row);
     if (*since || json_array_size(json_object_get(row, "software")))

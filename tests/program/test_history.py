@@ -481,7 +481,7 @@ class Fleets(InFolder):
         self.add(self.write("a.json", self.finding("n1", 1, scope="launch"), self.finding("n2", 1, verdict="warn")))
         p = run("fleet", self.db)
         self.assertEqual(p.returncode, 0, p.stdout)
-        self.assertIn("no node has to be drained", p.stdout)
+        self.assertIn("no node needs to be drained", p.stdout)
 
     def test_a_node_that_is_well_again_is_not_drained(self):
         self.add(self.write("a.json", self.finding("n1", 2), document("n1", 1)))

@@ -150,7 +150,7 @@ class Rendezvous(support.Case):
     def test_missing_rank_0(self):
         done = self.finish(self.torch([1], timeout=6))
         self.assertEqual(done[1][0], 1)
-        self.assertIn("rank 1 of 3 does not reach rank 0 at 127.0.0.1", done[1][2])
+        self.assertIn("rank 1 of 3 cannot reach rank 0 at 127.0.0.1", done[1][2])
 
     def test_killed_rank(self):
         ranks = self.torch(range(3), timeout=60, sizes="4:1G")
@@ -276,7 +276,7 @@ class Rendezvous(support.Case):
         self.assertIn("rank 0 did not start on broken", p.stderr)
 
     def test_files_of_hosts(self):
-        for lines, text in (("n1 slots=0\n", "hosts:1:"), ("n1\n-oProxyCommand=x\n", "hosts:2:"), ("# none\n", "names no host")):
+        for lines, text in (("n1 slots=0\n", "hosts:1:"), ("n1\n-oProxyCommand=x\n", "hosts:2:"), ("# none\n", "lists no host")):
             with self.subTest(lines):
                 self.one_line(self.ssh(lines), 2, text)
 

@@ -245,7 +245,7 @@ Test(meet, ways)
          SHK_MEET_ADDRESS, 1, 3, -1, "n1", ""},
         {VARIABLES("RANK", "1", "WORLD_SIZE", "3"), SHK_MEET_NONE, 1, 3, -1, NULL, "MASTER_ADDR"},
         {VARIABLES("RANK", "1", "WORLD_SIZE", "3", "MASTER_ADDR", "n1"), SHK_MEET_NONE, 1, 3, -1,
-         "n1", "tell this job from another"},
+         "n1", "do not distinguish this job from another"},
         {VARIABLES("RANK", "0", "WORLD_SIZE", "1", "MASTER_ADDR", "n1"), SHK_MEET_NONE, 0, 1, -1,
          NULL, ""},
         {VARIABLES("RANK", "3", "WORLD_SIZE", "3", "MASTER_ADDR", "n1"), SHK_MEET_NONE, 3, 3, -1,
