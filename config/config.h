@@ -429,7 +429,6 @@ const struct shk_setting *shk_config_setting(const struct shk_config *config, co
 const struct shk_profile *shk_config_profile(const struct shk_config *config, const char *name);
 const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config, const char *key);
 const struct shk_fix *shk_config_fix(const struct shk_config *config, const char *key);
-const struct shk_signature *shk_config_signature(const struct shk_config *config, const char *id);
 
 /* As shk_config_load(), with the YAML text in memory as the only overlay. `folder` says what is in
  * it ("settings", "profiles", "diagnoses", "conflicts", "diff", "signatures", "rules", "names" or
@@ -453,13 +452,5 @@ const char *shk_line_strength(const struct shk_profile_setting *line);
 const char *shk_value_type_name(enum shk_value_type type);
 const char *shk_setting_kind_name(enum shk_setting_kind kind);
 const char *shk_verify_name(enum shk_verify verify);
-const char *shk_int_parser_name(enum shk_int_parser parser);
-
-/* For people: "one of WARN, INFO, TRACE (any case)", "whole number, 0 to 16". A new string
- * (free()), NULL when out of memory. */
-char *shk_grammar_text(const struct shk_grammar *grammar);
-
-/* "nccl 2.8 to 2.27 (src/debug.cc), rccl"; "no library" without readers. As above. */
-char *shk_readers_text(const struct shk_setting *setting);
 
 #endif

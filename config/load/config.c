@@ -242,14 +242,6 @@ const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config
                : NULL;
 }
 
-const struct shk_signature *shk_config_signature(const struct shk_config *config, const char *id)
-{
-    size_t row, count;
-    return config_find(config, SHK_SECTION_SIGNATURES, id, &row)
-               ? &shk_config_signatures(config, &count)[row]
-               : NULL;
-}
-
 const struct shk_fix *shk_config_fix(const struct shk_config *config, const char *key)
 {
     size_t row, count;

@@ -105,8 +105,3 @@ const char *shk_verify_name(enum shk_verify verify)
 {
     return NAME_OF(shk_verify_names, verify);
 }
-
-const char *shk_int_parser_name(enum shk_int_parser parser)
-{
-    return NAME_OF(shk_int_parser_names, parser);
-}
