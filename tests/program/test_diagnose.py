@@ -82,6 +82,17 @@ class Diagnose(Case):
         logs = sorted((LOGS / "healthy").glob("slurm-*.log")) + sorted((LOGS / "healthy").glob("libfabric-*.log"))
         self.assertEqual(self.keys(*[a for log in logs for a in ("--log", log)]), [])
 
+    def test_healthy_logs_of_different_programs_together(self):
+        """As one job prints them: of two logs, at most one with a start of NCCL, for two starts are two jobs."""
+        logs = sorted((LOGS / "healthy").glob("*.log"))
+        starts = {log for log in logs if b"NCCL" in log.read_bytes()}
+        others = [log for log in logs if log not in starts]
+        for i, log in enumerate(logs):
+            other = others[i * 7 % len(others)]
+            with self.subTest(logs=(log.name, other.name)):
+                got = [c["key"] for c in self.causes("--log", log, "--log", other) if c["confidence"] != "possible"]
+                self.assertEqual(got, [])
+
     def test_real_faults(self):
         for name, want in FAULTS.items():
             with self.subTest(log=name):
