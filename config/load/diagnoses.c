@@ -72,9 +72,10 @@ static const struct shk_field diagnosis_fields[] = {
      SHK_AT(struct shk_diagnosis, only_on),
      .kind = SHK_FIELD_TEXTS,
      .check = diagnosis_valid_world,
-     .doc = "`efa` `cxi` `verbs` `nvidia` `amd` `neuron` `container`: where it can occur, and "
-            "nowhere else: a line that has several causes does not speak "
-            "for it where the logs or facts show another fabric or kind of GPU, or no container"},
+     .doc = "`efa` `cxi` `verbs` `ib` `roce` `nvidia` `amd` `neuron` `container`: where it can "
+            "occur, and nowhere else: a line that has several causes does not speak for it where "
+            "the logs or facts show another fabric, link layer or kind of GPU, or no container; "
+            "its usual cause is then a guess"},
     {.key = "explains",
      SHK_AT(struct shk_diagnosis, explains),
      .kind = SHK_FIELD_TEXTS,
