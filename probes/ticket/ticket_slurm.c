@@ -182,7 +182,7 @@ static void sinfo_row(struct ticket_out *out, const struct columns *c, const cha
         return;
     if (!isalpha((unsigned char)*word))
         return;
-    json_t *node = ticket_device(out, "slurm.nodes", "name", ticket_text(word, strlen(word)));
+    json_t *node = ticket_device(out, "slurm.sinfo", "name", ticket_text(word, strlen(word)));
     if (!node)
         return;
     if (c->state < COLUMNS && ticket_word(word, sizeof word, at[c->state], ""))

@@ -23,6 +23,25 @@ TICKETS = {
     "remap": ("gpu-row-remap-failed", ["nvidia-smi -q"], {}),
     "shm": ("shm-too-small", ["df /dev/shm"], {"shm.size": 67108864}),
     "two-nodes": ("memlock-too-low", ["ulimit"], {}),
+    # made of the corpus's reports and outputs in the forms in which people paste them; answers written down before the first run
+    "shm-vllm": ("shm-too-small", ["docker inspect"], {"shm.size": 67108864, "env.NCCL_DEBUG": "WARN"}),
+    "fm-tree": ("fabric-manager-down", ["lspci -t", "systemctl"], {"pci.count.gpu-nvidia": 1, "pci.count.nvswitch": 1, "host.name": "hgx11"}),
+    "memlock-ansible": ("memlock-too-low", ["ulimit"], {"limits.memlock": {"soft": -1}, "host.name": "gpu41"}),
+    "ifname-mail": ("socket-ifname-missing", ["ip -br", "2 variables"], {"env.NCCL_SOCKET_IFNAME": "eth2"}),
+    "drained": ("slurm-node-out", ["sinfo", "scontrol show node"], {"slurm.sinfo": [{"name": "gpu[09-12]", "reason": "Kill task failed"}]}),
+    "ras": ("rank-hung", ["ncclras"], {"nccl.version": "2.28.9"}),
+    "inspector": ("rank-late", ["NCCL Inspector"], {}),
+    "module": ("network-module", ["ethtool"], {"net.modules": [{"name": "ens1f0np0", "alarms": ["Module temperature high alarm"]}]}),
+    "nvml-mismatch": ("driver-runtime-version-mismatch", ["modinfo", "dmesg"], {"gpu.nvidia.driver": {"version": "550.163.01", "open": False}}),
+    "device-plugin": ("device-plugin-unhealthy", ["kubectl describe pod"], {"cgroup.memory.max": 966367641600, "env.NCCL_DEBUG": "INFO"}),
+    "hip-kfd": ("gpu-device-not-in-container", ["rocm-smi"], {"pci.count.gpu-amd": 2, "host.name": "lab4"}),
+    "neuron-driver": ("driver-runtime-version-mismatch", ["neuron-ls"], {"pci.count.neuron": 1}),
+    "cxi-service": ("cxi-service-alloc-failed", ["module list", "cxi_stat"],
+                    {"modules.loaded": ["craype-x86-trento", "cray-mpich/8.1.30", "rocm/6.2.4"], "pci.count.cxi": 1}),
+    "nofile-zsh": ("nofile-too-low", ["ulimit"], {"limits.nofile": {"soft": 256}, "limits.memlock": {"soft": -1}}),
+    "exited-early": ("rank-exited-early", ["1 variable"], {"job.local_ranks": 4}),
+    "oom-cgroup": ("container-memory-limit-oom", ["kubectl describe pod"], {"cgroup.memory.max": 68719476736}),
+    "clock": ("clock-skew", ["uname"], {"host.kernel": "5.15.0-91-generic"}),
 }
 
 
@@ -67,6 +86,29 @@ class Ticket(Case):
                 found = report["nodes"][0]["facts"]
                 for key, value in facts.items():
                     self.assertEqual(found[key]["value"], value, key)
+
+    def test_a_drained_node_somewhere_is_no_cause(self):
+        path = self.scratch() / "t.md"
+        path.write_text("PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\ngpu*  up 1-00:00:00  2 drain* gpu[09,11]\ngpu*  up 1-00:00:00  8  alloc gpu[01-08]\n")
+        report, said = self.report(path)
+        self.assertEqual(self.keys(report), [])
+        self.assertIn("read: sinfo", said)
+
+    def test_a_launcher_that_ends_all_its_processes(self):
+        path = self.scratch() / "t.md"
+        text = (SOURCE / "tests" / "tickets" / "exited-early.md").read_text()
+        path.write_text(text.replace("Sending process 1259", "Sending process 1258 closing signal SIGTERM\nSending process 1259"))
+        keys = self.keys(self.report(path)[0])
+        self.assertEqual(keys[0][0], "job-ended-from-outside", keys)
+        self.assertNotIn(("rank-exited-early", "likely"), keys)
+
+    def test_two_outputs_of_nodes_that_are_not_told_apart(self):
+        path = self.scratch() / "t.md"
+        one = "CA 'mlx5_%d'\n\tNumber of ports: 1\n\tPort 1:\n\t\tState: Active\n\t\tLink layer: InfiniBand\n"
+        path.write_text("```\n" + one % 0 + "```\nand the other one:\n```\n" + one % 1 + "```\n")
+        report, said = self.report(path)
+        self.assertEqual([d["name"] for d in report["nodes"][0]["facts"]["rdma.devices"]["value"]], ["mlx5_0"])
+        self.assertIn("nothing tells of which node", said)
 
     def test_two_nodes_are_two_nodes(self):
         report, _ = self.report(SOURCE / "tests" / "tickets" / "two-nodes.md")
