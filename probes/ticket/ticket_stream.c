@@ -204,10 +204,24 @@ static void prompt(struct stream_state *st, size_t at, const char *command, cons
     give_command(st, command);
 }
 
+/* "node07:4711:4720 [0] NCCL INFO …": most lines of most logs, and no output of a tool. */
+static bool is_of_nccl(const char *line)
+{
+    const char *p = line + strcspn(line, ": ");
+    for (int numbers = 0; numbers < 2; numbers++) {
+        if (*p != ':' || !isdigit((unsigned char)p[1]))
+            return false;
+        p += 1 + strspn(p + 1, "0123456789");
+    }
+    return p[0] == ' ' && p[1] == '[';
+}
+
 /* Lines that speak for themselves, and beginnings of blocks. */
 static void plain(struct stream_state *st, size_t at)
 {
     size_t count;
+    if (is_of_nccl(st->stream->lines[at]))
+        return;
     st->gap |= !st->reader && ticket_line_is_gap(st->stream->lines[at]);
     const struct ticket_reader *const *all = ticket_readers(&count);
     char *const *lines = st->stream->lines + at;
