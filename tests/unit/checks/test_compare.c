@@ -99,6 +99,37 @@ Test(compare, a_node_that_has_less)
     shk_findings_destroy(list);
 }
 
+/* Seen with RoCE: the all-reduce hangs at the first packet that the odd node does not take. */
+Test(compare, another_mtu_explains_a_rank_that_hangs)
+{
+#define PORT(name, mtu)                                                                            \
+    "'host.name': '" name "', 'net.ifaces': [{'name': 'eth0', 'up': true, 'running': true, "       \
+    "'virtual': false, 'loopback': false, 'mtu': " mtu "}]"
+    static const char *const nodes[] = {PORT("n1", "1500"), PORT("n2", "900"), PORT("n3", "1500")};
+    struct shk_findings *list = compare(nodes, 3);
+    const struct shk_finding *row = find(list, "net.ifaces[eth0].mtu");
+    cr_assert_not_null(row);
+    cr_assert_eq(row->verdict, SHK_WARN);
+    cr_assert_str_eq(row->nodes[0], "n2");
+    cr_assert_null(row->nodes[1]);
+    const struct shk_finding_in hang = {.id = "test",
+                                        .family = "test",
+                                        .setting = "all-reduce",
+                                        .verdict = SHK_FAIL,
+                                        .evidence = SHK_TESTED,
+                                        .observed = "timeout",
+                                        .diagnosis = "rank-hung"};
+    struct shk_diagnoses out = {0};
+    struct shk_error err = {""};
+    shk_findings_add(list, &hang);
+    cr_assert_eq(shk_diagnose_findings(support_config(), list, &out, &err), 0, "%s", err.text);
+    cr_assert_geq(out.count, 2);
+    cr_expect_str_eq(out.rows[0].key, "mtu-mismatch");
+    cr_expect_str_eq(out.rows[1].key, "rank-hung");
+    shk_diagnoses_free(&out);
+    shk_findings_destroy(list);
+}
+
 /* The first node is not always the one that is right. */
 Test(compare, the_first_node_is_odd)
 {
