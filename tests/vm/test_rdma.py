@@ -3,7 +3,7 @@ not there, network namespaces, ports that are down, a NIC that is unplugged in m
 import time
 
 import identity
-from states import NIC, NOBODY, NORMAL, USER, States, carrier, gpu_node, main, metal, rows
+from states import GPUS, NIC, NOBODY, NORMAL, USER, States, carrier, gpu_node, main, metal, rows
 
 FORBIDDEN = "mlx5_core"
 VERBS, GONE = "FI_PROVIDER=verbs", {"fabric.provider": "warn", "env.value": "fail"}
@@ -82,19 +82,29 @@ class Rdma(States):
         self.state("the NIC was unplugged in the run before", expected={**GONE, "device.history": "note"}, prefix=VERBS)
 
 
-class Forbidden(States):
-    """The kernel refuses to load the driver of the NIC."""
+class Drivers(States):
+    """Devices on the bus that no driver drives; the kernel refuses to load one of the drivers."""
 
-    def test_forbidden(self):
+    def missing(self, name, module, says):
+        began, found = time.monotonic(), rows(self.run_program())
+        with self.subTest(state=name):
+            self.assertEqual(found["kernel.module"][0], "fail")
+            self.assertIn(f"module {module} | not loaded", found["kernel.module"][1])
+            self.assertIn(says, found["kernel.module"][1])
+            States.done.append((type(self).__name__, name, {"kernel.module": "fail"}, time.monotonic() - began))
+
+    def test_drivers(self):
         self.boot(metal(f"intel_iommu=on iommu=pt module_blacklist=nosuch,{FORBIDDEN}"))
         identity.load(self.machine)
         identity.become(self.machine, NIC, "connectx")
         self.assertNotEqual(self.machine.sh(f"modprobe {FORBIDDEN} 2>&1; echo $?").split()[-1], "0")
-        began, found = time.monotonic(), rows(self.run_program())
-        self.assertEqual(found["kernel.module"][0], "fail")
-        self.assertIn("refuses to load this driver", found["kernel.module"][1])
-        States.done.append(("Forbidden", "the driver is on the kernel's list of refused modules", {"kernel.module": "fail"},
-                            time.monotonic() - began))
+        self.missing("the driver is on the kernel's list of refused modules", FORBIDDEN, "refuses to load this driver")
+        for kind, module in (("cassini", "cxi_ss1"), ("efa", "efa")):
+            identity.become(self.machine, NIC, kind)
+            self.missing(f"a NIC without driver: {kind}", module, "no driver drives it")
+        for kind, module in (("h100", "nvidia"), ("mi250", "amdgpu"), ("trainium", "neuron")):
+            identity.become(self.machine, GPUS[0], kind)
+            self.missing(f"an accelerator without driver: {kind}", module, "no driver drives it")
 
 
 if __name__ == "__main__":
