@@ -149,7 +149,29 @@ static void add_name(struct shk_strbuf *names, const char *name, long long port,
     shk_strbuf_printf(names, " (%s)", state);
 }
 
-static void note_port(struct links *links, const char *name, const json_t *port)
+/* Are all interfaces of the device's function up without carrier? rdma_rxe calls the port of such
+ * a one active (Linux 6.1, rxe_net.c: NETDEV_UP). */
+static bool has_no_carrier(const struct shk_facts *facts, const json_t *device)
+{
+    json_t *ifaces = NULL, *iface;
+    const char *pci = NULL, *at = NULL;
+    size_t i, dead = 0, others = 0;
+    if (shk_look_member_text(device, "pci", &pci) == SHK_LOOK_PRESENT)
+        (void)shk_look_array(facts, "net.ifaces", &ifaces);
+    json_array_foreach(ifaces, i, iface)
+    {
+        bool up = false, running = true;
+        if (shk_look_member_text(iface, "pci", &at) != SHK_LOOK_PRESENT || strcmp(at, pci) != 0)
+            continue;
+        bool told = shk_look_member_bool(iface, "up", &up) == SHK_LOOK_PRESENT &&
+                    shk_look_member_bool(iface, "running", &running) == SHK_LOOK_PRESENT;
+        dead += told && up && !running;
+        others += !told || !up || running;
+    }
+    return dead && !others;
+}
+
+static void note_port(struct links *links, const char *name, const json_t *port, bool no_carrier)
 {
     const char *state = NULL, *layer = NULL;
     long long number = -1;
@@ -161,6 +183,10 @@ static void note_port(struct links *links, const char *name, const json_t *port)
         return;
     }
     bool up = strcasestr(state, "active") != NULL, ib = layer && strcmp(layer, "InfiniBand") == 0;
+    if (up && no_carrier && layer && strcmp(layer, "Ethernet") == 0) {
+        up = false;
+        state = "its interface has no carrier";
+    }
     links->ib += ib && needed;
     links->ib_init += ib && needed && strcasestr(state, "init") != NULL;
     links->up += up && needed;
@@ -178,7 +204,8 @@ static void note_device(struct shk_row *row, struct links *links, const json_t *
     if (shk_read_member_text(row, "rdma.devices", device, "name", &name) != SHK_LOOK_PRESENT ||
         shk_read_member_array(row, "rdma.devices", device, "ports", &ports) != SHK_LOOK_PRESENT)
         return;
-    json_array_foreach(ports, i, port) note_port(links, name, port);
+    bool no_carrier = has_no_carrier(row->ctx->facts, device);
+    json_array_foreach(ports, i, port) note_port(links, name, port, no_carrier);
 }
 
 /* Fewer ports than the profile has NICs, or than NCCL_IB_HCA names, cost bandwidth: NCCL takes
@@ -348,7 +375,7 @@ const struct shk_check shk_check_nic_link = {
     .title = "The links of the fabric's NICs are up",
     .eval = eval_link,
     .doc = "Facts: rdma.devices[].ports[].{state, link_layer}, cxi.devices[].link_state, "
-           "pci.count.*, env.{nccl-hca}.\n"
+           "pci.count.*, net.ifaces[].{up, running}, env.{nccl-hca}.\n"
            "A Slingshot link that is not up is FAIL. With fewer Slingshot or EFA devices than the "
            "bus has functions the row is UNKNOWN, in a container a note. Of InfiniBand and "
            "Ethernet ports "

@@ -47,8 +47,10 @@ def plain(args="", more="", **how):
 
 
 def carrier(name):
-    """A script that waits for the link: a device that sees it come up counts it as one that was lost."""
-    return f"for i in $(seq 200); do grep -q 1 /sys/class/net/{name}/carrier && break; sleep 0.1; done; "
+    """A script that waits until the link has been there for a while: a device that sees it come up counts it as one
+    that was lost."""
+    return (f"n=0; for i in $(seq 300); do grep -q 1 /sys/class/net/{name}/carrier && n=$((n + 1)) || n=0; "
+            "[ $n = 15 ] && break; sleep 0.1; done; ")
 
 
 def rdma_nic(machine, number, address, network, kind="connectx"):
@@ -56,7 +58,8 @@ def rdma_nic(machine, number, address, network, kind="connectx"):
     machine.sh(f"""set -e
         for n in /sys/bus/pci/devices/{address}/net/*; do ip link set ${{n##*/}} name hsn{number} up; done
         ip addr add {network} dev hsn{number}; {carrier(f"hsn{number}")}
-        rdma link add mlx5_{number} type rxe netdev hsn{number}""")
+        rdma link add mlx5_{number} type rxe netdev hsn{number}
+        for i in $(seq 100); do grep -q ACTIVE /sys/class/infiniband/mlx5_{number}/ports/1/state && break; sleep 0.1; done""")
     identity.function(machine, address, kind)
     machine.sh(f"echo 'mlx5_{number} {address}' >/sys/module/identity/parameters/rdma")
 

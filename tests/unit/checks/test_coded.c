@@ -354,6 +354,18 @@ static const struct support_case cases[] = {
      "'rdma.devices': [{'name': 'mlx5_0', 'driver': 'mlx5_core', 'ports': [{'port': 1, 'state': "
      "'4: ACTIVE'}]}]",
      SHK_PASS, SHK_EFFECT, "1 up"},
+#define CARRIER(layer, up, running)                                                                \
+    "'rdma.devices': [{'name': 'mlx5_0', 'pci': '0000:03:00.0', 'ports': [{'port': 1, 'state': "   \
+    "'ACTIVE', 'link_layer': '" layer "'}]}], 'net.ifaces': [{'name': 'eth0', 'pci': "             \
+    "'0000:03:00.0', 'up': " up ", 'running': " running "}]"
+    {"RoCE port whose interface has no carrier", "generic-ib", "nic.link", "NIC links",
+     CARRIER("Ethernet", "true", "false"), SHK_FAIL, SHK_EFFECT, "has no carrier"},
+    {"RoCE port whose interface has one", "generic-ib", "nic.link", "NIC links",
+     CARRIER("Ethernet", "true", "true"), SHK_PASS, SHK_EFFECT, "1 up"},
+    {"RoCE port, the carrier not read", "generic-ib", "nic.link", "NIC links",
+     CARRIER("Ethernet", "true", "null"), SHK_PASS, SHK_EFFECT, "1 up"},
+    {"InfiniBand port, IPoIB without carrier", "generic-ib", "nic.link", "NIC links",
+     CARRIER("InfiniBand", "true", "false"), SHK_PASS, SHK_EFFECT, "1 up"},
     {"InfiniBand link down", "generic-ib", "nic.link", "NIC links",
      "'rdma.devices': [{'name': 'mlx5_0', 'ports': [{'port': 1, 'state': '1: DOWN'}]}]", SHK_FAIL,
      SHK_EFFECT, "mlx5_0 port 1 (1: DOWN)"},
