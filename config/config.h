@@ -179,6 +179,14 @@ struct shk_profile_signal {
     int weight;          /* default 1 */
 };
 
+/* Hardware by which a node is of the profile's kind, beside GPUs and NICs: held against the node
+ * when the profile is named. */
+struct shk_profile_need {
+    const char *fact;
+    const char *matches; /* extended regular expression on the value, of a list on its JSON */
+    const char *what;    /* in words: "InfiniBand ports" */
+};
+
 /* What good nodes have: a version, a name, a number as text. */
 struct shk_profile_fact {
     const char *fact;
@@ -208,6 +216,8 @@ struct shk_profile {
                                    all; NULL-terminated, NULL = none */
     const struct shk_profile_signal *signals;
     size_t signals_count;
+    const struct shk_profile_need *needs;
+    size_t needs_count;
     const struct shk_profile_setting *settings;
     size_t settings_count;
     const struct shk_profile_fact *facts;

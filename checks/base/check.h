@@ -21,6 +21,7 @@ struct shk_check_context {
     const char *profile_doubt;
     bool profile_asked;          /* named on the command line: its hardware must be there */
     const char *transport_asked; /* likewise, "nccl": it must run; NULL */
+    const char *provider_asked;  /* likewise, of libfabric, for the fabric all-reduce; NULL */
     json_t *misformed; /* gathers the keys of facts of another type than expected; may be NULL */
 };
 

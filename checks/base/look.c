@@ -174,3 +174,18 @@ const char *shk_member_name(const json_t *object, const char *name)
     const char *text = json_string_value(json_object_get(object, name));
     return text ? text : "?";
 }
+
+size_t shk_list_distinct(const json_t *list, const char *name)
+{
+    json_t *seen = json_object(), *entry;
+    size_t count = 0, i;
+    json_array_foreach((json_t *)list, i, entry)
+    {
+        const char *text = json_string_value(json_object_get(entry, name));
+        count += !text || !json_object_get(seen, text);
+        if (text)
+            (void)json_object_set_new(seen, text, json_true());
+    }
+    json_decref(seen);
+    return count;
+}

@@ -60,4 +60,8 @@ const char *shk_member_words(const json_t *object, const char *name);
 /* A name for messages only, never to decide by: the text of the member, "?" when there is none. */
 const char *shk_member_name(const json_t *object, const char *name);
 
+/* How many entries the list has, one that stands in it twice counted once: those with the same text
+ * in member `name`. Entries without it count each. */
+size_t shk_list_distinct(const json_t *list, const char *name);
+
 #endif

@@ -91,13 +91,13 @@ static long long shown(const struct shk_row *row, const struct allocation *a, co
     if (nvidia && shk_look(facts, "nvml.lost", &lost) != SHK_LOOK_PRESENT &&
         shk_look_array(facts, "nvml.devices", &list) == SHK_LOOK_PRESENT) {
         *by_p = "device control group";
-        return (long long)json_array_size(list);
+        return (long long)shk_list_distinct(list, "pci");
     }
     if (strcmp(a->maker->name, "amd") == 0 &&
         shk_look(facts, "gpu.amd.hidden", NULL) == SHK_LOOK_PRESENT &&
         shk_look_array(facts, a->maker->list, &list) == SHK_LOOK_PRESENT) {
         *by_p = "device control group";
-        return (long long)json_array_size(list);
+        return (long long)shk_list_distinct(list, "pci");
     }
     return -1;
 }

@@ -169,7 +169,11 @@ static void judge_driver(struct shk_row *row, struct served *s)
     enum shk_look look = shk_read_array(row, s->maker->list, &list);
     if (s->bus <= 0 || (look != SHK_LOOK_PRESENT && look != SHK_LOOK_ABSENT))
         return;
-    s->seen = (long long)json_array_size(list);
+    s->seen = (long long)shk_list_distinct(list, "pci");
+    if ((size_t)s->seen < json_array_size(list)) {
+        shk_row_lacks(row, s->maker->list, "one device stands in it twice");
+        return;
+    }
     shk_row_text(&row->observed, "%lld of %lld on the bus", s->seen, s->bus);
     if (s->seen >= s->bus) {
         shk_row_verdict(row, SHK_PASS, SHK_EFFECT);

@@ -39,7 +39,16 @@ static long long count_verbs(struct shk_row *row, long long bus, long long wante
     } else if (shk_read_array(row, "rdma.devices", &list) > SHK_LOOK_ABSENT) {
         return bus;
     }
-    json_array_foreach(list, i, device) count += is_of_kind(device, "mlx5");
+    json_t *mine = json_array();
+    json_array_foreach(list, i, device)
+    {
+        if (is_of_kind(device, "mlx5"))
+            (void)json_array_append(mine, device);
+    }
+    count = (long long)shk_list_distinct(mine, "name");
+    if ((size_t)count < json_array_size(mine))
+        shk_row_lacks(row, "rdma.devices", "one device stands in it twice");
+    json_decref(mine);
     return count > bus ? count : bus;
 }
 
@@ -54,7 +63,7 @@ static long long count_nics(struct shk_row *row, const char *kind, long long wan
     long long count = count_verbs(row, bus, wanted);
     if (count < wanted && bus < 0)
         (void)shk_read_device_count(row, kind);
-    else
+    else if (count >= wanted)
         shk_row_was_read(row);
     return count;
 }
@@ -206,6 +215,8 @@ static void note_device(struct shk_row *row, struct links *links, const json_t *
         return;
     bool no_carrier = has_no_carrier(row->ctx->facts, device);
     json_array_foreach(ports, i, port) note_port(links, name, port, no_carrier);
+    if (!json_array_size(ports)) /* each device has one */
+        shk_row_lacks(row, "rdma.devices", "no port of %s was read", name);
 }
 
 /* Fewer ports than the profile has NICs, or than NCCL_IB_HCA names, cost bandwidth: NCCL takes
@@ -346,6 +357,8 @@ static void judge_cxi(struct shk_row *row)
     }
     if (json_array_size(list))
         judge_served(row, "cxi", (long long)json_array_size(list));
+    if (shk_list_distinct(list, "name") < json_array_size(list))
+        shk_row_lacks(row, "cxi.devices", "one device stands in it twice");
     shk_tally_free(&tally);
 }
 

@@ -160,10 +160,10 @@ static void judge_links(struct nvlinks *all, const json_t *gpus, const json_t *g
     const char *pci = shk_member_name(gpu, "pci");
     struct gpu_links links = links_of(gpu);
     unsigned most = most_of_model(gpus, shk_member_name(gpu, "name"));
-    bool dark = links.all && !links.active;
+    bool dark = !links.active && (links.all || most);
     if (links.unread || (dark && switches < 0)) {
         shk_tally_unread(&all->tally, "%s", pci);
-    } else if (!links.all || links.mig || (dark && switches == 0)) {
+    } else if (links.mig || (!links.all && !most) || (dark && switches == 0)) {
         return;
     } else if (links.active < most) {
         shk_tally_bad(&all->tally, "%s: %u", pci, links.active);
@@ -245,6 +245,7 @@ const struct shk_check shk_check_nvlink = {
 struct access {
     struct shk_row *row;
     unsigned pairs, good, refused, linked, near;
+    json_t *seen; /* "gpu peer" in the order of names */
     struct shk_tally tally;
     const json_t *first; /* the refused pair that weighs most */
 };
@@ -287,6 +288,15 @@ static bool is_model(struct access *access, const json_t *pair, const char *why)
 static void note_pair(struct access *access, const json_t *pair)
 {
     const char *class = NULL, *p2p = NULL;
+    const char *gpu = shk_member_name(pair, "gpu"), *peer = shk_member_name(pair, "peer");
+    bool swap = strcmp(gpu, peer) > 0;
+    char *key = shk_strf("%s %s", swap ? peer : gpu, swap ? gpu : peer);
+    bool again = !key || json_object_get(access->seen, key);
+    if (!again)
+        (void)json_object_set_new(access->seen, key, json_true());
+    free(key);
+    if (again)
+        return;
     access->pairs++;
     if (shk_look_member_text(pair, "p2p", &p2p) != SHK_LOOK_PRESENT) {
         shk_tally_unread(&access->tally, "%s and %s", shk_member_name(pair, "gpu"),
@@ -320,6 +330,17 @@ static void refused(struct shk_row *row, const struct access *access)
                  shk_member_name(access->first, "gpu"), shk_member_name(access->first, "peer"),
                  shk_member_name(access->first, "class"));
     shk_row_fix(row, access->linked ? "peer-linked" : "peer-pcie", NULL);
+}
+
+/* Of pairs that the list leaves out nothing is known. */
+static void note_missing(struct access *access)
+{
+    json_t *gpus = NULL;
+    (void)shk_look_array(access->row->ctx->facts, "topology.gpus", &gpus);
+    size_t count = json_array_size(gpus), all = count * (count - 1) / 2;
+    if (count && access->pairs < all)
+        shk_row_lacks(access->row, "topology.peers", "%u of %zu pairs of GPUs are known",
+                      access->pairs, all);
 }
 
 static void judge_access(struct shk_findings *findings, struct shk_row *row, struct access *access)
@@ -359,12 +380,16 @@ static void eval_access(const struct shk_check_context *ctx, struct shk_findings
         return;
     }
     (void)shk_read_array(&row, "topology.peers", &pairs);
+    access.seen = json_object();
     json_array_foreach(pairs, i, pair) note_pair(&access, pair);
+    if (access.pairs)
+        note_missing(&access);
     if (!access.pairs)
         shk_row_na(findings, &row, "fewer than two GPUs");
     else
         judge_access(findings, &row, &access);
     shk_tally_free(&access.tally);
+    json_decref(access.seen);
 }
 
 const struct shk_check shk_check_peer_access = {

@@ -290,6 +290,50 @@ static void not_run(const struct shk_check_context *ctx, struct shk_findings *fi
     free(setting);
 }
 
+/* Does libfabric offer it: "verbs" is "verbs;ofi_rxm", too. */
+static bool is_offered(const json_t *providers, const char *name)
+{
+    const json_t *item;
+    size_t i, len = strcspn(name, ";,");
+    json_array_foreach((json_t *)providers, i, item)
+    {
+        const char *offered = json_string_value(item);
+        if (!offered ||
+            (strncmp(offered, name, len) == 0 && (!offered[len] || offered[len] == ';')))
+            return true;
+    }
+    return false;
+}
+
+/* The same for --provider, which only the fabric all-reduce takes. That libfabric does not offer it
+ * decides without a run. */
+static void provider_not_run(const struct shk_check_context *ctx, struct shk_findings *findings)
+{
+    json_t *providers = NULL;
+    const char *status = NULL, *asked = ctx->provider_asked;
+    enum shk_look look = shk_look_text(ctx->facts, "collective.fabric.status", &status);
+    if (look == SHK_LOOK_PRESENT && strcmp(status, "na") != 0)
+        return;
+    struct shk_row row = shk_row_begin(ctx, &shk_check_collective, "provider asked for");
+    row.required = SHK_ASKED;
+    row.fact = "fabric.providers";
+    shk_row_text(&row.expected, "an all-reduce over provider %s", asked);
+    if (shk_read_array(&row, "fabric.providers", &providers) == SHK_LOOK_PRESENT &&
+        !is_offered(providers, asked)) {
+        shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
+        row.diagnosis = "provider-unusable";
+        shk_row_text(&row.observed, "not offered");
+        shk_row_text(&row.why, "--provider %s was asked for, and libfabric does not offer it here",
+                     asked);
+    } else {
+        shk_row_lacks(&row, "collective.fabric.status",
+                      "--provider %s was asked for, and the all-reduce over libfabric was not run: "
+                      "that takes a live node, no --quick, and --transport fabric or auto",
+                      asked);
+    }
+    shk_row_end(findings, &row);
+}
+
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
     struct results results = {
@@ -301,6 +345,8 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
     json_decref(transports);
     if (results.asked && !results.asked_seen)
         not_run(ctx, findings);
+    if (ctx->provider_asked)
+        provider_not_run(ctx, findings);
     if (results.count)
         return;
     struct shk_row row = shk_row_begin(ctx, &shk_check_collective, "all-reduce");
@@ -320,7 +366,9 @@ const struct shk_check shk_check_collective = {
         "Facts: collective.<transport>.{status, reason, rank, phase, ranks, provider, sizes, "
         "cause, unaligned, hmem}.\n"
         "pass needs status ok, at least two ranks, at least one size, and zero wrong elements "
-        "at each size. A failure names rank and phase. Nothing run is UNKNOWN. Wrong sums that a "
+        "at each size. A failure names rank and phase. Nothing run is UNKNOWN; a provider that was "
+        "asked for by name and that libfabric does not offer (fabric.providers) is FAIL. Wrong "
+        "sums that a "
         "library makes of 16-bit data at no multiple of 4 bytes have a row of their own: WARN, or "
         "a note when they happen in symmetric windows only and nothing here uses those.",
 };

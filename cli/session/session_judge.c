@@ -84,6 +84,7 @@ static struct shk_check_context judge_context(const struct shk_session *session,
         .profile_asked =
             session->options->profile && strcmp(session->options->profile, "auto") != 0,
         .transport_asked = named ? transport : NULL,
+        .provider_asked = session->options->provider,
     };
 }
 

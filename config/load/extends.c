@@ -162,6 +162,10 @@ static int extends_resolve(const struct extends_resolver *resolver, struct shk_p
     int rc = extends_resolve(resolver, base);
     if (!rc)
         rc = extends_inherit_lines(resolver, profile, base);
+    if (!profile->needs_count) {
+        profile->needs = base->needs;
+        profile->needs_count = base->needs_count;
+    }
     if (!profile->facts_count) {
         profile->facts = base->facts;
         profile->facts_count = base->facts_count;

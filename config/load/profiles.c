@@ -107,6 +107,33 @@ static const struct shk_record record_line = {
     .check = line_check,
 };
 
+static const struct shk_field need_fields[] = {
+    {.key = "fact",
+     SHK_AT(struct shk_profile_need, fact),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .check = shk_valid_fact,
+     .doc = "key of a fact about the hardware"},
+    {.key = "matches",
+     SHK_AT(struct shk_profile_need, matches),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .check = shk_valid_regex,
+     .doc = "regular expression on the value; of a list on its JSON"},
+    {.key = "what",
+     SHK_AT(struct shk_profile_need, what),
+     .kind = SHK_FIELD_TEXT,
+     .required = true,
+     .doc = "what that is, in two or three words"},
+};
+
+static const struct shk_record record_need = {
+    .what = "profile need",
+    .type = "struct shk_profile_need",
+    .size = sizeof(struct shk_profile_need),
+    SHK_FIELDS(need_fields),
+};
+
 static const struct shk_field fact_fields[] = {
     {.key = "fact",
      SHK_AT(struct shk_profile_fact, fact),
@@ -251,6 +278,13 @@ static const struct shk_field profile_fields[] = {
      .record = &record_signal,
      SHK_EXTRA(struct shk_profile, signals_count),
      .doc = "how `--profile auto` recognises it"},
+    {.key = "needs",
+     SHK_AT(struct shk_profile, needs),
+     .kind = SHK_FIELD_RECORDS,
+     .record = &record_need,
+     SHK_EXTRA(struct shk_profile, needs_count),
+     .doc = "hardware beside `gpu` and `nics` by which a node is of this kind: without it the "
+            "profile, when it is named, is FAIL"},
     {.key = "settings",
      SHK_AT(struct shk_profile, settings),
      .kind = SHK_FIELD_RECORDS,

@@ -80,6 +80,8 @@ static size_t redact_operator(const char *s, bool option, bool *loose_p)
         return sizeof set_by - 1;
     if (option && s[0] == ' ' && s[1] && !strchr(" -", s[1]))
         return 1;
+    if (strncasecmp(s, "%3D", 3) == 0)
+        return 3; /* '=' inside of a query */
     if (*s == '\\' && s[1] == '"')
         at = 2; /* a quoted name inside of a quoted text */
     else if (*s == '"' || *s == '\'')
@@ -184,6 +186,24 @@ static size_t redact_login(const char *s, size_t user, size_t *head_p)
     return n;
 }
 
+/* What stands behind -u and --user of curl and the like, user:password: the password's bytes.
+ * uid:gid, as containers take it, is none. */
+static size_t redact_user(const char *text, const char *s, size_t user, size_t *head_p)
+{
+    static const char *const options[] = {"-u ", "-u=", "--user ", "--user=", "-user ", "-user="};
+    bool asked = false;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        size_t n = strlen(options[i]);
+        asked |= (size_t)(s - text) >= n && strncmp(s - n, options[i], n) == 0;
+    }
+    if (!asked || !user || s[user] != ':' || redact_is_redacted(s + user + 1))
+        return 0;
+    size_t n = redact_unquoted(s + user + 1, SIZE_MAX);
+    bool group = strspn(s + user + 1, "0123456789abcdefghijklmnopqrstuvwxyz_-") >= n && n < 8;
+    *head_p = user + 1;
+    return group ? 0 : n;
+}
+
 size_t shk_redact_at(const char *text, const char *s, size_t *head_p)
 {
     *head_p = 0;
@@ -198,6 +218,8 @@ size_t shk_redact_at(const char *text, const char *s, size_t *head_p)
         n = redact_query(text, s, head_p);
     if (!n)
         n = redact_bearer(s, head_p);
+    if (!n)
+        n = redact_user(text, s, name, head_p);
     return n ? n : redact_login(s, name, head_p);
 }
 

@@ -46,21 +46,17 @@ static const struct {
 };
 
 /* The last word of a name, words being parted by '_', '-' and '.'. A name of that word alone
- * counts unless `part_only`: PWD is a folder, DB_PWD a password, key=value an example. */
+ * counts unless `part_only`: key=value is an example. PWD is a folder when it looks like one. */
 static const struct {
     const char *word;
     bool part_only;
     const char *why;
 } redact_words[] = {
-    {"PW", false, "its name ends in PW"},
-    {"PASS", false, "its name ends in PASS"},
-    {"PWD", true, "its name ends in PWD"},
-    {"PASSWRD", false, "its name ends in PASSWRD"},
-    {"PSWD", false, "its name ends in PSWD"},
-    {"AUTH", true, "its name ends in AUTH"},
-    {"JWT", false, "its name ends in JWT"},
-    {"KEY", true, "its name ends in KEY"},
-    {"SIGNATURE", true, "its name ends in SIGNATURE"},
+    {"PW", false, "its name ends in PW"},     {"PASS", false, "its name ends in PASS"},
+    {"PWD", false, "its name ends in PWD"},   {"PASSWRD", false, "its name ends in PASSWRD"},
+    {"PSWD", false, "its name ends in PSWD"}, {"AUTH", true, "its name ends in AUTH"},
+    {"JWT", false, "its name ends in JWT"},   {"BEARER", true, "its name ends in BEARER"},
+    {"KEY", true, "its name ends in KEY"},    {"SIGNATURE", true, "its name ends in SIGNATURE"},
 };
 
 static bool redact_is_number(const char *value, size_t len, size_t most)
@@ -180,7 +176,7 @@ static const char *redact_by_word(const char *name, size_t len, const char *valu
         if (strlen(redact_words[i].word) != n || strncasecmp(word, redact_words[i].word, n) != 0)
             continue;
         bool alone = word == name || strspn(name, "-") == (size_t)(word - name);
-        bool path = strcasecmp(redact_words[i].word, "PWD") == 0 && *value == '/';
+        bool path = strcasecmp(redact_words[i].word, "PWD") == 0 && strchr("/~.", *value);
         if ((alone && redact_words[i].part_only) || path ||
             redact_how_allows(REDACT_WORD, value, value_len) ||
             redact_is_number(value, value_len, strncasecmp(word, "KEY", n) == 0 ? 12 : 3))
