@@ -199,7 +199,9 @@ static size_t redact_user(const char *text, const char *s, size_t user, size_t *
     if (!asked || !user || s[user] != ':' || redact_is_redacted(s + user + 1))
         return 0;
     size_t n = redact_unquoted(s + user + 1, SIZE_MAX);
-    bool group = strspn(s + user + 1, "0123456789abcdefghijklmnopqrstuvwxyz_-") >= n && n < 8;
+    const char *secret = s + user + 1;
+    bool group = n < 8 && (strspn(secret, "0123456789") >= n ||
+                           strspn(secret, "abcdefghijklmnopqrstuvwxyz_-") >= n);
     *head_p = user + 1;
     return group ? 0 : n;
 }

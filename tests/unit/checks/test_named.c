@@ -77,7 +77,8 @@ Test(named, provider)
 }
 
 #define GPUS                                                                                       \
-    "'pci.count.gpu-nvidia': 3, 'topology.gpus': [{'pci': 'a'}, {'pci': 'b'}, {'pci': 'c'}]"
+    "'pci.count.gpu-nvidia': 3, 'pci.count.neuron': 0, "                                           \
+    "'topology.gpus': [{'pci': 'a'}, {'pci': 'b'}, {'pci': 'c'}]"
 #define PAIR(a, b)        "{'gpu': '" a "', 'peer': '" b "', 'class': 'NV18', 'p2p': 'ok'}"
 #define LINKS(pci, links) "{'pci': '" pci "', 'name': 'H100', 'mig': false, 'links': [" links "]}"
 #define UP                "{'link': 0, 'active': true}"
