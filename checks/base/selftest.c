@@ -11,6 +11,7 @@ struct selftest {
     const struct shk_check *check;
     const struct shk_profile *profile;
     const char *setting; /* may be NULL */
+    bool asked;          /* the profile was named */
     enum shk_verdict verdict;
     char *problem;
 };
@@ -39,7 +40,8 @@ static struct shk_findings *selftest_judge(const struct selftest *t, const json_
     struct shk_findings *findings = shk_findings_create();
     json_t *doc = json_pack("{s:s, s:O}", "schema", SHK_FACTS_SCHEMA, "facts", facts);
     if (findings && doc && shk_facts_from_json(&store, doc, err) == 0) {
-        struct shk_check_context ctx = {.facts = store, .config = t->config, .profile = t->profile};
+        struct shk_check_context ctx = {
+            .facts = store, .config = t->config, .profile = t->profile, .profile_asked = t->asked};
         shk_facts_freeze(store);
         t->check->eval(&ctx, findings);
     } else {
@@ -173,7 +175,8 @@ static int selftest_entry(const struct shk_config *config, const json_t *entry, 
     struct selftest t = {.config = config,
                          .check = selftest_check(selftest_text(entry, "check")),
                          .profile = shk_config_profile(config, profile ? profile : "single-node"),
-                         .setting = selftest_text(entry, "setting")};
+                         .setting = selftest_text(entry, "setting"),
+                         .asked = json_is_true(json_object_get(entry, "asked"))};
     const char *accepted[2];
     struct shk_profile_fact fact;
     struct shk_profile made;
