@@ -4,6 +4,7 @@
 #include "checks/cause/term.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A rule of less weight is a guess among several causes; one of which something is not known, at
  * most PERHAPS. */
@@ -36,6 +37,17 @@ static bool only_settings(const struct shk_rule *rule)
     return !rule->condition;
 }
 
+/* A setting that two terms look at is said once. */
+static bool said_before(const struct shk_rule *rule, size_t at)
+{
+    const char *setting = rule->when[at].log ? NULL : rule->when[at].setting;
+    for (size_t i = 0; setting && i < at; i++)
+        if (!rule->when[i].log && rule->when[i].setting &&
+            strcmp(rule->when[i].setting, setting) == 0)
+            return true;
+    return false;
+}
+
 /* The reason, then what it rests on. */
 static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rule, bool sure)
 {
@@ -44,6 +56,8 @@ static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rul
     shk_strbuf_puts(&sb, rule->why);
     for (size_t i = 0; i < rule->when_count; i++) {
         const struct shk_rule_term *term = &rule->when[i];
+        if (said_before(rule, i))
+            continue;
         char *place = term->log ? shk_log_place(facts, term->log) : NULL;
         const char *value = term->setting ? shk_log_env(facts, term->setting) : NULL;
         if (place)

@@ -171,6 +171,25 @@ static void md_machine(const struct md *m)
     free(number);
 }
 
+/* "5 of 1000 nodes fail, 8 more warn: `nid[…]`"; nothing for one node. */
+static void md_nodes(const struct md *m)
+{
+    struct shk_node_counts counts;
+    if (shk_node_counts(&counts, m->model)) {
+        m->out->failed = true;
+        return;
+    }
+    if (counts.total > 1 && !m->report->headline) {
+        shk_strbuf_printf(m->out, "\n%zu of %zu nodes fail, %zu more warn", counts.by[SHK_FAIL],
+                          counts.total, counts.by[SHK_WARN]);
+        shk_strbuf_puts(m->out, counts.failing ? ": " : "\n");
+        if (counts.failing)
+            md_code(m, counts.failing);
+        shk_strbuf_puts(m->out, counts.failing ? "\n" : "");
+    }
+    shk_node_counts_free(&counts);
+}
+
 static void md_verdict(const struct md *m)
 {
     if (m->report->headline) {
@@ -189,10 +208,10 @@ static void md_verdict(const struct md *m)
     if (m->report->elapsed_s >= 0)
         shk_strbuf_printf(m->out, "; %.1f s", m->report->elapsed_s);
     shk_strbuf_puts(m->out, "\n");
+    md_nodes(m);
     md_machine(m);
-    if (m->report->interrupted) {
+    if (m->report->interrupted)
         shk_strbuf_printf(m->out, "\n**" SHK_MODEL_INTERRUPTED "**\n", m->report->interrupted);
-    }
 }
 
 /* Which nodes, of several. */

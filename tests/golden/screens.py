@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """screens.py SHAKEDOWN MUTATE: the first screen at 60, 80, 100 and 160 columns, from fixed facts, against screens/NAME.COLUMNS.txt;
-and the budget of lines at 80 columns of these and of every healthy node of the mutations. SHAKEDOWN_BLESS=1 writes the files."""
-import copy, json, os, pathlib, subprocess, sys, tempfile
+and at 80 columns the budget of lines of these and of every node of the mutations, healthy and with three faults; the
+ticket's visible part; every FAIL in a cause and every fix whole on the screen. SHAKEDOWN_BLESS=1 writes the files."""
+import copy, json, os, pathlib, re, subprocess, sys, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 NODES = sorted((HERE.parent / "mutate/nodes").glob("*.json"))
@@ -28,6 +29,18 @@ def break_three(facts, host="nid005012"):
     devices[2]["link_state"] = "down"
     put(facts, "cxi.devices", devices)
     put(facts, "env.NCCL_SOCKET_IFNAME", "hsn0,hsn1,hsn2,hns3")
+
+
+def break_any(facts):
+    """Three faults that any kind of node can have: a limit, a device and a misspelt name."""
+    put(facts, "limits.memlock", {"soft": 65536, "hard": 65536})
+    put(facts, "env.NCCL_SOCKET_IFNAME", "hns3")
+    for key, member in (("cxi.devices", "link_state"), ("rdma.devices", "ports")):
+        devices = copy.deepcopy(facts.get(key, {}).get("value"))
+        if devices:
+            devices[-1][member] = "down" if member == "link_state" else [{**p, "state": "DOWN"} for p in devices[-1]["ports"]]
+            put(facts, key, devices)
+    put(facts, "shm.size", 64 << 20)
 
 
 def measured(facts):
@@ -88,6 +101,13 @@ def main():
         for name, doc in docs.items():
             (here / "node.json").write_text(json.dumps(doc))
             wrong += budget_of(f"{name}, healthy", screen(tool, ["check", "node.json"], 80), 30)
+            wrong += ticket(tool, f"{name}, healthy", "node.json")
+            sick = copy.deepcopy(doc)
+            measured(sick["facts"])
+            break_any(sick["facts"])
+            (here / "sick.json").write_text(json.dumps(sick))
+            wrong += broken(tool, f"{name}, broken", "sick.json") + ticket(tool, f"{name}, broken", "sick.json")
+        wrong += ticket(tool, "thousand", "thousand") + broken(tool, "thousand", "thousand")
     print("\n".join(wrong) or "the screens are as they should be")
     return bool(wrong)
 
@@ -95,6 +115,29 @@ def main():
 def budget_of(what, text, budget):
     lines = text.splitlines()
     return [f"{what}: {len(lines)} lines, not {budget}:\n{text}"] if len(lines) > budget else []
+
+
+def ticket(tool, what, source):
+    """What a tracker shows before anything is unfolded, and its limits: Jira's, and GitHub's above it."""
+    text = screen(tool, ["check", source, "--format", "md"], 80)
+    seen = len(re.sub(r"(?s)<details>.*?</details>", "", text).encode())
+    return [f"{what}: {seen} bytes of the ticket are visible"] * (seen > 6000) + \
+           [f"{what}: a ticket of {len(text.encode())} bytes"] * (len(text.encode()) > 32000)
+
+
+def broken(tool, what, source):
+    """Every FAIL belongs to a cause, and each cause's fix can be copied from the screen."""
+    report, text = json.loads(screen(tool, ["check", source, "--format", "json"], 80)), screen(tool, ["check", source], 80)
+    wrong, keys = budget_of(what, text, 45), {d["key"] for d in report["diagnoses"]}
+    fails = [f for f in report["findings"] if f["verdict"] == "fail"]
+    wrong += [f"{what}: FAIL of {f['setting']} is in no cause" for f in fails if f.get("diagnosis") not in keys]
+    if not fails:
+        wrong.append(f"{what}: nothing failed")
+    shown = re.findall(r"(?m)^ *(\d+)[! ] ", text)
+    for d in report["diagnoses"][:len(shown)]:
+        if d["verdict"] == "fail" and "explained_by" not in d and d.get("fix"):
+            wrong += [f"{what}: {line!r} is not on the screen:\n{text}" for line in d["fix"].splitlines() if line not in text]
+    return wrong
 
 
 def compare(name, width, text, budget):
