@@ -53,10 +53,14 @@ install(FILES ${CMAKE_SOURCE_DIR}/README.md ${pages} DESTINATION ${CMAKE_INSTALL
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/reports/schema DESTINATION ${data}/shakedown
         FILES_MATCHING PATTERN "*.json" PATTERN "*.xsd")
 set(slurm ${CMAKE_SOURCE_DIR}/config/slurm)
-install(PROGRAMS ${slurm}/prolog.sh ${slurm}/healthcheck.sh ${slurm}/preflight.sbatch
+install(PROGRAMS ${slurm}/prolog.sh ${slurm}/epilog.sh ${slurm}/healthcheck.sh
+                 ${slurm}/preflight.sbatch
         DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/shakedown)
 install(FILES ${CMAKE_SOURCE_DIR}/config/monitoring/alerts.yaml ${CMAKE_SOURCE_DIR}/config/monitoring/grafana.json
         DESTINATION ${data}/shakedown/monitoring)
+install(FILES ${slurm}/shakedown.service ${slurm}/shakedown.timer ${slurm}/reframe_shakedown.py
+        DESTINATION ${data}/shakedown/examples)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/config/kubernetes DESTINATION ${data}/shakedown USE_SOURCE_PERMISSIONS)
 install(FILES ${slurm}/nhc.conf ${slurm}/shakedown.nhc DESTINATION ${data}/shakedown/nhc)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/shakedown.pc.in ${CMAKE_BINARY_DIR}/shakedown.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/shakedown.pc DESTINATION ${data}/pkgconfig)

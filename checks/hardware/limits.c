@@ -68,7 +68,10 @@ static void raise_hard(struct shk_row *row, const char *unit, const char *name, 
     case GIVER_PODMAN:
         shk_row_fix(row, "limit-podman", "limit", name, "value", no_end, NULL);
         break;
-    case GIVER_PODS: shk_row_fix(row, "limit-pods", "unit", unit, "value", systemd, NULL); break;
+    case GIVER_PODS:
+        shk_row_fix(row, strcmp(name, "memlock") == 0 ? "limit-pods-memlock" : "limit-pods", "unit",
+                    unit, "value", systemd, NULL);
+        break;
     case GIVER_SLURM:
         shk_row_fix(row, "limit-slurm", "unit", unit, "value", systemd, "slurm",
                     unit + strlen("Limit"), NULL);

@@ -140,7 +140,8 @@ static int output_replace(const struct shk_output *out, const char *path, const 
     if (rc)
         unlink(temp);
     free(temp);
-    return rc;
+    /* a file that is mounted on its own, as a pod's termination log, cannot be replaced */
+    return rc == -EBUSY ? output_in_place(out, path, false) : rc;
 }
 
 static int output_file(const struct shk_output *out, const char *path)

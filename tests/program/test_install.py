@@ -25,9 +25,10 @@ class Install(Case):
                   "share/zsh/vendor-completions/_shakedown", "share/fish/vendor_completions.d/shakedown.fish",
                   "share/shakedown/schema/report-1.schema.json", "share/shakedown/schema/report-2.schema.json", "share/shakedown/schema/junit.xsd",
                   "share/pkgconfig/shakedown.pc", f"share/modulefiles/shakedown/{number}.lua",
-                  "share/doc/shakedown/README.md", "share/shakedown/nhc/nhc.conf", "share/shakedown/nhc/shakedown.nhc"):
+                  "share/doc/shakedown/README.md", "share/shakedown/nhc/nhc.conf", "share/shakedown/kubernetes/job.yaml",
+                  "share/shakedown/examples/shakedown.timer", "share/shakedown/nhc/shakedown.nhc"):
             self.assertIn(f, files)
-        for f in ("prolog.sh", "healthcheck.sh", "preflight.sbatch"):
+        for f in ("prolog.sh", "epilog.sh", "healthcheck.sh", "preflight.sbatch"):
             self.assertTrue(os.access(root / "libexec/shakedown" / f, os.X_OK), f)
         text = (root / "share/bash-completion/completions/shakedown").read_text()
         self.assertIn("complete -o filenames -F _shakedown shakedown", text)

@@ -1,7 +1,7 @@
 """The examples for Slurm (config/slurm), each with stand-ins for the commands that it calls: what they do when
 nodes are healthy, when some fail, and when shakedown itself does not work."""
-import os, shlex, subprocess
-from support import BASE_ENV, SOURCE, Case, main
+import configparser, os, shlex, shutil, subprocess, sys, types, unittest.mock
+from support import BASE_ENV, SOURCE, Case, main, run
 
 EXAMPLES = SOURCE / "config" / "slurm"
 
@@ -53,6 +53,56 @@ class Slurm(Case):
         self.command("logger", "")
         self.drains("prolog.sh", 1, SLURMD_NODENAME="n1")
         self.assertEqual(self.calls("scontrol"), [f"update NodeName=n1 State=DRAIN {self.REASON}"])
+
+    def test_epilog(self):
+        self.command("scontrol", "[ $1 != show ] || echo 'NodeName=n1 State=IDLE Reason=x'")
+        self.command("logger", "")
+        self.REASON = self.REASON.replace("shakedown:", "shakedown after job 17:")
+        self.drains("epilog.sh", 0, SLURMD_NODENAME="n1", SLURM_JOB_ID="17")
+        (self.dir / "scontrol.calls").unlink()
+        self.command("scontrol", "[ $1 != show ] || echo 'NodeName=n1 State=IDLE+DRAIN Reason=x'")
+        self.assertEqual(self.example("epilog.sh", SLURMD_NODENAME="n1").returncode, 0)
+        self.assertEqual(self.calls("scontrol"), ["show node n1"])
+
+    def test_timer(self):
+        """Exit codes that stand in the file are no failure of the unit; the command line is one that the program takes."""
+        unit = configparser.ConfigParser(strict=False, interpolation=None)
+        unit.optionxform = str
+        unit.read([EXAMPLES / "shakedown.service", EXAMPLES / "shakedown.timer"])
+        self.assertEqual(unit["Service"]["SuccessExitStatus"].split(), ["1", "3"])
+        words = shlex.split(unit["Service"]["ExecStart"])
+        out = self.dir / "shakedown.prom"
+        self.assertTrue(words[-1].endswith("/shakedown.prom"))
+        p = run(*words[1:-1], out)
+        self.assertIn(p.returncode, (0, 1, 3), p.stderr)
+        self.assertIn("shakedown_verdict{", out.read_text())
+        if shutil.which("systemd-analyze"):
+            for name in ("shakedown.service", "shakedown.timer"):
+                (self.dir / name).write_text((EXAMPLES / name).read_text().replace("/usr/bin/shakedown", "/bin/true"))
+            p = subprocess.run(["systemd-analyze", "verify", "--man=no", self.dir / "shakedown.timer", self.dir / "shakedown.service"],
+                               capture_output=True, text=True, timeout=60)
+            self.assertNotIn("shakedown.", p.stderr)
+
+    def test_reframe(self):
+        """Its judgement and its figure on a real report, with stand-ins for what ReFrame is asked for."""
+        stand_in = types.ModuleType("reframe")
+        same = lambda *_: lambda f: f
+        stand_in.simple_test = lambda c: c
+        stand_in.RunOnlyRegressionTest = type("Base", (), {"stagedir": str(self.dir), "num_tasks_per_node": 2})
+        sanity = types.ModuleType("reframe.utility.sanity")
+        sanity.assert_ne = lambda a, b, msg: (a != b, msg)
+        utility = types.ModuleType("reframe.utility")
+        utility.sanity, stand_in.utility = sanity, utility
+        names = {"variable": lambda *_, value: value, "run_before": same, "sanity_function": lambda f: f, "performance_function": same}
+        with unittest.mock.patch.dict(sys.modules, {"reframe": stand_in, "reframe.utility": utility, "reframe.utility.sanity": sanity}):
+            exec(compile((EXAMPLES / "reframe_shakedown.py").read_text(), "reframe_shakedown.py", "exec"), names)
+        test = names["Shakedown"]()
+        p = run(*test.executable_opts[:1], self.dir / "report.json", "--ranks", "2", "--sizes", "4:64K")
+        self.assertIn(p.returncode, (0, 1), p.stderr)
+        self.assertEqual(test.nothing_failed()[0], p.returncode == 0)
+        self.assertGreater(test.busbw(), 0)
+        test.set_tasks()
+        self.assertEqual(test.num_tasks, 2)
 
     def test_health_check(self):
         self.command("scontrol", "[ $1 != show ] || echo 'NodeName=n1 State=IDLE Reason=x'")
