@@ -33,8 +33,9 @@ static int dies(struct shk_probe_context *ctx, struct shk_error *err)
 static int hangs(struct shk_probe_context *ctx, struct shk_error *err)
 {
     (void)ctx, (void)err;
-    for (;;)
-        pause();
+    while (pause() < 0)
+        continue;
+    return 0;
 }
 
 static const struct shk_probe probes[] = {
