@@ -2,6 +2,7 @@
 #include "checks/base/remedy.h"
 #include "checks/env/makers.h"
 #include "checks/hardware/pci.h"
+#include "checks/job/named.h"
 #include "core/text/uses.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ static void judge_count(struct shk_row *row, const struct shk_maker *maker)
     row->fact = maker->count;
     if (count < 0)
         return;
-    bool lost = count > 0 && count < profile->gpus;
+    bool lost = count > 0 && count < profile->gpus && shk_profile_sized(row, NULL) > 0;
     if (count > 0 && !lost) {
         shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
         return;

@@ -2,6 +2,7 @@
 #include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/env/grammar.h"
+#include "checks/job/named.h"
 
 #include "checks/base/coded.h"
 #include "core/text/uses.h"
@@ -72,7 +73,9 @@ static void say_few(struct shk_row *row, const char *kind, long long count)
 {
     bool efa = strcmp(kind, "efa") == 0;
     shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
-    row->diagnosis = !count ? "nic-none" : efa ? "efa-nic-count-low" : "nic-count-low";
+    row->diagnosis = efa     ? (count ? "efa-nic-count-low" : "efa-provider-absent")
+                     : count ? "nic-count-low"
+                             : "nic-none";
     shk_row_text(&row->why, count ? "bandwidth falls with every NIC that is missing"
                                   : "the profile is for nodes with this fabric, and none of its "
                                     "NICs is here");
@@ -93,6 +96,11 @@ static void eval_count(const struct shk_check_context *ctx, struct shk_findings 
         return;
     }
     long long count = count_nics(&row, kind, wanted);
+    if (count >= 0 && count < wanted && !shk_profile_sized(&row, "rdma.devices")) {
+        shk_row_na(findings, &row, "the number of profile %s is for other hardware",
+                   ctx->profile->name);
+        return;
+    }
     if (count >= 0 && wanted > 1)
         shk_row_text(&row.observed, "%lld of %d %s", count, wanted, kind_words(kind));
     else if (count >= 0)
@@ -226,7 +234,8 @@ static void judge_down(struct shk_row *row, const struct links *links)
     const struct shk_profile *profile = row->ctx->profile;
     bool excludes = links->hca && *links->hca == '^';
     bool named = links->hca && *links->hca && !excludes && links->down;
-    bool few = profile->nics > 1 && links->up + links->unread < (unsigned)profile->nics;
+    bool few = profile->nics > 1 && links->up + links->unread < (unsigned)profile->nics &&
+               shk_profile_sized(row, "rdma.devices") > 0;
     shk_row_text(&row->expected, "all that are used up");
     if (links->ib && links->ib_init == links->ib) {
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);

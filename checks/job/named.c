@@ -1,6 +1,6 @@
 /* The hardware of a profile that was named. */
+#include "checks/job/named.h"
 #include "checks/base/coded.h"
-#include "checks/base/read.h"
 #include "checks/base/remedy.h"
 
 #include <regex.h>
@@ -37,6 +37,27 @@ static bool named_is_whole(const json_t *value)
         }
     }
     return json_is_array(value) || json_is_string(value);
+}
+
+int shk_profile_sized(struct shk_row *row, const char *counted)
+{
+    const struct shk_profile *profile = row->ctx->profile;
+    int sized = 1;
+    for (size_t i = 0; !row->ctx->profile_asked && i < profile->needs_count; i++) {
+        const struct shk_profile_need *need = &profile->needs[i];
+        struct shk_fact fact;
+        if (counted && strcmp(need->fact, counted) == 0)
+            continue;
+        enum shk_look look = shk_read(row, need->fact, &fact);
+        if (look == SHK_LOOK_PRESENT && named_matches(need, fact.value))
+            continue;
+        if (look == SHK_LOOK_PRESENT && named_is_whole(fact.value))
+            return 0;
+        if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT)
+            shk_row_lacks(row, need->fact, "nothing tells whether this node has %s", need->what);
+        sized = -1;
+    }
+    return sized;
 }
 
 static void named_need(const struct shk_check_context *ctx, struct shk_findings *findings,

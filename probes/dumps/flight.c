@@ -209,7 +209,9 @@ static void say_group(struct shk_strbuf *text, const char *code, const struct gr
 /* What must be the same on all ranks: the name, or the sizes and types. New string. */
 static char *trait(const json_t *call, bool sizes)
 {
-    static const char *const equal[] = {"all_reduce", "broadcast", "reduce", "allreduce_coalesced"};
+    static const char *const equal[] = {"all_reduce",       "broadcast",
+                                        "reduce",           "allreduce_coalesced",
+                                        "_all_gather_base", "_reduce_scatter_base"};
     bool must = false;
     for (size_t i = 0; i < sizeof equal / sizeof *equal; i++)
         must |= strcmp(call_name(call), equal[i]) == 0;
