@@ -350,7 +350,7 @@ json_t *world_joined_fact(const struct shk_world *world)
 {
     const struct shk_meet *meet = &world->meet;
     json_t *joined =
-        json_pack("{s:s, s:s*, s:s*, s:s*, s:b, s:b, s:i}", "by", meet->by, "why", meet->why,
+        json_pack("{s:s*, s:s*, s:s*, s:s*, s:b, s:b, s:i}", "by", meet->by, "why", meet->why,
                   "launcher", meet->launcher, "variable", meet->variable, "keyed", meet->key.there,
                   "loopback", meet->loopback, "port", (int)world->port);
     if (joined && meet->key.there)

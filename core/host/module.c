@@ -92,14 +92,14 @@ static void read_qsfp(struct reading *r, const unsigned char *lower)
     m->form = "QSFP";
     if (!fetch(r, I2C_BASE, 0, HALF, id))
         return;
-    text(m->vendor, id + 148 - HALF);
-    text(m->part, id + 168 - HALF);
+    text(m->vendor, id + (148 - HALF));
+    text(m->part, id + (168 - HALF));
     m->copper = id[147 - HALF] >> 4 >= 10;
     bool paged = !(lower[2] & 0x04);
     if (m->copper || (paged && !fetch(r, I2C_BASE, 3, HALF, limits)))
         return;
     temperature(m, lower + 22, paged ? limits : NULL);
-    light(m, lower + 34, 4, paged ? limits + 178 - HALF : NULL);
+    light(m, lower + 34, 4, paged ? limits + (178 - HALF) : NULL);
 }
 
 static void read_cmis(struct reading *r, const unsigned char *lower)
@@ -110,8 +110,8 @@ static void read_cmis(struct reading *r, const unsigned char *lower)
     m->fault = (lower[3] >> 1 & 7) == 5;
     if (!fetch(r, I2C_BASE, 0, HALF, id))
         return;
-    text(m->vendor, id + 129 - HALF);
-    text(m->part, id + 148 - HALF);
+    text(m->vendor, id + (129 - HALF));
+    text(m->part, id + (148 - HALF));
     m->copper = id[212 - HALF] >= 0x0a && id[212 - HALF] <= 0x0f;
     if (lower[2] & 0x80) /* flat memory */
         return;
@@ -120,7 +120,7 @@ static void read_cmis(struct reading *r, const unsigned char *lower)
     if (offers[159 - HALF] & 0x01)
         temperature(m, lower + 14, limits);
     if (!m->copper && offers[160 - HALF] & 0x04 && fetch(r, I2C_BASE, 0x11, HALF, lanes))
-        light(m, lanes + 186 - HALF, SHK_MODULE_LANES, limits + 194 - HALF);
+        light(m, lanes + (186 - HALF), SHK_MODULE_LANES, limits + (194 - HALF));
 }
 
 int shk_module_read(const struct shk_module_bytes *bytes, struct shk_module *module,

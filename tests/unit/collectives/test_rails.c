@@ -391,9 +391,11 @@ Test(rails, facts_name_the_host_that_all_failures_have_in_common)
     }
     rows = rows_of(job);
     cr_expect_eq(json_array_size(rows), 1);
-    expect_row(rows, 0,
-               "{\"domain\":\"mlx5_1\",\"fabric\":\"ib\",\"host\":\"n0\",\"pci\":"
-               "null,\"rank\":0,\"reason\":\"as rank 0 sees it\",\"status\":\"dead\"}");
+    expect_row(
+        rows, 0,
+        "{\"blame\":[{\"host\":\"n0\",\"tokens\":2},{\"host\":\"n1\",\"tokens\":4},{\"host\":"
+        "\"n2\",\"tokens\":2}],\"domain\":\"mlx5_1\",\"fabric\":\"ib\",\"host\":\"n0\",\"pci\":"
+        "null,\"rank\":0,\"reason\":\"as rank 0 sees it\",\"status\":\"dead\"}");
     json_decref(rows);
     shk_job_destroy(job);
 }
@@ -413,9 +415,10 @@ Test(rails, facts_name_the_rank_that_has_none_and_distrust_what_a_rank_left)
     ((struct fabric_result *)shk_job_result(job, 3))->rails.count = UINT32_MAX;
     rows = rows_of(job);
     cr_expect_eq(json_array_size(rows), 1);
-    expect_row(rows, 0,
-               "{\"domain\":\"mlx5_3\",\"fabric\":\"ib\",\"host\":\"n0\",\"pci\":"
-               "null,\"rank\":0,\"reason\":null,\"status\":\"missing\"}");
+    expect_row(
+        rows, 0,
+        "{\"blame\":[{\"host\":\"n3\",\"tokens\":1}],\"domain\":\"mlx5_3\",\"fabric\":\"ib\","
+        "\"host\":\"n0\",\"pci\":null,\"rank\":0,\"reason\":null,\"status\":\"missing\"}");
     json_decref(rows);
     shk_job_destroy(job);
 }

@@ -105,7 +105,7 @@ Test(anonymize, secrets_go_from_every_format_without_being_asked)
     anonymize_make(&s);
     size_t formats;
     const struct shk_format *const *all = shk_formats(&formats);
-    cr_assert_eq(formats, 7);
+    cr_assert_eq(formats, 9);
     for (size_t f = 0; f < formats; f++) {
         s.options.verbose = true;
         char *text = anonymize_render(&s, false, all[f]->name);
