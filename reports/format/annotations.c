@@ -75,28 +75,37 @@ static void ci_command(struct shk_strbuf *out, const char *command, const char *
     shk_strbuf_putc(out, '\n');
 }
 
-/* What no cause stands for: the verdict, and what was left out. */
+static bool ci_good(const struct shk_model *model)
+{
+    return model->verdict == SHK_PASS || model->verdict == SHK_NOTE || model->verdict == SHK_NA;
+}
+
+/* What no cause says: nodes, headline or counts, what was left out. */
+static void ci_verdict(struct shk_strbuf *title, struct shk_strbuf *text,
+                       const struct shk_model *model, size_t left)
+{
+    shk_strbuf_printf(title, "shakedown: %s", shk_verdict_name(model->verdict));
+    ci_add(text, "", model->where);
+    if (model->report->headline)
+        ci_add(text, "", model->report->headline);
+    else {
+        shk_strbuf_putc(text, '\n');
+        shk_model_counts(text, model->report->coverage.verdicts);
+    }
+    if (model->report->interrupted)
+        shk_strbuf_printf(text, "\n" SHK_MODEL_INTERRUPTED, model->report->interrupted);
+    if (left)
+        shk_strbuf_printf(text, "\n%zu more causes: --format md has them", left);
+}
+
 static void ci_github_end(struct shk_strbuf *out, const struct shk_model *model, size_t left)
 {
     struct shk_strbuf title = SHK_STRBUF_INIT, text = SHK_STRBUF_INIT;
-    const char *word = shk_verdict_name(model->verdict);
-    shk_strbuf_printf(&title, "shakedown: %s", word);
-    ci_add(&text, "", model->where);
-    if (model->report->headline)
-        ci_add(&text, "", model->report->headline);
-    else {
-        shk_strbuf_putc(&text, '\n');
-        shk_model_counts(&text, model->report->coverage.verdicts);
-    }
-    if (model->report->interrupted)
-        shk_strbuf_printf(&text, "\n" SHK_MODEL_INTERRUPTED, model->report->interrupted);
-    if (left)
-        shk_strbuf_printf(&text, "\n%zu more causes: --format md has them", left);
-    ci_command(out,
-               model->verdict == SHK_FAIL                                 ? "error"
-               : model->verdict == SHK_PASS || model->verdict == SHK_NOTE ? "notice"
-                                                                          : "warning",
-               shk_strbuf_text(&title), shk_strbuf_text(&text));
+    const char *command = model->verdict == SHK_FAIL ? "error"
+                          : ci_good(model)           ? "notice"
+                                                     : "warning";
+    ci_verdict(&title, &text, model, left);
+    ci_command(out, command, shk_strbuf_text(&title), shk_strbuf_text(&text));
     out->failed |= title.failed || text.failed;
     shk_strbuf_free(&title);
     shk_strbuf_free(&text);
@@ -125,24 +134,24 @@ static int ci_github(const struct shk_model *model, FILE *file)
     return rc;
 }
 
-static json_t *ci_gitlab_issue(const struct ci_cause *cause, const struct shk_model *model)
+static json_t *ci_gitlab_issue(const struct shk_model *model, enum shk_verdict verdict,
+                               const char *name, const char *nodes, const char *title,
+                               const char *more)
 {
     static const char *const severities[SHK_VERDICT_COUNT] = {
         [SHK_FAIL] = "critical", [SHK_WARN] = "minor", [SHK_UNKNOWN] = "info"};
-    const char *severity = severities[cause->row->verdict];
     struct shk_strbuf path = SHK_STRBUF_INIT, print = SHK_STRBUF_INIT, text = SHK_STRBUF_INIT,
                       key = SHK_STRBUF_INIT;
-    shk_text_clip(&key, cause->row->key, CI_TITLE, 0);
+    shk_text_clip(&key, name, CI_TITLE, 0);
     shk_strbuf_puts(&path, "shakedown/");
-    shk_text_clip(&path, cause->nodes ? cause->nodes : model->where, CI_TITLE, 0);
+    shk_text_clip(&path, nodes ? nodes : model->where, CI_TITLE, 0);
     shk_strbuf_printf(&print, "%s:%s", shk_strbuf_text(&key), shk_strbuf_text(&path));
-    shk_strbuf_printf(&text, "%s\n%s", shk_strbuf_text(&cause->title),
-                      shk_strbuf_text(&cause->text));
+    shk_strbuf_printf(&text, "%s\n%s", title, more);
     json_t *issue =
         json_pack("{s:s, s:s, s:s, s:s, s:{s:s, s:{s:i}}}", "description", shk_strbuf_text(&text),
                   "check_name", shk_strbuf_text(&key), "fingerprint", shk_strbuf_text(&print),
-                  "severity", severity ? severity : "info", "location", "path",
-                  shk_strbuf_text(&path), "lines", "begin", 1);
+                  "severity", severities[verdict] ? severities[verdict] : "info", "location",
+                  "path", shk_strbuf_text(&path), "lines", "begin", 1);
     shk_strbuf_free(&key);
     shk_strbuf_free(&path);
     shk_strbuf_free(&print);
@@ -150,15 +159,32 @@ static json_t *ci_gitlab_issue(const struct ci_cause *cause, const struct shk_mo
     return issue;
 }
 
+/* One for the verdict where no cause stands for it. */
+static int ci_gitlab_verdict(const struct shk_model *model, json_t *issues)
+{
+    struct shk_strbuf title = SHK_STRBUF_INIT, text = SHK_STRBUF_INIT;
+    ci_verdict(&title, &text, model, 0);
+    int rc = json_array_append_new(issues, ci_gitlab_issue(model, model->verdict, "verdict", NULL,
+                                                           shk_strbuf_text(&title),
+                                                           shk_strbuf_text(&text)));
+    shk_strbuf_free(&title);
+    shk_strbuf_free(&text);
+    return rc ? -ENOMEM : 0;
+}
+
 static int ci_gitlab(const struct shk_model *model, FILE *file)
 {
     const struct shk_diagnoses *list = model->report->diagnoses;
     json_t *issues = json_array();
-    int rc = 0;
-    for (size_t i = 0; !rc && list && i < list->count; i++) {
+    size_t count = list ? list->count : 0;
+    int rc = count || ci_good(model) ? 0 : ci_gitlab_verdict(model, issues);
+    for (size_t i = 0; !rc && i < count; i++) {
         struct ci_cause cause;
         if (!ci_cause(&cause, model, i) ||
-            json_array_append_new(issues, ci_gitlab_issue(&cause, model)))
+            json_array_append_new(issues,
+                                  ci_gitlab_issue(model, cause.row->verdict, cause.row->key,
+                                                  cause.nodes, shk_strbuf_text(&cause.title),
+                                                  shk_strbuf_text(&cause.text))))
             rc = -ENOMEM;
         ci_cause_free(&cause);
     }
