@@ -4,6 +4,7 @@
  * (docs.gitlab.com/ci/testing/code_quality, "Code Quality report format"), which wants a path for
  * each: shakedown/NODES. */
 #include "reports/formats.h"
+#include "reports/model/hardware.h"
 #include "reports/model/model.h"
 #include "reports/model/nodecount.h"
 #include "reports/text/utf8.h"
@@ -80,6 +81,28 @@ static bool ci_good(const struct shk_model *model)
     return model->verdict == SHK_PASS || model->verdict == SHK_NOTE || model->verdict == SHK_NA;
 }
 
+static void ci_part(const char *part, void *arg)
+{
+    struct shk_strbuf *line = arg;
+    shk_strbuf_printf(line, "%s%s", line->len ? "; " : "", part);
+}
+
+/* When, in which job, on what. */
+static void ci_when(struct shk_strbuf *text, const struct shk_model *model)
+{
+    struct shk_strbuf hardware = SHK_STRBUF_INIT;
+    char *start = shk_hardware_date(model), *job = shk_hardware_job(model);
+    ci_add(text, "start: ", start);
+    if (start && model->report->elapsed_s >= 0)
+        shk_strbuf_printf(text, ", %.1f s", model->report->elapsed_s);
+    ci_add(text, "job: ", job);
+    text->failed |= shk_hardware_each(model, ci_part, &hardware) != 0 || hardware.failed;
+    ci_add(text, "hardware: ", shk_strbuf_text(&hardware));
+    shk_strbuf_free(&hardware);
+    free(start);
+    free(job);
+}
+
 /* What no cause says: nodes, headline or counts, what was left out. */
 static void ci_verdict(struct shk_strbuf *title, struct shk_strbuf *text,
                        const struct shk_model *model, size_t left)
@@ -92,6 +115,7 @@ static void ci_verdict(struct shk_strbuf *title, struct shk_strbuf *text,
         shk_strbuf_putc(text, '\n');
         shk_model_counts(text, model->report->coverage.verdicts);
     }
+    ci_when(text, model);
     if (model->report->interrupted)
         shk_strbuf_printf(text, "\n" SHK_MODEL_INTERRUPTED, model->report->interrupted);
     if (left)

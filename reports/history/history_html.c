@@ -231,7 +231,9 @@ static void html_worst(struct shk_strbuf *out, const json_t *worst)
 static void html_begin(struct shk_strbuf *out, const char *title, const json_t *document)
 {
     static const char *const verdicts[] = {"fail", "warn", "unknown", "pass"};
-    const json_t *counts = json_object_get(document, "verdicts");
+    const json_t *counts = json_object_get(document, "verdicts"),
+                 *total = json_object_get(document, "nodes");
+    long long nodes = total ? json_integer_value(total) : -1;
     shk_strbuf_printf(
         out,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -240,9 +242,8 @@ static void html_begin(struct shk_strbuf *out, const char *title, const json_t *
         "style-src 'unsafe-inline'\">\n<title>shakedown %s</title>\n<style>\n%s</style>"
         "</head><body>\n" SHK_PAGE_SKIP "<header class=\"banner %s\"><h1>shakedown %s</h1>\n<p>",
         title, shk_page_css, html_css(shk_history_text(document, "verdict")), title);
-    if (json_object_get(document, "nodes"))
-        shk_strbuf_printf(out, "%lld nodes",
-                          (long long)json_integer_value(json_object_get(document, "nodes")));
+    if (nodes >= 0)
+        shk_strbuf_printf(out, "%lld node%s", nodes, nodes == 1 ? "" : "s");
     for (size_t i = 0; counts && i < sizeof verdicts / sizeof *verdicts; i++)
         shk_strbuf_printf(out, ", %lld %s",
                           (long long)json_integer_value(json_object_get(counts, verdicts[i])),

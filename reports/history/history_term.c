@@ -79,9 +79,9 @@ static void term_overview(const struct history_term *t, const json_t *document)
     json_array_foreach(metrics, i, metric)
     {
         struct shk_strbuf line = SHK_STRBUF_INIT;
-        shk_strbuf_printf(&line, "%-28s %s, %lld nodes", shk_history_text(metric, "name"),
-                          shk_history_text(metric, "title"),
-                          (long long)json_integer_value(json_object_get(metric, "nodes")));
+        long long of = json_integer_value(json_object_get(metric, "nodes"));
+        shk_strbuf_printf(&line, "%-28s %s, %lld node%s", shk_history_text(metric, "name"),
+                          shk_history_text(metric, "title"), of, of == 1 ? "" : "s");
         if (i < term_most(t, TERM_ROWS))
             term_line(t, 2, shk_strbuf_text(&line));
         shk_strbuf_free(&line);

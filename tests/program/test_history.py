@@ -62,7 +62,7 @@ class Times(InFolder):
         self.assertRegex(start, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertGreater(doc["run.seconds"]["value"], 0)
         self.assertEqual(doc["job.id"]["value"], "7104221")
-        for name in ("term", "md", "json", "html", "junit", "line"):
+        for name in ("term", "md", "json", "html", "junit", "line", "github"):
             first = run("check", facts, "--format", name).stdout
             self.assertIn(start, first, name)
             self.assertIn("7104221", first, name)
@@ -234,7 +234,7 @@ class Trends(InFolder):
         self.add(self.write("b.json", *[document("n1", d) for d in range(4, 30)]))
         doc = self.json("history", "--history", self.db)
         self.assertEqual((doc["verdict"], doc["few"]), ("pass", 0))
-        self.assertIn("every node is as it was", run("history", "--history", self.db).stdout)
+        self.assertIn("no node has changed, and none differs from the others of its kind", run("history", "--history", self.db).stdout)
 
     def counted(self, day, read, **errors):
         """Of a port whose counter stands still; `read` False: it could not be read on that day."""
