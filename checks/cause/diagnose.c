@@ -43,6 +43,7 @@ struct cause {
     bool seen;                 /* a log, a measurement or the system shows it, not only a setting */
     const struct cause *above; /* explains this one; NULL */
     const char *above_key;     /* of it: sorting moves the causes */
+    bool guess;                /* it, or what explains it, is only possible */
     bool named;                /* by the catalogue, not only as a symptom of any cause */
     bool confirmed, refuted;   /* by what the entry says of facts */
     size_t lines_seen;         /* clues that are lines of a log, */
@@ -358,6 +359,10 @@ static void add_notes(struct cause *causes, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct cause *cause = &causes[i];
         const char *confirm = cause->entry ? cause->entry->confirm : NULL;
+        const struct cause *root = cause;
+        for (size_t step = 0; root->above && step < count; step++)
+            root = root->above;
+        cause->guess = strcmp(confidence(root), "possible") == 0;
         cause->above_key = cause->above ? cause->above->key : NULL;
         add_unknown(cause);
         if (!cause->clues || strcmp(confidence(cause), "possible") != 0 || !confirm ||
@@ -377,9 +382,12 @@ static size_t number_of(const struct cause *causes, size_t count, const char *ke
     return 0;
 }
 
+/* A guess, with what it explains, never stands above what is likely. */
 static int by_score(const void *a, const void *b)
 {
     const struct cause *x = a, *y = b;
+    if (x->guess != y->guess)
+        return x->guess ? 1 : -1;
     if (x->score != y->score)
         return x->score < y->score ? 1 : -1;
     return strcmp(x->key, y->key);
