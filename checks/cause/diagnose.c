@@ -281,11 +281,6 @@ static const char *confidence(const struct cause *cause)
     return seen || cause->evidence == SHK_EFFECT ? "likely" : "possible";
 }
 
-static char *copy(const char *text)
-{
-    return strdup(text ? text : "");
-}
-
 /* What the findings say, else the catalogue; NULL when there is nothing to say. */
 static char *join_texts(const char *const *texts, size_t count, const char *general)
 {
@@ -312,22 +307,23 @@ static void fill_remedy(struct shk_diagnosis_row *row, const struct cause *cause
 static char *own_title(const struct cause *cause)
 {
     const struct shk_finding *first = cause->first;
-    const char *seen = first ? first->observed : NULL;
     if (!first)
-        return copy(cause->key);
-    return seen && *seen ? shk_strf("%s: %s", first->setting, seen) : copy(first->setting);
+        return shk_copy(cause->key);
+    return first->observed && *first->observed
+               ? shk_strf("%s: %s", first->setting, first->observed)
+               : shk_copy(first->setting);
 }
 
 static int fill_row(struct shk_diagnosis_row *row, struct cause *cause)
 {
     const struct shk_diagnosis *entry = cause->entry;
     const struct shk_finding *first = cause->first;
-    row->key = copy(cause->key);
-    row->title = entry ? copy(entry->title) : own_title(cause);
-    row->explanation = copy(entry ? entry->explanation : first ? first->why : NULL);
+    row->key = shk_copy(cause->key);
+    row->title = entry ? shk_copy(entry->title) : own_title(cause);
+    row->explanation = shk_copy(entry ? entry->explanation : first ? first->why : NULL);
     fill_remedy(row, cause);
-    row->who = copy(entry ? entry->who : "user or admin");
-    row->confidence = copy(confidence(cause));
+    row->who = shk_copy(entry ? entry->who : "user or admin");
+    row->confidence = shk_copy(confidence(cause));
     row->score = cause->score;
     row->verdict = cause->verdict;
     row->scope = cause->count ? cause->scope : shk_scope_of(entry);
@@ -452,10 +448,9 @@ static void weigh_facts(struct cause *causes, size_t count, const struct shk_fac
 
 static int rank(struct cause *causes, size_t count, struct shk_diagnoses *out)
 {
-    size_t kept;
     for (size_t i = 0; i < count; i++)
         score(&causes[i]);
-    kept = keep_causes(causes, count);
+    size_t kept = keep_causes(causes, count);
     lower_effects(causes, kept);
     add_notes(causes, kept);
     qsort(causes, kept, sizeof(*causes), by_score);

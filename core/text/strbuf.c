@@ -87,6 +87,11 @@ void shk_strbuf_free(struct shk_strbuf *sb)
     *sb = (struct shk_strbuf)SHK_STRBUF_INIT;
 }
 
+char *shk_copy(const char *text)
+{
+    return strdup(text ? text : "");
+}
+
 char *shk_strf(const char *fmt, ...)
 {
     char *text = NULL;

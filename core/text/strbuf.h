@@ -37,6 +37,9 @@ void shk_strbuf_free(struct shk_strbuf *sb);
 /* Formats into a new string (free()); NULL when out of memory. */
 char *shk_strf(const char *fmt, ...) SHK_PRINTF(1, 2);
 
+/* New copy of a text; of NULL an empty one. NULL: out of memory. */
+char *shk_copy(const char *text);
+
 /* Optimal-string-alignment distance (insert, delete, substitute, transpose neighbours), ASCII
  * case-insensitive. Strings above 128 bytes count as infinitely far (returns SIZE_MAX). */
 size_t shk_edit_distance(const char *a, const char *b);

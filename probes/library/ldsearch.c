@@ -53,7 +53,7 @@ int shk_ldsearch_create(struct shk_ldsearch **search_p, const struct shk_host *h
         return shk_error_sys(err, ENOMEM, "library search");
     s->host = host;
     const char *path = shk_host_getenv(host, shk_variable("loader-path"));
-    s->library_path = strdup(path ? path : "");
+    s->library_path = shk_copy(path);
     if (shk_ldcache_read(&s->cache, host, "/etc/ld.so.cache", &cache_err) != 0)
         s->cache_problem = strdup(cache_err.text);
     if (!s->library_path || (!s->cache && !s->cache_problem)) {

@@ -111,7 +111,7 @@ static char *cause_row_text(const struct shk_finding *row, const char *title)
     const char *why = row->why && *row->why ? row->why : NULL;
     bool told = title && seen && strstr(title, seen) && strstr(title, row->setting);
     if (told)
-        return strdup(why ? why : "");
+        return shk_copy(why);
     return shk_strf("%s%s%s%s%s", row->setting, seen ? " = " : "", seen ? seen : "",
                     why ? ": " : "", why ? why : "");
 }
