@@ -309,9 +309,8 @@ static char *own_title(const struct cause *cause)
     const struct shk_finding *first = cause->first;
     if (!first)
         return shk_copy(cause->key);
-    return first->observed && *first->observed
-               ? shk_strf("%s: %s", first->setting, first->observed)
-               : shk_copy(first->setting);
+    return first->observed && *first->observed ? shk_strf("%s: %s", first->setting, first->observed)
+                                               : shk_copy(first->setting);
 }
 
 static int fill_row(struct shk_diagnosis_row *row, struct cause *cause)
