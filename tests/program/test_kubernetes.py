@@ -1,6 +1,6 @@
 """The examples for Kubernetes (config/kubernetes): against the API's own types where a client of it is installed, what holds
 them together anywhere, and what their containers run, run."""
-import json, os, socket, stat, subprocess
+import json, os, signal, socket, stat, subprocess
 from support import BASE_ENV, BINARY, Case, SOURCE, main, run
 
 EXAMPLES = SOURCE / "config" / "kubernetes"
@@ -141,7 +141,7 @@ class Kubernetes(Case):
         wrapper.write_text(f'#!/bin/sh\nexec "{BINARY}" "$@" $OPTIONS\n')
         wrapper.chmod(0o755)
         return subprocess.Popen(spec["containers"][0]["command"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env={**BASE_ENV, "PATH": f"{bin}:/usr/bin:/bin", **env})
+                                start_new_session=True, env={**BASE_ENV, "PATH": f"{bin}:/usr/bin:/bin", **env})
 
     def test_two_pods_are_one_run(self):
         with socket.socket() as s:
@@ -188,7 +188,7 @@ class Kubernetes(Case):
         try:
             self.wait(lambda: (out / "shakedown.prom").exists())
         finally:
-            p.kill()
+            os.killpg(p.pid, signal.SIGKILL)  # the shell, and what it waits for
             p.communicate()
         self.assertIn("shakedown_verdict{", (out / "shakedown.prom").read_text())
 
