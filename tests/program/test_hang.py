@@ -241,7 +241,7 @@ class Hang(Case):
         self.assertIn("No route to host", " ".join(doc["judgement"]["unknown"]))
         self.assertIn("beta: not looked at", " ".join(doc["judgement"]["unknown"]))
         hosts.write_text("-oProxyCommand=x\n")
-        self.one_line(run("hang", "--hosts", hosts), 2, "is no name of a host")
+        self.one_line(run("hang", "--hosts", hosts), 2, "is not a host name")
 
     def test_nodes_of_a_slurm_job(self):
         folder = self.scratch()
