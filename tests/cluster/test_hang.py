@@ -66,16 +66,24 @@ class Hang(unittest.TestCase):
     def test_stopped(self):
         self.named("stop", "stopped")
 
-    def test_link_down(self):
-        """All ranks wait in one call. What is not acknowledged leads to the host that is cut off."""
+    def cut(self):
         with self.job("compute") as (number, _):
             self.hosts.on("ctl", "ip", "link", "set", "hsn0-2", "down")
             try:
-                code, doc = self.look(number, lambda code, _: code == 1)
+                return self.look(number, lambda code, _: code == 1)
             finally:
                 self.hosts.on("ctl", "ip", "link", "set", "hsn0-2", "up")
-            self.assertEqual([(n["kind"], n["host"]) for n in doc["judgement"]["named"]], [("network", "shk2")],
-                             (code, doc["judgement"]["headline"], doc["judgement"].get("said")))
+
+    def test_link_down(self):
+        """All ranks wait in one call. What is not acknowledged leads to the host that is cut off. Where only one connection
+        had data under way, either of its ends may be the one: nobody is named then, and the job is cut again."""
+        for _ in range(3):
+            code, doc = self.cut()
+            named = [(n["kind"], n["host"]) for n in doc["judgement"]["named"]]
+            if code != 3:
+                break
+            self.assertEqual(named, [])
+        self.assertEqual(named, [("network", "shk2")], (code, doc["judgement"]["headline"], doc["judgement"].get("said")))
 
     def test_healthy(self):
         with self.job("ring") as (number, _):
