@@ -15,6 +15,12 @@ enum shk_look {
     SHK_LOOK_MISSING /* nothing looked */
 };
 
+/* Is it known, that it is there or that it is not? */
+static inline bool shk_look_told(enum shk_look look)
+{
+    return look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT;
+}
+
 /* How `key` looks; *fact_p (may be NULL) is filled unless missing. */
 enum shk_look shk_look(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p);
 

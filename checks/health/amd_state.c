@@ -21,15 +21,10 @@ struct all {
     json_t *gpus;
 };
 
-static bool told(enum shk_look look)
-{
-    return look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT;
-}
-
 /* Of two things that are needed together. */
 static enum shk_verdict pair(enum shk_look a, enum shk_look b)
 {
-    return !told(a) || !told(b)                             ? SHK_UNKNOWN
+    return !shk_look_told(a) || !shk_look_told(b)           ? SHK_UNKNOWN
            : a == SHK_LOOK_PRESENT && b == SHK_LOOK_PRESENT ? SHK_PASS
                                                             : SHK_NA;
 }
@@ -40,16 +35,18 @@ static void judge_heat(const struct all *all, const json_t *gpu, struct word *wo
     size_t i;
     (void)all;
     enum shk_look look = shk_look_member_objects(gpu, "temperatures", &list);
-    word->verdict = told(look) ? SHK_NA : SHK_UNKNOWN;
+    word->verdict = shk_look_told(look) ? SHK_NA : SHK_UNKNOWN;
     json_array_foreach(list, i, sensor)
     {
         long long now = 0, limit = 0;
         const char *name = shk_member_words(sensor, "sensor");
         enum shk_verdict read = pair(shk_look_member_int(sensor, "now", &now),
                                      shk_look_member_int(sensor, "limit", &limit));
+        if (read == SHK_PASS && limit <= 0) /* not filled in: nothing to hold it against */
+            read = SHK_NA;
         if (read == SHK_UNKNOWN || (read == SHK_PASS && word->verdict == SHK_NA))
             word->verdict = read;
-        if (read != SHK_PASS || limit <= 0 || now < limit || word->seen)
+        if (read != SHK_PASS || now < limit || word->seen)
             continue;
         shk_row_text(&word->seen, "%s %lld °C, limit %lld °C", name ? name : "a sensor", now,
                      limit);
@@ -75,6 +72,8 @@ static void judge_power(const struct all *all, const json_t *gpu, struct word *w
     size_t i, others = 0;
     word->verdict = pair(shk_look_member_int(gpu, "power_limit", &limit),
                          shk_look_member_int(gpu, "power_default", &usual));
+    if (word->verdict == SHK_PASS && usual <= 0)
+        word->verdict = SHK_NA;
     if (capped(gpu, &limit, &usual) != 1)
         return;
     json_array_foreach(all->gpus, i, sibling) others += capped(sibling, &a, &b) == 0;
@@ -110,9 +109,10 @@ static void judge_ecc(const struct all *all, const json_t *gpu, struct word *wor
     enum shk_look pages = limit == SHK_LOOK_PRESENT && most > 0
                               ? bad_pages(all->facts, shk_member_words(gpu, "pci"), &bad)
                               : SHK_LOOK_ABSENT;
-    word->verdict = !told(look) || !told(limit) || !told(pages) ? SHK_UNKNOWN
-                    : look == SHK_LOOK_ABSENT                   ? SHK_NA
-                                                                : SHK_PASS;
+    word->verdict = !shk_look_told(look) || !shk_look_told(limit) || !shk_look_told(pages)
+                        ? SHK_UNKNOWN
+                    : look == SHK_LOOK_ABSENT ? SHK_NA
+                                              : SHK_PASS;
     if (pages == SHK_LOOK_PRESENT && bad >= most) {
         shk_row_text(&word->seen, "%lld bad pages, the driver allows %lld", bad, most);
         word->verdict = SHK_WARN;
@@ -152,7 +152,7 @@ static void judge_links(const struct all *all, const json_t *gpu, struct word *w
         most = theirs > most ? theirs : most;
     }
     word->verdict = look == SHK_LOOK_PRESENT && count ? SHK_PASS
-                    : told(look)                      ? SHK_NA
+                    : shk_look_told(look)             ? SHK_NA
                                                       : SHK_UNKNOWN;
     if (up < 0 || up >= most)
         return;

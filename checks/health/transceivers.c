@@ -9,11 +9,6 @@ static const char key[] = "net.transceivers";
 
 enum state { SKIP, GOOD, BAD, UNREAD };
 
-static bool told(enum shk_look look)
-{
-    return look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT;
-}
-
 /* Lanes that receive less than the limit: "lanes 2, 3: 12.0 uW, limit 100.0 uW". */
 static enum state judge_light(const json_t *module, struct shk_strbuf *seen)
 {
@@ -23,7 +18,7 @@ static enum state judge_light(const json_t *module, struct shk_strbuf *seen)
     struct shk_strbuf lanes = SHK_STRBUF_INIT;
     enum shk_look look = shk_look_member_numbers(module, "light", &light);
     enum shk_look has = shk_look_member_number(module, "light_alarm", &limit);
-    if (!told(look) || !told(has))
+    if (!shk_look_told(look) || !shk_look_told(has))
         return UNREAD;
     if (look != SHK_LOOK_PRESENT || has != SHK_LOOK_PRESENT)
         return SKIP;
@@ -47,7 +42,7 @@ static enum state judge_heat(const json_t *module, struct shk_strbuf *seen)
     double now = 0, limit = 0;
     enum shk_look look = shk_look_member_number(module, "temperature", &now);
     enum shk_look has = shk_look_member_number(module, "temperature_alarm", &limit);
-    if (!told(look) || !told(has))
+    if (!shk_look_told(look) || !shk_look_told(has))
         return UNREAD;
     if (look != SHK_LOOK_PRESENT || has != SHK_LOOK_PRESENT)
         return SKIP;
@@ -60,7 +55,7 @@ static enum state judge_heat(const json_t *module, struct shk_strbuf *seen)
 /* A link that is down receives nothing: only heat and the module's own fault are judged then. */
 static enum state judge_module(const json_t *item, struct shk_strbuf *seen)
 {
-    bool running = false, fault = false;
+    bool running = false, fault = false, copper = false;
     json_t *module = NULL;
     enum shk_look up = shk_look_member_bool(item, "running", &running);
     enum shk_look look = shk_look_member_object(item, "module", &module);
@@ -79,7 +74,13 @@ static enum state judge_module(const json_t *item, struct shk_strbuf *seen)
         return BAD;
     if (light == UNREAD || heat == UNREAD || broken != SHK_LOOK_PRESENT)
         return UNREAD;
-    return GOOD;
+    if (light == GOOD || heat == GOOD)
+        return GOOD;
+    /* a cable has no light, and need not have heat; of optics without limits nothing is within them
+     */
+    if (shk_look_member_bool(module, "copper", &copper) != SHK_LOOK_PRESENT)
+        return UNREAD;
+    return copper ? GOOD : SKIP;
 }
 
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
@@ -144,7 +145,8 @@ const struct shk_check shk_check_transceivers = {
         "Fact: net.transceivers.\n"
         "A module that is as hot as its own high alarm threshold, one that reports a fault, and a "
         "lane of a running link that receives less light than the low alarm threshold are WARN. "
-        "A cable without light and a module without limits are judged by what they have. A port "
+        "Of a cable without light only heat and faults are judged; optics without limits are not. "
+        "A port "
         "that is down and whose module does not answer is not looked at. n/a where no driver "
         "offers it (EOPNOTSUPP).",
 };

@@ -30,6 +30,20 @@ static json_t *find(json_t *list, const char *id)
     return NULL;
 }
 
+/* Of a full list, an entry that says less than what is bad: that is never left out. */
+static json_t *spare(json_t *list)
+{
+    json_t *entry;
+    size_t i;
+    json_array_foreach(list, i, entry)
+    {
+        const char *result = json_string_value(json_object_get(entry, "result"));
+        if (result && (strcmp(result, "pass") == 0 || strcmp(result, "skip") == 0))
+            return entry;
+    }
+    return NULL;
+}
+
 /* The worst of what one test says of one place counts. */
 static size_t add(json_t *list, const char *tool, const char *test, const char *where,
                   const char *result, const char *text)
@@ -39,28 +53,27 @@ static size_t add(json_t *list, const char *tool, const char *test, const char *
     json_t *name = id ? shk_json_text(id, strlen(id)) : NULL, *was = NULL;
     size_t old = 0, new = 0;
     free(id);
-    if (!name || json_array_size(list) >= SHK_RESULTS_MOST) {
-        json_decref(name);
-        return 0;
-    }
-    was = find(list, json_string_value(name));
+    was = name ? find(list, json_string_value(name)) : NULL;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         const char *had = json_string_value(json_object_get(was, "result"));
         old = had && strcmp(had, order[i]) == 0 ? i : old;
         new = strcmp(result, order[i]) == 0 ? i : new;
     }
-    if (was && old >= new) {
+    bool full = !was && json_array_size(list) >= SHK_RESULTS_MOST;
+    json_t *entry = was ? was : full ? (new > 1 ? spare(list) : NULL) : json_object();
+    if (!name || !entry || (was && old >= new)) {
         json_decref(name);
+        if (entry && !was && !full)
+            json_decref(entry);
         return 0;
     }
-    json_t *entry = was ? was : json_object();
     json_object_set_new(entry, "id", name);
     json_object_set_new(entry, "tool", json_string(tool));
     json_object_set_new(entry, "test", any_text(test, RESULTS_WORD));
     json_object_set_new(entry, "where", any_text(where, RESULTS_WORD));
     json_object_set_new(entry, "result", json_string(result));
     json_object_set_new(entry, "text", any_text(text, RESULTS_TEXT));
-    return was ? 0 : json_array_append_new(list, entry) == 0;
+    return was || full ? 0 : json_array_append_new(list, entry) == 0;
 }
 
 /* NULL: a word of no meaning here. */

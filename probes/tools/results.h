@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* More entries than a node's tools print; what is beyond is left out. */
+/* More entries than a node's tools print; beyond, what is bad takes the place of what passed. */
 enum { SHK_RESULTS_MOST = 512 };
 
 /* Appends to list what the text holds: {id, tool, test, where: text or null, result: "pass",

@@ -44,20 +44,31 @@ static void tools_unread(struct tools *t, const char *path, const char *why)
     json_array_append_new(t->list, entry);
 }
 
-static void tools_file(struct tools *t, const char *path)
+static void tools_file(struct tools *t, const char *path, bool log)
 {
     struct stat st;
     struct shk_error err = {""};
     char *text = NULL, stamp[SHK_STAMP];
     size_t len = 0, first = json_array_size(t->list);
-    if (shk_host_stat(t->g->host, path, &st) || !S_ISREG(st.st_mode) || t->files++ >= TOOLS_FILES ||
-        st.st_size > TOOLS_BYTES)
+    int rc = shk_host_stat(t->g->host, path, &st);
+    if (rc && rc != -ENOENT)
+        tools_unread(t, path, strerror(-rc));
+    if (rc)
         return;
+    if (!S_ISREG(st.st_mode) || t->files > TOOLS_FILES)
+        return;
+    if (t->files++ == TOOLS_FILES || st.st_size > TOOLS_BYTES) {
+        tools_unread(t, path, st.st_size > TOOLS_BYTES ? "larger than 4 MiB" : "too many files");
+        return;
+    }
     if (shk_host_read(t->g->host, path, &text, &len, &err)) {
         tools_unread(t, path, err.text);
         return;
     }
     (void)shk_results_read(t->list, text, len);
+    /* what is not of these tools is passed over, but not a result that is cut */
+    if (json_array_size(t->list) == first && (log || text[strspn(text, " \t\r\n")] == '{'))
+        tools_unread(t, path, "cut, or of no tool that is known");
     free(text);
     shk_stamp(stamp, st.st_mtime);
     for (size_t i = first; i < json_array_size(t->list); i++) {
@@ -79,7 +90,7 @@ static void tools_folder(struct tools *t, const char *dir, const char *suffix)
         size_t len = strlen(*n), tail = strlen(suffix);
         snprintf(path, sizeof path, "%s/%.255s", dir, *n);
         if (len > tail && strcmp(*n + len - tail, suffix) == 0)
-            tools_file(t, path);
+            tools_file(t, path, false);
     }
     shk_host_list_free(names);
 }
@@ -94,7 +105,7 @@ static int tools_run(struct shk_probe_context *ctx, struct shk_error *err)
         if (places[i].suffix)
             tools_folder(&t, places[i].path, places[i].suffix);
         else
-            tools_file(&t, places[i].path);
+            tools_file(&t, places[i].path, true);
     }
     if (json_array_size(t.list))
         shk_gather_present(&g, tools_key, json_incref(t.list), NULL, "/var");

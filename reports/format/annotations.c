@@ -81,12 +81,6 @@ static bool ci_good(const struct shk_model *model)
     return model->verdict == SHK_PASS || model->verdict == SHK_NOTE || model->verdict == SHK_NA;
 }
 
-static void ci_part(const char *part, void *arg)
-{
-    struct shk_strbuf *line = arg;
-    shk_strbuf_printf(line, "%s%s", line->len ? "; " : "", part);
-}
-
 /* When, in which job, on what. */
 static void ci_when(struct shk_strbuf *text, const struct shk_model *model)
 {
@@ -96,7 +90,7 @@ static void ci_when(struct shk_strbuf *text, const struct shk_model *model)
     if (start && model->report->elapsed_s >= 0)
         shk_strbuf_printf(text, ", %.1f s", model->report->elapsed_s);
     ci_add(text, "job: ", job);
-    text->failed |= shk_hardware_each(model, ci_part, &hardware) != 0 || hardware.failed;
+    text->failed |= shk_hardware_line(model, &hardware) != 0;
     ci_add(text, "hardware: ", shk_strbuf_text(&hardware));
     shk_strbuf_free(&hardware);
     free(start);

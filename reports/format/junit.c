@@ -137,18 +137,12 @@ static size_t junit_counts(struct shk_strbuf *out, const struct shk_group *group
     return cases;
 }
 
-static void junit_part(const char *part, void *arg)
-{
-    struct shk_strbuf *line = arg;
-    shk_strbuf_printf(line, "%s%s", line->len ? "; " : "", part);
-}
-
 static void junit_properties(struct shk_strbuf *out, const struct shk_model *model)
 {
     const struct shk_report *report = model->report;
     struct shk_strbuf hardware = SHK_STRBUF_INIT;
     char *start = shk_hardware_date(model), *job = shk_hardware_job(model);
-    out->failed |= shk_hardware_each(model, junit_part, &hardware) != 0;
+    out->failed |= shk_hardware_line(model, &hardware) != 0;
     const struct {
         const char *name, *value;
     } properties[] = {

@@ -100,12 +100,6 @@ static void prom_summary(const struct prom *p)
     }
 }
 
-static void prom_part(const char *part, void *arg)
-{
-    struct shk_strbuf *line = arg;
-    shk_strbuf_printf(line, "%s%s", line->len ? "; " : "", part);
-}
-
 /* The job's name is new in every run: a comment, or each run would be a series of its own. */
 static void prom_job(const struct prom *p, const char *job)
 {
@@ -126,7 +120,7 @@ static void prom_last(const struct prom *p)
     }
     if (job)
         prom_job(p, job);
-    p->out->failed |= shk_hardware_each(p->model, prom_part, &hardware) != 0 || hardware.failed;
+    p->out->failed |= shk_hardware_line(p->model, &hardware) != 0;
     if (hardware.len) {
         prom_head(p, "shakedown_hardware_info", "What most nodes of the last run are made of.");
         prom_put(p, "shakedown_hardware_info",

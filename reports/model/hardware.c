@@ -306,6 +306,18 @@ int shk_hardware_each(const struct shk_model *model, void (*fn)(const char *part
     return whole ? 0 : -ENOMEM;
 }
 
+static void line_part(const char *part, void *arg)
+{
+    struct shk_strbuf *line = arg;
+    shk_strbuf_printf(line, "%s%s", line->len ? "; " : "", part);
+}
+
+int shk_hardware_line(const struct shk_model *model, struct shk_strbuf *out)
+{
+    int rc = shk_hardware_each(model, line_part, out);
+    return rc ? rc : out->failed ? -ENOMEM : 0;
+}
+
 /* The time of a fact, in RFC 3339 and UTC; false when it has none. */
 static bool date_of(const struct shk_facts *facts, const char *key, char text[SHK_STAMP])
 {

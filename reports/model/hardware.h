@@ -10,6 +10,9 @@
 int shk_hardware_each(const struct shk_model *model, void (*fn)(const char *part, void *arg),
                       void *arg);
 
+/* All parts in one line, "; " between them. Returns 0 or -ENOMEM. */
+int shk_hardware_line(const struct shk_model *model, struct shk_strbuf *out);
+
 /* The same parts of one node, one on each line; "" when no fact tells any. NULL: out of memory. */
 char *shk_hardware_of(const struct shk_facts *facts);
 

@@ -67,6 +67,44 @@ Test(results, nothing)
     json_decref(list);
 }
 
+/* What a tool found is in the list, however much passed before it. */
+Test(results, a_full_list_keeps_what_is_bad)
+{
+    json_t *list = json_array();
+    char text[256];
+    for (int i = 0; i < SHK_RESULTS_MOST + 9; i++) {
+        snprintf(text, sizeof text, "[RESULT] [1.5] [action_%d] gst 50599 pass: TRUE\n", i);
+        (void)shk_results_read(list, text, strlen(text));
+    }
+    static const char bad[] = "[RESULT] [1.5] [last] gst 50599 pass: FALSE\n";
+    (void)shk_results_read(list, bad, strlen(bad));
+    cr_expect_eq(json_array_size(list), SHK_RESULTS_MOST);
+    json_t *entry, *found = NULL;
+    size_t i;
+    json_array_foreach(list, i, entry)
+    {
+        if (strcmp(json_string_value(json_object_get(entry, "result")), "fail") == 0)
+            found = entry;
+    }
+    cr_assert_not_null(found);
+    cr_expect_str_eq(json_string_value(json_object_get(found, "test")), "gst last");
+    json_decref(list);
+}
+
+Test(results, that_are_cut_are_not_none)
+{
+    tree_dir("/var/lib");
+    tree_put("/var/lib/shakedown/results/diag.json", "%s",
+             "{\"DCGM Diagnostic\": {\"test_categories\": [");
+    tree_put("/var/tmp/ibdiagnet2/ibdiagnet2.log", "%s", "-I- Stage  Warnings  Errors\n");
+    tree_run(&shk_probe_tools);
+    const json_t *list = tree_value("tools.results"), *entry;
+    size_t i;
+    cr_assert_eq(json_array_size(list), 2);
+    json_array_foreach((json_t *)list, i, entry)
+        cr_expect_not_null(json_object_get(entry, "problems"));
+}
+
 Test(results, on_a_node)
 {
     tree_dir("/var/lib");
