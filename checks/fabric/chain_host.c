@@ -268,50 +268,75 @@ static void host_libcxi(struct shk_why *why)
         shk_why_unread(why, "fabric.needed", false);
 }
 
-static bool host_listed(const json_t *rows, const char *name)
+enum host_list { HOST_LISTED, HOST_UNLISTED, HOST_LIST_OPEN };
+
+/* OPEN: it is not among those with a name, but one has none that was read. */
+static enum host_list host_listed(const json_t *rows, const char *name)
 {
     size_t i;
     json_t *row;
+    bool open = false;
     json_array_foreach((json_t *)rows, i, row)
     {
-        if (strcmp(shk_why_member(row, "name"), name) == 0)
-            return true;
+        const char *have = shk_why_member(row, "name");
+        if (strcmp(have, name) == 0 && *name)
+            return HOST_LISTED;
+        open |= !*have;
     }
-    return false;
+    return open || !*name ? HOST_LIST_OPEN : HOST_UNLISTED;
+}
+
+/* The first device that libibverbs does not list; *open_p: whether it lists one is not known. */
+static const json_t *host_without_driver(const struct shk_why *why, const json_t *rows,
+                                         bool *open_p)
+{
+    size_t i;
+    json_t *device;
+    json_array_foreach(why->devices, i, device)
+    {
+        enum host_list listed = host_listed(rows, shk_why_member(device, "name"));
+        if (listed == HOST_UNLISTED)
+            return device;
+        *open_p |= listed == HOST_LIST_OPEN;
+    }
+    return NULL;
 }
 
 /* A device of the kernel that libibverbs does not list has no driver in user space. */
 static void host_userlib(struct shk_why *why)
 {
-    json_t *rows = shk_why_array(why->known, "verbs.devices"), *device;
+    json_t *rows = shk_why_array(why->known, "verbs.devices");
     const char *path = shk_why_text(why->known, "verbs.path");
     struct shk_fact fact;
-    size_t i;
+    size_t count = json_array_size(why->devices);
+    bool open = false;
     bool gone = shk_facts_get(why->known, "verbs.path", &fact) && fact.state == SHK_FACT_ABSENT;
-    if (!rows && gone && json_array_size(why->devices)) {
+    if (!rows && gone && count) {
         shk_chain_add(why->chain, "userlib", SHK_LINK_BROKEN, NULL, "%s",
                       fact.reason ? fact.reason : "no libibverbs.so.1");
         return;
     }
-    if (!rows || !json_array_size(why->devices)) {
+    if (!rows || !count) {
         shk_chain_add(why->chain, "userlib", rows ? SHK_LINK_NA : SHK_LINK_UNKNOWN, NULL, "%s",
                       rows ? "no device" : shk_why_reason(why->known, "verbs.devices"));
+        if (!rows && count)
+            shk_why_unread(why, "verbs.devices", true);
         return;
     }
-    json_array_foreach(why->devices, i, device)
-    {
-        const char *name = shk_why_member(device, "name");
-        if (host_listed(rows, name))
-            continue;
+    const json_t *bad = host_without_driver(why, rows, &open);
+    if (bad)
         shk_chain_add(why->chain, "userlib", SHK_LINK_BROKEN,
                       "its user-space driver is missing or of another rdma-core release",
-                      "libibverbs does not list %s (driver %s)", name,
-                      shk_why_member(device, "driver"));
-        shk_chain_where(why->chain, path);
-        return;
-    }
-    shk_chain_add(why->chain, "userlib", SHK_LINK_OK, NULL, "libibverbs lists all %zu", i);
+                      "libibverbs does not list %s (driver %s)", shk_why_member(bad, "name"),
+                      shk_why_member(bad, "driver"));
+    else if (open)
+        shk_chain_add(why->chain, "userlib", SHK_LINK_UNKNOWN, NULL, "%s",
+                      "whether libibverbs lists each device: one of them has no name");
+    else
+        shk_chain_add(why->chain, "userlib", SHK_LINK_OK, NULL, "libibverbs lists all %zu", count);
     shk_chain_where(why->chain, path);
+    if (!bad && open)
+        shk_why_lacks(why, "verbs.devices");
 }
 
 void shk_why_host_steps(struct shk_why *why)

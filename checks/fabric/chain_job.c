@@ -112,35 +112,67 @@ static bool job_true(const char *value)
     return false;
 }
 
+struct job_rdma {
+    size_t told; /* devices that were asked */
+    bool read, write;
+    bool untold;         /* one that the kernel lists was not */
+    const char *problem; /* why one was not */
+};
+
+/* Has libibverbs told what that device can do? */
+static bool job_rdma_told(const json_t *rows, const char *name)
+{
+    size_t i;
+    json_t *row;
+    bool can_read;
+    json_array_foreach((json_t *)rows, i, row)
+    {
+        if (*name && strcmp(shk_why_member(row, "name"), name) == 0)
+            return shk_look_member_bool(row, "rdma_read", &can_read) == SHK_LOOK_PRESENT;
+    }
+    return false;
+}
+
+static struct job_rdma job_rdma_of(const struct shk_why *why)
+{
+    struct job_rdma rdma = {.read = true, .write = true, .problem = ""};
+    json_t *rows = shk_why_array(why->known, "verbs.devices"), *row, *device;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        bool can_read, can_write;
+        if (shk_look_member_bool(row, "rdma_read", &can_read) == SHK_LOOK_PRESENT) {
+            rdma.told++;
+            rdma.read &= can_read;
+            rdma.write &= shk_look_member_bool(row, "rdma_write", &can_write) == SHK_LOOK_PRESENT &&
+                          can_write;
+        } else if (*shk_why_member(row, "problem")) {
+            rdma.problem = shk_why_member(row, "problem");
+        }
+    }
+    json_array_foreach(why->devices, i, device) rdma.untold |=
+        !job_rdma_told(rows, shk_why_member(device, "name"));
+    return rdma;
+}
+
 /* What all EFA devices can do. Asked to use RDMA read on a device without it, libfabric aborts. */
 static void job_capability(struct shk_why *why)
 {
-    size_t i, told = 0;
-    bool read = true, write = true;
-    json_t *row;
-    const char *problem = "";
-    json_array_foreach(shk_why_array(why->known, "verbs.devices"), i, row)
-    {
-        json_t *can_read = json_object_get(row, "rdma_read");
-        if (json_is_boolean(can_read)) {
-            told++;
-            read = read && json_is_true(can_read);
-            write = write && json_is_true(json_object_get(row, "rdma_write"));
-        } else if (*shk_why_member(row, "problem")) {
-            problem = shk_why_member(row, "problem");
-        }
-    }
+    struct job_rdma rdma = job_rdma_of(why);
     bool forced = job_true(shk_why_env(why, shk_variable("device-rdma")));
-    if (!told)
+    if (!rdma.told)
         shk_chain_add(why->chain, "capability", SHK_LINK_UNKNOWN, NULL, "%s",
-                      *problem ? problem : "no EFA device was asked");
-    else if (forced && !read)
+                      *rdma.problem ? rdma.problem : "no EFA device was asked");
+    else if (forced && !rdma.read)
         shk_chain_add(why->chain, "capability", SHK_LINK_BROKEN, "libfabric aborts then",
                       "%s is on, but a device has no RDMA read", shk_variable("device-rdma"));
     else
-        shk_chain_add(why->chain, "capability", SHK_LINK_OK, problem,
-                      "RDMA read: %s, RDMA write: %s", read ? "yes" : "no", write ? "yes" : "no");
+        shk_chain_add(why->chain, "capability", SHK_LINK_OK, rdma.problem,
+                      "RDMA read: %s, RDMA write: %s", rdma.read ? "yes" : "no",
+                      rdma.write ? "yes" : "no");
     shk_chain_where(why->chain, "efadv_query_device");
+    if (forced && rdma.read && rdma.untold)
+        shk_why_lacks(why, "verbs.devices");
 }
 
 /* The fact without which nobody can say that a job has no service: its VNI may be set but not
