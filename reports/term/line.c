@@ -108,7 +108,7 @@ static void line_seen(struct shk_strbuf *seen, const struct shk_diagnosis_row *c
         shk_strbuf_puts(seen, cause->title);
 }
 
-/* " [2026-11-28T18:49:07Z, job 1234, 8.1 s]"; "" when the documents do not say. */
+/* "2026-11-28T18:49:07Z, job 1234, 8.1 s"; "" when the documents do not say. */
 static char *line_when(const struct shk_model *model)
 {
     char *start = shk_hardware_date(model), *job = shk_hardware_job(model);
@@ -119,16 +119,45 @@ static char *line_when(const struct shk_model *model)
         shk_strbuf_printf(&text, ", job %.24s", job);
     if (start && model->report->elapsed_s >= 0)
         shk_strbuf_printf(&text, ", %.1f s", model->report->elapsed_s);
-    if (text.len) {
-        shk_strbuf_puts(&all, " [");
+    if (text.len)
         line_text(&all, shk_strbuf_text(&text), LINE_NODES);
-        shk_strbuf_putc(&all, ']');
-    }
     all.failed |= text.failed;
     shk_strbuf_free(&text);
     free(start);
     free(job);
     return all.len || all.failed ? shk_strbuf_take(&all) : strdup("");
+}
+
+struct line_end {
+    struct shk_strbuf text; /* "[when; part; part" */
+    size_t room;
+};
+
+/* A part for which there is no room is left out whole. */
+static void line_part(const char *part, void *arg)
+{
+    struct line_end *end = arg;
+    struct shk_strbuf clean = SHK_STRBUF_INIT;
+    line_text(&clean, part, LINE_BYTES);
+    if (end->text.len + clean.len + sizeof " ; ]" - 1 <= end->room)
+        shk_strbuf_printf(&end->text, "%s%s", end->text.len > 1 ? "; " : "",
+                          shk_strbuf_text(&clean));
+    end->text.failed |= clean.failed;
+    shk_strbuf_free(&clean);
+}
+
+/* " [when; hardware]": what is seen of the fault comes first, the hardware where room is left. */
+static void line_tail(struct shk_strbuf *out, const struct shk_model *model, const char *when)
+{
+    struct line_end end = {.text = SHK_STRBUF_INIT,
+                           .room = out->len < LINE_BYTES ? LINE_BYTES - out->len : 0};
+    shk_strbuf_printf(&end.text, "[%s", when);
+    if (shk_hardware_each(model, line_part, &end) != 0)
+        end.text.failed = true;
+    if (end.text.len > 1)
+        shk_strbuf_printf(out, " %s]", shk_strbuf_text(&end.text));
+    out->failed |= end.text.failed;
+    shk_strbuf_free(&end.text);
 }
 
 static void line_cause_text(struct shk_strbuf *out, const struct shk_model *model, size_t after)
@@ -171,8 +200,8 @@ static int line_render(const struct shk_report *report, const struct shk_report_
         return -ENOMEM;
     shk_strbuf_printf(&text, "%s ", words[model->verdict]);
     char *when = line_when(model);
-    line_cause_text(&text, model, when ? strlen(when) : 0);
-    shk_strbuf_puts(&text, when ? when : "");
+    line_cause_text(&text, model, when && *when ? strlen(when) + sizeof " []" - 1 : 0);
+    line_tail(&text, model, when ? when : "");
     text.failed |= !when;
     free(when);
     shk_strbuf_putc(&text, '\n');

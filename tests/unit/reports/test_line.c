@@ -68,9 +68,45 @@ Test(line, passed_and_unknown)
     char *pass = line_of(SHK_PASS, 0, NULL), *unknown = line_of(SHK_UNKNOWN, 1, "not readable");
     cr_expect_eq(strncmp(pass, "PASS nid001234: ", 16), 0, "%s", pass);
     cr_expect_not_null(strstr(pass, "passed"), "%s", pass);
-    cr_expect_str_eq(unknown, "UNKNOWN nid001234: extra 64 KiB: not readable\n");
+    cr_expect_str_eq(unknown,
+                     "UNKNOWN nid001234: extra 64 KiB: not readable [libfabric 1.15.2.0]\n");
     free(pass);
     free(unknown);
+}
+
+/* When the run was and what it ran on, as far as there is room: a part for which there is none is
+ * left out whole. */
+Test(line, when_and_hardware)
+{
+    struct sample s;
+    sample_healthy(&s);
+    shk_facts_text(s.facts[0], "run.start", "2026-11-28T18:49:07Z", "clock");
+    shk_facts_text(s.facts[0], "host.product", "a machine with a name of fifty bytes and no more !",
+                   "x");
+    char *text = sample_render(&s, "line");
+    line_expect_plain("hardware", text);
+    cr_expect_not_null(strstr(text,
+                              " [2026-11-28T18:49:07Z, 1.2 s; a machine with a name of fifty bytes "
+                              "and no more !; libfabric 1.15.2.0]\n"),
+                       "%s", text);
+    free(text);
+    shk_findings_add(s.findings,
+                     &(struct shk_finding_in){.id = "extra.row",
+                                              .family = "extra",
+                                              .setting = "extra",
+                                              .verdict = SHK_FAIL,
+                                              .evidence = SHK_TESTED,
+                                              .why = "a reason that takes up nearly all of "
+                                                     "the line, a hundred bytes, so that "
+                                                     "only the short part fits in",
+                                              .required = 1});
+    s.report.coverage = shk_findings_coverage(s.findings);
+    text = sample_render(&s, "line");
+    line_expect_plain("hardware", text);
+    cr_expect_not_null(strstr(text, "fits in [2026-11-28T18:49:07Z, 1.2 s; libfabric 1.15.2.0]\n"),
+                       "%s", text);
+    free(text);
+    sample_free(&s);
 }
 
 /* What is cut keeps the number of further causes. */
@@ -110,7 +146,7 @@ Test(line, fault_of_the_node_first)
     s.report.diagnoses = &(struct shk_diagnoses){.rows = rows, .count = 3};
     char *text = sample_render(&s, "line");
     cr_expect_not_null(strstr(text, ": of-node: "), "%s", text);
-    cr_expect_not_null(strstr(text, ", +1 more\n"), "%s", text);
+    cr_expect_not_null(strstr(text, ", +1 more [libfabric 1.15.2.0]\n"), "%s", text);
     free(text);
     s.report.diagnoses = &(struct shk_diagnoses){.rows = rows, .count = 1};
     text = sample_render(&s, "line");
