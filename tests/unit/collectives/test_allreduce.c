@@ -256,14 +256,14 @@ static void all_counts_of(const unsigned *ranks, size_t n)
 
 Test(allreduce, right_for_any_count_and_ranks, .timeout = 1500)
 {
-    static const unsigned ranks[] = {1, 2, 3};
+    static const unsigned ranks[] = {1, 3};
 
     all_counts_of(ranks, sizeof(ranks) / sizeof(ranks[0]));
 }
 
 Test(allreduce_long, right_for_any_count_and_ranks, .timeout = 1500)
 {
-    static const unsigned ranks[] = {4, 5, 6, 16};
+    static const unsigned ranks[] = {2, 4, 5, 6, 16};
 
     all_counts_of(ranks, sizeof(ranks) / sizeof(ranks[0]));
 }

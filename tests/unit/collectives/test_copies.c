@@ -27,6 +27,7 @@ static void end(void)
 }
 
 TestSuite(copies, .init = begin, .fini = end, .timeout = 600);
+TestSuite(copies_long, .init = begin, .fini = end, .timeout = 600);
 
 static void put(const char *folder, const char *name, const char *text)
 {
@@ -175,7 +176,7 @@ static void expect_slower(const char *fault, const char *member, const char *roo
 #define LITTLE "536870912"
 #define MUCH   "4294967296"
 
-Test(copies, slow_engines)
+Test(copies_long, slow_engines)
 {
     expect_slower("slow-to-device", "to_device", LITTLE);
     expect_slower("slow-to-host", "to_host", LITTLE);
@@ -197,7 +198,7 @@ Test(copies, not_measured)
 }
 
 /* Load, and a GPU that alters what it copies. */
-Test(copies, stress)
+Test(copies_long, stress)
 {
     stress_ms = 200;
     for (int wrong = 0; wrong < 2; wrong++) {

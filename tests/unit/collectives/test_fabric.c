@@ -154,7 +154,7 @@ static void all_ranks(const struct combination *combination)
     }
 }
 
-Test(fabric, tcp_one_to_four_ranks, .timeout = 1200)
+Test(fabric_long, tcp_one_to_four_ranks, .timeout = 1200)
 {
     all_ranks(&combinations[0]);
 }
@@ -511,23 +511,28 @@ static struct shk_facts *run_until_hung(const struct planted *planted, const cha
     return facts;
 }
 
-Test(fabric, rank_that_hangs_is_named_at_the_deadline, .timeout = 1200)
+static void hang_in(enum shk_phase phase)
 {
-    static const enum shk_phase phases[] = {SHK_PHASE_REGISTER, SHK_PHASE_WARMUP};
-    size_t i = 0;
+    struct planted planted = {.phase = phase};
+    struct shk_facts *facts = NULL;
+    char name[64];
 
-    for (i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
-        struct planted planted = {.phase = phases[i]};
-        struct shk_facts *facts = NULL;
-        char name[64];
+    shk_job_phase_text(phase, 0, name, sizeof(name));
+    facts = run_until_hung(&planted, name);
+    cr_expect_str_eq(STATUS(facts), "timeout", "%s", REASON(facts));
+    cr_expect_eq(RANK(facts), 1, "%s: %s", name, REASON(facts));
+    cr_expect_str_eq(text(facts, "collective.fabric.phase"), name);
+    shk_facts_destroy(facts);
+}
 
-        shk_job_phase_text(phases[i], 0, name, sizeof(name));
-        facts = run_until_hung(&planted, name);
-        cr_expect_str_eq(STATUS(facts), "timeout", "%s", REASON(facts));
-        cr_expect_eq(RANK(facts), 1, "%s: %s", name, REASON(facts));
-        cr_expect_str_eq(text(facts, "collective.fabric.phase"), name);
-        shk_facts_destroy(facts);
-    }
+Test(fabric, rank_that_hangs_is_named_at_the_deadline, .timeout = 600)
+{
+    hang_in(SHK_PHASE_REGISTER);
+}
+
+Test(fabric_long, rank_that_hangs_is_named_at_the_deadline, .timeout = 600)
+{
+    hang_in(SHK_PHASE_WARMUP);
 }
 
 /* A killed supervisor leaves neither ranks nor segments. */

@@ -119,7 +119,7 @@ static void healthy(const char *provider, unsigned ranks)
     shk_facts_destroy(facts);
 }
 
-Test(hmem, tcp_one_to_three_ranks, .timeout = 1200)
+Test(hmem_long, tcp_one_to_three_ranks, .timeout = 1200)
 {
     unsigned ranks = 0;
 
