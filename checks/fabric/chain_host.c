@@ -152,30 +152,43 @@ static void host_device(struct shk_why *why)
 
 enum host_access { HOST_OPEN, HOST_REFUSED, HOST_GONE, HOST_NO_NODE, HOST_NOT_SEEN };
 
+/* Of a node without a fact: it is gone when its folder was listed without it, or has none at all.
+ */
+static enum host_access host_unlisted(const struct shk_why *why, const char *node)
+{
+    const char *family = why->kind->verbs_class ? "infiniband/uverbs" : "cxi";
+    json_t *names = json_object_get(shk_why_object(why->known, "dev.listed"), family), *name;
+    char first[64];
+    size_t i;
+    snprintf(first, sizeof first, "dev.%s0", family);
+    if (shk_look(why->known, first, NULL) == SHK_LOOK_ABSENT)
+        return HOST_GONE;
+    json_array_foreach(names, i, name)
+    {
+        if (!json_is_string(name) || strcmp(json_string_value(name), node) == 0)
+            return HOST_NOT_SEEN;
+    }
+    return json_is_array(names) ? HOST_GONE : HOST_NOT_SEEN;
+}
+
 /* How a device's node looks; *fact_p is the node's when there is one. */
 static enum host_access host_node_look(const struct shk_why *why, const char *node,
                                        struct shk_fact *fact_p)
 {
-    const char *first = why->kind->verbs_class ? "dev.infiniband/uverbs0" : "dev.cxi0";
-    struct shk_fact sibling;
     char key[160];
+    bool rw = false;
     snprintf(key, sizeof key, "dev.%s", node);
     if (!*node)
         return HOST_NO_NODE;
-    if (shk_facts_get(why->known, key, fact_p)) {
-        if (fact_p->state == SHK_FACT_FAILED)
-            return HOST_NOT_SEEN;
-        if (fact_p->state == SHK_FACT_ABSENT)
-            return HOST_GONE;
-        bool rw = false;
-        if (shk_look_member_bool(fact_p->value, "rw", &rw) != SHK_LOOK_PRESENT)
-            return HOST_NOT_SEEN;
-        return rw ? HOST_OPEN : HOST_REFUSED;
-    }
-    /* a family is listed by what is there: a member that is not listed is not there */
-    return shk_facts_get(why->known, first, &sibling) && sibling.state != SHK_FACT_FAILED
-               ? HOST_GONE
-               : HOST_NOT_SEEN;
+    if (!shk_facts_get(why->known, key, fact_p))
+        return host_unlisted(why, node);
+    if (fact_p->state == SHK_FACT_FAILED)
+        return HOST_NOT_SEEN;
+    if (fact_p->state == SHK_FACT_ABSENT)
+        return HOST_GONE;
+    if (shk_look_member_bool(fact_p->value, "rw", &rw) != SHK_LOOK_PRESENT)
+        return HOST_NOT_SEEN;
+    return rw ? HOST_OPEN : HOST_REFUSED;
 }
 
 static void host_node_problem(struct shk_why *why, const json_t *device, enum host_access look,

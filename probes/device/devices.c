@@ -77,10 +77,13 @@ static bool devices_is_member(const char *name, const char *prefix)
     return strncmp(name, prefix, n) == 0 && *digits && digits[strspn(digits, "0123456789")] == '\0';
 }
 
-static void devices_family(struct shk_gather *g, size_t family)
+/* `listed` gets the names of each family whose folder was listed, so that a member without a fact
+ * is known not to be there. */
+static void devices_family(struct shk_gather *g, size_t family, json_t *listed)
 {
     const char *dir = devices_families[family].dir, *first = devices_families[family].first;
     char path[64], node[320], key[96];
+    json_t *members = json_array();
     char **names = NULL;
     struct shk_error err;
     size_t found = 0;
@@ -91,9 +94,14 @@ static void devices_family(struct shk_gather *g, size_t family)
             continue;
         snprintf(node, sizeof node, "%s%s%s", dir, *dir ? "/" : "", *n);
         devices_node(g, node);
+        json_array_append_new(members, shk_gather_str(node));
         found++;
     }
     shk_host_list_free(names);
+    snprintf(key, sizeof key, "%s%s%s", dir, *dir ? "/" : "", devices_families[family].prefix);
+    if (!rc)
+        json_object_set(listed, key, members);
+    json_decref(members);
     snprintf(key, sizeof key, "dev.%s", first);
     if (rc)
         shk_gather_unread(g, key, path, "/dev", rc, &err);
@@ -105,17 +113,28 @@ static void devices_family(struct shk_gather *g, size_t family)
 static int devices_run(struct shk_probe_context *ctx, struct shk_error *err)
 {
     struct shk_gather g = shk_gather_begin(ctx);
+    json_t *listed = json_object();
     for (size_t i = 0; i < sizeof devices_named / sizeof *devices_named; i++)
         devices_node(&g, devices_named[i]);
     for (size_t i = 0; i < sizeof devices_families / sizeof *devices_families; i++)
-        devices_family(&g, i);
+        devices_family(&g, i, listed);
+    shk_gather_present(&g, "dev.listed", listed, NULL, "/dev");
     return shk_gather_end(&g, err);
 }
 
-static const char *const devices_provides[] = {
-    "dev.shm",    "dev.kfd",  "dev.nvidiactl", "dev.nvidia-uvm",         "dev.gdrdrv",
-    "dev.kdreg2", "dev.knem", "dev.xpmem",     "dev.infiniband/rdma_cm", "dev.userfaultfd",
-    "dev.",       NULL};
+static const char *const devices_provides[] = {"dev.shm",
+                                               "dev.kfd",
+                                               "dev.nvidiactl",
+                                               "dev.nvidia-uvm",
+                                               "dev.gdrdrv",
+                                               "dev.kdreg2",
+                                               "dev.knem",
+                                               "dev.xpmem",
+                                               "dev.infiniband/rdma_cm",
+                                               "dev.userfaultfd",
+                                               "dev.listed",
+                                               "dev.",
+                                               NULL};
 
 const struct shk_probe shk_probe_devices = {
     .name = "devices",

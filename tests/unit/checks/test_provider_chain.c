@@ -453,6 +453,31 @@ Test(provider_chain, facts_of_the_wrong_type_do_no_harm)
     shk_facts_destroy(facts);
 }
 
+/* A node of a device is gone when its folder was listed without it; without a list nobody knows. */
+Test(provider_chain, nodes_without_a_fact)
+{
+    static const struct {
+        const char *listed, *step;
+    } cases[] = {
+        {"{'cxi': ['cxi0']}", "broken: /dev/cxi1 does not exist | 1 of 2 can be opened"},
+        {"{'cxi': ['cxi0', 'cxi1']}", "unknown: device nodes were not looked at"},
+        {"{'cxi': ['cxi0', 7]}", "unknown: device nodes were not looked at"},
+        {"{'nvidia': []}", "unknown: device nodes were not looked at"},
+        {"{'cxi': 'cxi0'}", "unknown: device nodes were not looked at"},
+        {"{'state': 'failed', 'reason': 'no'}", "unknown: device nodes were not looked at"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *text = strdup(cxi_node), *at = strstr(text, "'dev.cxi1'");
+        cr_assert_not_null(at);
+        memcpy(at, "'xxx", 4);
+        struct shk_facts *facts = why(text, "dev.listed", cases[i].listed);
+        free(text);
+        cr_expect_str_eq(step_text(shk_facts_get_array(facts, "why.cxi"), "node"), cases[i].step,
+                         "%s", cases[i].listed);
+        shk_facts_destroy(facts);
+    }
+}
+
 Test(provider_chain, the_providers_own_words)
 {
     struct shk_facts *facts =

@@ -74,6 +74,7 @@ Test(devices, without_dev)
     expect_failed("dev.kfd", "/dev");
     expect_failed("dev.nvidia0", "/dev");
     expect_failed("dev.infiniband/uverbs0", "/dev");
+    cr_expect_eq(json_object_size(tree_value("dev.listed")), 0);
 }
 
 Test(devices, dangling_and_odd_nodes)
@@ -115,6 +116,13 @@ Test(devices, live_access)
     shk_host_close(host);
 }
 
+static void expect_cxi_listed(const char *names)
+{
+    char *text = json_dumps(json_object_get(tree_value("dev.listed"), "cxi"), JSON_COMPACT);
+    cr_expect_str_eq(text, names);
+    free(text);
+}
+
 Test(devices, captures)
 {
     tree_copy_capture("slingshot-amd");
@@ -123,9 +131,12 @@ Test(devices, captures)
     cr_expect(json_is_true(json_object_get(tree_value("dev.cxi3"), "rw")));
     cr_expect(json_is_true(json_object_get(tree_value("dev.dri/renderD135"), "rw")));
     expect_absent("dev.nvidia0");
+    expect_cxi_listed("[\"cxi0\",\"cxi1\",\"cxi2\",\"cxi3\"]");
     tree_remove("/dev/cxi2");
     tree_run(&shk_probe_devices);
     cr_expect_eq(tree_state("dev.cxi2"), TREE_NOTHING);
+    expect_cxi_listed("[\"cxi0\",\"cxi1\",\"cxi3\"]");
+    cr_expect_eq(json_array_size(json_object_get(tree_value("dev.listed"), "nvidia")), 0);
 }
 
 #define NVIDIA "/proc/driver/nvidia"
