@@ -91,7 +91,7 @@ static bool known_wrong(const struct shk_grammar *g, const char *value, struct s
 {
     if (!in_list(g, g->wrong, value))
         return true;
-    char *allowed = list_text(g->values);
+    char *allowed = g->values ? list_text(g->values) : NULL;
     judge(judged, SHK_VALUE_WRONG,
           allowed
               ? shk_strf("\"%.60s\" looks right but is not a value of this setting; it takes %s",

@@ -1,6 +1,7 @@
 /* Inside of the judgement: place.c (where a rank is), judge.c (who holds whom up), absent.c (ranks
- * without a process), behind.c (what NCCL says), wires.c (connections), say.c and result.c (words),
- * tree.c (stacks merged). */
+ * without a process), behind.c (what NCCL says), wires.c (connections), libraries.c and audit.c
+ * (what the ranks have loaded, and their variables), say.c and result.c (words), tree.c (stacks
+ * merged). */
 #ifndef SHK_CHECKS_HANG_PRIVATE_H
 #define SHK_CHECKS_HANG_PRIVATE_H
 
@@ -56,6 +57,7 @@ struct hang_group {
 };
 
 struct hang_case {
+    const struct shk_config *config;
     const struct shk_waitcall *calls;
     size_t calls_count;
     struct hang_place *places;
@@ -130,8 +132,21 @@ char *hang_wires(const struct hang_case *c, json_t *said);
 /* New reference: [{frames, ranks, children}]. */
 json_t *hang_tree(const struct hang_case *c);
 
-/* New reference: libraries of which the ranks have different files. */
+/* New reference: libraries of which the ranks have different builds, one rank has two, or whose
+ * file was replaced under a rank. */
 json_t *hang_libraries(const struct hang_case *c);
+/* The version of the library that a rank has loaded, "libnccl": borrowed; NULL: not known. *path_p:
+ * of its file. */
+const char *hang_library_version(const json_t *rank, const char *library, const char **path_p);
+
+/* What the environments of the ranks are worth, as in a run, with nothing of their nodes looked at:
+ * *settings_p: [{name, value, verdict, why, fix, advice, ranks}] of what is wrong whatever the node
+ * is like; *differences_p: [{name, values: [{value, ranks}]}]. New references. Says which
+ * environments were not read. 0 or -ENOMEM. */
+int hang_audit(const struct hang_case *c, json_t **settings_p,
+               json_t **differences_p) SHK_MUST_CHECK;
+/* The number of a rank, null without one. New reference. */
+json_t *hang_rank_json(const struct hang_place *place);
 
 const char *hang_text(const json_t *object, const char *member); /* NULL: none */
 /* An integer of the object; -1: none, or not a plausible one. */

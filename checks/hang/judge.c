@@ -327,7 +327,7 @@ static void judge_free(struct hang_case *c, struct hang_verdict *v)
 int shk_hang_judge(const struct shk_config *config, const json_t *nodes, json_t **judgement_p,
                    enum shk_hang_outcome *outcome_p, struct shk_error *err)
 {
-    struct hang_case c = {.unknown = json_array(), .ranks = -1};
+    struct hang_case c = {.config = config, .unknown = json_array(), .ranks = -1};
     struct hang_verdict v = {.reason = ""};
     c.calls = shk_config_calls(config, &c.calls_count);
     int rc = c.unknown ? judge_places(&c, nodes) : -ENOMEM;

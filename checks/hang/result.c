@@ -237,6 +237,20 @@ void hang_unread_add(struct hang_case *c, const json_t *nodes)
     json_decref(counts);
 }
 
+static void result_audit(const struct hang_case *c, json_t *json)
+{
+    json_t *settings = NULL, *differences = NULL;
+    if (hang_audit(c, &settings, &differences))
+        json_array_append_new(c->unknown, json_string("variables of the ranks: not judged: out of "
+                                                      "memory"));
+    if (json_array_size(settings))
+        json_object_set(json, "settings", settings);
+    if (json_array_size(differences))
+        json_object_set(json, "differences", differences);
+    json_decref(settings);
+    json_decref(differences);
+}
+
 json_t *hang_result(const struct hang_case *c, const struct hang_verdict *v)
 {
     static const char *const outcomes[] = {"progress", "named", "undecided"};
@@ -253,6 +267,7 @@ json_t *hang_result(const struct hang_case *c, const struct hang_verdict *v)
                   "libraries", hang_libraries(c), "tree", hang_tree(c));
     if (json_array_size(v->said))
         json_object_set(json, "said", v->said);
+    result_audit(c, json);
     shk_strbuf_free(&headline);
     return json;
 }

@@ -102,16 +102,22 @@ static const char **hang_libraries(const struct shk_config *config)
     return list;
 }
 
-static int hang_look(const struct shk_session *session, const struct hang_pids *pids, json_t *nodes)
+static int hang_look(struct shk_session *session, const struct hang_pids *pids, json_t *nodes)
 {
     const struct shk_options *options = session->options;
     struct shk_error err = {""};
     const char **libraries = hang_libraries(session->config);
+    if (!libraries || shk_session_names(session, &err)) {
+        free(libraries);
+        shk_say("hang: out of memory");
+        return SHK_EXIT_INTERNAL;
+    }
     struct hang_look look = {.want = {.pids = pids->items,
                                       .pids_count = pids->count,
                                       .job = options->job,
                                       .seconds = (double)options->interval_s,
                                       .libraries = libraries,
+                                      .names = session->names,
                                       .no_stacks = options->no_stacks}};
     struct shk_isolate_job job = {.name = "look",
                                   .fn = hang_look_run,
@@ -138,8 +144,7 @@ static int hang_look(const struct shk_session *session, const struct hang_pids *
 }
 
 /* This host, or all that --hosts and --job tell of. */
-static int hang_look_all(const struct shk_session *session, const struct hang_pids *pids,
-                         json_t *nodes)
+static int hang_look_all(struct shk_session *session, const struct hang_pids *pids, json_t *nodes)
 {
     struct shk_error err = {""};
     bool done = false;

@@ -306,7 +306,8 @@ static int find_order(const void *a, const void *b)
 }
 
 /* Moves the chosen ones out of the table. */
-static int find_take(struct hang_process **found, size_t count, struct hang_process **found_p)
+static int find_take(const struct find_table *table, struct hang_process **found, size_t count,
+                     struct hang_process **found_p)
 {
     struct hang_process *taken = calloc(count + 1, sizeof *taken);
     if (!taken)
@@ -314,6 +315,8 @@ static int find_take(struct hang_process **found, size_t count, struct hang_proc
     for (size_t i = 0; i < count; i++) {
         taken[i] = *found[i];
         found[i]->group = found[i]->job = found[i]->step = found[i]->dump = NULL;
+        if (table->want->names)
+            hang_environment(table->host, table->want->names, &taken[i]);
     }
     qsort(taken, count, sizeof *taken, find_order);
     *found_p = taken;
@@ -341,7 +344,7 @@ int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
                                        "no process that a launcher started as a rank runs on this "
                                        "host; name processes with --pid");
     *partial_p = !rc && find_partial(&table, found, count);
-    if (!rc && find_take(found, count, found_p))
+    if (!rc && find_take(&table, found, count, found_p))
         rc = shk_error_sys(err, ENOMEM, "processes");
     *count_p = rc ? 0 : count;
     hang_find_free(table.all, table.count);
@@ -355,6 +358,8 @@ void hang_find_free(struct hang_process *processes, size_t count)
         free(processes[i].job);
         free(processes[i].step);
         free(processes[i].dump);
+        json_decref(processes[i].environment);
+        json_decref(processes[i].withheld);
     }
     free(processes);
 }

@@ -99,6 +99,12 @@ static int hang_details_run(void *arg, json_t **result_p, struct shk_error *err)
     return rc;
 }
 
+static int hang_versions_run(void *arg, json_t **result_p, struct shk_error *err)
+{
+    const struct hang_look *look = arg;
+    return hang_versions(look->host, look->process, look->want, result_p, err);
+}
+
 static int hang_unwind_run(void *arg, json_t **result_p, struct shk_error *err)
 {
     const struct hang_look *look = arg;
@@ -125,20 +131,24 @@ static int hang_children(struct hang_look *looks, size_t count,
 
 /* The processes of several samples by their index: results[sample][process]. */
 struct hang_results {
-    struct shk_isolate_result *samples[HANG_SAMPLES], *details, *stacks;
+    struct shk_isolate_result *samples[HANG_SAMPLES], *details, *versions, *stacks;
     size_t count;
 };
 
+static void hang_list_free(struct shk_isolate_result *list, size_t count)
+{
+    for (size_t i = 0; list && i < count; i++)
+        shk_isolate_result_clear(&list[i]);
+    free(list);
+}
+
 static void hang_results_free(struct hang_results *results)
 {
-    for (unsigned s = 0; s < HANG_SAMPLES + 2; s++) {
-        struct shk_isolate_result *list = s < HANG_SAMPLES    ? results->samples[s]
-                                          : s == HANG_SAMPLES ? results->details
-                                                              : results->stacks;
-        for (size_t i = 0; list && i < results->count; i++)
-            shk_isolate_result_clear(&list[i]);
-        free(list);
-    }
+    for (unsigned s = 0; s < HANG_SAMPLES; s++)
+        hang_list_free(results->samples[s], results->count);
+    hang_list_free(results->details, results->count);
+    hang_list_free(results->versions, results->count);
+    hang_list_free(results->stacks, results->count);
 }
 
 static const char *hang_copy_error(int error)
@@ -278,6 +288,14 @@ static void hang_unread(json_t *rank, const char *what, const char *why)
     json_object_set_new(unread, what, shk_json_text(why, strlen(why)));
 }
 
+static void hang_add_child(const struct shk_isolate_result *child, const char *what, json_t *rank)
+{
+    if (child->result)
+        json_object_update_missing(rank, child->result);
+    if (child->outcome != SHK_CHILD_OK)
+        hang_unread(rank, what, child->error.text);
+}
+
 static json_t *hang_identity(const struct hang_process *process)
 {
     json_t *rank = json_pack("{s:I,s:o}", "pid", (json_int_t)process->pid, "command",
@@ -290,6 +308,12 @@ static json_t *hang_identity(const struct hang_process *process)
         json_object_set_new(rank, "launcher", json_string(process->launch->name));
     if (process->job)
         json_object_set_new(rank, "job", shk_json_text(process->job, strlen(process->job)));
+    if (process->environment)
+        json_object_set(rank, "environment", process->environment);
+    if (json_array_size(process->withheld))
+        json_object_set(rank, "withheld", process->withheld);
+    if (process->unreadable)
+        hang_unread(rank, "environment", "not permitted");
     return rank;
 }
 
@@ -312,11 +336,8 @@ static json_t *hang_rank(const struct hang_process *process, const struct hang_r
         hang_unread(rank, "stacks", stacks->error.text);
     hang_add_threads(process, results, i, seconds, rank);
     hang_add_io(first, last->result, rank);
-    const struct shk_isolate_result *details = &results->details[i];
-    if (details->result)
-        json_object_update_missing(rank, details->result);
-    if (details->outcome != SHK_CHILD_OK)
-        hang_unread(rank, "details", details->error.text);
+    hang_add_child(&results->details[i], "details", rank);
+    hang_add_child(&results->versions[i], "versions of libraries", rank);
     size_t all = (size_t)json_integer_value(json_object_get(last->result, "threads_count"));
     if (all > HANG_THREADS)
         hang_unread(rank, "threads", "there are more than are looked at");
@@ -361,6 +382,8 @@ static int hang_sample_all(struct hang_look *looks, const struct shk_hang_want *
     *seconds_p = last - began;
     if (!rc)
         rc = hang_pass(looks, results, hang_details_run, HANG_LOOK_MS, &results->details, err);
+    if (!rc)
+        rc = hang_pass(looks, results, hang_versions_run, HANG_LOOK_MS, &results->versions, err);
     if (rc || want->no_stacks)
         return rc;
     return hang_pass(looks, results, hang_unwind_run, HANG_UNWIND_MS, &results->stacks, err);

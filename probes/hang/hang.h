@@ -8,6 +8,7 @@
 #define SHK_PROBES_HANG_H
 
 #include "core/host/host.h"
+#include "core/text/nameset.h"
 
 #include <jansson.h>
 
@@ -16,9 +17,10 @@ struct shk_hang_want {
     size_t pids_count;
     const char *job; /* only ranks of this job of the batch system, "ID" or "ID.STEP"; NULL: any */
     double seconds;  /* between the first and the last look */
-    const char *const *libraries; /* beginnings of file names whose versions are written down;
-                                     NULL-terminated, NULL: none */
-    bool no_stacks;               /* nothing is stopped */
+    const char *const *libraries;     /* beginnings of file names whose versions are written down;
+                                         NULL-terminated, NULL: none */
+    const struct shk_name_set *names; /* of variables that are written down; NULL: none */
+    bool no_stacks;                   /* nothing is stopped */
 };
 
 /* Looks at this host: *node_p becomes {host, seconds, samples, ranks: [...], unread: [...],

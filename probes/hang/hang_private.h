@@ -1,6 +1,6 @@
 /* Inside of `shakedown hang`'s look at a host: find.c (which processes), maps.c, state.c (what
- * /proc tells), copy.c (stops a thread and copies its stack), unwind.c (reads the copy), hang.c
- * (the order of it all). */
+ * /proc tells), modules.c and versions.c (the files of a process), copy.c (stops a thread and
+ * copies its stack), unwind.c (reads the copy), hang.c (the order of it all). */
 #ifndef SHK_PROBES_HANG_PRIVATE_H
 #define SHK_PROBES_HANG_PRIVATE_H
 
@@ -46,6 +46,22 @@ int hang_maps_parse(char *text, struct hang_maps *maps) SHK_MUST_CHECK;
 const struct hang_region *hang_maps_find(const struct hang_maps *maps, uint64_t address);
 void hang_maps_free(struct hang_maps *maps);
 
+/* A file of the process, opened. */
+struct hang_module {
+    int fd;    /* -1: it could not be, see error */
+    int error; /* errno; ESTALE: another file has taken its place */
+    uint64_t base;
+    const char *path; /* borrowed from the maps */
+};
+
+/* Opens the files that are mapped from their beginning: of `names` (beginnings of file names,
+ * NULL-terminated) those that failed, too; without names all that could be opened. Before rights
+ * are given up, as it is done from outside of the process's root. Returns how many. */
+size_t hang_modules_open(const struct shk_host *host, long pid, const struct hang_maps *maps,
+                         const char *const *names, struct hang_module *modules, size_t most);
+/* Does the file name begin like one of the list? NULL: no list. */
+bool hang_is_named(const char *path, const char *const *names);
+
 /* One thread as it was copied. */
 struct hang_copy {
     int32_t tid;
@@ -81,8 +97,10 @@ struct hang_process {
     char *job;  /* of the batch system; NULL */
     long rank, ranks, local_rank, local_ranks; /* -1: not known */
     bool unreadable;                           /* its environment is */
-    unsigned ras_port; /* 0: NCCL is not there, or its service is not here */
-    bool library;      /* has one of want->libraries */
+    json_t *environment; /* the variables that the names of `want` tell of; of found ones. Owned */
+    json_t *withheld;    /* names of those whose values look like secrets. Owned */
+    unsigned ras_port;   /* 0: NCCL is not there, or its service is not here */
+    bool library;        /* has one of want->libraries */
     struct hang_arena *arena;
 };
 
@@ -91,6 +109,13 @@ struct hang_process {
 int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
               struct hang_process **found_p, size_t *count_p, bool *partial_p,
               struct shk_error *err) SHK_MUST_CHECK;
+/* Fills environment and withheld of a process; one that cannot be read gets none and is
+ * unreadable. */
+void hang_environment(const struct shk_host *host, const struct shk_name_set *names,
+                      struct hang_process *process);
+/* The same of the text of /proc/PID/environ, which the process may have written over. */
+void hang_environment_parse(const char *text, size_t length, const struct shk_name_set *names,
+                            struct hang_process *process);
 void hang_find_free(struct hang_process *processes, size_t count);
 
 /* /proc/PID/stat (or task/TID/stat: tid != 0) into state, parent, start, ticks, name. -ESRCH. */
@@ -116,6 +141,11 @@ json_t *hang_threads(const struct shk_host *host, const struct hang_process *pro
 json_t *hang_details(const struct shk_host *host, const struct hang_process *process,
                      const struct shk_hang_want *want, const struct hang_maps *maps);
 json_t *hang_io(const struct shk_host *host, long pid);
+/* In a child that gives up its rights: [{path, version, build_id, unread}] of the libraries that
+ * `want` tells of, from their files. */
+int hang_versions(const struct shk_host *host, const struct hang_process *process,
+                  const struct shk_hang_want *want, json_t **result_p,
+                  struct shk_error *err) SHK_MUST_CHECK;
 /* Asks the RAS services of the processes, one after the other; a new reference:
  * [{port, answer}] or {port, unread}; NULL: there is none. */
 json_t *hang_ras(const struct hang_process *processes, size_t count);

@@ -28,10 +28,9 @@ int hang_unwind(const struct shk_host *host, const struct hang_process *process,
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-enum { UNWIND_CPU_S = 20, UNWIND_HEADER = 1024 };
+enum { UNWIND_CPU_S = 20 };
 
 const char *shk_hang_unwinder(void)
 {
@@ -48,12 +47,6 @@ struct unwind_stack {
     struct unwind_frame frames[HANG_FRAMES]; /* the innermost first */
     size_t count;
     bool cut;
-};
-
-struct unwind_module {
-    int fd;
-    uint64_t base;
-    const char *path;
 };
 
 struct unwind {
@@ -270,44 +263,8 @@ static json_t *unwind_tid(Dwfl *dwfl, struct unwind *unwind, struct unwind_stack
     return before ? unwind_thread_json(dwfl, &stacks[(seen + 1) % 2], still, seen) : NULL;
 }
 
-/* Does the file begin as what is mapped? Another one may have taken its place. */
-static bool unwind_is_mapped(long pid, const struct hang_region *region, int fd)
-{
-    unsigned char file[UNWIND_HEADER], memory[UNWIND_HEADER];
-    struct iovec local = {memory, sizeof memory},
-                 remote = {(void *)(uintptr_t)region->start, sizeof memory};
-    ssize_t got = pread(fd, file, sizeof file, 0);
-    return got > 0 && process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) >= got &&
-           memcmp(file, memory, (size_t)got) == 0;
-}
-
-static size_t unwind_open(const struct shk_host *host, long pid, const struct hang_maps *maps,
-                          struct unwind_module *modules)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < maps->count && count < HANG_MODULES - 1; i++) {
-        const struct hang_region *region = &maps->regions[i];
-        if (region->offset || region->deleted || *region->path != '/' ||
-            strncmp(region->path, "/dev/", 5) == 0)
-            continue;
-        char *path = shk_strf("/proc/%ld/root%s", pid, region->path);
-        int fd = -1;
-        shk_crumb_call("%s", region->path);
-        if (path && !shk_host_open_file(host, path, &fd, NULL)) {
-            if (unwind_is_mapped(pid, region, fd))
-                modules[count++] =
-                    (struct unwind_module){.fd = fd, .base = region->start, .path = region->path};
-            else
-                close(fd);
-        }
-        free(path);
-    }
-    shk_crumb_clear();
-    return count;
-}
-
 /* The kernel's own piece of code is in no file: libdw wants one. */
-static size_t unwind_vdso(const struct hang_arena *arena, struct unwind_module *module)
+static size_t unwind_vdso(const struct hang_arena *arena, struct hang_module *module)
 {
     int fd = arena->vdso_length ? memfd_create("vdso", MFD_CLOEXEC) : -1;
     if (fd < 0)
@@ -317,11 +274,11 @@ static size_t unwind_vdso(const struct hang_arena *arena, struct unwind_module *
         close(fd);
         return 0;
     }
-    *module = (struct unwind_module){.fd = fd, .base = arena->vdso_address, .path = "[vdso]"};
+    *module = (struct hang_module){.fd = fd, .base = arena->vdso_address, .path = "[vdso]"};
     return 1;
 }
 
-static Dwfl *unwind_begin(const struct unwind_module *modules, size_t count, struct unwind *unwind,
+static Dwfl *unwind_begin(const struct hang_module *modules, size_t count, struct unwind *unwind,
                           struct shk_error *err)
 {
     Dwfl *dwfl = dwfl_begin(&unwind_files);
@@ -370,12 +327,13 @@ static json_t *unwind_all(Dwfl *dwfl, struct unwind *unwind)
 int hang_unwind(const struct shk_host *host, const struct hang_process *process, json_t **result_p,
                 struct shk_error *err)
 {
-    struct unwind_module *modules = calloc(HANG_MODULES, sizeof *modules);
+    struct hang_module *modules = calloc(HANG_MODULES, sizeof *modules);
     struct hang_maps maps = {0};
     struct unwind unwind = {.arena = process->arena};
     int rc = modules ? hang_maps_read(host, process->pid, &maps, err)
                      : shk_error_sys(err, ENOMEM, "stacks");
-    size_t count = rc ? 0 : unwind_open(host, process->pid, &maps, modules);
+    size_t count =
+        rc ? 0 : hang_modules_open(host, process->pid, &maps, NULL, modules, HANG_MODULES - 1);
     if (!rc)
         count += unwind_vdso(process->arena, &modules[count]);
     rc = rc ? rc : shk_drop_rights(UNWIND_CPU_S, err);

@@ -186,6 +186,47 @@ int shk_elf_open(struct shk_elf **elf_p, const struct shk_host *host, const char
     return 0;
 }
 
+int shk_elf_open_fd(struct shk_elf **elf_p, int fd, const char *name, struct shk_error *err)
+{
+    struct shk_elf *e = calloc(1, sizeof *e);
+    if (!e) {
+        close(fd);
+        return shk_error_sys(err, ENOMEM, "%s", name);
+    }
+    e->fd = fd;
+    int rc = elf_begin_fd(e, name, err);
+    if (rc)
+        shk_elf_close(e);
+    else
+        *elf_p = e;
+    return rc;
+}
+
+bool shk_elf_build_id(const struct shk_elf *elf, char id[SHK_ELF_BUILD_ID])
+{
+    static const char hex[] = "0123456789abcdef";
+    GElf_Shdr header;
+    for (Elf_Scn *s = NULL; (s = elf_section(elf, s, SHT_NOTE, &header));) {
+        Elf_Data *data = elf_getdata(s, NULL);
+        GElf_Nhdr note;
+        size_t name, at, next = 0;
+        while (data && (next = gelf_getnote(data, next, &note, &name, &at)) > 0) {
+            const unsigned char *bytes = (const unsigned char *)data->d_buf + at;
+            if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || !note.n_descsz ||
+                note.n_descsz > (SHK_ELF_BUILD_ID - 1) / 2 ||
+                memcmp((const char *)data->d_buf + name, "GNU", 4) != 0)
+                continue;
+            for (size_t i = 0; i < note.n_descsz; i++) {
+                id[2 * i] = hex[bytes[i] >> 4];
+                id[2 * i + 1] = hex[bytes[i] & 15];
+            }
+            id[2 * (size_t)note.n_descsz] = '\0';
+            return true;
+        }
+    }
+    return false;
+}
+
 void shk_elf_close(struct shk_elf *elf)
 {
     if (!elf)

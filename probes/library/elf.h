@@ -15,7 +15,16 @@ struct shk_elf;
  * the loader maps lie beyond the end of the file: a process that loads it dies of SIGBUS. */
 int shk_elf_open(struct shk_elf **elf_p, const struct shk_host *host, const char *path,
                  struct shk_error *err) SHK_MUST_CHECK;
+/* The same of an open file, which is the object's from then on, also on failure; `name` stands for
+ * it in messages. */
+int shk_elf_open_fd(struct shk_elf **elf_p, int fd, const char *name,
+                    struct shk_error *err) SHK_MUST_CHECK;
 void shk_elf_close(struct shk_elf *elf);
+
+/* The linker's fingerprint (NT_GNU_BUILD_ID) in hexadecimal: two files with the same one come from
+ * the same link. False: it has none. Up to 64 bytes, as long as the longest hash. */
+enum { SHK_ELF_BUILD_ID = 129 };
+bool shk_elf_build_id(const struct shk_elf *elf, char id[SHK_ELF_BUILD_ID]);
 
 int shk_elf_bits(const struct shk_elf *elf);         /* 32 or 64 */
 unsigned shk_elf_machine(const struct shk_elf *elf); /* e_machine, EM_… */

@@ -1,5 +1,5 @@
-#include "reports/hang/hang.h"
 #include "reports/formats.h"
+#include "reports/hang/hang_private.h"
 #include "reports/privacy/anonymize.h"
 #include "reports/term/style.h"
 #include "reports/text/escape.h"
@@ -10,54 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Characters of one line of a stack, and how deep a tree is drawn. */
-enum { HANG_WIDTH = 100, HANG_CLIP = 400, HANG_DEPTH = 32, HANG_LINES = 400 };
-
-static const char *hang_text(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "";
-}
-
-static int hang_order(const void *a, const void *b)
-{
-    long long x = *(const long long *)a, y = *(const long long *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* "ranks 0-2,5" of an array of numbers; others in it (processes) as they are, of `instead` where
- * there is no number. */
-static void hang_ranks(struct shk_strbuf *out, const json_t *ranks, const json_t *instead)
-{
-    size_t n = json_array_size(ranks), count = 0, others = 0;
-    long long *numbers = calloc(n + 1, sizeof *numbers);
-    out->failed |= !numbers;
-    for (size_t i = 0; numbers && i < n; i++)
-        if (json_is_integer(json_array_get(ranks, i)))
-            numbers[count++] = json_integer_value(json_array_get(ranks, i));
-    if (count)
-        qsort(numbers, count, sizeof *numbers, hang_order);
-    for (size_t i = 0; i < count; i++) {
-        size_t last = i;
-        while (last + 1 < count && numbers[last + 1] <= numbers[last] + 1)
-            last++;
-        shk_strbuf_printf(out, "%s%lld", i ? "," : count > 1 ? "ranks " : "rank ", numbers[i]);
-        if (numbers[last] > numbers[i])
-            shk_strbuf_printf(out, "-%lld", numbers[last]);
-        i = last;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const json_t *item = json_array_get(ranks, i), *other = json_array_get(instead, i);
-        if (json_is_integer(item))
-            continue;
-        if (json_is_string(item))
-            shk_strbuf_printf(out, "%s%s", count || others++ ? ", " : "", json_string_value(item));
-        else if (json_is_integer(other))
-            shk_strbuf_printf(out, "%sprocess %lld", count || others++ ? ", " : "",
-                              (long long)json_integer_value(other));
-    }
-    free(numbers);
-}
+/* Characters of one line of a stack. */
+enum { HANG_WIDTH = 100, HANG_CLIP = 400 };
 
 static void hang_line(struct shk_strbuf *out, const struct shk_report_options *options,
                       enum shk_role role, unsigned indent, const char *lead, const char *text)
@@ -74,41 +28,12 @@ static void hang_line(struct shk_strbuf *out, const struct shk_report_options *o
     shk_wrap_put(out, &wrap, text);
 }
 
-/* One line for each branch of the merged stacks; raw text. */
-static void hang_tree(struct shk_strbuf *out, const json_t *branches, unsigned depth, size_t *lines)
-{
-    size_t i, k;
-    json_t *branch, *frame;
-    json_array_foreach(branches, i, branch)
-    {
-        const json_t *frames = json_object_get(branch, "frames");
-        size_t n = json_array_size(frames);
-        if (depth > HANG_DEPTH || ++*lines > HANG_LINES)
-            return;
-        for (unsigned d = 0; d < depth; d++)
-            shk_strbuf_puts(out, "  ");
-        hang_ranks(out, json_object_get(branch, "ranks"), NULL);
-        shk_strbuf_puts(out, ": ");
-        json_array_foreach(frames, k, frame)
-        {
-            const char *text = json_string_value(frame);
-            if (n > 6 && k == 3) /* the ends tell most */
-                shk_strbuf_printf(out, " > (%zu more)", n - 6);
-            if (text && (n <= 6 || k < 3 || k >= n - 3))
-                shk_strbuf_printf(out, "%s%s", k ? " > " : "", text);
-        }
-        shk_strbuf_putc(out, '\n');
-        hang_tree(out, json_object_get(branch, "children"), depth + 1, lines);
-    }
-}
-
 /* Each line of the tree, indented as it is. */
 static void hang_term_tree(struct shk_strbuf *out, const struct shk_report_options *options,
                            const json_t *tree)
 {
     struct shk_strbuf raw = SHK_STRBUF_INIT;
-    size_t lines = 0;
-    hang_tree(&raw, tree, 0, &lines);
+    hang_tree_lines(&raw, tree);
     char *text = shk_strbuf_take(&raw), *save = NULL;
     out->failed |= !text;
     for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
@@ -129,24 +54,30 @@ static void hang_term_groups(struct shk_strbuf *out, const struct shk_report_opt
     {
         struct shk_strbuf text = SHK_STRBUF_INIT;
         hang_ranks(&text, json_object_get(group, "ranks"), json_object_get(group, "processes"));
-        shk_strbuf_printf(&text, " %s%s", hang_text(group, "text"),
-                          strcmp(hang_text(group, "still"), "no") == 0 ? " (moves)" : "");
+        shk_strbuf_printf(&text, " %s%s", hang_word(group, "text"),
+                          strcmp(hang_word(group, "still"), "no") == 0 ? " (moves)" : "");
         hang_line(out, options, SHK_ROLE_PLAIN, 2, "", shk_strbuf_text(&text));
         shk_strbuf_free(&text);
     }
 }
 
-static void hang_library(struct shk_strbuf *out, const json_t *library)
+static void hang_term_audit(struct shk_strbuf *out, const struct shk_report_options *options,
+                            const json_t *judgement)
 {
     size_t i;
-    json_t *version;
-    shk_strbuf_printf(out, "%s differs between ranks:", hang_text(library, "library"));
-    json_array_foreach(json_object_get(library, "versions"), i, version)
+    json_t *item, *lines = hang_audit_lines(judgement);
+    json_array_foreach(lines, i, item)
     {
-        shk_strbuf_printf(out, "%s %s (", i ? "," : "", hang_text(version, "path"));
-        hang_ranks(out, json_object_get(version, "ranks"), NULL);
-        shk_strbuf_puts(out, ")");
+        const char *fix = hang_word(item, "fix");
+        if (i == 0) {
+            shk_strbuf_putc(out, '\n');
+            hang_line(out, options, SHK_ROLE_TITLE, 0, "", "Libraries and variables of the ranks");
+        }
+        hang_line(out, options, SHK_ROLE_WARN, 2, "", hang_word(item, "text"));
+        if (*fix)
+            hang_line(out, options, SHK_ROLE_FIX, 4, "", fix);
     }
+    json_decref(lines);
 }
 
 static void hang_term_rest(struct shk_strbuf *out, const struct shk_report_options *options,
@@ -161,14 +92,7 @@ static void hang_term_rest(struct shk_strbuf *out, const struct shk_report_optio
             shk_strbuf_putc(out, '\n');
         hang_line(out, options, SHK_ROLE_PLAIN, 0, "", json_string_value(item));
     }
-    json_array_foreach(json_object_get(judgement, "libraries"), i, item)
-    {
-        struct shk_strbuf text = SHK_STRBUF_INIT;
-        hang_library(&text, item);
-        shk_strbuf_putc(out, '\n');
-        hang_line(out, options, SHK_ROLE_WARN, 0, "", shk_strbuf_text(&text));
-        shk_strbuf_free(&text);
-    }
+    hang_term_audit(out, options, judgement);
     if (!json_array_size(unknown))
         return;
     shk_strbuf_putc(out, '\n');
@@ -183,7 +107,7 @@ static int hang_term(const struct shk_hang_report *report, const struct shk_repo
     struct shk_strbuf text = SHK_STRBUF_INIT;
     const json_t *judgement = report->judgement;
     struct shk_style style = {.color = options->color, .unicode = options->unicode};
-    const char *outcome = hang_text(judgement, "outcome");
+    const char *outcome = hang_word(judgement, "outcome");
     bool named = strcmp(outcome, "named") == 0, progress = strcmp(outcome, "progress") == 0;
     char lead[8];
     size_t i;
@@ -196,16 +120,16 @@ static int hang_term(const struct shk_hang_report *report, const struct shk_repo
               named      ? SHK_ROLE_FAIL
               : progress ? SHK_ROLE_PASS
                          : SHK_ROLE_UNKNOWN,
-              0, lead, hang_text(judgement, "headline"));
+              0, lead, hang_word(judgement, "headline"));
     json_array_foreach(json_object_get(judgement, "named"), i, one)
     {
         bool alone = json_array_size(json_object_get(judgement, "named")) == 1;
-        char *line = shk_strf("%s%s%s", hang_text(one, "confidence"), alone ? "" : ": ",
-                              alone ? "" : hang_text(one, "text"));
+        char *line = shk_strf("%s%s%s", hang_word(one, "confidence"), alone ? "" : ": ",
+                              alone ? "" : hang_word(one, "text"));
         hang_line(&text, options, SHK_ROLE_PLAIN, 2, "", line ? line : "");
         free(line);
-        if (*hang_text(one, "advice"))
-            hang_line(&text, options, SHK_ROLE_FIX, 4, "", hang_text(one, "advice"));
+        if (*hang_word(one, "advice"))
+            hang_line(&text, options, SHK_ROLE_FIX, 4, "", hang_word(one, "advice"));
     }
     shk_strbuf_putc(&text, '\n');
     hang_term_groups(&text, options, json_object_get(judgement, "groups"));
@@ -227,14 +151,30 @@ static void hang_md_item(struct shk_strbuf *out, const char *text)
     shk_strbuf_putc(out, '\n');
 }
 
+static void hang_md_audit(struct shk_strbuf *text, const json_t *judgement)
+{
+    size_t i;
+    json_t *item, *lines = hang_audit_lines(judgement);
+    json_array_foreach(lines, i, item)
+    {
+        const char *fix = hang_word(item, "fix");
+        if (i == 0)
+            shk_strbuf_puts(text, "\n**Libraries and variables of the ranks**\n\n");
+        char *line = shk_strf("%s%s%s", hang_word(item, "text"), *fix ? "; " : "", fix);
+        hang_md_item(text, line ? line : "");
+        free(line);
+    }
+    json_decref(lines);
+}
+
 static void hang_md_lists(struct shk_strbuf *text, const json_t *judgement)
 {
     size_t i;
     json_t *item;
     json_array_foreach(json_object_get(judgement, "named"), i, item)
     {
-        char *line = shk_strf("%s: %s%s%s", hang_text(item, "confidence"), hang_text(item, "text"),
-                              *hang_text(item, "advice") ? "; " : "", hang_text(item, "advice"));
+        char *line = shk_strf("%s: %s%s%s", hang_word(item, "confidence"), hang_word(item, "text"),
+                              *hang_word(item, "advice") ? "; " : "", hang_word(item, "advice"));
         hang_md_item(text, line ? line : "");
         free(line);
     }
@@ -243,17 +183,11 @@ static void hang_md_lists(struct shk_strbuf *text, const json_t *judgement)
     {
         struct shk_strbuf raw = SHK_STRBUF_INIT;
         hang_ranks(&raw, json_object_get(item, "ranks"), json_object_get(item, "processes"));
-        shk_strbuf_printf(&raw, " %s", hang_text(item, "text"));
+        shk_strbuf_printf(&raw, " %s", hang_word(item, "text"));
         hang_md_item(text, shk_strbuf_text(&raw));
         shk_strbuf_free(&raw);
     }
-    json_array_foreach(json_object_get(judgement, "libraries"), i, item)
-    {
-        struct shk_strbuf raw = SHK_STRBUF_INIT;
-        hang_library(&raw, item);
-        hang_md_item(text, shk_strbuf_text(&raw));
-        shk_strbuf_free(&raw);
-    }
+    hang_md_audit(text, judgement);
     json_array_foreach(json_object_get(judgement, "said"), i, item)
         hang_md_item(text, json_string_value(item));
     if (json_array_size(json_object_get(judgement, "unknown")))
@@ -267,12 +201,12 @@ static int hang_md(const struct shk_hang_report *report, const struct shk_report
 {
     struct shk_strbuf text = SHK_STRBUF_INIT, tree = SHK_STRBUF_INIT;
     const json_t *judgement = report->judgement;
-    size_t lines = 0, limit = options->limit ? options->limit : 32000;
+    size_t limit = options->limit ? options->limit : 32000;
     shk_strbuf_puts(&text, "**");
-    shk_escape_md(&text, hang_text(judgement, "headline"));
+    shk_escape_md(&text, hang_word(judgement, "headline"));
     shk_strbuf_puts(&text, "**\n\n");
     hang_md_lists(&text, judgement);
-    hang_tree(&tree, json_object_get(judgement, "tree"), 0, &lines);
+    hang_tree_lines(&tree, json_object_get(judgement, "tree"));
     if (tree.len && text.len + tree.len + 1000 < limit) {
         shk_strbuf_puts(&text, "\n**Stacks**\n\n");
         shk_escape_md_block(&text, "text", shk_strbuf_text(&tree));
@@ -306,7 +240,7 @@ static int hang_headline(const struct shk_hang_report *report,
                          const struct shk_report_options *options, FILE *out)
 {
     struct shk_strbuf text = SHK_STRBUF_INIT;
-    const char *line = hang_text(report->judgement, "headline");
+    const char *line = hang_word(report->judgement, "headline");
     shk_text_clean(&text, line, strlen(line),
                    SHK_CLEAN_LINES | (options->unicode ? 0 : SHK_CLEAN_ASCII));
     shk_strbuf_putc(&text, '\n');
@@ -341,7 +275,7 @@ static struct shk_facts **hang_facts(const struct shk_hang_report *report, size_
         facts[i] = shk_facts_create();
         failed = !facts[i];
         if (!failed && i < n)
-            failed = shk_facts_text(facts[i], "host.name", hang_text(node, "host"), "") ||
+            failed = shk_facts_text(facts[i], "host.name", hang_word(node, "host"), "") ||
                      shk_facts_present(facts[i], "hang.node", json_incref(node), NULL, "");
         else if (!failed)
             failed = shk_facts_present(facts[i], "hang.judgement",

@@ -33,7 +33,8 @@ static int elf_string(const char *text, size_t len, void *arg)
 
 static void elf_walk(const struct shk_elf *elf)
 {
-    size_t seen = 0;
+    char id[SHK_ELF_BUILD_ID];
+    size_t seen = shk_elf_build_id(elf, id) ? strlen(id) : 0;
     shk_elf_bits(elf);
     shk_elf_machine_name(shk_elf_machine(elf));
     const char *texts[] = {shk_elf_soname(elf), shk_elf_rpath(elf), shk_elf_runpath(elf),

@@ -1,10 +1,24 @@
-/* Answers of NCCL's RAS service, what py-spy read, and /proc/PID/maps, from a stranger. */
+/* Answers of NCCL's RAS service, what py-spy read, /proc/PID/maps and /proc/PID/environ, from a
+ * stranger. */
 #include "fuzz.h"
 #include "probes/hang/hang_private.h"
 #include "probes/hang/ras.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static void ras_environment(const char *text, size_t size)
+{
+    struct hang_process process = {.pid = 0};
+    struct shk_name_set *names = shk_name_set_create();
+    const struct shk_name_rule rule = {.name = "A", .family = "nccl", .prefix = true};
+    if (!names || shk_name_set_add(names, &rule))
+        abort();
+    hang_environment_parse(text, size, names, &process);
+    json_decref(process.environment);
+    json_decref(process.withheld);
+    shk_name_set_destroy(names);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -13,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     json_decref(answer);
     json_decref(hang_python_parse((const char *)data, size));
+    ras_environment((const char *)data, size);
     struct hang_maps maps = {0};
     char *text = malloc(size + 1);
     if (!text)

@@ -282,6 +282,19 @@ class Diagnose(Case):
         line = "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object file\n"
         self.assertEqual(self.causes("--log", self.write("l", line))[0]["confidence"], "likely")
 
+    def test_counts_of_launches_at_one_moment(self):
+        """A healthy job between two launches looks the same: a guess, until a collective has timed out."""
+        ras = ("NCCL version 2.28.9 compiled with CUDA 13.0\n  Communicator ranks have different AllReduce operation counts\n"
+               "  Rank 0 has launched up to operation 31 -- GPU 0 managed by process 620 on node 192.0.2.2\n"
+               "  Rank 1 has launched up to operation 30 -- GPU 1 managed by process 621 on node 192.0.2.2\n")
+        late = ("[rank1]:[E1129 22:00:00.1 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective operation timeout: "
+                "WorkNCCL(SeqNum=31, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 milliseconds\n")
+        alone = {c["key"]: c["confidence"] for c in self.causes("--log", self.write("ras", ras))}
+        both = self.causes("--log", self.write("both", ras + late))
+        self.assertEqual(set(alone.values()), {"possible"})
+        self.assertIn("rank-hung", alone)
+        self.assertEqual((both[0]["key"], both[0]["confidence"]), ("rank-hung", "likely"))
+
     def test_mtus_of_one_subnet(self):
         def node(i, mtu, net="10.0.0"):
             ports = [{"name": "eth0", "mtu": mtu, "addrs": [{"family": "inet", "addr": f"{net}.{i}", "prefix": 24}]},

@@ -51,9 +51,10 @@ class Hang(Case):
                        check=True, capture_output=True)
 
     @contextlib.contextmanager
-    def job(self, mode, *args, options=()):
-        """The job, once all ranks are past their common work: (mpirun, {rank: pid})."""
-        job = subprocess.Popen(["mpirun", "--oversubscribe", *options, "-np", str(RANKS), self.program, mode, str(VICTIM),
+    def job(self, mode, *args, options=(), shell=None):
+        """The job, once all ranks are past their common work: (mpirun, {rank: pid}). `shell` comes before each rank."""
+        before = ["sh", "-c", f'{shell}; exec "$0" "$@"'] if shell else []
+        job = subprocess.Popen(["mpirun", "--oversubscribe", *options, "-np", str(RANKS), *before, self.program, mode, str(VICTIM),
                                 *map(str, args)], env={**BASE_ENV, **MPI}, stdin=subprocess.DEVNULL, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
@@ -290,6 +291,43 @@ class Hang(Case):
         self.assertIn("CLIENT PROTOCOL 2", asked[0])
         self.assertIn("rank 1 launched AllReduce up to operation 1, others up to 31", " ".join(doc["judgement"]["said"]))
         self.assertEqual(p.returncode, 3, doc["judgement"]["headline"])
+
+    def library(self, folder, version):
+        """A library that says it is NCCL of the version."""
+        folder.mkdir()
+        source = folder / "nccl.c"
+        source.write_text(f'const char *ncclVersionText(void) {{ return "NCCL version {version}+cuda13.0"; }}')
+        subprocess.run(["cc", "-shared", "-fPIC", "-Wl,--build-id=sha1", "-o", folder / "libnccl.so.2", source], check=True)
+        return folder / "libnccl.so.2"
+
+    def test_libraries_and_variables_of_the_ranks(self):
+        """The victim has another NCCL and another setting; all have one that is wrong, and one that is secret."""
+        folder = self.scratch()
+        new, old = self.library(folder / "new", "2.28.9"), self.library(folder / "old", "2.21.5")
+        shell = (f'export LD_PRELOAD={new} FI_HMEM=1 FI_EXAMPLE_TOKEN=hunter2hunter2; '
+                 f'[ $OMPI_COMM_WORLD_RANK != {VICTIM} ] || export LD_PRELOAD={old} NCCL_PROTO=LL')
+        with self.job("stop", shell=shell) as (job, pids):
+            until(lambda: state(pids[VICTIM]) == "T")
+            code, doc = self.look(job)
+            text = run("hang", "--pid", job.pid, "--interval", 1).stdout
+            new.unlink()
+            shutil.copy(old, new)
+            replaced = run("hang", "--pid", job.pid, "--interval", 1, "-o", folder / "again.json")
+        self.valid(doc)
+        self.assertEqual(code, 1, doc["judgement"]["headline"])
+        others = [rank for rank in range(RANKS) if rank != VICTIM]
+        (library,) = [item for item in doc["judgement"]["libraries"] if item["library"] == "libnccl"]
+        self.assertEqual({v["version"]: v["ranks"] for v in library["versions"]}, {"2.28.9": others, "2.21.5": [VICTIM]})
+        self.assertEqual(library["diagnosis"], "nccl-version-differs-across-ranks")
+        (wrong,) = [item for item in doc["judgement"]["settings"] if item["name"] == "FI_HMEM"]
+        self.assertEqual((wrong["verdict"], wrong["ranks"]), ("fail", list(range(RANKS))))
+        self.assertEqual(sorted(item["name"] for item in doc["judgement"]["differences"]), ["LD_PRELOAD", "NCCL_PROTO"])
+        self.assertNotIn("hunter2hunter2", json.dumps(doc))
+        self.assertIn("libnccl differs between ranks: 2.28.9 in", text)
+        self.assertEqual(replaced.returncode, 1, replaced.stderr)
+        again = json.loads((folder / "again.json").read_text())
+        (library,) = [item for item in again["judgement"]["libraries"] if item["library"] == "libnccl"]
+        self.assertEqual(library["replaced"], others)
 
     def test_dumps_of_the_flight_recorder(self):
         """Those that the ranks wrote; one that is older than its process is of another job."""
