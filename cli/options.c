@@ -13,302 +13,11 @@
 #define SIZES_AUTO  "4:16M"
 #define SIZES_LARGE ((size_t)256 << 20)
 
-#define AT(member) offsetof(struct shk_options, member)
-
-static const struct shk_option table[] = {
-    {.name = "profile",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(profile),
-     .arg = "NAME|FILE|auto",
-     .list = "profiles",
-     .initial = "auto",
-     .doc = "what this system should look like (see: list profiles)"},
-    {.name = "format",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(format),
-     .arg = "FORMAT",
-     .list = "formats",
-     .doc = "format of the report (see: list formats)"},
-    {.name = "output",
-     .group = SHK_GROUP_REPORT,
-     .letter = 'o',
-     .type = SHK_OPT_LIST,
-     .offset = AT(outputs),
-     .arg = "FILE",
-     .doc = "write to FILE, format by its extension; may be repeated"},
-    {.name = "color",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(color),
-     .arg = "auto|always|never",
-     .initial = "auto",
-     .doc = "colours of the terminal report; auto: on a terminal, unless NO_COLOR is set"},
-    {.name = "fail-on",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(fail_on_text),
-     .arg = "fail|warn|unknown",
-     .initial = "fail",
-     .doc = "what makes the exit code non-zero"},
-    {.name = "sysroot",
-     .group = SHK_GROUP_INPUT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(sysroot),
-     .arg = "DIR",
-     .doc = "read a captured tree instead of this host"},
-    {.name = "capture",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(capture_dir),
-     .arg = "DIR",
-     .doc = "also write what is read into DIR, for --sysroot; names and addresses are made up"},
-    {.name = "verbatim",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_FLAG,
-     .offset = AT(verbatim),
-     .doc = "with --capture: keep names, addresses and serial numbers as they are (secrets always "
-            "go)"},
-    {.name = "config",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(config_dir),
-     .arg = "DIR",
-     .doc = "site settings, profiles and diagnoses on top of the built-in ones"},
-    {.name = "timeout",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_NUMBER,
-     .offset = AT(timeout_s),
-     .arg = "SEC",
-     .initial = "60",
-     .min = 1,
-     .max = 86400,
-     .doc = "deadline of the collective; also the longest that one probe may take"},
-    {.name = "hosts",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(hosts),
-     .arg = "FILE",
-     .doc = "hosts of FILE (a line each: HOST, or HOST slots=N) over ssh: a rank for each slot; "
-            "hang looks at each"},
-    {.name = "rendezvous",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(rendezvous),
-     .arg = "WHERE",
-     .initial = "auto",
-     .doc = "where the tasks of a launcher meet: tcp://HOST:PORT, file:///DIR, auto (as the "
-            "launcher says), none"},
-    {.name = "key-file",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(key_file),
-     .arg = "FILE",
-     .doc = "file of mode 0600 with the key by which the tasks know each other"},
-    {.name = "ranks",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_NUMBER,
-     .offset = AT(ranks),
-     .arg = "N",
-     .min = 1,
-     .max = 1024,
-     .doc = "local ranks of the all-reduce; without it one for each GPU, and two without GPUs"},
-    {.name = "transport",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(transport),
-     .arg = "NAME",
-     .list = "transports",
-     .initial = "auto",
-     .doc = "collective to run (see: list transports), auto or none"},
-    {.name = "provider",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(provider),
-     .arg = "NAME",
-     .doc = "libfabric provider for the fabric transport, instead of libfabric's own choice"},
-    {.name = "rails",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_NUMBER,
-     .offset = AT(rails),
-     .arg = "N",
-     .initial = "8",
-     .min = 1,
-     .max = SHK_RAILS_MAX,
-     .doc = "network devices that the fabric all-reduce uses side by side; 1: the first only"},
-    {.name = "stress",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_NUMBER,
-     .offset = AT(stress_s),
-     .arg = "SEC",
-     .initial = "0",
-     .min = 0,
-     .max = 3600,
-     .doc = "load on all GPUs at once for so long: copies within, between and to them; 0: none"},
-    {.name = "sizes",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(sizes),
-     .arg = "MIN:MAX",
-     .initial = "auto",
-     .doc = "message sizes in bytes, K, M or G; auto: 4:16M, run goes on to 256M between GPUs of "
-            "one node"},
-    {.name = "shell",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(shell),
-     .arg = "sh|csh|lua",
-     .initial = "sh",
-     .doc = "syntax of the lines (lua: for Lmod module files)"},
-    {.name = "pid",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_LIST,
-     .offset = AT(pids),
-     .arg = "N[,N...]",
-     .doc = "these processes, and the ranks that they started; may be repeated"},
-    {.name = "job",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(job),
-     .arg = "ID[.STEP]",
-     .doc = "only ranks of this job, or step of it; of a Slurm job on all of its nodes, by srun "
-            "--overlap"},
-    {.name = "here",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_FLAG,
-     .offset = AT(here),
-     .doc = "with --job: on this host only"},
-    {.name = "interval",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_NUMBER,
-     .offset = AT(interval_s),
-     .arg = "SEC",
-     .initial = "5",
-     .min = 1,
-     .max = 600,
-     .doc = "between the first and the last of five looks; a job whose ranks wait longer for each "
-            "other at times needs more"},
-    {.name = "no-stacks",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_FLAG,
-     .offset = AT(no_stacks),
-     .doc = "stop no thread, not even for the millisecond that a copy of its stack takes"},
-    {.name = "quick",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_FLAG,
-     .offset = AT(quick),
-     .doc = "safe for a prolog: no collective, no GPU context"},
-    {.name = "trust-libraries",
-     .group = SHK_GROUP_TEST,
-     .type = SHK_OPT_FLAG,
-     .offset = AT(trust_libraries),
-     .doc = "as root: load libraries from places that other users can change, too"},
-    {.name = "env",
-     .group = SHK_GROUP_INPUT,
-     .type = SHK_OPT_LIST,
-     .offset = AT(env_files),
-     .arg = "FILE",
-     .doc = "environment to judge, NAME=VALUE lines; may be repeated"},
-    {.name = "log",
-     .group = SHK_GROUP_INPUT,
-     .type = SHK_OPT_LIST,
-     .offset = AT(log_files),
-     .arg = "FILE",
-     .doc = "log of a job, also .gz or .zst, - for stdin; may be repeated"},
-    {.name = "facts",
-     .group = SHK_GROUP_INPUT,
-     .type = SHK_OPT_LIST,
-     .offset = AT(facts_files),
-     .arg = "FILE",
-     .doc = "saved facts (see: probe); may be repeated"},
-    {.name = "healthy-nodes",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(healthy_nodes),
-     .arg = "FILE",
-     .doc =
-         "write the nodes where something passed, nothing failed and nothing required is unknown"},
-    {.name = "bad-nodes",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(bad_nodes),
-     .arg = "FILE",
-     .doc = "write the nodes that have a fault of their own, for srun --exclude"},
-    {.name = "history",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(history),
-     .arg = "FILE",
-     .doc = "history of the nodes (SQLite, on a local disk): what is judged is added to it"},
-    {.name = "baseline",
-     .group = SHK_GROUP_INPUT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(baseline),
-     .arg = "DIR",
-     .doc = "facts or reports of good runs on such nodes: what is worse than they are is a WARN"},
-    {.name = "keep",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_NUMBER,
-     .offset = AT(keep_days),
-     .arg = "DAYS",
-     .initial = "400",
-     .min = 1,
-     .max = 36500,
-     .doc = "what is older goes out of the history, and of each node all but 2000 runs"},
-    {.name = "until",
-     .group = SHK_GROUP_INPUT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(until),
-     .arg = "TIME",
-     .doc = "as it was then: 2026-11-28 or 2026-11-28T18:49:07Z"},
-    {.name = "from",
-     .group = SHK_GROUP_INPUT,
-     .type = SHK_OPT_TEXT,
-     .offset = AT(from),
-     .arg = "FILE",
-     .doc = "facts or a report of a good node; further ones as arguments"},
-    {.name = "anonymize",
-     .group = SHK_GROUP_REPORT,
-     .type = SHK_OPT_FLAG,
-     .offset = AT(anonymize),
-     .doc = "replace hosts, users, addresses and hardware identifiers (secrets always go)"},
-    {.name = "all",
-     .group = SHK_GROUP_REPORT,
-     .letter = 'a',
-     .type = SHK_OPT_FLAG,
-     .offset = AT(all),
-     .doc = "set nothing aside: times, names and job numbers too"},
-    {.name = "verbose",
-     .group = SHK_GROUP_REPORT,
-     .letter = 'v',
-     .type = SHK_OPT_COUNT,
-     .offset = AT(verbose),
-     .doc = "show what passed too, and progress on stderr"},
-    {.name = "help",
-     .group = SHK_GROUP_GENERAL,
-     .letter = 'h',
-     .type = SHK_OPT_FLAG,
-     .offset = AT(help),
-     .doc = "this text"},
-    {.name = "version",
-     .group = SHK_GROUP_GENERAL,
-     .letter = 'V',
-     .type = SHK_OPT_FLAG,
-     .offset = AT(version),
-     .doc = "version of shakedown and of its libraries"},
-};
-enum { TABLE_COUNT = sizeof table / sizeof *table };
-
-const struct shk_option *shk_option_table(size_t *count_p)
-{
-    *count_p = TABLE_COUNT;
-    return table;
-}
-
 static const struct shk_option *option_by_name(const char *name, size_t len)
 {
-    for (size_t i = 0; i < TABLE_COUNT; i++)
+    size_t count;
+    const struct shk_option *table = shk_option_table(&count);
+    for (size_t i = 0; i < count; i++)
         if (strlen(table[i].name) == len && strncmp(table[i].name, name, len) == 0)
             return &table[i];
     return NULL;
@@ -316,7 +25,9 @@ static const struct shk_option *option_by_name(const char *name, size_t len)
 
 static const struct shk_option *option_by_letter(char letter)
 {
-    for (size_t i = 0; i < TABLE_COUNT; i++)
+    size_t count;
+    const struct shk_option *table = shk_option_table(&count);
+    for (size_t i = 0; i < count; i++)
         if (table[i].letter && table[i].letter == letter)
             return &table[i];
     return NULL;
@@ -388,17 +99,19 @@ static int option_argument(struct shk_options *options, const struct shk_command
 static int option_unknown(const char *word, const struct shk_command *command,
                           struct shk_error *err)
 {
-    const char *names[TABLE_COUNT], *near;
-    size_t n = 0, len = strcspn(word, "=");
-    for (size_t i = 0; i < TABLE_COUNT; i++)
+    size_t count, n = 0, len = strcspn(word, "=");
+    const struct shk_option *table = shk_option_table(&count);
+    const char **names = calloc(count, sizeof *names), *near;
+    for (size_t i = 0; names && i < count; i++)
         if (shk_option_applies(&table[i], command))
             names[n++] = table[i].name;
     char *name = strndup(word, len);
-    near = name && len > 2 ? shk_nearest(name + 2, names, n) : NULL;
+    near = names && name && len > 2 ? shk_nearest(name + 2, names, n) : NULL;
     int rc = near
                  ? shk_error_set(err, EINVAL, "unknown option '%s'; did you mean --%s?", name, near)
                  : shk_error_set(err, EINVAL, "unknown option '%s' (see: shakedown %s --help)",
                                  name ? name : word, command->name);
+    free(names);
     free(name);
     return rc;
 }
@@ -547,8 +260,10 @@ int shk_options_parse(int argc, char **argv, struct shk_options *options_p,
 {
     int i = 1, rc = 0;
     bool only_arguments = false;
+    size_t count;
+    const struct shk_option *table = shk_option_table(&count);
     *options_p = (struct shk_options){0};
-    for (size_t k = 0; k < TABLE_COUNT; k++)
+    for (size_t k = 0; k < count; k++)
         if (table[k].initial)
             (void)!option_store(options_p, &table[k], table[k].initial, NULL);
     const struct shk_command *command = command_find("run");

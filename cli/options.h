@@ -44,7 +44,9 @@ struct shk_options {
     struct shk_texts pids;
     const char *job;
     long interval_s;
-    bool no_stacks, here;
+    const char *pods, *container; /* a selector of pods; one container of each, or of this host */
+    long watch_s;                 /* look again and again; 0: once */
+    bool no_stacks, here, then_check;
     const char *healthy_nodes, *bad_nodes; /* files to write */
     const char *history, *baseline;        /* a database, a folder of good runs */
     const char *until;                     /* a day of the past that stands for today */

@@ -20,8 +20,11 @@ enum shk_hang_outcome {
  *   ranks, seen   of the job (null when not known) and of them looked at
  *   groups     [{kind, call, where, text, still, ranks: [n], processes: [pid], hosts: [name]}]
  *   named      [{rank, host, pid, kind, text, seconds, confidence, advice}]
+ *   suspects   [host] of the named ranks, and a host that is cut off
  *   unknown    what was not seen, sentences
- *   libraries  [{library, versions: [{path, ranks}]}] of which ranks have different ones
+ *   libraries  [{library, versions: [{path, version, build_id, ranks}], replaced, why, diagnosis}]
+ *              of which ranks have different ones
+ *   settings, differences  as hang_audit() has them; left out when empty
  *   tree       the stacks merged: [{frames: [text], ranks: [n], children: [...]}]
  * What is not as the schema has it counts as not seen. -ENOMEM. */
 int shk_hang_judge(const struct shk_config *config, const json_t *nodes, json_t **judgement_p,

@@ -251,6 +251,21 @@ static void result_audit(const struct hang_case *c, json_t *json)
     json_decref(differences);
 }
 
+/* The nodes of the named ranks, and the one that is cut off; each once. */
+static json_t *result_suspects(const struct hang_case *c, const struct hang_verdict *v)
+{
+    json_t *seen = json_object(), *list = json_array(), *none;
+    const char *host;
+    for (size_t i = 0; v->outcome == SHK_HANG_NAMED && i < c->count; i++)
+        if (v->named_count && v->named[i] && c->places[i].host)
+            json_object_set_new(seen, c->places[i].host, json_null());
+    if (v->outcome == SHK_HANG_NAMED && strcmp(v->reason, "network") == 0 && v->cut)
+        json_object_set_new(seen, v->cut, json_null());
+    json_object_foreach(seen, host, none) json_array_append_new(list, json_string(host));
+    json_decref(seen);
+    return list;
+}
+
 json_t *hang_result(const struct hang_case *c, const struct hang_verdict *v)
 {
     static const char *const outcomes[] = {"progress", "named", "undecided"};
@@ -267,6 +282,7 @@ json_t *hang_result(const struct hang_case *c, const struct hang_verdict *v)
                   "libraries", hang_libraries(c), "tree", hang_tree(c));
     if (json_array_size(v->said))
         json_object_set(json, "said", v->said);
+    json_object_set_new(json, "suspects", result_suspects(c, v));
     result_audit(c, json);
     shk_strbuf_free(&headline);
     return json;

@@ -2,11 +2,14 @@
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
 #include "cli/how.h"
+#include "cli/session/hang_check.h"
 #include "cli/session/hang_files.h"
 #include "cli/session/hang_nodes.h"
 #include "cli/session/output.h"
 #include "cli/session/session.h"
+#include "core/run/clock.h"
 #include "core/run/isolate.h"
+#include "core/run/stop.h"
 #include "core/text/stamp.h"
 #include "probes/hang/hang.h"
 #include "reports/hang/hang.h"
@@ -115,6 +118,7 @@ static int hang_look(struct shk_session *session, const struct hang_pids *pids, 
     struct hang_look look = {.want = {.pids = pids->items,
                                       .pids_count = pids->count,
                                       .job = options->job,
+                                      .container = options->container,
                                       .seconds = (double)options->interval_s,
                                       .libraries = libraries,
                                       .names = session->names,
@@ -143,16 +147,43 @@ static int hang_look(struct shk_session *session, const struct hang_pids *pids, 
     return code;
 }
 
-/* This host, or all that --hosts and --job tell of. */
-static int hang_look_all(struct shk_session *session, const struct hang_pids *pids, json_t *nodes)
+/* A part of an ID that another one has as well would choose by chance. */
+static bool hang_is_container(const char *id)
+{
+    return strlen(id) >= 6 && strlen(id) <= 128 &&
+           strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") ==
+               strlen(id);
+}
+
+/* What does not go together. */
+static int hang_places(const struct shk_options *options, bool pids, struct shk_error *err)
+{
+    if ((options->hosts || options->pods) && pids)
+        return shk_error_set(err, EINVAL,
+                             "hang: --pid is of this host; leave --hosts and --pods out");
+    if (options->hosts && options->pods)
+        return shk_error_set(err, EINVAL, "hang: either --hosts or --pods");
+    if (options->container && (options->hosts || (options->job && !options->here)))
+        return shk_error_set(err, EINVAL,
+                             "hang: --container is of this host, or of --pods; leave %s out",
+                             options->hosts ? "--hosts" : "--job");
+    if (options->container && !options->pods && !hang_is_container(options->container))
+        return shk_error_set(err, EINVAL, "--container: '%.64s' is not the ID of a container",
+                             options->container);
+    return 0;
+}
+
+/* This host, or all that --hosts, --pods and --job tell of. */
+static int hang_look_all(struct shk_session *session, const struct hang_pids *pids,
+                         struct shk_reach *reach, json_t *nodes)
 {
     struct shk_error err = {""};
     bool done = false;
-    int rc = 0;
-    if (session->options->hosts && pids->count)
-        rc = shk_error_set(&err, EINVAL, "hang: --pid is of this host; leave --hosts out");
-    else if (!pids->count)
-        rc = shk_hang_nodes(session->options, nodes, &done, &err);
+    int rc = hang_places(session->options, pids->count > 0, &err);
+    if (!rc && pids->count)
+        rc = shk_reach_begin(reach, SHK_REACH_HERE, &err);
+    else if (!rc)
+        rc = shk_hang_nodes(session->options, reach, nodes, &done, &err);
     if (rc) {
         shk_say("%s", err.text);
         return rc == -ENOMEM ? SHK_EXIT_INTERNAL : SHK_EXIT_USAGE;
@@ -183,40 +214,165 @@ static void hang_tell(const struct shk_options *options, struct shk_hang_report 
     free(text);
 }
 
-static int hang_report(const struct shk_options *options, const char *command, const json_t *nodes,
+static struct shk_hang_report hang_of(const struct shk_session *session, const json_t *nodes,
+                                      const json_t *judgement, char now[SHK_STAMP])
+{
+    shk_stamp(now, (long long)time(NULL));
+    return (struct shk_hang_report){.version = SHK_VERSION,
+                                    .command = session->command_line,
+                                    .time = now,
+                                    .nodes = nodes,
+                                    .judgement = judgement};
+}
+
+static int hang_report(const struct shk_session *session, const json_t *nodes,
                        const json_t *judgement)
 {
     char now[SHK_STAMP];
     size_t count;
+    const struct shk_options *options = session->options;
     const struct shk_form *forms = shk_hang_forms(&count);
-    struct shk_hang_report report = {.version = SHK_VERSION,
-                                     .command = command,
-                                     .time = now,
-                                     .nodes = nodes,
-                                     .judgement = judgement};
-    shk_stamp(now, (long long)time(NULL));
+    struct shk_hang_report report = hang_of(session, nodes, judgement, now);
     int rc = shk_how_write_all(options, forms, count, "hang", hang_write, &report);
     if (rc == SHK_EXIT_OK && options->outputs.count)
         hang_tell(options, &report);
     return rc;
 }
 
-static int hang_judge(const struct shk_session *session, const json_t *nodes)
+static const int hang_codes[] = {[SHK_HANG_PROGRESS] = SHK_EXIT_OK,
+                                 [SHK_HANG_NAMED] = SHK_EXIT_FAIL,
+                                 [SHK_HANG_UNDECIDED] = SHK_EXIT_UNKNOWN};
+
+static json_t *hang_decide(const struct shk_session *session, const json_t *nodes,
+                           enum shk_hang_outcome *outcome_p)
 {
-    static const int codes[] = {[SHK_HANG_PROGRESS] = SHK_EXIT_OK,
-                                [SHK_HANG_NAMED] = SHK_EXIT_FAIL,
-                                [SHK_HANG_UNDECIDED] = SHK_EXIT_UNKNOWN};
     struct shk_error err = {""};
     json_t *judgement = NULL;
-    enum shk_hang_outcome outcome = SHK_HANG_UNDECIDED;
-    int rc = shk_hang_judge(session->config, nodes, &judgement, &outcome, &err);
-    if (rc) {
+    if (!shk_hang_judge(session->config, nodes, &judgement, outcome_p, &err))
+        return judgement;
+    shk_say("hang: %s", err.text);
+    return NULL;
+}
+
+/* Checks what is asked for and writes. `reach`: how the nodes were reached; NULL: they are saved
+ * ones. */
+static int hang_finish(const struct shk_session *session, const struct shk_reach *reach,
+                       const json_t *nodes, json_t *judgement, enum shk_hang_outcome outcome)
+{
+    struct shk_error err = {""};
+    if (reach && session->options->then_check && shk_hang_check(reach, nodes, judgement, &err)) {
         shk_say("hang: %s", err.text);
         return SHK_EXIT_INTERNAL;
     }
-    rc = hang_report(session->options, session->command_line, nodes, judgement);
+    int rc = hang_report(session, nodes, judgement);
+    return rc ? rc : hang_codes[outcome];
+}
+
+static int hang_judge(const struct shk_session *session, const struct shk_reach *reach,
+                      const json_t *nodes)
+{
+    enum shk_hang_outcome outcome = SHK_HANG_UNDECIDED;
+    json_t *judgement = hang_decide(session, nodes, &outcome);
+    int rc = judgement ? hang_finish(session, reach, nodes, judgement, outcome) : SHK_EXIT_INTERNAL;
     json_decref(judgement);
-    return rc ? rc : codes[outcome];
+    return rc;
+}
+
+static int hang_once(struct shk_session *session, const struct hang_pids *pids, json_t *nodes)
+{
+    struct shk_reach reach = {.names = NULL};
+    int rc = hang_look_all(session, pids, &reach, nodes);
+    if (rc == SHK_EXIT_OK)
+        rc = hang_judge(session, &reach, nodes);
+    shk_reach_end(&reach);
+    return rc;
+}
+
+/* Who is named, and why: what two looks must agree in. */
+static json_t *hang_core(const json_t *judgement)
+{
+    size_t i;
+    json_t *one, *named = json_array();
+    json_array_foreach(json_object_get(judgement, "named"), i, one)
+    {
+        json_t *who = json_object();
+        static const char *const members[] = {"rank", "pid", "host", "kind"};
+        for (size_t m = 0; m < sizeof members / sizeof *members; m++)
+            if (json_object_get(one, members[m]))
+                json_object_set(who, members[m], json_object_get(one, members[m]));
+        json_array_append_new(named, who);
+    }
+    return json_pack("{s:o,s:O*}", "named", named, "reason", json_object_get(judgement, "reason"));
+}
+
+static bool hang_is_sure(const json_t *judgement)
+{
+    const json_t *first = json_array_get(json_object_get(judgement, "named"), 0);
+    const char *sure = json_string_value(json_object_get(first, "confidence"));
+    return sure && strcmp(sure, "confirmed") == 0;
+}
+
+static bool hang_pause(long seconds)
+{
+    double end = shk_clock_s() + (double)seconds;
+    while (shk_clock_s() < end && !shk_stop_signal()) {
+        struct timespec pause = {.tv_nsec = 50000000};
+        nanosleep(&pause, NULL);
+    }
+    return !shk_stop_signal();
+}
+
+struct hang_watched {
+    json_t *before; /* what the last look came to */
+    bool done;
+};
+
+/* One look is over: is it the end? */
+static int hang_watch_judge(struct shk_session *session, struct hang_watched *w,
+                            const struct shk_reach *reach, const json_t *nodes)
+{
+    char now[SHK_STAMP];
+    enum shk_hang_outcome outcome = SHK_HANG_PROGRESS;
+    json_t *judgement = hang_decide(session, nodes, &outcome), *core = hang_core(judgement);
+    bool again = w->before && json_equal(core, w->before);
+    int rc = judgement ? SHK_EXIT_OK : SHK_EXIT_INTERNAL;
+    w->done = !judgement || (outcome != SHK_HANG_PROGRESS && (again || hang_is_sure(judgement)));
+    if (judgement && w->done) {
+        rc = hang_finish(session, reach, nodes, judgement, outcome);
+    } else if (judgement) {
+        struct shk_hang_report report = hang_of(session, nodes, judgement, now);
+        hang_tell(session->options, &report);
+    }
+    json_decref(w->before);
+    w->before = core;
+    json_decref(judgement);
+    return rc;
+}
+
+/* Looks until two looks one after the other come to the same, other than that the ranks go on, or
+ * one is certain; or until the job is over. */
+static int hang_watch(struct shk_session *session, const struct hang_pids *pids)
+{
+    struct hang_watched w = {.done = false};
+    int rc = SHK_EXIT_OK;
+    shk_stop_catch();
+    for (unsigned looks = 0; !w.done && rc == SHK_EXIT_OK; looks++) {
+        struct shk_reach reach = {.names = NULL};
+        json_t *nodes = json_array();
+        rc = hang_look_all(session, pids, &reach, nodes);
+        if (looks && (rc == SHK_EXIT_USAGE || rc == SHK_EXIT_UNKNOWN)) {
+            shk_say("hang: the job is over");
+            rc = SHK_EXIT_OK;
+            w.done = true;
+        } else if (rc == SHK_EXIT_OK) {
+            rc = hang_watch_judge(session, &w, &reach, nodes);
+        }
+        shk_reach_end(&reach);
+        json_decref(nodes);
+        w.done = w.done || (rc == SHK_EXIT_OK && !hang_pause(session->options->watch_s));
+    }
+    json_decref(w.before);
+    return shk_session_exit(rc);
 }
 
 /* Saved documents, where arguments name some; numbers of processes are not among them. */
@@ -232,6 +388,9 @@ static int hang_load(const struct shk_options *options, const struct hang_pids *
         rc = shk_hang_load(path, nodes, &err);
         ++*files_p;
     }
+    if (!rc && *files_p && (options->then_check || options->watch_s))
+        rc = shk_error_set(&err, EINVAL, "hang: %s is for a running job, not for saved files",
+                           options->watch_s ? "--watch" : "--then-check");
     if (!rc && *files_p && (pids->count || options->job))
         rc = shk_error_set(&err, EINVAL,
                            "hang: saved files and processes of this host cannot be "
@@ -255,10 +414,12 @@ int shk_cmd_hang(const struct shk_options *options, int argc, char **argv)
         rc = hang_take_pids(options, &pids);
     if (rc == SHK_EXIT_OK)
         rc = hang_load(options, &pids, nodes, &files);
-    if (rc == SHK_EXIT_OK && !files)
-        rc = hang_look_all(&session, &pids, nodes);
-    if (rc == SHK_EXIT_OK)
-        rc = hang_judge(&session, nodes);
+    if (rc == SHK_EXIT_OK && files)
+        rc = hang_judge(&session, NULL, nodes);
+    else if (rc == SHK_EXIT_OK && options->watch_s)
+        rc = hang_watch(&session, &pids);
+    else if (rc == SHK_EXIT_OK)
+        rc = hang_once(&session, &pids, nodes);
     json_decref(nodes);
     free(pids.items);
     shk_session_end(&session);

@@ -2,27 +2,21 @@
 #include "cli/session/hang_files.h"
 #include "collectives/meet/hosts.h"
 #include "core/facts/facts.h"
-#include "core/run/command.h"
 #include "core/run/isolate.h"
-#include "core/text/quote.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* As many at once as a login node bears; the looks need not be at the same time, a hang stays. */
 enum { NODES_AT_ONCE = 128, NODES_MAX = 16384, NODES_REACH_S = 90, NODES_ASK_MS = 20000 };
 enum { NODES_ARGUMENTS = 24 };
-#define NODES_OUTPUT ((size_t)48 << 20) /* below what isolate takes from a child */
 
 struct nodes_call {
-    const char *argv[NODES_ARGUMENTS];
-    const char *host; /* NULL: the output is text */
-    char *command;    /* line for ssh, number of the job for srun; owned */
+    struct shk_reach_call reach;
+    const char *host;
 };
 
 struct nodes_hosts {
@@ -74,42 +68,41 @@ static int nodes_parse(char *text, const char *from, struct nodes_hosts *hosts,
     return hosts->count ? 0 : shk_error_set(err, EINVAL, "%s: has no name of a host", from);
 }
 
-/* In a child: what a node answers, {nodes: [...]}, or {text: "…"} without a host. */
+/* In a child: what a node answers, {nodes: [...]}. */
 static int nodes_run(void *arg, json_t **result_p, struct shk_error *err)
 {
     const struct nodes_call *call = arg;
-    struct shk_strbuf out = SHK_STRBUF_INIT;
-    int status = 0;
-    char *program = shk_command_find(call->argv[0], NULL);
-    int rc = program ? shk_command_output(program, call->argv, NODES_OUTPUT, &out, &status, err)
-                     : shk_error_set(err, ENOENT, "there is no %s here", call->argv[0]);
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    const char *text = shk_strbuf_text(&out), *start = text;
-    /* a shell over there may greet first */
-    while (start && *start && *start != '{')
-        start = (start = strchr(start, '\n')) ? start + 1 : NULL;
-    if (!rc && !call->host) {
-        *result_p = json_pack("{s:o}", "text", shk_json_text(text, out.len));
-        rc = code ? shk_error_set(err, EIO, "%s failed", call->argv[0]) : 0;
-    } else if (!rc && start && *start) {
+    json_t *got = NULL;
+    int rc = shk_reach_run(&call->reach, false, &got, err);
+    const char *text = json_string_value(json_object_get(got, "text"));
+    if (!rc && text && *text) {
         json_t *nodes = json_array();
-        rc = shk_hang_take(start, strlen(start), call->host, nodes, err);
+        rc = shk_hang_take(text, strlen(text), call->host, nodes, err);
         *result_p = json_pack("{s:o}", "nodes", nodes);
     } else if (!rc) {
-        rc = shk_error_set(err, EIO, "%s", code == 127 ? "the program is not there" : "no answer");
+        bool lost = json_integer_value(json_object_get(got, "code")) == 127;
+        rc = shk_error_set(err, EIO, "%s", lost ? "the program is not there" : "no answer");
     }
-    shk_strbuf_free(&out);
-    free(program);
+    json_decref(got);
     return rc;
 }
 
-/* What is the same for each node; the list ends with NULL. Numbers are static texts of *buf. */
-static size_t nodes_words(const struct shk_options *options, const char *program, char buf[32],
-                          const char **words)
+/* In a child: {text} of a tool that says where the job is. */
+static int nodes_ask_run(void *arg, json_t **result_p, struct shk_error *err)
+{
+    const struct nodes_call *call = arg;
+    int rc = shk_reach_run(&call->reach, true, result_p, err);
+    if (!rc && json_integer_value(json_object_get(*result_p, "code")))
+        rc = shk_error_set(err, EIO, "%s failed", call->reach.argv[0]);
+    return rc;
+}
+
+/* What is the same for each node; the list ends with NULL. Numbers are texts of *buf. */
+static void nodes_words(const struct shk_options *options, char buf[32],
+                        const char *words[NODES_ARGUMENTS])
 {
     size_t n = 0;
     snprintf(buf, 32, "%ld", options->interval_s);
-    words[n++] = program;
     words[n++] = "hang";
     words[n++] = "--here";
     words[n++] = "--format";
@@ -123,55 +116,21 @@ static size_t nodes_words(const struct shk_options *options, const char *program
     if (options->no_stacks)
         words[n++] = "--no-stacks";
     words[n] = NULL;
-    return n;
-}
-
-static char *nodes_shell(const char *const *words)
-{
-    struct shk_strbuf line = SHK_STRBUF_INIT;
-    for (; *words; words++) {
-        char *word = shk_quote(SHK_QUOTE_SH, *words);
-        shk_strbuf_printf(&line, "%s%s", line.len ? " " : "", word ? word : "");
-        line.failed |= !word;
-        free(word);
-    }
-    return shk_strbuf_take(&line);
-}
-
-static int nodes_call_ssh(struct nodes_call *call, const char *const *words)
-{
-    const char *const argv[] = {"ssh", "-o",      "BatchMode=yes", "-o", "ConnectTimeout=10",
-                                "--",  call->host};
-    size_t n = sizeof argv / sizeof *argv;
-    memcpy(call->argv, argv, sizeof argv);
-    call->command = nodes_shell(words);
-    call->argv[n] = call->command;
-    return call->command ? 0 : -ENOMEM;
-}
-
-/* "4711" of "4711.0": what Slurm's tools take; free(). */
-static char *nodes_job(const char *job)
-{
-    return strndup(job, strcspn(job, "."));
-}
-
-static int nodes_call_srun(struct nodes_call *call, const char *job, const char *const *words)
-{
-    call->command = nodes_job(job);
-    const char *const argv[] = {"srun",       "--overlap", "--jobid",    call->command, "--nodes=1",
-                                "--ntasks=1", "--quiet",   "--nodelist", call->host};
-    size_t n = sizeof argv / sizeof *argv;
-    memcpy(call->argv, argv, sizeof argv);
-    for (; *words && n + 1 < NODES_ARGUMENTS; words++)
-        call->argv[n++] = *words;
-    return call->command ? 0 : -ENOMEM;
 }
 
 /* The node as it answered, or without ranks and with the reason. */
-static void nodes_add(json_t *nodes, const char *host, const struct shk_isolate_result *result)
+static void nodes_add(json_t *nodes, const struct shk_reach *reach, const char *host,
+                      const struct shk_isolate_result *result)
 {
-    json_t *got = json_object_get(result->result, "nodes");
+    size_t i;
+    json_t *got = json_object_get(result->result, "nodes"), *node;
     if (result->outcome == SHK_CHILD_OK && json_array_size(got)) {
+        json_array_foreach(got, i, node)
+        {
+            const char *name = json_string_value(json_object_get(node, "host"));
+            if (name)
+                json_object_set_new(reach->names, name, json_string(host));
+        }
         json_array_extend(nodes, got);
         return;
     }
@@ -185,23 +144,20 @@ static void nodes_add(json_t *nodes, const char *host, const struct shk_isolate_
                           json_pack("{s:s,s:[],s:[o]}", "host", host, "ranks", "unread", why));
 }
 
-static int nodes_look(const struct shk_options *options, const struct nodes_hosts *hosts, bool srun,
-                      json_t *nodes, struct shk_error *err)
+static int nodes_look(const struct shk_options *options, const struct nodes_hosts *hosts,
+                      const struct shk_reach *reach, json_t *nodes, struct shk_error *err)
 {
-    char program[4096] = "", interval[32];
+    char interval[32];
     const char *words[NODES_ARGUMENTS];
     size_t n = hosts->count;
     struct nodes_call *calls = calloc(n, sizeof *calls);
     struct shk_isolate_job *jobs = calloc(n, sizeof *jobs);
     struct shk_isolate_result *results = calloc(n, sizeof *results);
     int rc = calls && jobs && results ? 0 : -ENOMEM;
-    if (readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
-        strcpy(program, "shakedown");
-    nodes_words(options, program, interval, words);
+    nodes_words(options, interval, words);
     for (size_t i = 0; !rc && i < n; i++) {
         calls[i].host = hosts->names[i];
-        rc = srun ? nodes_call_srun(&calls[i], options->job, words)
-                  : nodes_call_ssh(&calls[i], words);
+        rc = shk_reach_call(&calls[i].reach, reach, hosts->names[i], 1, words);
         jobs[i] = (struct shk_isolate_job){
             .name = hosts->names[i],
             .fn = nodes_run,
@@ -213,29 +169,37 @@ static int nodes_look(const struct shk_options *options, const struct nodes_host
     rc = rc ? rc : shk_isolate_run(jobs, results, n, NODES_AT_ONCE, err);
     for (size_t i = 0; results && i < n; i++) {
         if (!rc)
-            nodes_add(nodes, hosts->names[i], &results[i]);
+            nodes_add(nodes, reach, hosts->names[i], &results[i]);
         shk_isolate_result_clear(&results[i]);
-        free(calls ? calls[i].command : NULL);
     }
+    for (size_t i = 0; calls && i < n; i++)
+        shk_reach_call_end(&calls[i].reach);
     free(calls);
     free(jobs);
     free(results);
     return rc;
 }
 
-/* The text that a tool of Slurm prints; NULL: it is not there, or fails. */
-static char *nodes_ask(const char *const *argv)
+/* The text that a tool prints; NULL: it is not there, or fails: then with text where err is not
+ * NULL. */
+static char *nodes_ask(const char *const *argv, struct shk_error *err)
 {
     struct nodes_call call = {.host = NULL};
     struct shk_isolate_job job = {
-        .name = argv[0], .fn = nodes_run, .arg = &call, .deadline_ms = NODES_ASK_MS};
+        .name = argv[0], .fn = nodes_ask_run, .arg = &call, .deadline_ms = NODES_ASK_MS};
     struct shk_isolate_result result = {0};
     char *text = NULL;
-    for (size_t i = 0; argv[i] && i + 1 < NODES_ARGUMENTS; i++)
-        call.argv[i] = argv[i];
-    if (!shk_isolate_run(&job, &result, 1, 1, NULL) && result.outcome == SHK_CHILD_OK) {
+    for (size_t i = 0; argv[i] && i + 1 < SHK_REACH_WORDS; i++)
+        call.reach.argv[i] = argv[i];
+    if (!shk_isolate_run(&job, &result, 1, 1, err) && result.outcome == SHK_CHILD_OK) {
         const char *got = json_string_value(json_object_get(result.result, "text"));
         text = got && *got ? strdup(got) : NULL;
+    }
+    if (result.outcome != SHK_CHILD_OK && err) {
+        const char *said = result.output ? result.output : "";
+        int length = (int)strcspn(said, "\n");
+        shk_error_set(err, EIO, "%s%s%.*s", result.error.text, length ? ": " : "",
+                      length < 200 ? length : 200, said);
     }
     shk_isolate_result_clear(&result);
     return text;
@@ -244,15 +208,15 @@ static char *nodes_ask(const char *const *argv)
 /* The nodes of a running Slurm job; none when Slurm does not know it. */
 static int nodes_of_slurm(const char *job, struct nodes_hosts *hosts, struct shk_error *err)
 {
-    char *id = nodes_job(job);
+    char *id = strndup(job, strcspn(job, "."));
     const char *const ask[] = {"squeue", "--noheader", "--jobs", id, "--format=%N", NULL};
-    char *list = id ? nodes_ask(ask) : NULL;
+    char *list = id ? nodes_ask(ask, NULL) : NULL;
     free(id);
     if (!list)
         return 0;
     list[strcspn(list, " \n")] = '\0';
     const char *const expand[] = {"scontrol", "show", "hostnames", list, NULL};
-    char *names = *list && *list != '-' ? nodes_ask(expand) : NULL;
+    char *names = *list && *list != '-' ? nodes_ask(expand, NULL) : NULL;
     int rc = names ? nodes_parse(names, "scontrol show hostnames", hosts, err) : 0;
     free(names);
     free(list);
@@ -276,21 +240,72 @@ static int nodes_of_file(const char *path, struct nodes_hosts *hosts, struct shk
     return rc;
 }
 
-int shk_hang_nodes(const struct shk_options *options, json_t *nodes, bool *done_p,
-                   struct shk_error *err)
+/* "pod/train-0" of kubectl, one a line, without what stands before the slash. */
+static int nodes_of_pods(const struct shk_options *options, const struct shk_reach *reach,
+                         struct nodes_hosts *hosts, struct shk_error *err)
+{
+    const char *slash = strchr(options->pods, '/');
+    const char *selector = slash ? slash + 1 : options->pods;
+    const char *const ask[] = {"kubectl",
+                               "get",
+                               "pods",
+                               "--selector",
+                               selector,
+                               "--field-selector",
+                               "status.phase=Running",
+                               "--output",
+                               "name",
+                               reach->space ? "--namespace" : NULL,
+                               reach->space,
+                               NULL};
+    if (!*selector || *selector == '-')
+        return shk_error_set(err, EINVAL, "--pods: '%s' is not a selector of pods", options->pods);
+    char *list = nodes_ask(ask, err), *lines = NULL;
+    int rc = list ? 0
+             : *err->text
+                 ? -EIO
+                 : shk_error_set(err, EINVAL, "--pods: no pod of %s is running", options->pods);
+    for (char *line = list ? strtok_r(list, "\n", &lines) : NULL; line && !rc;
+         line = strtok_r(NULL, "\n", &lines))
+        rc = nodes_name(hosts, strncmp(line, "pod/", 4) == 0 ? line + 4 : line, "kubectl get pods",
+                        err);
+    free(list);
+    return rc;
+}
+
+static enum shk_reach_way nodes_way(const struct shk_options *options)
+{
+    if (options->here)
+        return SHK_REACH_HERE;
+    if (options->pods)
+        return SHK_REACH_PODS;
+    if (options->hosts)
+        return SHK_REACH_SSH;
+    return options->job ? SHK_REACH_SRUN : SHK_REACH_HERE;
+}
+
+int shk_hang_nodes(const struct shk_options *options, struct shk_reach *reach, json_t *nodes,
+                   bool *done_p, struct shk_error *err)
 {
     struct nodes_hosts hosts = {0};
-    int rc = 0;
+    enum shk_reach_way way = nodes_way(options);
+    int rc = shk_reach_begin(reach, way, err);
     *done_p = false;
-    if (options->here)
-        return 0;
-    if (options->hosts)
+    reach->job = options->job;
+    reach->container = way == SHK_REACH_PODS ? options->container : NULL;
+    if (!rc && way == SHK_REACH_PODS && strchr(options->pods, '/'))
+        reach->space = strndup(options->pods, strcspn(options->pods, "/"));
+    if (!rc && way == SHK_REACH_PODS)
+        rc = nodes_of_pods(options, reach, &hosts, err);
+    else if (!rc && way == SHK_REACH_SSH)
         rc = nodes_of_file(options->hosts, &hosts, err);
-    else if (options->job)
+    else if (!rc && way == SHK_REACH_SRUN)
         rc = nodes_of_slurm(options->job, &hosts, err);
     if (!rc && hosts.count) {
         *done_p = true;
-        rc = nodes_look(options, &hosts, !options->hosts, nodes, err);
+        rc = nodes_look(options, &hosts, reach, nodes, err);
+    } else if (!rc) {
+        reach->way = SHK_REACH_HERE;
     }
     nodes_free(&hosts);
     return rc;

@@ -185,6 +185,23 @@ static bool find_ours(const struct find_table *table, const struct hang_process 
            find_below(table, find_by_pid(table, getppid()), process->pid);
 }
 
+/* Container engines put the ID of the container into the name of its control group:
+ * "docker-ID.scope", "cri-containerd-ID.scope", "/docker/ID", "libpod-ID.scope". The argument may
+ * be the beginning of it, as their tools print it. */
+static bool find_in_container(const struct find_table *table, const struct hang_process *process)
+{
+    char path[64], *text = NULL;
+    const char *id = table->want->container;
+    snprintf(path, sizeof path, "/proc/%ld/cgroup", process->pid);
+    if (shk_host_read(table->host, path, &text, NULL, NULL))
+        return false;
+    bool in = false;
+    for (const char *p = text; !in && (p = strstr(p, id)); p++)
+        in = p > text && !isalnum((unsigned char)p[-1]);
+    free(text);
+    return in;
+}
+
 static bool find_wanted(const struct find_table *table, const struct hang_process *process)
 {
     const struct shk_hang_want *want = table->want;
@@ -192,6 +209,8 @@ static bool find_wanted(const struct find_table *table, const struct hang_proces
         process->state == 'Z' || find_ours(table, process))
         return false;
     if (want->job && !find_of_job(process, want->job))
+        return false;
+    if (want->container && !find_in_container(table, process))
         return false;
     for (size_t i = 0; i < want->pids_count; i++)
         if (find_below(table, process, want->pids[i]))
@@ -338,7 +357,11 @@ int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
         find_zombie(&table, found, &count);
     if (!rc)
         rc = find_named(&table, found, &count, err);
-    if (!rc && !count)
+    if (!rc && !count && want->container)
+        rc = shk_error_set(err, ESRCH,
+                           "no rank on this host runs in a control group of container %s",
+                           want->container);
+    else if (!rc && !count)
         rc = want->job ? shk_error_set(err, ESRCH, "no rank of job %s runs on this host", want->job)
                        : shk_error_set(err, ESRCH,
                                        "no process that a launcher started as a rank runs on this "

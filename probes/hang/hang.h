@@ -16,9 +16,10 @@ struct shk_hang_want {
     const long *pids; /* and what they started; none: the ranks of one job of this host */
     size_t pids_count;
     const char *job; /* only ranks of this job of the batch system, "ID" or "ID.STEP"; NULL: any */
-    double seconds;  /* between the first and the last look */
-    const char *const *libraries;     /* beginnings of file names whose versions are written down;
-                                         NULL-terminated, NULL: none */
+    const char *container;        /* only ranks in the container whose ID begins so; NULL: any */
+    double seconds;               /* between the first and the last look */
+    const char *const *libraries; /* beginnings of file names whose versions are written down;
+                                     NULL-terminated, NULL: none */
     const struct shk_name_set *names; /* of variables that are written down; NULL: none */
     bool no_stacks;                   /* nothing is stopped */
 };

@@ -61,21 +61,28 @@ static void hang_term_groups(struct shk_strbuf *out, const struct shk_report_opt
     }
 }
 
-static void hang_term_audit(struct shk_strbuf *out, const struct shk_report_options *options,
-                            const json_t *judgement)
+/* `lines` are stolen. */
+static void hang_term_lines(struct shk_strbuf *out, const struct shk_report_options *options,
+                            const char *title, json_t *lines)
 {
     size_t i;
-    json_t *item, *lines = hang_audit_lines(judgement);
+    json_t *item;
     json_array_foreach(lines, i, item)
     {
-        const char *fix = hang_word(item, "fix");
+        const char *fix = hang_word(item, "fix"), *verdict = hang_word(item, "verdict");
+        bool below = strcmp(hang_word(item, "key"), "cause") == 0 ||
+                     strcmp(hang_word(item, "key"), "row") == 0;
+        enum shk_role role = strcmp(verdict, "pass") == 0      ? SHK_ROLE_PASS
+                             : strcmp(verdict, "fail") == 0    ? SHK_ROLE_FAIL
+                             : strcmp(verdict, "unknown") == 0 ? SHK_ROLE_UNKNOWN
+                                                               : SHK_ROLE_WARN;
         if (i == 0) {
             shk_strbuf_putc(out, '\n');
-            hang_line(out, options, SHK_ROLE_TITLE, 0, "", "Libraries and variables of the ranks");
+            hang_line(out, options, SHK_ROLE_TITLE, 0, "", title);
         }
-        hang_line(out, options, SHK_ROLE_WARN, 2, "", hang_word(item, "text"));
+        hang_line(out, options, role, below ? 4 : 2, "", hang_word(item, "text"));
         if (*fix)
-            hang_line(out, options, SHK_ROLE_FIX, 4, "", fix);
+            hang_line(out, options, SHK_ROLE_FIX, below ? 6 : 4, "", fix);
     }
     json_decref(lines);
 }
@@ -92,7 +99,7 @@ static void hang_term_rest(struct shk_strbuf *out, const struct shk_report_optio
             shk_strbuf_putc(out, '\n');
         hang_line(out, options, SHK_ROLE_PLAIN, 0, "", json_string_value(item));
     }
-    hang_term_audit(out, options, judgement);
+    hang_term_lines(out, options, hang_audit_title, hang_audit_lines(judgement));
     if (!json_array_size(unknown))
         return;
     shk_strbuf_putc(out, '\n');
@@ -131,6 +138,7 @@ static int hang_term(const struct shk_hang_report *report, const struct shk_repo
         if (*hang_word(one, "advice"))
             hang_line(&text, options, SHK_ROLE_FIX, 4, "", hang_word(one, "advice"));
     }
+    hang_term_lines(&text, options, hang_check_title, hang_check_lines(judgement));
     shk_strbuf_putc(&text, '\n');
     hang_term_groups(&text, options, json_object_get(judgement, "groups"));
     if (json_array_size(json_object_get(judgement, "tree"))) {
@@ -151,15 +159,16 @@ static void hang_md_item(struct shk_strbuf *out, const char *text)
     shk_strbuf_putc(out, '\n');
 }
 
-static void hang_md_audit(struct shk_strbuf *text, const json_t *judgement)
+/* `lines` are stolen. */
+static void hang_md_lines(struct shk_strbuf *text, const char *title, json_t *lines)
 {
     size_t i;
-    json_t *item, *lines = hang_audit_lines(judgement);
+    json_t *item;
     json_array_foreach(lines, i, item)
     {
         const char *fix = hang_word(item, "fix");
         if (i == 0)
-            shk_strbuf_puts(text, "\n**Libraries and variables of the ranks**\n\n");
+            shk_strbuf_printf(text, "\n**%s**\n\n", title);
         char *line = shk_strf("%s%s%s", hang_word(item, "text"), *fix ? "; " : "", fix);
         hang_md_item(text, line ? line : "");
         free(line);
@@ -187,7 +196,8 @@ static void hang_md_lists(struct shk_strbuf *text, const json_t *judgement)
         hang_md_item(text, shk_strbuf_text(&raw));
         shk_strbuf_free(&raw);
     }
-    hang_md_audit(text, judgement);
+    hang_md_lines(text, hang_check_title, hang_check_lines(judgement));
+    hang_md_lines(text, hang_audit_title, hang_audit_lines(judgement));
     json_array_foreach(json_object_get(judgement, "said"), i, item)
         hang_md_item(text, json_string_value(item));
     if (json_array_size(json_object_get(judgement, "unknown")))
@@ -250,11 +260,13 @@ static int hang_headline(const struct shk_hang_report *report,
 }
 
 static const struct shk_form hang_forms[] = {
-    {"term", ".txt"}, {"md", ".md"}, {"json", ".json"}, {"line", NULL}};
+    {"term", ".txt"},  {"md", ".md"},    {"json", ".json"}, {"html", ".html"}, {"junit", ".xml"},
+    {"prom", ".prom"}, {"github", NULL}, {"gitlab", NULL},  {"line", NULL}};
 
+/* NULL: hang_rows() does it. */
 static int (*const hang_renders[])(const struct shk_hang_report *,
-                                   const struct shk_report_options *,
-                                   FILE *) = {hang_term, hang_md, hang_json, hang_headline};
+                                   const struct shk_report_options *, FILE *) = {
+    hang_term, hang_md, hang_json, hang_html, NULL, NULL, NULL, NULL, hang_headline};
 
 const struct shk_form *shk_hang_forms(size_t *count_p)
 {
@@ -301,7 +313,13 @@ static int hang_render(const struct shk_report *clean, const struct shk_form *fo
         .time = time,
         .nodes = nodes,
         .judgement = shk_facts_get_object(clean->facts[clean->nodes - 1], "hang.judgement")};
-    int rc = report.judgement ? hang_renders[form - hang_forms](&report, options, out) : -ENOMEM;
+    int (*render)(const struct shk_hang_report *, const struct shk_report_options *, FILE *) =
+        hang_renders[form - hang_forms];
+    int rc = -ENOMEM;
+    if (report.judgement && render)
+        rc = render(&report, options, out);
+    else if (report.judgement)
+        rc = hang_rows(&report, clean->facts, clean->nodes - 1, form->name, options, out);
     json_decref(nodes);
     return rc;
 }

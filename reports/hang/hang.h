@@ -16,7 +16,8 @@ struct shk_hang_report {
     const json_t *judgement; /* of them (checks/hang/hang.h) */
 };
 
-/* term, md, json, and "line": the headline alone. */
+/* term, md, json, html, junit, prom, github, gitlab, and "line": the headline alone; the last one.
+ */
 const struct shk_form *shk_hang_forms(size_t *count_p);
 
 /* Writes the report; secrets and, if asked for, names are taken out before. Returns 0 or a negative

@@ -7,6 +7,9 @@
 /* How deep a tree is drawn, and with how many lines. */
 enum { LINES_DEPTH = 32, LINES_MOST = 400 };
 
+const char hang_audit_title[] = "Libraries and variables of the ranks";
+const char hang_check_title[] = "Checks of the suspect nodes";
+
 const char *hang_word(const json_t *object, const char *member)
 {
     const char *text = json_string_value(json_object_get(object, member));
@@ -183,6 +186,56 @@ static void lines_difference(json_t *lines, const json_t *difference)
         shk_strbuf_puts(&text, ")");
     }
     lines_add(lines, "difference", &text, difference);
+}
+
+/* "FI_HMEM=1: why" of a bad row. */
+static void lines_row(json_t *lines, const json_t *row)
+{
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    const char *observed = hang_word(row, "observed"), *why = hang_word(row, "why");
+    shk_strbuf_printf(&text, "%s: %s%s%s%s", hang_word(row, "verdict"), hang_word(row, "name"),
+                      *observed ? " is " : "", observed, *why ? ": " : "");
+    shk_strbuf_puts(&text, why);
+    lines_add(lines, "row", &text, row);
+}
+
+static void lines_hosts(struct shk_strbuf *out, const json_t *hosts)
+{
+    size_t i;
+    json_t *host;
+    json_array_foreach(hosts, i, host)
+    {
+        const char *name = json_string_value(host);
+        shk_strbuf_printf(out, "%s%s", i ? ", " : "", name ? name : "?");
+    }
+}
+
+json_t *hang_check_lines(const json_t *judgement)
+{
+    size_t i, k;
+    json_t *check, *item, *lines = json_array();
+    json_array_foreach(json_object_get(judgement, "checks"), i, check)
+    {
+        struct shk_strbuf text = SHK_STRBUF_INIT;
+        bool network = strcmp(hang_word(check, "what"), "network") == 0;
+        shk_strbuf_puts(&text, network ? "network between " : "");
+        lines_hosts(&text, json_object_get(check, "hosts"));
+        if (*hang_word(check, "unread"))
+            shk_strbuf_printf(&text, "%snot checked: %s",
+                              json_array_size(json_object_get(check, "hosts")) ? ": " : "",
+                              hang_word(check, "unread"));
+        else
+            shk_strbuf_printf(&text, ": %s", hang_word(check, "verdict"));
+        lines_add(lines, "check", &text, check);
+        json_array_foreach(json_object_get(check, "causes"), k, item)
+        {
+            shk_strbuf_printf(&text, "%s: %s (shakedown explain %s)", hang_word(item, "confidence"),
+                              hang_word(item, "title"), hang_word(item, "key"));
+            lines_add(lines, "cause", &text, item);
+        }
+        json_array_foreach(json_object_get(check, "rows"), k, item) lines_row(lines, item);
+    }
+    return lines;
 }
 
 json_t *hang_audit_lines(const json_t *judgement)

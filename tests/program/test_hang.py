@@ -1,6 +1,7 @@
 """shakedown hang: planted hangs of a real MPI job, each with the rank and the kind that must be named; healthy jobs, of
 which none may be; saved documents; what may not be looked at."""
 import contextlib, ctypes, json, os, pathlib, pickle, shutil, signal, socket, subprocess, sys, threading, time, unittest
+import xml.etree.ElementTree
 
 import jsonschema
 
@@ -219,7 +220,12 @@ class Hang(Case):
         self.one_line(run("hang", bad), 2, "shakedown.hang/1")
         self.one_line(run("hang", "/nonexistent.json"), 2, "No such file")
         self.one_line(run("hang", "--job", "no-such-job"), 3, "no rank of job no-such-job")
-        self.one_line(run("hang", "--format", "html"), 2, "html")
+        self.one_line(run("hang", "--format", "yaml"), 2, "yaml")
+        self.one_line(run("hang", "--hosts", "x", "--pods", "a=b"), 2, "either --hosts or --pods")
+        self.one_line(run("hang", "--pods", "a=b", "--pid", "1"), 2, "--pid is of this host")
+        self.one_line(run("hang", "--container", "abcdefabcdef", "--job", "1"), 2, "leave --job out")
+        self.one_line(run("hang", "--container", "../x"), 2, "is not the ID of a container")
+        self.one_line(run("hang", "--container", "0123456789abcdef"), 3, "container 0123456789abcdef")
 
     def tool(self, folder, name, lines):
         (folder / name).write_text("#!/bin/sh\n" + lines)
@@ -258,6 +264,149 @@ class Hang(Case):
         for host, call in zip(("alpha1", "alpha2"), calls):
             self.assertIn(f"--overlap --jobid 17 --nodes=1 --ntasks=1 --quiet --nodelist {host} ", call)
             self.assertTrue(call.endswith("hang --here --format json --interval 1 --job 17"), call)
+
+    def test_pods_by_kubectl(self):
+        """Three pods of which two run, by a stand-in for kubectl: one answers, one has no shakedown."""
+        folder = self.scratch()
+        self.tool(folder, "kubectl", f"""echo "$@" >> "$0.log"
+case "$1" in
+get) printf "pod/train-0\\npod/train-1\\n"; exit;;
+esac
+case "$*" in *train-1*) echo "exec: shakedown: executable file not found in \\$PATH" >&2; exit 127;; esac
+while [ "$1" != -- ]; do shift; done
+shift 2
+exec {support.BINARY} "$@"
+""")
+        env = {"PATH": f"{folder}:{os.environ['PATH']}"}
+        with self.job("stop") as (_, pids):
+            until(lambda: state(pids[VICTIM]) == "T")
+            p = run("hang", "--pods", "ml/job-name=train", "--container", "main", "--interval", 1, "--format", "json", env=env)
+        doc = json.loads(p.stdout)
+        self.valid(doc)
+        self.assertEqual(p.returncode, 1, p.stderr)
+        self.assertEqual([n["rank"] for n in doc["judgement"]["named"]], [VICTIM])
+        self.assertIn("train-1: not looked at", " ".join(doc["judgement"]["unknown"]))
+        self.assertIn("executable file not found", " ".join(doc["judgement"]["unknown"]))
+        calls = (folder / "kubectl.log").read_text().splitlines()
+        self.assertEqual(calls[0], "get pods --selector job-name=train --field-selector status.phase=Running --output name "
+                                   "--namespace ml")
+        self.assertEqual(sorted(calls[1:]), [f"exec --namespace ml train-{i} --container main -- shakedown hang --here --format json "
+                                             "--interval 1" for i in (0, 1)])
+        self.tool(folder, "kubectl", "exit 0\n")
+        self.one_line(run("hang", "--pods", "a=b", env=env), 2, "no pod of a=b is running")
+        self.tool(folder, "kubectl", "echo 'error: You must be logged in' >&2; exit 1\n")
+        self.one_line(run("hang", "--pods", "a=b", env=env), 2, "You must be logged in")
+
+    def test_ranks_of_one_container(self):
+        """By the name of their control group, as the engines of containers have it."""
+        mounts = [line.split() for line in pathlib.Path("/proc/mounts").read_text().splitlines()]
+        groups = sorted(m[1] for m in mounts if m[2] == "cgroup2" or (m[2] == "cgroup" and "pids" in m[3]))
+        if not groups:
+            self.skipTest("no control groups are mounted")
+        name = "0123456789abcdef" * 4
+        group = pathlib.Path(groups[0]) / f"docker-{name}.scope"
+        try:
+            group.mkdir()
+        except OSError as error:
+            self.skipTest(f"{group}: {error.strerror}")
+        process = subprocess.Popen(["sleep", "600"], env={**BASE_ENV, "RANK": "0", "WORLD_SIZE": "2"})
+        try:
+            try:
+                (group / "cgroup.procs").write_text(str(process.pid))
+            except OSError as error:
+                self.skipTest(f"{group}: {error.strerror}")
+            p = run("hang", "--container", name[:12], "--interval", 1, "--format", "json")
+            other = run("hang", "--container", "123456789abc", "--interval", 1)
+        finally:
+            process.kill()
+            process.wait()
+            until(lambda: not (group / "cgroup.procs").read_text())
+            group.rmdir()
+        self.assertEqual([r["pid"] for r in json.loads(p.stdout)["nodes"][0]["ranks"]], [process.pid], p.stderr)
+        self.one_line(other, 3, "container 123456789abc")
+
+    def test_checks_of_the_suspect_node(self):
+        """Here, and on another host by a stand-in for ssh; what does not come back is said to be unknown."""
+        folder = self.scratch()
+        self.tool(folder, "ssh", 'for last; do :; done\necho "$last" >> "$0.log"\n[ ! -e "$0.broken" ] || case "$last" in *--quick*) '
+                                 'echo "cannot fork" >&2; exit 1;; esac\nexec sh -c "$last"\n')
+        (folder / "hosts").write_text("alpha\n")
+        env = {"PATH": f"{folder}:{os.environ['PATH']}"}
+        with self.job("stop") as (job, pids):
+            until(lambda: state(pids[VICTIM]) == "T")
+            code, here = self.look(job, "--then-check")
+            there = json.loads(run("hang", "--hosts", folder / "hosts", "--interval", 1, "--then-check", "--format", "json",
+                                   env=env).stdout)
+            (folder / "ssh.broken").touch()
+            broken = json.loads(run("hang", "--hosts", folder / "hosts", "--interval", 1, "--then-check", "--format", "json",
+                                    env=env).stdout)
+        self.assertEqual(code, 1)
+        for doc in (here, there):
+            self.valid(doc)
+            (check,) = doc["judgement"]["checks"]
+            self.assertEqual((check["what"], check["hosts"]), ("node", [socket.gethostname()]))
+            self.assertIn(check["verdict"], ("pass", "warn", "fail", "unknown"))
+        lines = (folder / "ssh.log").read_text().splitlines()
+        self.assertTrue(lines[1].endswith("run --quick --rendezvous none --format json"), lines)
+        self.valid(broken)
+        (check,) = broken["judgement"]["checks"]
+        self.assertIn("cannot fork", check["unread"])
+        self.assertNotIn("verdict", check)
+
+    def test_checks_of_the_network(self):
+        """Of two nodes of a Slurm job one is suspect: it is checked, and the network between both; by a stand-in for srun."""
+        folder, waits = self.scratch(), ["_start", "main", "MPI_Allreduce", "poll"]
+        self.tool(folder, "squeue", 'echo "alpha[1-2]"\n')
+        self.tool(folder, "scontrol", 'printf "alpha1\nalpha2\n"\n')
+        for number, (host, functions) in enumerate((("alpha1", waits), ("alpha2", ["_start", "main", "solve"]))):
+            threads = [{"tid": 100 + number, "state": "R", "frames": [{"function": f} for f in functions], "cut": False, "still": 3}]
+            rank = {"pid": 100 + number, "rank": number, "ranks": 2, "local_ranks": 1, "state": "R", "threads": threads}
+            (folder / host).write_text(json.dumps({"schema": "shakedown.hang/1", "nodes": [
+                {"host": host, "seconds": 5, "samples": 5, "unread": [], "ranks": [rank]}]}))
+        report = {"schema": "shakedown.report/2", "summary": {"verdict": "fail"}, "diagnoses": [
+            {"key": "memlock-too-low", "title": "Too little memory can be locked", "confidence": "likely", "fix": "ulimit -l unlimited"}],
+            "findings": [{"setting": "memlock", "verdict": "fail", "observed": "64 KiB", "why": "too low"}, {"setting": "x", "verdict": "pass"}]}
+        (folder / "report").write_text(json.dumps(report))
+        self.tool(folder, "srun", f'echo "$@" >> "$0.log"\ncase "$*" in *" hang "*) for h in alpha1 alpha2; do case "$*" in *"$h "*) '
+                                  f'cat {folder}/$h;; esac; done;; *) cat {folder}/report; exit 1;; esac\n')
+        p = run("hang", "--job", "17.0", "--interval", 1, "--then-check", "--format", "json",
+                env={"PATH": f"{folder}:{os.environ['PATH']}"})
+        doc = json.loads(p.stdout)
+        self.valid(doc)
+        self.assertEqual(doc["judgement"]["suspects"], ["alpha2"], p.stderr)
+        self.assertEqual([(c["what"], c["hosts"], c["verdict"]) for c in doc["judgement"]["checks"]],
+                         [("node", ["alpha2"], "fail"), ("network", ["alpha2", "alpha1"], "fail")])
+        self.assertEqual(doc["judgement"]["checks"][0]["causes"][0]["key"], "memlock-too-low")
+        self.assertEqual([r["name"] for r in doc["judgement"]["checks"][0]["rows"]], ["memlock"])
+        calls = (folder / "srun.log").read_text().splitlines()
+        self.assertIn("--overlap --jobid 17 --nodes=1 --ntasks=1 --quiet --nodelist alpha2 ", calls[2])
+        self.assertIn("--nodes=2 --ntasks=2 --quiet --nodelist alpha2,alpha1 ", calls[3])
+        self.assertIn(" bench --transport fabric ", calls[3])
+
+    def watch(self, job, *args):
+        return subprocess.Popen([support.BINARY, "hang", "--pid", str(job.pid), "--interval", "1", "--watch", "1", *map(str, args)],
+                                env=BASE_ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def test_watched_until_it_hangs(self):
+        """It goes on for the first looks, and one rank is stopped then."""
+        with self.job("compute") as (job, pids), self.watch(job, "--format", "json") as watch:
+            self.assertIn("the ranks", watch.stderr.readline())
+            os.kill(pids[VICTIM], signal.SIGSTOP)
+            out, _ = watch.communicate(timeout=120)
+            doc = json.loads(out)
+            self.assertEqual((watch.returncode, [n["rank"] for n in doc["judgement"]["named"]]), (1, [VICTIM]))
+
+    def test_watched_until_it_is_over(self):
+        with self.job("compute") as (job, pids), self.watch(job) as watch:
+            watch.stderr.readline()
+            os.killpg(job.pid, signal.SIGKILL)
+            for pid in pids.values():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            job.wait()
+            out, err = watch.communicate(timeout=120)
+            self.assertEqual((watch.returncode, out), (0, ""), err)
+            self.assertIn("the job is over", err)
 
     def test_nccl_is_asked(self):
         """A process that has a libnccl, and a service that answers as NCCL's does; it is asked twice."""
@@ -393,10 +542,20 @@ class Hang(Case):
         self.valid(doc)
         self.assertEqual(p.returncode, 1)
         self.assertEqual([n["rank"] for n in doc["judgement"]["named"]], [2])
-        for form in ("json", "term", "md"):
+        for form in ("json", "term", "md", "html", "junit", "prom", "github", "gitlab", "line"):
             text = run("hang", *files, "--format", form, "--anonymize").stdout
+            self.assertTrue(text, form)
             for name in ("alpha17", "beta18", "someuser", "hunter2secret"):
                 self.assertNotIn(name, text)
+        self.one_line(run("hang", *files, "--then-check"), 2, "--then-check is for a running job")
+        self.one_line(run("hang", *files, "--watch", 1), 2, "--watch is for a running job")
+        cases = xml.etree.ElementTree.fromstring(run("hang", *files, "--format", "junit").stdout).iter("testcase")
+        self.assertEqual([(c.get("name"), c.find("failure") is not None) for c in cases], [("job", True), ("rank 2", True)])
+        page = run("hang", *files, "--format", "html").stdout
+        picture = xml.etree.ElementTree.fromstring(page[page.index("<svg"):page.index("</svg>") + 6])
+        boxes = [[t.text for t in g.iter("text")] + [g.find("rect").get("class")] for g in picture.iter("g")]
+        self.assertIn(["rank 2", "solve (job)", "broken"], boxes)
+        self.assertIn(["ranks 0-1,3", "MPI_Allreduce (job)", "poll (job)", "numa"], boxes)
         self.assertIn("beta18", run("hang", *files).stdout)
         one = run("hang", files[0], "--format", "json")
         self.assertEqual(one.returncode, 3, one.stdout)
