@@ -1,0 +1,64 @@
+"""A PyTorch job (gloo, on CPUs) for hang_score: hang_torch.py MODE VICTIM, one process for each rank. After some work that
+all share, the victim does what the mode says and the others wait for it; in the modes of a healthy job all go on for ever."""
+import os, sys, threading, time
+
+import torch
+import torch.distributed as dist
+
+mode, victim = sys.argv[1], int(sys.argv[2])
+
+
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        time.sleep(0.002 if mode == "loader" else 100000)
+        return torch.ones(4)
+
+
+def epoch():
+    for batch in torch.utils.data.DataLoader(Slow(), batch_size=2, num_workers=1):
+        dist.all_reduce(batch.sum())
+
+
+def stand():
+    if mode == "broadcast":
+        dist.broadcast(torch.ones(1), 0)
+    elif mode == "gather":
+        dist.all_gather([torch.ones(1) for _ in range(dist.get_world_size())], torch.ones(1))
+    elif mode == "barrier":
+        dist.barrier()
+    elif mode == "sleep":
+        time.sleep(100000)
+    elif mode == "loop":
+        while True:
+            pass
+    elif mode == "lock":
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+    elif mode == "loader-hangs":
+        epoch()
+    elif mode == "exit":
+        os._exit(0)
+    elif mode == "input":
+        os.read(os.pipe()[0], 1)
+    elif mode == "receive":
+        dist.recv(torch.ones(1), (victim + 1) % dist.get_world_size())
+
+
+dist.init_process_group("gloo")
+for _ in range(5):
+    dist.all_reduce(torch.ones(4))
+print("rank", dist.get_rank(), "process", os.getpid(), flush=True)
+while mode in ("train", "loader", "matmul"):
+    if mode == "loader":
+        epoch()
+    elif mode == "matmul":
+        dist.all_reduce(torch.randn(200, 200) @ torch.randn(200, 200))
+    else:
+        dist.all_reduce(torch.randn(1000))
+if dist.get_rank() == victim:
+    stand()
+dist.all_reduce(torch.ones(1))
