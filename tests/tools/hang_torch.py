@@ -1,6 +1,16 @@
-"""A PyTorch job (gloo, on CPUs) for hang_score: hang_torch.py MODE VICTIM, one process for each rank. After some work that
+"""A PyTorch job (gloo, on CPUs) for hang_score: hang_torch.py MODE VICTIM RANKS PORT, which starts
+one process for each rank with the variables of torchrun, as that does not run with every Python. After some work that
 all share, the victim does what the mode says and the others wait for it; in the modes of a healthy job all go on for ever."""
-import os, sys, threading, time
+import os, subprocess, sys, threading, time
+
+if "RANK" not in os.environ:
+    ranks, port = sys.argv[3:5]
+    started = [subprocess.Popen([sys.executable, *sys.argv], env={
+        **os.environ, "RANK": str(r), "WORLD_SIZE": ranks, "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port}) for r in range(int(ranks))]
+    for process in started:
+        process.wait()
+    sys.exit(0)
 
 import torch
 import torch.distributed as dist
