@@ -30,7 +30,8 @@ enum {
 struct hang_region {
     uint64_t start, end, offset;
     bool executable, deleted;
-    char *path; /* "" for none */
+    bool shared; /* with other processes, if they map it, too */
+    char *path;  /* "" for none */
 };
 
 struct hang_maps {

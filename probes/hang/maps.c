@@ -17,6 +17,7 @@ static bool maps_line(char *line, struct hang_region *region)
         !at || region->end <= region->start)
         return false;
     region->executable = strchr(rights, 'x') != NULL;
+    region->shared = strchr(rights, 's') != NULL;
     char *path = line + at, *mark = strstr(path, " (deleted)");
     region->deleted = mark && !mark[10];
     if (region->deleted)

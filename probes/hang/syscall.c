@@ -158,6 +158,21 @@ static void syscall_fd(const struct shk_host *host, long pid, unsigned long long
     free(target);
 }
 
+/* May another process wake this futex? Not where its word is in memory of this process alone, as
+ * that of a thread which pthread_join() waits for: glibc calls for those as if it were shared. */
+static bool syscall_shared(const struct shk_host *host, long pid, unsigned long long address,
+                           unsigned long long operation)
+{
+    struct hang_maps maps = {0};
+    bool shared = !(operation & FUTEX_PRIVATE_FLAG);
+    if (shared && !hang_maps_read(host, pid, &maps, NULL)) {
+        const struct hang_region *region = hang_maps_find(&maps, address);
+        shared = !region || region->shared;
+    }
+    hang_maps_free(&maps);
+    return shared;
+}
+
 json_t *hang_syscall(const struct shk_host *host, long pid, long tid)
 {
     char *line = NULL;
@@ -178,7 +193,7 @@ json_t *hang_syscall(const struct shk_host *host, long pid, long tid)
             syscall_fd(host, pid, first, call);
         else if (number == SYS_futex)
             json_object_set_new(call, "shared",
-                                json_boolean(!(second & FUTEX_PRIVATE_FLAG))); /* by processes */
+                                json_boolean(syscall_shared(host, pid, first, second)));
         else if (role != CALL_PLAIN)
             syscall_path(host, pid, role == CALL_PATH ? first : second, call);
         return call;

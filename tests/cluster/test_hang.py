@@ -66,6 +66,19 @@ class Hang(unittest.TestCase):
     def test_stopped(self):
         self.named("stop", "stopped")
 
+    def test_checks_of_the_suspect_node(self):
+        """The stopped rank's node alone is checked, and the network between it and another node of the job."""
+        with self.job("stop") as (number, _):
+            self.look(number, lambda code, _: code == 1)
+            p = subprocess.run(self.hosts.run(BINARY, "hang", "--job", number, "--interval", "2", "--then-check", "--format", "json"),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300, env=environment())
+        self.assertEqual(p.returncode, 1, p.stderr)
+        node, network = json.loads(p.stdout)["judgement"]["checks"]
+        self.assertEqual((node["what"], node["hosts"]), ("node", ["shk2"]))
+        self.assertIn(node.get("verdict"), ("pass", "warn", "fail", "unknown"), node)
+        self.assertEqual((network["what"], network["hosts"][0], len(network["hosts"])), ("network", "shk2", 2))
+        self.assertEqual(network.get("verdict"), "pass", network)
+
     def cut(self):
         with self.job("compute") as (number, _):
             self.hosts.on("ctl", "ip", "link", "set", "hsn0-2", "down")

@@ -121,6 +121,12 @@ class Hang(Case):
     def test_lock(self):
         self.named("lock", "own-thread")
 
+    def test_thread_that_does_not_end(self):
+        self.named("join", "own-thread")
+
+    def test_debugger(self):
+        self.named("debugged", "debugger", wait=lambda pid: state(pid) == "t")
+
     def test_fifo(self):
         fifo = self.scratch() / "fifo"
         os.mkfifo(fifo)
