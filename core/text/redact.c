@@ -76,6 +76,8 @@ static size_t redact_operator(const char *s, bool option, bool *loose_p)
     static const char set_by[] = " set by environment to ";
     size_t at = 0;
     *loose_p = false;
+    if (!*s || !strchr("=: \"'\\%", *s))
+        return 0;
     if (strncmp(s, set_by, sizeof set_by - 1) == 0)
         return sizeof set_by - 1;
     if (option && s[0] == ' ' && s[1] && !strchr(" -", s[1]))
@@ -148,6 +150,8 @@ static size_t redact_query(const char *text, const char *s, size_t *head_p)
 static size_t redact_bearer(const char *s, size_t *head_p)
 {
     bool mixed = false;
+    if (*s != 'B' && *s != 'b')
+        return 0;
     size_t n = strncasecmp(s, "Bearer ", 7) == 0 ? 7 : strncasecmp(s, "Bearer%20", 9) == 0 ? 9 : 0;
     if (!n)
         return 0;
@@ -161,7 +165,7 @@ static size_t redact_bearer(const char *s, size_t *head_p)
 /* user:password@ behind "://": bytes up to the '@', 0. */
 static size_t redact_userinfo(const char *text, const char *s)
 {
-    if (s - text < 3 || strncmp(s - 3, "://", 3) != 0)
+    if (s - text < 3 || s[-1] != '/' || strncmp(s - 3, "://", 3) != 0)
         return 0;
     size_t n = strcspn(s, "/@ \t\n?#,");
     return s[n] == '@' && memchr(s, ':', n) ? n : 0;
@@ -192,11 +196,13 @@ static size_t redact_user(const char *text, const char *s, size_t user, size_t *
 {
     static const char *const options[] = {"-u ", "-u=", "--user ", "--user=", "-user ", "-user="};
     bool asked = false;
+    if (!user || s[user] != ':' || s == text || (s[-1] != ' ' && s[-1] != '='))
+        return 0;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         size_t n = strlen(options[i]);
         asked |= (size_t)(s - text) >= n && strncmp(s - n, options[i], n) == 0;
     }
-    if (!asked || !user || s[user] != ':' || redact_is_redacted(s + user + 1))
+    if (!asked || redact_is_redacted(s + user + 1))
         return 0;
     size_t n = redact_unquoted(s + user + 1, SIZE_MAX);
     const char *secret = s + user + 1;

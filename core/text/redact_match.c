@@ -314,10 +314,34 @@ static size_t redact_jwt(const char *s)
     return at;
 }
 
+/* The first two characters of all forms, sk- and eyJ: most words begin with others. */
+static bool redact_begins_form(const char *s)
+{
+    switch (*s) {
+    case 'A': return strchr("KSIG", s[1]) != NULL;
+    case 'S': return s[1] == 'G';
+    case 'a': return s[1] == 'p';
+    case 'd': return s[1] == 'o' || s[1] == 'c';
+    case 'e': return s[1] == 'y';
+    case 'g': return strchr("hils", s[1]) != NULL;
+    case 'h': return strchr("fvo", s[1]) != NULL;
+    case 'n': return s[1] == 'p' || s[1] == 'v';
+    case 'p': return s[1] == 'y';
+    case 'r':
+    case 's': return s[1] == 'k';
+    case 't': return s[1] == 's';
+    case 'x': return s[1] == 'o' || s[1] == 'a';
+    case 'y': return s[1] == 'a';
+    default: return false;
+    }
+}
+
 size_t shk_redact_token(const char *s)
 {
     if (*s == '-')
         return redact_private_key(s);
+    if (!redact_begins_form(s))
+        return 0;
     for (size_t i = 0; i < sizeof redact_forms / sizeof *redact_forms; i++) {
         if (redact_forms[i].prefix[0] != *s)
             continue;
