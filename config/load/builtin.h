@@ -8,6 +8,7 @@
 struct shk_builtin {
     const void *rows; /* of the section's record; NULL when there is none */
     size_t count;
+    const unsigned short *order; /* row numbers, by the names of the rows */
 };
 
 extern const struct shk_builtin shk_builtin[SHK_SECTION_COUNT];

@@ -7,6 +7,7 @@
 #include "core/text/uses.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,13 +15,12 @@
 static int config_start(struct shk_config **config_p, struct shk_error *err)
 {
     struct shk_config *config = shk_config_create();
-    int rc = config ? 0 : -ENOMEM;
-    for (enum shk_section s = 0; !rc && s < SHK_SECTION_COUNT; s++)
-        rc = shk_config_add_rows(config, s, shk_builtin[s].rows, shk_builtin[s].count);
-    if (rc < 0) {
-        shk_config_free(config);
+    if (!config)
         return shk_error_set(err, ENOMEM, "out of memory");
-    }
+    for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++)
+        config->tables[s] = (struct shk_table){.rows = (char *)(uintptr_t)shk_builtin[s].rows,
+                                               .order = shk_builtin[s].order,
+                                               .count = shk_builtin[s].count};
     *config_p = config;
     return 0;
 }
@@ -86,7 +86,7 @@ static int config_add_profile(struct shk_config *config, const char *path, size_
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < table->count; i++)
-        if (table->layers[i] == config->layer) {
+        if (shk_table_layer(table, i) == config->layer) {
             *row_p = i;
             return shk_config_finish(config, err);
         }
@@ -217,7 +217,8 @@ const struct shk_code *shk_config_code(const struct shk_config *config, const ch
 static bool config_find(const struct shk_config *config, enum shk_section section, const char *name,
                         size_t *row_p)
 {
-    return name && shk_index_find(&config->tables[section].index, name, row_p);
+    return name &&
+           shk_table_find(&config->tables[section], shk_sections[section].record, name, row_p);
 }
 
 const struct shk_setting *shk_config_setting(const struct shk_config *config, const char *name)

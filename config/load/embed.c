@@ -40,6 +40,19 @@ static int embed_add(struct shk_config *config, const char *root, const char *fi
     return rc;
 }
 
+/* The order of the rows by their names, for the search. */
+static void embed_order(struct shk_strbuf *out, const struct shk_table *table, enum shk_section s)
+{
+    unsigned short *order = calloc(table->count + 1, sizeof *order);
+    if (!order || shk_table_order(table, shk_sections[s].record, order) < 0)
+        out->failed = true;
+    shk_strbuf_printf(out, "static const unsigned short %s_order[] = {", shk_sections[s].folder);
+    for (size_t i = 0; order && i < table->count; i++)
+        shk_strbuf_printf(out, "%s%u,", i % 16 ? " " : "\n    ", order[i]);
+    shk_strbuf_puts(out, "\n};\n");
+    free(order);
+}
+
 static void embed_emit(struct shk_strbuf *out, const struct shk_config *config)
 {
     shk_strbuf_puts(out, "/* Generated from config/, do not edit. */\n"
@@ -50,11 +63,15 @@ static void embed_emit(struct shk_strbuf *out, const struct shk_config *config)
     for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++)
         shk_schema_emit(out, shk_sections[s].record, config->tables[s].rows,
                         config->tables[s].count, shk_sections[s].folder);
+    for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++)
+        if (config->tables[s].count)
+            embed_order(out, &config->tables[s], s);
     shk_strbuf_puts(out, "\nconst struct shk_builtin shk_builtin[SHK_SECTION_COUNT] = {\n");
     for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++)
         if (config->tables[s].count)
-            shk_strbuf_printf(out, "    [%d] = {.rows = %s, .count = %zu},\n", (int)s,
-                              shk_sections[s].folder, config->tables[s].count);
+            shk_strbuf_printf(out, "    [%d] = {.rows = %s, .count = %zu, .order = %s_order},\n",
+                              (int)s, shk_sections[s].folder, config->tables[s].count,
+                              shk_sections[s].folder);
     shk_strbuf_puts(out, "};\n");
 }
 

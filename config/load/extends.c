@@ -1,5 +1,6 @@
 #include "config/load/extends.h"
 
+#include "config/load/load.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@ struct extends_resolver {
     struct shk_arena *arena;
     struct shk_profile *profiles;
     bool *done;
-    const struct shk_index *index;
+    const struct shk_table *table;
     const struct shk_refs *refs;
     struct shk_error *err;
 };
@@ -18,7 +19,8 @@ static struct shk_profile *extends_base(const struct extends_resolver *resolver,
                                         const struct shk_profile *profile)
 {
     size_t row;
-    if (!profile->extends || !shk_index_find(resolver->index, profile->extends, &row))
+    if (!profile->extends ||
+        !shk_table_find(resolver->table, &shk_record_profile, profile->extends, &row))
         return NULL;
     return &resolver->profiles[row];
 }
@@ -187,17 +189,18 @@ static int extends_resolve(const struct extends_resolver *resolver, struct shk_p
     return rc;
 }
 
-int shk_profiles_resolve(struct shk_arena *arena, const struct shk_profile *profiles, size_t count,
-                         const struct shk_index *index, const struct shk_refs *refs,
-                         struct shk_profile **resolved_p, struct shk_error *err)
+int shk_profiles_resolve(struct shk_arena *arena, const struct shk_table *table,
+                         const struct shk_refs *refs, struct shk_profile **resolved_p,
+                         struct shk_error *err)
 {
-    struct extends_resolver resolver = {.arena = arena, .index = index, .refs = refs, .err = err};
-    resolver.profiles = shk_arena_array(arena, count, sizeof *profiles);
+    struct extends_resolver resolver = {.arena = arena, .table = table, .refs = refs, .err = err};
+    size_t count = table->count;
+    resolver.profiles = shk_arena_array(arena, count, sizeof *resolver.profiles);
     resolver.done = shk_arena_array(arena, count, sizeof *resolver.done);
     if (!resolver.profiles || !resolver.done)
         return shk_error_set(err, ENOMEM, "out of memory");
     if (count)
-        memcpy(resolver.profiles, profiles, count * sizeof *profiles);
+        memcpy(resolver.profiles, table->rows, count * sizeof *resolver.profiles);
     int rc = extends_check_chains(&resolver, count);
     for (size_t i = 0; !rc && i < count; i++)
         rc = extends_resolve(&resolver, &resolver.profiles[i]);

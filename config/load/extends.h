@@ -3,17 +3,18 @@
 #define SHK_CONFIG_EXTENDS_H
 
 #include "config/config.h"
-#include "config/load/index.h"
 #include "config/schema/schema.h"
 
 /* Bases of bases; real ones need 2. */
 #define SHK_PROFILE_MAX_EXTENDS 8
 
-/* Copies count profiles into a new array in arena, each with the settings and expectations of its
- * bases. index: name -> row. -EINVAL for a cycle or a chain that is too long (refs give the line),
+struct shk_table;
+
+/* Copies the profiles of the table into a new array in arena, each with the settings and
+ * expectations of its bases. -EINVAL for a cycle or a chain that is too long (refs give the line),
  * -ENOMEM. Names of unknown bases must have been refused before. */
-int shk_profiles_resolve(struct shk_arena *arena, const struct shk_profile *profiles, size_t count,
-                         const struct shk_index *index, const struct shk_refs *refs,
-                         struct shk_profile **resolved_p, struct shk_error *err) SHK_MUST_CHECK;
+int shk_profiles_resolve(struct shk_arena *arena, const struct shk_table *table,
+                         const struct shk_refs *refs, struct shk_profile **resolved_p,
+                         struct shk_error *err) SHK_MUST_CHECK;
 
 #endif

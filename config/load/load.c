@@ -4,6 +4,7 @@
 #include "core/text/strbuf.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,8 @@ void shk_config_free(struct shk_config *config)
 
 void shk_table_free(struct shk_table *table)
 {
-    free(table->rows);
+    if (!table->order)
+        free(table->rows);
     free(table->layers);
     shk_index_free(&table->index);
     *table = (struct shk_table){0};
@@ -89,13 +91,81 @@ static const char *row_text(const void *row, size_t offset)
     return *(const char *const *)(const void *)((const char *)row + offset);
 }
 
+bool shk_table_find(const struct shk_table *table, const struct shk_record *record,
+                    const char *name, size_t *row_p)
+{
+    if (!table->order)
+        return shk_index_find(&table->index, name, row_p);
+    for (size_t low = 0, high = table->count; low < high;) {
+        size_t middle = low + (high - low) / 2, row = table->order[middle];
+        int side = strcmp(name, row_text(table_row(table, record, row), record->name_offset));
+        if (side == 0) {
+            *row_p = row;
+            return true;
+        }
+        if (side < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
+unsigned shk_table_layer(const struct shk_table *table, size_t row)
+{
+    return table->layers ? table->layers[row] : 0;
+}
+
+struct order_entry {
+    const char *name;
+    unsigned short row;
+};
+
+static int order_compare(const void *a, const void *b)
+{
+    return strcmp(((const struct order_entry *)a)->name, ((const struct order_entry *)b)->name);
+}
+
+int shk_table_order(const struct shk_table *table, const struct shk_record *record,
+                    unsigned short *order)
+{
+    struct order_entry *entries = calloc(table->count + 1, sizeof *entries);
+    if (!entries || table->count > USHRT_MAX) {
+        free(entries);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < table->count; i++)
+        entries[i] =
+            (struct order_entry){.name = row_text(table_row(table, record, i), record->name_offset),
+                                 .row = (unsigned short)i};
+    qsort(entries, table->count, sizeof *entries, order_compare);
+    for (size_t i = 0; i < table->count; i++)
+        order[i] = entries[i].row;
+    free(entries);
+    return 0;
+}
+
+/* Copies borrowed rows. */
+static int table_own(struct shk_table *table, const struct shk_record *record)
+{
+    struct shk_table own;
+    if (!table->order)
+        return 0;
+    if (shk_table_copy(table, record, &own) < 0)
+        return -ENOMEM;
+    *table = own;
+    return 0;
+}
+
 /* Adds a row, or puts it in the place of the one with the same name. */
 static int table_put(struct shk_table *table, const struct shk_record *record, const void *row,
                      unsigned layer)
 {
     const char *name = row_text(row, record->name_offset);
     size_t i;
-    if (!shk_index_find(&table->index, name, &i)) {
+    if (table_own(table, record) < 0)
+        return -ENOMEM;
+    if (!shk_table_find(table, record, name, &i)) {
         if (table_reserve(table, record, 1) < 0 ||
             shk_index_set(&table->index, name, table->count) < 0)
             return -ENOMEM;
@@ -111,22 +181,11 @@ int shk_table_copy(const struct shk_table *table, const struct shk_record *recor
 {
     struct shk_table next = {0};
     for (size_t i = 0; i < table->count; i++)
-        if (table_put(&next, record, table_row(table, record, i), table->layers[i]) < 0) {
+        if (table_put(&next, record, table_row(table, record, i), shk_table_layer(table, i)) < 0) {
             shk_table_free(&next);
             return -ENOMEM;
         }
     *copy = next;
-    return 0;
-}
-
-int shk_config_add_rows(struct shk_config *config, enum shk_section section, const void *rows,
-                        size_t count)
-{
-    const struct shk_record *record = shk_sections[section].record;
-    for (size_t i = 0; i < count; i++)
-        if (table_put(&config->tables[section], record, (const char *)rows + i * record->size,
-                      config->layer) < 0)
-            return -ENOMEM;
     return 0;
 }
 
@@ -143,7 +202,7 @@ static int load_row(struct shk_config *config, enum shk_section section, const c
         return rc;
     const char *name = row_text(scratch, record->name_offset);
     size_t i;
-    if (shk_index_find(&table->index, name, &i) && table->layers[i] == config->layer)
+    if (shk_table_find(table, record, name, &i) && shk_table_layer(table, i) == config->layer)
         return shk_fill_error(&fill, node, record->fields[0].key, "%s \"%s\" is at %s already",
                               record->what, name,
                               row_text(table_row(table, record, i), record->place_offset));
@@ -226,12 +285,11 @@ int shk_config_finish(struct shk_config *config, struct shk_error *err)
     const struct shk_table *profiles = &config->tables[SHK_SECTION_PROFILES];
     for (const struct shk_ref *ref = config->refs.first; ref; ref = ref->next) {
         size_t row;
-        if (!shk_index_find(&config->tables[ref->section].index, ref->name, &row))
+        if (!shk_table_find(&config->tables[ref->section], shk_sections[ref->section].record,
+                            ref->name, &row))
             return load_unknown_ref(config, ref, err);
     }
-    int rc = shk_profiles_resolve(
-        &config->arena, (const struct shk_profile *)(const void *)profiles->rows, profiles->count,
-        &profiles->index, &config->refs, &config->profiles, err);
+    int rc = shk_profiles_resolve(&config->arena, profiles, &config->refs, &config->profiles, err);
     if (!rc)
         config->refs = (struct shk_refs){0};
     return rc;

@@ -7,11 +7,13 @@
 #include "config/load/index.h"
 #include "config/schema/schema.h"
 
+/* The built-in rows are borrowed until a row is added: then all of them are copied. */
 struct shk_table {
-    char *rows; /* count × record size */
-    unsigned *layers;
+    char *rows;                  /* count × record size */
+    const unsigned short *order; /* of borrowed rows, by their names; NULL: rows are owned */
+    unsigned *layers;            /* NULL: all are of layer 0 */
     size_t count, cap;
-    struct shk_index index;
+    struct shk_index index; /* of owned rows */
 };
 
 struct shk_config {
@@ -35,9 +37,14 @@ int shk_section_find(const char *folder, enum shk_section *section_p);
 
 struct shk_config *shk_config_create(void);
 
-/* Appends rows that are known to be good; they and what they point to are borrowed. */
-int shk_config_add_rows(struct shk_config *config, enum shk_section section, const void *rows,
-                        size_t count) SHK_MUST_CHECK;
+/* The row of that name in a table of such records. */
+bool shk_table_find(const struct shk_table *table, const struct shk_record *record,
+                    const char *name, size_t *row_p);
+unsigned shk_table_layer(const struct shk_table *table, size_t row);
+/* The numbers of the rows in the order of their names, in `order` (table->count of them). 0 or
+ * -ENOMEM. */
+int shk_table_order(const struct shk_table *table, const struct shk_record *record,
+                    unsigned short *order) SHK_MUST_CHECK;
 
 /* Each adds to the current layer: YAML text, a file, the sub-folders of a folder (-ENOENT when it
  * has none of them and need_any is set). */

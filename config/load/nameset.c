@@ -47,7 +47,8 @@ static int nameset_settings(const struct shk_config *config, struct shk_name_set
     const struct shk_setting *settings = shk_config_settings(config, &count);
     for (size_t i = 0; i < count && !rc; i++)
         if (settings[i].variable)
-            rc = nameset_add(set, settings[i].name, settings[i].family, table->layers[i] > 0);
+            rc = nameset_add(set, settings[i].name, settings[i].family,
+                             shk_table_layer(table, i) > 0);
     return rc;
 }
 
@@ -94,10 +95,11 @@ bool shk_config_name_is_builtin(const struct shk_config *config, const char *nam
     const struct shk_table *settings = &config->tables[SHK_SECTION_SETTINGS];
     size_t count, row;
     const struct shk_name *names = shk_config_names(config, &count);
-    if (shk_index_find(&settings->index, name, &row) && settings->layers[row] == 0)
+    if (shk_table_find(settings, &shk_record_setting, name, &row) &&
+        shk_table_layer(settings, row) == 0)
         return true;
     for (size_t i = 0; i < count; i++)
-        if (names[i].captured && rows->layers[i] == 0 &&
+        if (names[i].captured && shk_table_layer(rows, i) == 0 &&
             (names[i].prefix ? strncmp(name, names[i].name, strlen(names[i].name)) == 0
                              : strcmp(name, names[i].name) == 0))
             return true;

@@ -161,6 +161,34 @@ Test(catalogue, diagnoses_of_the_checks_exist)
     cr_expect_gt(found, 10);
 }
 
+/* Every built-in row is found by its name, borrowed as well as after a file has added one. */
+Test(catalogue, built_in_is_found)
+{
+    static const char row[] = SETTING_ROW("A_SITES_OWN");
+    struct shk_config *plain = NULL, *more = NULL;
+    struct shk_error err = {""};
+    cr_assert_eq(shk_config_load(&plain, NULL, NULL, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_config_load_buffer(&more, "settings", "x.yaml", row, sizeof row - 1, &err), 0,
+                 "%s", err.text);
+    for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++)
+        for (size_t i = 0; i < shk_builtin[s].count; i++) {
+            const struct shk_record *record = shk_sections[s].record;
+            const char *at = (const char *)shk_builtin[s].rows + i * record->size;
+            const char *name = *(const char *const *)(const void *)(at + record->name_offset);
+            size_t borrowed, owned;
+            cr_assert(shk_table_find(&plain->tables[s], record, name, &borrowed), "%s", name);
+            cr_assert(shk_table_find(&more->tables[s], record, name, &owned), "%s", name);
+            cr_assert_eq(borrowed, i);
+            cr_assert_eq(owned, i);
+        }
+    cr_expect_null(shk_config_setting(plain, "A_SITES_OWN"));
+    cr_expect_null(shk_config_setting(plain, ""));
+    cr_expect_null(shk_config_setting(plain, "~"));
+    cr_expect_not_null(shk_config_setting(more, "A_SITES_OWN"));
+    shk_config_free(plain);
+    shk_config_free(more);
+}
+
 /* The generated tables and the YAML files say the same. */
 Test(catalogue, built_in_equals_yaml)
 {

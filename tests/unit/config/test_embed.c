@@ -98,7 +98,8 @@ Test(embed, accepts)
     struct shk_strbuf out = SHK_STRBUF_INIT;
     shk_strbuf_add(&out, source, size);
     cr_expect_not_null(strstr(shk_strbuf_text(&out), "a\\\"b\\\\c\\?\\303\\244"), "%s", out.data);
-    cr_expect_not_null(strstr(shk_strbuf_text(&out), "{.rows = settings, .count = 2}"));
+    cr_expect_not_null(
+        strstr(shk_strbuf_text(&out), "{.rows = settings, .count = 2, .order = settings_order}"));
     cr_expect_null(strstr(shk_strbuf_text(&out), "diagnoses"));
     shk_strbuf_free(&out);
     free(source);
