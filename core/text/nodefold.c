@@ -2,15 +2,17 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A name split around its last run of digits: prefix [0, start), digits [start, end), suffix. */
+/* A name split around its last run of digits: prefix [0, start), digits [start, end), suffix. It
+ * stands for all names up to the one with the number `last`. */
 struct fold_name {
     const char *text;
     size_t start, end;
-    unsigned long long number;
+    unsigned long long number, last;
 };
 
 static struct fold_name fold_split(const char *text)
@@ -24,14 +26,16 @@ static struct fold_name fold_split(const char *text)
         n.start--;
     if (n.end - n.start > 18) /* more digits than the number can hold: not folded */
         n.start = n.end = strlen(text);
-    n.number = n.end > n.start ? strtoull(text + n.start, NULL, 10) : 0;
+    for (size_t i = n.start; i < n.end; i++)
+        n.number = 10 * n.number + (unsigned long long)(text[i] - '0');
+    n.last = n.number;
     return n;
 }
 
 static bool fold_alike(const struct fold_name *a, const struct fold_name *b)
 {
     return a->end > a->start && a->start == b->start && a->end == b->end &&
-           strncmp(a->text, b->text, a->start) == 0 &&
+           memcmp(a->text, b->text, a->start) == 0 &&
            strcmp(a->text + a->end, b->text + b->end) == 0;
 }
 
@@ -58,27 +62,57 @@ static void fold_number(struct shk_strbuf *out, const struct fold_name *n)
     shk_strbuf_add(out, n->text + n->start, n->end - n->start);
 }
 
+/* How many of names[0..count), which are alike and ascending, make one range; where it ends. */
+static size_t fold_range(const struct fold_name *names, size_t count, unsigned long long *last_p)
+{
+    size_t end = 1;
+    *last_p = names[0].last;
+    for (; end < count && names[end].number <= *last_p + 1; end++)
+        if (names[end].last > *last_p)
+            *last_p = names[end].last;
+    return end;
+}
+
 /* Appends names[0..count), which are alike and ascending. */
 static void fold_group(struct shk_strbuf *out, const struct fold_name *names, size_t count)
 {
-    if (names[0].number == names[count - 1].number) {
+    unsigned long long last;
+    int width = (int)(names[0].end - names[0].start);
+    if (fold_range(names, count, &last) == count && last == names[0].number) {
         shk_strbuf_puts(out, names[0].text);
         return;
     }
     shk_strbuf_add(out, names[0].text, names[0].start);
     shk_strbuf_putc(out, '[');
-    for (size_t i = 0, end; i < count; i = end) {
-        for (end = i + 1; end < count && names[end].number <= names[end - 1].number + 1; end++)
-            ;
+    for (size_t i = 0, n; i < count; i += n) {
+        n = fold_range(names + i, count - i, &last);
         shk_strbuf_puts(out, i ? "," : "");
         fold_number(out, &names[i]);
-        if (names[end - 1].number > names[i].number) {
-            shk_strbuf_putc(out, '-');
-            fold_number(out, &names[end - 1]);
-        }
+        if (last > names[i].number)
+            shk_strbuf_printf(out, "-%0*llu", width, last);
     }
     shk_strbuf_putc(out, ']');
     shk_strbuf_puts(out, names[0].text + names[0].end);
+}
+
+static bool fold_is_sorted(const struct fold_name *names, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (fold_cmp(&names[i - 1], &names[i]) > 0)
+            return false;
+    return true;
+}
+
+static void fold_write(struct shk_strbuf *out, struct fold_name *names, size_t count)
+{
+    if (!fold_is_sorted(names, count))
+        qsort(names, count, sizeof *names, fold_cmp);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && fold_alike(&names[i], &names[end]); end++)
+            ;
+        shk_strbuf_puts(out, i ? "," : "");
+        fold_group(out, &names[i], end - i);
+    }
 }
 
 static void fold_plain(struct shk_strbuf *out, const char *const *names, size_t count)
@@ -90,13 +124,7 @@ static void fold_plain(struct shk_strbuf *out, const char *const *names, size_t 
     }
     for (size_t i = 0; i < count; i++)
         sorted[i] = fold_split(names[i]);
-    qsort(sorted, count, sizeof *sorted, fold_cmp);
-    for (size_t i = 0, end; i < count; i = end) {
-        for (end = i + 1; end < count && fold_alike(&sorted[i], &sorted[end]); end++)
-            ;
-        shk_strbuf_puts(out, i ? "," : "");
-        fold_group(out, &sorted[i], end - i);
-    }
+    fold_write(out, sorted, count);
     free(sorted);
 }
 
@@ -222,6 +250,102 @@ static void fold_join(struct shk_strbuf *out, const char *const *names, size_t c
         shk_strbuf_printf(out, "%s%s", i ? "," : "", names[i]);
 }
 
+/* Lists that are folded already, as ranges: no name is written out. */
+struct fold_ranges {
+    struct fold_name *names; /* each text is owned */
+    size_t count, cap;
+    unsigned long long total; /* names that they stand for */
+    bool failed;
+};
+
+static void ranges_add(struct fold_ranges *ranges, char *text, unsigned long long last)
+{
+    if (text && ranges->count == ranges->cap) {
+        size_t cap = ranges->cap ? 2 * ranges->cap : 16;
+        struct fold_name *more = realloc(ranges->names, cap * sizeof *more);
+        if (!more) {
+            free(text);
+            text = NULL;
+        } else {
+            ranges->names = more;
+            ranges->cap = cap;
+        }
+    }
+    ranges->failed |= !text;
+    if (!text)
+        return;
+    struct fold_name name = fold_split(text);
+    if (last > name.number)
+        name.last = last;
+    ranges->total += name.last - name.number + 1;
+    ranges->names[ranges->count++] = name;
+}
+
+static bool ranges_fits(unsigned long long number, int width)
+{
+    while (width-- > 0)
+        number /= 10;
+    return !number;
+}
+
+/* One item, prefix[001-004,7]suffix, whose bracket holds the last digits of the names, or a plain
+ * name. False: it is another form, and every name has to be written out. */
+static bool ranges_item(struct fold_ranges *ranges, const char *item, size_t len)
+{
+    const char *open = memchr(item, '[', len), *close = open ? memchr(open, ']', len) : NULL;
+    if (!len || len > FOLD_NAME)
+        return false;
+    if (!open) {
+        ranges_add(ranges, strndup(item, len), 0);
+        return true;
+    }
+    if (!close || close >= item + len || close == open + 1 ||
+        (open > item && isdigit((unsigned char)open[-1])))
+        return false;
+    int tail = (int)(item + len - close - 1);
+    for (int i = 1; i <= tail; i++)
+        if (isdigit((unsigned char)close[i]) || close[i] == '[')
+            return false;
+    for (const char *at = open + 1; at < close; at++) {
+        unsigned long long from = 0, to;
+        int width = 0, unused;
+        if (!fold_read(&at, &from, &width))
+            return false;
+        to = from;
+        if (*at == '-' && (at++, !fold_read(&at, &to, &unused)))
+            return false;
+        if (to < from || !ranges_fits(to, width) ||
+            (at != close && (*at != ',' || at + 1 == close)))
+            return false;
+        ranges_add(
+            ranges,
+            shk_strf("%.*s%0*llu%.*s", (int)(open - item), item, width, from, tail, close + 1), to);
+    }
+    return true;
+}
+
+/* False: nothing was written. */
+static bool fold_as_ranges(struct shk_strbuf *out, const char *const *names, size_t count)
+{
+    struct fold_ranges ranges = {0};
+    bool done = true;
+    for (size_t i = 0; i < count && done; i++) {
+        unsigned long long before = ranges.total;
+        for (size_t len, at = 0; names[i][at] && done; at += len + (names[i][at + len] == ',')) {
+            len = fold_length(names[i] + at);
+            done = ranges_item(&ranges, names[i] + at, len);
+        }
+        done = done && !ranges.failed && ranges.total - before <= SHK_NODEFOLD_MAX;
+    }
+    done = done && ranges.total <= FOLD_TOTAL;
+    if (done)
+        fold_write(out, ranges.names, ranges.count);
+    for (size_t i = 0; i < ranges.count; i++)
+        free((char *)(uintptr_t)ranges.names[i].text);
+    free(ranges.names);
+    return done;
+}
+
 void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count)
 {
     struct fold_names all = {0};
@@ -235,6 +359,8 @@ void shk_nodefold(struct shk_strbuf *out, const char *const *names, size_t count
             fold_plain(out, names, count);
         return;
     }
+    if (fold_as_ranges(out, names, count))
+        return;
     for (size_t i = 0; i < count && !all.more; i++)
         (void)shk_nodefold_each(names[i], SHK_NODEFOLD_MAX, fold_collect, &all);
     if (all.more)

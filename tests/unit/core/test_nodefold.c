@@ -120,3 +120,49 @@ Test(nodefold, more_names_than_nodes_anywhere_stay_as_they_are)
     cr_expect_eq(strncmp(shk_strbuf_text(&out), "n0-[0-65535],n1-[0-65535],", 26), 0);
     shk_strbuf_free(&out);
 }
+
+struct written {
+    char *names[512];
+    size_t count;
+};
+
+static void write_out(const char *name, void *arg)
+{
+    struct written *all = arg;
+    if (all->count < 512)
+        all->names[all->count++] = strdup(name);
+}
+
+/* Lists that are folded already come out as their names would, in any order, with repeats. */
+Test(nodefold, ranges_as_their_names)
+{
+    static const char *const forms[] = {"nid[%03u-%03u]",  "a[%u-%u]x,b",    "n1[%u-%u]",
+                                        "r[%02u,%02u]-ib", "gpu%u-[%u]",     "[%u-%u]",
+                                        "c[%u-%u]s0",      "nid%03u,nid%03u"};
+    unsigned seed = 7;
+    for (int round = 0; round < 500; round++) {
+        char *lists[4];
+        struct written all = {.count = 0};
+        struct shk_strbuf folded = SHK_STRBUF_INIT, plain = SHK_STRBUF_INIT;
+        for (int i = 0; i < 4; i++) {
+            seed = seed * 1103515245u + 12345u;
+            unsigned from = seed >> 16 & 31, to = from + (seed >> 24 & 15);
+            lists[i] = shk_strf(forms[(seed >> 9) % (sizeof forms / sizeof *forms)], from, to);
+            (void)shk_nodefold_each(lists[i], 512, write_out, &all);
+        }
+        shk_nodefold(&folded, (const char *const *)lists, 4);
+        shk_nodefold(&plain, (const char *const *)all.names, all.count);
+        bool bracket = false;
+        for (int i = 0; i < 4; i++)
+            bracket |= strchr(lists[i], '[') != NULL;
+        if (bracket)
+            cr_expect_str_eq(shk_strbuf_text(&folded), shk_strbuf_text(&plain), "%s %s %s %s",
+                             lists[0], lists[1], lists[2], lists[3]);
+        for (int i = 0; i < 4; i++)
+            free(lists[i]);
+        for (size_t i = 0; i < all.count; i++)
+            free(all.names[i]);
+        shk_strbuf_free(&folded);
+        shk_strbuf_free(&plain);
+    }
+}
