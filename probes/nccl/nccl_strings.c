@@ -29,6 +29,9 @@ const char *shk_nccl_abi_name(enum shk_nccl_abi kind)
 
 bool shk_nccl_abi_parse(const char *symbol, enum shk_nccl_abi *kind_p, unsigned *version_p)
 {
+    /* a library has tens of thousands of strings and a few of these */
+    if (symbol[0] != 'n' || symbol[1] != 'c')
+        return false;
     for (int k = 0; k < SHK_ABI_COUNT; k++) {
         size_t len = strlen(kinds[k].prefix);
         if (strncmp(symbol, kinds[k].prefix, len) != 0)
@@ -116,8 +119,8 @@ static const char strings_of_names[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 /* Where the part of the text starts that could be the end of a name. */
 static size_t strings_tail(const char *text, size_t len)
 {
-    while (len && text[len - 1] &&
-           memchr(strings_of_names, text[len - 1], sizeof strings_of_names - 1))
+    while (len && (isupper((unsigned char)text[len - 1]) || isdigit((unsigned char)text[len - 1]) ||
+                   text[len - 1] == '_'))
         len--;
     return len;
 }
@@ -126,6 +129,8 @@ static size_t strings_tail(const char *text, size_t len)
 static bool strings_is_env_name(const char *text, size_t len, const char *const *prefixes)
 {
     for (; *prefixes; prefixes++) {
+        if (**prefixes != *text)
+            continue;
         size_t n = strlen(*prefixes);
         if (len > n && strncmp(text, *prefixes, n) == 0 && text[len - 1] != '_' &&
             strspn(text + n, strings_of_names) == len - n)
@@ -182,6 +187,8 @@ struct nccl_scan {
 static void strings_version(struct shk_nccl_strings *out, const char *text)
 {
     static const char *const starts[] = {"NCCL version ", "RCCL version "};
+    if (text[0] && text[1] != 'C')
+        return;
     for (int i = 0; i < 2; i++) {
         const char *p = text + strlen(starts[i]);
         if (strncmp(text, starts[i], strlen(starts[i])) != 0 || !isdigit((unsigned char)*p))
@@ -200,6 +207,8 @@ static void strings_version(struct shk_nccl_strings *out, const char *text)
 static bool strings_is_plugin_name(const char *text)
 {
     static const char *const kind[] = {"net", "tuner", "profiler", "env", "gin", "rma"};
+    if (*text != 'l')
+        return false;
     if (strncmp(text, "libnccl-", 8) != 0 && strncmp(text, "librccl-", 8) != 0)
         return false;
     const char *rest = text + 8;
