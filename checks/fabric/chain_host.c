@@ -35,7 +35,8 @@ static char *host_model(const struct shk_why *why)
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     size_t i;
     json_t *row;
-    json_array_foreach(shk_why_array(why->known, "pci.devices"), i, row)
+    json_t *devices = shk_why_array(why->known, "pci.devices");
+    json_array_foreach(devices, i, row)
     {
         const char *device = shk_why_member(row, "device");
         if (strcmp(shk_why_member(row, "kind"), why->kind->pci_kind) == 0 &&
@@ -263,7 +264,8 @@ static void host_libcxi(struct shk_why *why)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(shk_why_array(why->known, "fabric.needed"), i, row)
+    json_t *needed = shk_why_array(why->known, "fabric.needed");
+    json_array_foreach(needed, i, row)
     {
         const char *name = shk_why_member(row, "name"), *path = shk_why_member(row, "path");
         if (strncmp(name, "libcxi.so", 9) != 0)

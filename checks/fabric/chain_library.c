@@ -26,7 +26,8 @@ static char *library_other(const struct shk_why *why, const char *path)
 {
     size_t i;
     json_t *copy;
-    json_array_foreach(shk_why_array(why->known, "fabric.copies"), i, copy)
+    json_t *copies = shk_why_array(why->known, "fabric.copies");
+    json_array_foreach(copies, i, copy)
     {
         const char *other = shk_why_member(copy, "path");
         if (strcmp(other, path) != 0 &&
@@ -41,7 +42,8 @@ static json_t *library_plugin(const struct shk_why *why)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(shk_why_array(why->known, "fabric.dl_providers"), i, row)
+    json_t *dl_providers = shk_why_array(why->known, "fabric.dl_providers");
+    json_array_foreach(dl_providers, i, row)
     {
         if (shk_why_names(why->provider, shk_why_member(row, "name")))
             return row;

@@ -26,7 +26,8 @@ static const char *offer_log(const struct shk_why *why)
 {
     size_t i, n = strlen(why->provider);
     json_t *line;
-    json_array_foreach(shk_why_array(why->known, "fabric.log"), i, line)
+    json_t *lines = shk_why_array(why->known, "fabric.log");
+    json_array_foreach(lines, i, line)
     {
         const char *text = json_string_value(line);
         if (text && strncasecmp(text, why->provider, n) == 0 && text[n] == ':')
@@ -73,7 +74,8 @@ static json_t *offer_hint_steps(const struct shk_why *why)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(offer_list(why, "hints"), i, row)
+    json_t *hints = offer_list(why, "hints");
+    json_array_foreach(hints, i, row)
     {
         const char *name = json_string_value(json_object_get(row, "provider"));
         if (name && strcmp(name, why->provider) == 0)
@@ -129,7 +131,8 @@ static void offer_count(const struct shk_why *why, struct offer_domains *d)
 {
     size_t i, k;
     json_t *row;
-    json_array_foreach(offer_list(why, "domains"), i, row)
+    json_t *domains = offer_list(why, "domains");
+    json_array_foreach(domains, i, row)
     {
         const char *provider = json_string_value(json_object_get(row, "provider"));
         const char *name = json_string_value(json_object_get(row, "domain"));

@@ -55,7 +55,8 @@ static void judge_groups(struct shk_row *row, struct groups *groups)
     json_t *list = NULL, *device;
     size_t i;
     (void)shk_look_array(row->ctx->facts, "kernel.iommu.groups", &list);
-    json_array_foreach(shk_read_pci_devices(row), i, device)
+    json_t *all = shk_read_pci_devices(row);
+    json_array_foreach(all, i, device)
     {
         const char *addr = shk_member_name(device, "addr");
         enum shk_pci_role role = shk_read_pci_role(row, device);

@@ -118,7 +118,8 @@ static enum shk_pci_party rdma_party(struct shk_row *row)
     json_t *devices = NULL, *list = NULL, *device;
     size_t i;
     bool adapter = false;
-    json_array_foreach(shk_read_pci_devices(row), i, device)
+    json_t *all = shk_read_pci_devices(row);
+    json_array_foreach(all, i, device)
     {
         const char *kind = NULL;
         if (shk_read_pci_role(row, device) == SHK_PCI_FABRIC_NIC &&

@@ -168,7 +168,8 @@ static void compare_file(struct shk_row *row, const json_t *functions, struct na
         if (named->names.len < 80)
             shk_strbuf_printf(&named->names, "%s%s", named->names.len ? ", " : "", pci);
     }
-    json_array_foreach(shk_read_pci_devices(row), i, device)
+    json_t *all = shk_read_pci_devices(row);
+    json_array_foreach(all, i, device)
     {
         if (shk_read_pci_role(row, device) == SHK_PCI_GPU &&
             !row_of(functions, shk_member_name(device, "addr")))

@@ -55,7 +55,8 @@ static void nodes_best(struct nodes_part *part, const struct shk_transport *tran
     size_t i = 0;
 
     snprintf(key, sizeof(key), "collective.%s.sizes", transport->name);
-    json_array_foreach(shk_facts_get_array(part->facts, key), i, row)
+    json_t *list = shk_facts_get_array(part->facts, key);
+    json_array_foreach(list, i, row)
     {
         double busbw = json_number_value(json_object_get(row, "busbw"));
 

@@ -88,7 +88,8 @@ static int peers_nvlinks(const struct shk_facts *known, const char *gpu, const c
     size_t i, j;
     json_t *device, *link;
     int n = 0;
-    json_array_foreach(shk_facts_get_array(known, "nvml.devices"), i, device)
+    json_t *devices = shk_facts_get_array(known, "nvml.devices");
+    json_array_foreach(devices, i, device)
     {
         if (!peers_same(device, "pci", gpu))
             continue;
@@ -186,7 +187,8 @@ static const char *peers_nic_distance(const struct shk_facts *known, const char 
 {
     size_t i;
     json_t *row;
-    json_array_foreach(shk_facts_get_array(known, "topology.gpu_nic"), i, row)
+    json_t *ways = shk_facts_get_array(known, "topology.gpu_nic");
+    json_array_foreach(ways, i, row)
     {
         if (peers_same(row, "gpu", gpu) && peers_same(row, "nic", nic))
             return shk_gather_get(row, "class");

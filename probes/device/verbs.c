@@ -73,7 +73,8 @@ static const char *verbs_driver(const struct verbs *v, const char *name)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(shk_facts_get_array(v->ctx->known, "rdma.devices"), i, row)
+    json_t *devices = shk_facts_get_array(v->ctx->known, "rdma.devices");
+    json_array_foreach(devices, i, row)
     {
         const char *have = json_string_value(json_object_get(row, "name"));
         const char *driver = json_string_value(json_object_get(row, "driver"));

@@ -123,13 +123,15 @@ static json_t *fabric_core_providers(const struct fabric *f, const json_t *liste
     json_t *names = json_array(), *copy;
     size_t i;
     fabric_merge(names, listed, "name");
-    json_array_foreach(shk_facts_get_array(f->ctx->facts, "fabric.copies"), i, copy)
+    json_t *copies = shk_facts_get_array(f->ctx->facts, "fabric.copies");
+    json_array_foreach(copies, i, copy)
     {
         const char *of = json_string_value(json_object_get(copy, "path"));
         if (of && path && strcmp(of, path) == 0)
             fabric_merge(names, json_object_get(copy, "links"), NULL);
     }
-    json_array_foreach(shk_facts_get_array(f->ctx->facts, "fabric.dl_providers"), i, copy)
+    json_t *dl_providers = shk_facts_get_array(f->ctx->facts, "fabric.dl_providers");
+    json_array_foreach(dl_providers, i, copy)
     {
         json_t *usable =
             json_is_null(json_object_get(copy, "problem")) ? json_pack("[O]", copy) : NULL;

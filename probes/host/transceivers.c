@@ -86,8 +86,8 @@ static bool transceivers_idle(const struct shk_host *host, const struct shk_fact
     const json_t *iface;
     size_t i;
     (void)host;
-    json_array_foreach(shk_facts_get_array(known, "net.ifaces"), i,
-                       iface) if (transceivers_is_port(iface)) return false;
+    json_t *ifaces = shk_facts_get_array(known, "net.ifaces");
+    json_array_foreach(ifaces, i, iface) if (transceivers_is_port(iface)) return false;
     return true;
 }
 

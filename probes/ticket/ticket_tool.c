@@ -138,8 +138,8 @@ bool ticket_has_device(const struct ticket_out *out, const char *key, const char
     json_t *entry;
     size_t i;
     bool found = false;
-    json_array_foreach(shk_facts_get_array(out->facts, key), i, entry) found |=
-        json_equal(json_object_get(entry, id), value) != 0;
+    json_t *list = shk_facts_get_array(out->facts, key);
+    json_array_foreach(list, i, entry) found |= json_equal(json_object_get(entry, id), value) != 0;
     json_decref(value);
     return found;
 }

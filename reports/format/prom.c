@@ -274,7 +274,8 @@ static void prom_wrong(const struct prom *p)
         double wrong = NAN;
         size_t i;
         json_t *row;
-        json_array_foreach(shk_run_array(run, "sizes"), i, row)
+        json_t *sizes = shk_run_array(run, "sizes");
+        json_array_foreach(sizes, i, row)
         {
             double value = prom_number(row, "wrong");
             if (isfinite(value))

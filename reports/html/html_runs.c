@@ -215,7 +215,8 @@ static void runs_one(struct shk_strbuf *out, const struct shk_model *model, size
         runs_text(out, version);
         shk_strbuf_puts(out, "</p>\n");
     }
-    json_array_foreach(shk_run_array(run, "evidence"), i, line)
+    json_t *evidence = shk_run_array(run, "evidence");
+    json_array_foreach(evidence, i, line)
     {
         shk_strbuf_puts(out, "<p class=\"dim\">proof: ");
         runs_text(out, json_string_value(line));

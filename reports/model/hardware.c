@@ -71,7 +71,8 @@ static json_t *gpu_kinds(const struct shk_facts *facts)
     json_t *kinds = json_array(), *device;
     for (size_t s = 0; s < sizeof sources / sizeof *sources && !json_array_size(kinds); s++) {
         size_t i;
-        json_array_foreach(shk_facts_get_array(facts, sources[s].key), i, device)
+        json_t *list = shk_facts_get_array(facts, sources[s].key);
+        json_array_foreach(list, i, device)
         {
             json_int_t memory = json_integer_value(json_object_get(device, "memory"));
             json_t *kind = json_pack("{s:s, s:s*}", "of", sources[s].key, "name",
@@ -95,14 +96,16 @@ static json_t *nic_kinds(const struct shk_facts *facts)
 {
     json_t *kinds = json_array(), *nic;
     size_t i;
-    json_array_foreach(shk_facts_get_array(facts, "cxi.devices"), i, nic)
+    json_t *devices = shk_facts_get_array(facts, "cxi.devices");
+    json_array_foreach(devices, i, nic)
     {
         const char *speed = member(nic, "link_speed");
         unsigned gbit = 0;
         (void)(speed && sscanf(speed, "BS_%uG", &gbit));
         kind_add(kinds, json_pack("{s:s, s:f}", "net", "cxi", "gbits", (double)gbit));
     }
-    json_array_foreach(shk_facts_get_array(facts, "rdma.devices"), i, nic)
+    json_t *nics = shk_facts_get_array(facts, "rdma.devices");
+    json_array_foreach(nics, i, nic)
     {
         json_t *port = json_array_get(json_object_get(nic, "ports"), 0);
         const char *driver = member(nic, "driver"), *layer = member(port, "link_layer");

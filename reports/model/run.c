@@ -86,7 +86,8 @@ void shk_run_summary(struct shk_strbuf *out, const struct shk_run *run)
     double best = NAN, at = NAN, least = NAN;
     size_t i;
     json_t *row;
-    json_array_foreach(shk_run_array(run, "sizes"), i, row)
+    json_t *sizes = shk_run_array(run, "sizes");
+    json_array_foreach(sizes, i, row)
     {
         double busbw = run_number(row, "busbw"), us = run_number(row, "time_us");
         double bytes = run_number(row, "bytes");
@@ -144,8 +145,8 @@ static bool run_has(const struct shk_run *run, const char *member)
     bool found = false;
     size_t i;
     json_t *row;
-    json_array_foreach(shk_run_array(run, "sizes"), i, row) found =
-        found || json_object_get(row, member) != NULL;
+    json_t *sizes = shk_run_array(run, "sizes");
+    json_array_foreach(sizes, i, row) found = found || json_object_get(row, member) != NULL;
     return found;
 }
 

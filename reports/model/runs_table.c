@@ -33,7 +33,8 @@ static struct sample sample_of(const struct shk_run *run, double bytes)
     const json_t *best = NULL;
     json_t *row;
     size_t i;
-    json_array_foreach(shk_run_array(run, "sizes"), i, row)
+    json_t *sizes = shk_run_array(run, "sizes");
+    json_array_foreach(sizes, i, row)
     {
         if (number(row, "bytes") == bytes && (!best || (is_usual(row) && !is_usual(best))))
             best = row;
@@ -48,7 +49,8 @@ static double largest(const struct shk_run *run)
     double most = 0;
     json_t *row;
     size_t i;
-    json_array_foreach(shk_run_array(run, "sizes"), i, row)
+    json_t *sizes = shk_run_array(run, "sizes");
+    json_array_foreach(sizes, i, row)
     {
         double bytes = number(row, "bytes");
         most = bytes > most && number(row, "time_us") > 0 ? bytes : most;
@@ -61,7 +63,8 @@ static double wrong_of(const struct shk_run *run)
     double wrong = NAN;
     json_t *row;
     size_t i;
-    json_array_foreach(shk_run_array(run, "sizes"), i, row)
+    json_t *sizes = shk_run_array(run, "sizes");
+    json_array_foreach(sizes, i, row)
     {
         double a = number(row, "wrong"), b = number(row, "in_place_wrong");
         double both = (isfinite(a) ? a : 0) + (isfinite(b) ? b : 0);
@@ -75,8 +78,8 @@ static bool has_size(const struct shk_run *run, double bytes)
 {
     json_t *row;
     size_t i;
-    json_array_foreach(shk_run_array(run, "sizes"), i,
-                       row) if (number(row, "bytes") == bytes) return true;
+    json_t *sizes = shk_run_array(run, "sizes");
+    json_array_foreach(sizes, i, row) if (number(row, "bytes") == bytes) return true;
     return false;
 }
 
@@ -102,7 +105,8 @@ static struct choice choose_ends(const struct shk_model *model)
     json_t *row;
     size_t i;
     for (size_t r = 0; r < model->runs_count; r++) {
-        json_array_foreach(shk_run_array(&model->runs[r], "sizes"), i, row)
+        json_t *sizes = shk_run_array(&model->runs[r], "sizes");
+        json_array_foreach(sizes, i, row)
         {
             double bytes = number(row, "bytes");
             c.least = bytes < c.least ? bytes : c.least;
@@ -121,7 +125,8 @@ static double choose_middle(const struct choice *c)
     json_t *row;
     size_t i;
     for (size_t r = 0; r < c->model->runs_count; r++) {
-        json_array_foreach(shk_run_array(&c->model->runs[r], "sizes"), i, row)
+        json_t *sizes = shk_run_array(&c->model->runs[r], "sizes");
+        json_array_foreach(sizes, i, row)
         {
             double bytes = number(row, "bytes");
             if (bytes > RUNS_MIB && bytes < c->most &&

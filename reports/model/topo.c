@@ -58,7 +58,8 @@ static void topo_read_gpus(struct topo *topo)
 {
     json_t *gpu;
     size_t i;
-    json_array_foreach(shk_facts_get_array(topo->facts, "topology.gpus"), i, gpu)
+    json_t *gpus = shk_facts_get_array(topo->facts, "topology.gpus");
+    json_array_foreach(gpus, i, gpu)
     {
         const char *name = topo_text(gpu, "name"), *pci = topo_text(gpu, "pci");
         if (!name || !pci || topo->gpu_count == TOPO_GPUS)
@@ -81,7 +82,8 @@ static void topo_read_links(struct topo *topo)
     bool first = true;
     json_t *pair;
     size_t i;
-    json_array_foreach(shk_facts_get_array(topo->facts, "topology.peers"), i, pair)
+    json_t *peers = shk_facts_get_array(topo->facts, "topology.peers");
+    json_array_foreach(peers, i, pair)
     {
         int a = topo_index(topo->gpus, topo->gpu_count, topo_text(pair, "gpu"));
         int b = topo_index(topo->gpus, topo->gpu_count, topo_text(pair, "peer"));
@@ -111,7 +113,8 @@ const char *shk_topo_distance(const struct topo *topo, size_t gpu, size_t nic)
 {
     json_t *row;
     size_t i;
-    json_array_foreach(shk_facts_get_array(topo->facts, "topology.gpu_nic"), i, row)
+    json_t *ways = shk_facts_get_array(topo->facts, "topology.gpu_nic");
+    json_array_foreach(ways, i, row)
     {
         const char *a = topo_text(row, "gpu"), *b = topo_text(row, "nic");
         if (a && b && strcmp(a, topo->gpus[gpu].pci) == 0 && strcmp(b, topo->nics[nic].pci) == 0)

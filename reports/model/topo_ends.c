@@ -17,7 +17,8 @@ static json_t *ends_device(const struct topo *topo, const char *key, const char 
 {
     json_t *device;
     size_t i;
-    json_array_foreach(shk_facts_get_array(topo->facts, key), i, device)
+    json_t *list = shk_facts_get_array(topo->facts, key);
+    json_array_foreach(list, i, device)
     {
         const char *at = ends_text(device, member);
         if (at && strcasecmp(at, pci) == 0)

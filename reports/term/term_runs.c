@@ -26,7 +26,8 @@ static void term_run_head(const struct term *t, const struct shk_run *run)
     shk_term_text(t, SHK_ROLE_PLAIN, 2, "", shk_strbuf_text(&title));
     shk_term_text(t, SHK_ROLE_FAIL, 2, "", shk_strbuf_text(&bad));
     shk_term_text(t, SHK_ROLE_DIM, 2, "library ", shk_strbuf_text(&lib));
-    json_array_foreach(shk_run_array(run, "evidence"), i, line)
+    json_t *evidence = shk_run_array(run, "evidence");
+    json_array_foreach(evidence, i, line)
     {
         shk_term_text(t, SHK_ROLE_DIM, 2, "proof ", json_string_value(line));
     }
