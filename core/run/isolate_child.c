@@ -1,5 +1,6 @@
 #include "core/run/isolate_private.h"
 #include "core/run/stop.h"
+#include "core/run/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,14 +47,14 @@ void shk_crumb_clear(void)
         *crumb_call = '\0';
 }
 
-/* Result frame: this header, the error text, the JSON text. */
+/* Result frame: this header, the error text, the value (core/run/tree.h). */
 struct frame {
     uint32_t magic;
     int32_t rc;
-    uint64_t json_len;
+    uint64_t value_len;
     char error[sizeof(((struct shk_error *)0)->text)];
 };
-enum { FRAME_MAGIC = 0x53484b31 };
+enum { FRAME_MAGIC = 0x53484b32 };
 
 static void child_write(int fd, const void *data, size_t len)
 {
@@ -101,12 +102,14 @@ void shk_isolate_child_main(const struct shk_isolate_job *job, struct isolate_cr
     shk_crumb_clear();
     fflush(stdout);
     fflush(stderr);
-    char *text = result ? json_dumps(result, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    head.json_len = text ? strlen(text) : 0;
+    struct shk_strbuf value = SHK_STRBUF_INIT;
+    if (result)
+        shk_tree_write(&value, result);
+    head.value_len = value.failed ? 0 : value.len;
     memcpy(head.error, err.text, sizeof head.error);
     child_write(result_fd, &head, sizeof head);
-    child_write(result_fd, text, head.json_len);
-    free(text); /* for valgrind: a lost block in a child is a probe's */
+    child_write(result_fd, value.data, head.value_len);
+    shk_strbuf_free(&value); /* for valgrind: a lost block in a child is a probe's */
     json_decref(result);
     _exit(0);
 }
@@ -119,14 +122,11 @@ static bool conclude_frame(struct isolate_child *child, struct shk_isolate_resul
     if (child->result.failed || child->result.len < sizeof head)
         return false;
     memcpy(&head, child->result.data, sizeof head);
-    if (head.magic != FRAME_MAGIC || head.json_len != child->result.len - sizeof head)
+    if (head.magic != FRAME_MAGIC || head.value_len != child->result.len - sizeof head)
         return false;
-    if (head.json_len) {
-        result->result = json_loadb(child->result.data + sizeof head, (size_t)head.json_len,
-                                    JSON_DECODE_ANY, NULL);
-        if (!result->result)
-            return false;
-    }
+    if (head.value_len && shk_tree_read(child->result.data + sizeof head, (size_t)head.value_len,
+                                        &result->result) != 0)
+        return false;
     memcpy(result->error.text, head.error, sizeof head.error);
     result->error.text[sizeof head.error - 1] = '\0';
     *rc_p = head.rc;
