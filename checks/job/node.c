@@ -69,13 +69,14 @@ static enum shk_look look_variable(const struct shk_facts *facts, const struct s
 {
     static const char *const places[] = {"env.", "env.file."};
     bool file_first = shk_env_file_wins(facts, name);
-    bool absent = shk_env_known(facts) && looked_for(facts, config, name);
+    bool absent = false;
     for (size_t i = 0; i < 2; i++) {
         enum shk_look look = look_place(facts, places[file_first ? 1 - i : i], name, value_p);
         if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_FAILED)
             return look;
         absent |= look == SHK_LOOK_ABSENT;
     }
+    absent = absent || (shk_env_known(facts) && looked_for(facts, config, name));
     return absent ? SHK_LOOK_ABSENT : SHK_LOOK_MISSING;
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/host/host_private.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -16,11 +17,18 @@ static const char kmsg_path[] = "/dev/kmsg";
 /* "6,1234,567890,-;text": one record, cut off after the text. False: not of that form. */
 static bool kmsg_parse(char *line, struct shk_kmsg *record)
 {
-    int at = 0;
-    char *text = strchr(line, ';');
-    if (!text || sscanf(line, "%*u,%lld,%lld%n", &record->seq, &record->usec, &at) != 2 ||
-        (line[at] != ',' && line[at] != ';'))
+    char *text = strchr(line, ';'), *end = line;
+    long long head[3]; /* level, sequence, time: thousands of lines, so without sscanf() */
+    for (int i = 0; text && i < 3; i++) {
+        char *from = i ? end + 1 : line;
+        if (!isdigit((unsigned char)*from) || (i && *end != ','))
+            return false;
+        head[i] = strtoll(from, &end, 10);
+    }
+    if (!text || (*end != ',' && *end != ';'))
         return false;
+    record->seq = head[1];
+    record->usec = head[2];
     record->text = text + 1;
     return true;
 }

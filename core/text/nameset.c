@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,6 +12,10 @@
 struct shk_name_set {
     struct shk_name_rule *rules;
     size_t count, cap;
+    unsigned *slots; /* number + 1 of a rule with a whole name, by its hash; 0: free */
+    size_t slot_cap; /* a power of two */
+    unsigned *prefixes;
+    size_t prefix_count;
 };
 
 struct shk_name_set *shk_name_set_create(void)
@@ -23,20 +28,71 @@ void shk_name_set_destroy(struct shk_name_set *set)
     if (!set)
         return;
     free(set->rules);
+    free(set->slots);
+    free(set->prefixes);
     free(set);
+}
+
+/* FNV-1a, 64 bit. */
+static size_t name_hash(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return (size_t)(hash ^ hash >> 32);
+}
+
+/* The slot of that whole name: the first rule's, when several have it, or a free one. */
+static unsigned *name_slot(const struct shk_name_set *set, const char *name)
+{
+    size_t i = name_hash(name) & (set->slot_cap - 1);
+    while (set->slots[i] && strcmp(set->rules[set->slots[i] - 1].name, name) != 0)
+        i = (i + 1) & (set->slot_cap - 1);
+    return &set->slots[i];
+}
+
+static void name_note(struct shk_name_set *set, size_t i)
+{
+    if (set->rules[i].prefix) {
+        set->prefixes[set->prefix_count++] = (unsigned)i;
+        return;
+    }
+    unsigned *slot = name_slot(set, set->rules[i].name);
+    if (!*slot)
+        *slot = (unsigned)i + 1;
+}
+
+/* At most half of the slots are taken. */
+static int name_grow(struct shk_name_set *set)
+{
+    size_t cap = set->cap ? set->cap * 2 : 128;
+    struct shk_name_rule *rules = reallocarray(set->rules, cap, sizeof *rules);
+    if (rules)
+        set->rules = rules;
+    unsigned *slots = calloc(2 * cap, sizeof *slots), *prefixes = calloc(cap, sizeof *prefixes);
+    if (!rules || !slots || !prefixes) {
+        free(slots);
+        free(prefixes);
+        return -ENOMEM;
+    }
+    free(set->slots);
+    free(set->prefixes);
+    set->slots = slots;
+    set->prefixes = prefixes;
+    set->cap = cap;
+    set->slot_cap = 2 * cap;
+    set->prefix_count = 0;
+    for (size_t i = 0; i < set->count; i++)
+        name_note(set, i);
+    return 0;
 }
 
 int shk_name_set_add(struct shk_name_set *set, const struct shk_name_rule *rule)
 {
-    if (set->count == set->cap) {
-        size_t cap = set->cap ? set->cap * 2 : 128;
-        struct shk_name_rule *rules = reallocarray(set->rules, cap, sizeof *rules);
-        if (!rules)
-            return -ENOMEM;
-        set->rules = rules;
-        set->cap = cap;
-    }
-    set->rules[set->count++] = *rule;
+    if (set->count == set->cap && name_grow(set) < 0)
+        return -ENOMEM;
+    set->rules[set->count] = *rule;
+    name_note(set, set->count++);
     return 0;
 }
 
@@ -96,7 +152,8 @@ static bool name_prefix_near(const char *name, const struct shk_name_rule *rule)
     token[len] = '\0';
     memcpy(expected, rule->name, stem);
     expected[stem] = '\0';
-    return shk_edit_distance(token, expected) == 1 && name_begins_with_word(name + len + 1, rule);
+    return shk_edit_distance_within(token, expected, 1) == 1 &&
+           name_begins_with_word(name + len + 1, rule);
 }
 
 static struct shk_name_match name_match(const struct shk_name_rule *rule, enum shk_name_how how)
@@ -109,18 +166,20 @@ static bool name_exact(const struct shk_name_set *set, const char *name,
 {
     const struct shk_name_rule *best = NULL;
     size_t longest = 0;
-    for (size_t i = 0; i < set->count; i++) {
-        const struct shk_name_rule *rule = &set->rules[i];
-        /* most differ in their first letter, in either case */
-        if ((*rule->name ^ *name) & ~('a' ^ 'A'))
+    unsigned whole = set->slot_cap ? *name_slot(set, name) : 0;
+    if (whole) {
+        *match_p = name_match(&set->rules[whole - 1], SHK_NAME_EXACT);
+        return true;
+    }
+    for (size_t i = 0; i < set->prefix_count; i++) {
+        const struct shk_name_rule *rule = &set->rules[set->prefixes[i]];
+        /* most differ in their first letters, in either case */
+        if ((*rule->name ^ *name) & ~('a' ^ 'A') || !*name ||
+            (rule->name[1] && (rule->name[1] ^ name[1]) & ~('a' ^ 'A')))
             continue;
-        if (!rule->prefix && strcmp(name, rule->name) == 0) {
-            *match_p = name_match(rule, SHK_NAME_EXACT);
-            return true;
-        }
-        size_t len = rule->prefix ? strlen(rule->name) : 0;
-        bool begins = rule->prefix && (rule->wraps ? strncmp(name, rule->name, len) == 0
-                                                   : strncasecmp(name, rule->name, len) == 0);
+        size_t len = strlen(rule->name);
+        bool begins = rule->wraps ? strncmp(name, rule->name, len) == 0
+                                  : strncasecmp(name, rule->name, len) == 0;
         if (begins && len > longest) {
             best = rule;
             longest = len;
@@ -143,7 +202,7 @@ static bool name_near(const struct shk_name_set *set, const char *name,
             if (!rule->near || rule->wraps || rule->prefix != prefixes)
                 continue;
             if (prefixes ? name_prefix_near(name, rule)
-                         : shk_edit_distance(name, rule->name) <= 1) {
+                         : shk_edit_distance_within(name, rule->name, 1) <= 1) {
                 *match_p = name_match(rule, SHK_NAME_NEAR);
                 return true;
             }
@@ -204,17 +263,18 @@ json_t *shk_name_set_json(const struct shk_name_set *set)
 bool shk_name_json_covers(const json_t *record, const char *name)
 {
     size_t i;
-    json_t *item;
-    json_array_foreach(json_object_get(record, "prefixes"), i, item)
+    json_t *item, *prefixes = json_object_get(record, "prefixes"),
+                  *names = json_object_get(record, "names");
+    json_array_foreach(prefixes, i, item)
     {
         const char *text = json_string_value(item);
-        if (text && *text && strncmp(name, text, strlen(text)) == 0)
+        if (text && *text && *text == *name && strncmp(name, text, strlen(text)) == 0)
             return true;
     }
-    json_array_foreach(json_object_get(record, "names"), i, item)
+    json_array_foreach(names, i, item)
     {
         const char *text = json_string_value(item);
-        if (text && strcmp(name, text) == 0)
+        if (text && *text == *name && strcmp(name, text) == 0)
             return true;
     }
     return false;

@@ -1,6 +1,7 @@
 #include "core/text/nameset.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 static const char *const words[] = {"SWITCH", NULL};
 static const char *const any[] = {"*", NULL};
@@ -35,8 +36,24 @@ Test(nameset, classify)
         {"SITE_SCRACH", "site", SHK_NAME_NEAR},
         {"WRAP_AAAA_X", "a", SHK_NAME_PREFIX},
         {"WRAP_SITE_SCRATCH", "site", SHK_NAME_EXACT},
+        {"qX", "q", SHK_NAME_NEAR},
+        {"Q", "q", SHK_NAME_PREFIX},
+        {"MANY_0", "many", SHK_NAME_EXACT},
+        {"MANY_399", "many", SHK_NAME_EXACT},
     };
     struct shk_name_set *set = made();
+    char many[400][16];
+    for (int i = 0; i < 400; i++) {
+        snprintf(many[i], sizeof many[i], "MANY_%d", i);
+        cr_assert_eq(
+            shk_name_set_add(set, &(struct shk_name_rule){.name = many[i], .family = "many"}), 0);
+    }
+    cr_assert_eq(
+        shk_name_set_add(set, &(struct shk_name_rule){.name = "Q", .family = "q", .prefix = true}),
+        0);
+    /* the first of two with the same name */
+    cr_assert_eq(
+        shk_name_set_add(set, &(struct shk_name_rule){.name = "MANY_0", .family = "again"}), 0);
     struct shk_name_match match;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         cr_assert(shk_name_classify(set, rows[i].name, &match), "%s", rows[i].name);
