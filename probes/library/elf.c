@@ -412,6 +412,22 @@ const char *shk_elf_highest_version(const struct shk_elf *elf, const char *like)
     return h.best;
 }
 
+/* Eight bytes at a time: a library has megabytes of them. */
+static bool elf_printable(const char *text, size_t len)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+    size_t i = 0;
+    for (uint64_t word; i + sizeof word <= len; i += sizeof word) {
+        memcpy(&word, text + i, sizeof word);
+        uint64_t below = (word - ones * ' ') & ~word, above = (word + ones) | word;
+        if ((below | above) & high)
+            return false;
+    }
+    while (i < len && text[i] >= ' ' && text[i] <= '~')
+        i++;
+    return i == len;
+}
+
 static int elf_scan(const char *data, size_t size, size_t min_len,
                     int (*fn)(const char *text, size_t len, void *arg), void *arg)
 {
@@ -420,11 +436,9 @@ static int elf_scan(const char *data, size_t size, size_t min_len,
         const char *nul = memchr(p, '\0', (size_t)(end - p));
         if (!nul)
             break;
-        size_t len = (size_t)(nul - p), i = 0;
+        size_t len = (size_t)(nul - p);
         /* binary tables mixed in between strings: only wholly printable runs count */
-        while (len >= min_len && i < len && p[i] >= ' ' && p[i] <= '~')
-            i++;
-        int rc = len >= min_len && len && i == len ? fn(p, len, arg) : 0;
+        int rc = len >= min_len && len && elf_printable(p, len) ? fn(p, len, arg) : 0;
         if (rc)
             return rc;
         p = nul + 1;

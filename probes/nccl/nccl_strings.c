@@ -227,7 +227,7 @@ static int strings_nccl(const char *text, size_t len, void *arg)
     shk_nccl_abis_add(&scan->out->accepts, text);
     if (strings_is_plugin_name(text))
         names_add(&scan->plugins, text, len);
-    if (strcmp(text, "STATIC_PLUGIN") == 0)
+    if (*text == 'S' && strcmp(text, "STATIC_PLUGIN") == 0)
         scan->out->static_plugin = true;
     return strings_env(text, len, &scan->env) || scan->plugins.nomem;
 }
