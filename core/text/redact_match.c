@@ -156,6 +156,8 @@ static const char *redact_by_part(const char *name, size_t len, const char *valu
         if (!redact_begins_part(name[at]))
             continue;
         for (size_t i = 0; i < sizeof redact_parts / sizeof *redact_parts; i++) {
+            if ((*redact_parts[i].part ^ name[at]) & ~('a' ^ 'A'))
+                continue;
             size_t n = strlen(redact_parts[i].part);
             if (n > len - at || strncasecmp(name + at, redact_parts[i].part, n) != 0)
                 continue;

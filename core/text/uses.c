@@ -10,7 +10,16 @@ enum { USES_KEY = 136 }; /* "env." and the longest name of a variable */
 
 static const struct shk_use *uses_rows, *uses_own;
 static size_t uses_count, uses_own_count;
-static char (*uses_keys)[USES_KEY]; /* of the fact of each row's first variable */
+static char (*uses_keys)[USES_KEY];       /* of the fact of each row's first variable */
+static const struct shk_use **uses_order; /* by name; of the same name the first one first */
+
+static int uses_by_name(const void *pa, const void *pb)
+{
+    const struct shk_use *a = *(const struct shk_use *const *)pa,
+                         *b = *(const struct shk_use *const *)pb;
+    int side = strcmp(a->name, b->name);
+    return side ? side : a < b ? -1 : a > b;
+}
 
 void shk_uses_install(const struct shk_use *rows, size_t count)
 {
@@ -25,14 +34,30 @@ void shk_uses_install(const struct shk_use *rows, size_t count)
     for (size_t i = 0; uses_keys && i < count; i++)
         if (rows[i].variables && rows[i].variables[0])
             snprintf(uses_keys[i], sizeof uses_keys[i], "env.%s", rows[i].variables[0]);
+    free(uses_order);
+    uses_order = calloc(count ? count : 1, sizeof *uses_order);
+    for (size_t i = 0; uses_order && i < count; i++)
+        uses_order[i] = &rows[i];
+    if (uses_order && count)
+        qsort(uses_order, count, sizeof *uses_order, uses_by_name);
 }
 
 const struct shk_use *shk_use_find(const char *name)
 {
-    for (size_t i = 0; i < uses_count; i++)
+    for (size_t i = 0; !uses_order && i < uses_count; i++)
         if (strcmp(uses_rows[i].name, name) == 0)
             return &uses_rows[i];
-    return NULL;
+    size_t low = 0, high = uses_order ? uses_count : 0;
+    while (low < high) { /* the first that is not before the name */
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(uses_order[middle]->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return uses_order && low < uses_count && strcmp(uses_order[low]->name, name) == 0
+               ? uses_order[low]
+               : NULL;
 }
 
 static const struct shk_use *uses_next(const struct shk_use *rows, size_t count, const char *prefix,
