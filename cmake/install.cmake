@@ -48,8 +48,9 @@ if(NOT CMAKE_CROSSCOMPILING)
           RENAME shakedown.fish)
 endif()
 
-file(GLOB pages ${CMAKE_SOURCE_DIR}/docs/*.md)
-install(FILES ${CMAKE_SOURCE_DIR}/README.md ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${CMAKE_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/reports/schema DESTINATION ${data}/shakedown
         FILES_MATCHING PATTERN "*.json" PATTERN "*.xsd")
 set(slurm ${CMAKE_SOURCE_DIR}/config/slurm)

@@ -1,5 +1,5 @@
 # Include roots: each layer compiles against a tree of links to what it may include, so that a wrong include is a
-# compile error. docs/architecture.md draws the layers; tests/tools/layers tries a wrong include in each.
+# compile error. docs/dev/architecture.md draws the layers; tests/tools/layers tries a wrong include in each.
 
 # Links root/<folder> to the source folder of that name.
 function(shk_root_folder root folder)

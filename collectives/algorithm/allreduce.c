@@ -2,7 +2,7 @@
 #include "collectives/algorithm/allreduce_private.h"
 
 /* Where one-shot ends when nothing was measured. Its traffic grows with the ranks, so does not the
- * limit. From docs/performance.md: 2 to 8 ranks over tcp and shm. */
+ * limit. From docs/dev/performance.md: 2 to 8 ranks over tcp and shm. */
 #define ONESHOT_BYTES_2 ((size_t)16384)
 #define ONESHOT_BYTES   ((size_t)8192)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_preset.py SOURCE: the preset `bench` builds what docs/performance.md says, every target that is named there exists,
+"""test_preset.py SOURCE: the preset `bench` builds what docs/dev/performance.md says, every target that is named there exists,
 and those that take seconds print figures."""
 import pathlib, re, subprocess, sys
 
@@ -16,11 +16,11 @@ def call(*command):
 
 def main():
     call("cmake", "--preset", "bench")
-    text = (SOURCE / "docs/performance.md").read_text()
+    text = (SOURCE / "docs/dev/performance.md").read_text()
     targets = set(re.findall(r"^(bench_\w+):", call("ninja", "-C", BUILD, "-t", "targets", "all"), re.M))
     named = set(re.findall(r"\bbench_[a-z]+\b", text))
     if not named or named - targets:
-        sys.exit(f"docs/performance.md names {sorted(named - targets) or 'nothing'}; there are {sorted(targets)}")
+        sys.exit(f"docs/dev/performance.md names {sorted(named - targets) or 'nothing'}; there are {sorted(targets)}")
     for target in ("bench_probes", "bench_audit"):
         said = call("cmake", "--build", BUILD, "--target", target)
         if not re.search(r"\d+\.\d+", said.rpartition("] ")[2]):

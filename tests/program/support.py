@@ -44,6 +44,15 @@ def read_yaml(path):
     return yaml.load(pathlib.Path(path).read_text(), Loader=yaml.CSafeLoader)
 
 
+def healthy_node(name):
+    """The facts of a node of tests/mutate/nodes."""
+    doc = json.loads((SOURCE / "tests/mutate/nodes" / f"{name}.json").read_text())
+    facts = healthy_node(doc["like"]) if "like" in doc else {}
+    for key in doc.get("without", []):
+        facts.pop(key, None)
+    return {**facts, **doc["facts"]}
+
+
 def own_shm():
     """Names in /dev/shm but for those of Criterion's tests, which run beside this one."""
     return {n for n in os.listdir("/dev/shm") if not n.startswith(("bxfi_", "shk-fuzz"))}

@@ -1,4 +1,4 @@
-"""Every command in README.md and docs/*.md works: those of shakedown are run as they stand, the others must name things
+"""Every command in README.md and docs/ works: those of shakedown are run as they stand, the others must name things
 that exist and carry a mark in the line before their paragraph, list or block:
     <!-- run by: tests/cluster/test_handover.py -->     another test runs it
     <!-- not run: needs root on every node -->          why no test can
@@ -8,7 +8,8 @@ import support
 from support import BASE_ENV, BINARY, CAPTURES, SOURCE, Case
 
 LANGUAGES = {"sh", "yaml", "json", "python", "text"}
-DOCUMENTS = [SOURCE / "README.md", *sorted((SOURCE / "docs").glob("*.md"))]
+DOCUMENTS = [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]
+LINKED = [*DOCUMENTS, SOURCE / "CONTRIBUTING.md", SOURCE / "CHANGELOG.md", SOURCE / "tests/README.md"]
 MARK = re.compile(r"<!-- (run by|not run): (.+?) -->")
 # In prose: a program with something behind it. A name alone is a name.
 COMMAND = re.compile(r"`((?:[A-Z_]+=\S+ )?(?:shakedown|srun|sbatch|mpirun|cmake|ctest|apt(?:-get)?|spack|git|docker|\./quickstart|"
@@ -140,6 +141,26 @@ class Documents(Case):
                 if language is not None:
                     with self.subTest(f"{path.name}:{line}"):
                         self.assertIn(language, LANGUAGES)
+
+    def test_every_link_leads_somewhere(self):
+        """To a file, and to a heading of it as GitHub writes its anchor."""
+        for path in LINKED:
+            for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+                if re.match("[a-z]+:", link):
+                    continue
+                name, _, anchor = link.partition("#")
+                there = (path.parent / name).resolve() if name else path
+                with self.subTest(f"{path.name}: {link}"):
+                    self.assertTrue(there.exists(), "no such file")
+                    titles = re.findall(r"(?m)^#+ (.*)$", there.read_text()) if anchor else []
+                    anchors = {re.sub(r"[^\w -]", "", t).lower().replace(" ", "-") for t in titles}
+                    self.assertTrue(not anchor or anchor in anchors, f"no such heading: {sorted(anchors)}")
+
+    def test_pages_for_users_need_no_page_for_developers(self):
+        """README may lead to docs/dev in its last section; a page for users only to figures and limits."""
+        for path in (SOURCE / "docs").glob("*.md"):
+            for link in re.findall(r"\]\((dev/[^)#]+)", path.read_text()):
+                self.assertIn(link, ("dev/performance.md", "dev/reliability.md"), path.name)
 
     def test_every_mark_stands_before_a_command(self):
         for path in DOCUMENTS:

@@ -346,13 +346,6 @@ class Verdicts(InFolder):
 
 
 class Profiles(InFolder):
-    def healthy(self, name):
-        doc = json.loads((SOURCE / "tests" / "mutate" / "nodes" / f"{name}.json").read_text())
-        facts = self.healthy(doc["like"]) if "like" in doc else {}
-        for key in doc.get("without", []):
-            facts.pop(key, None)
-        return {**facts, **doc["facts"]}
-
     def make(self, *paths):
         out = self.folder / "site.yaml"
         p = run("profile", "--from", *paths, "-o", out)
@@ -368,7 +361,7 @@ class Profiles(InFolder):
 
     def test_good_nodes_pass_and_mutated_ones_do_not(self):
         for name in ("aws-p5", "dgx-h100", "lumi-g", "vm"):
-            facts = self.healthy(name)
+            facts = healthy_node(name)
             other = {**facts, "host.name": present("another")}
             paths = [self.write(f"g{i}.json", {"schema": "shakedown.facts/1", "facts": f}) for i, f in enumerate((facts, other))]
             profile = self.make(*paths)
@@ -380,7 +373,7 @@ class Profiles(InFolder):
                     self.assertEqual(self.judge({**facts, key: present(count - 1)}, profile)[0], 1, (name, key))
 
     def test_floors_of_measurements(self):
-        facts = self.healthy("dgx-h100")
+        facts = healthy_node("dgx-h100")
         profile = self.make(self.write("a.json", {"schema": "shakedown.facts/1", "facts": facts}))
         key = "collective.peer.sizes"
         slow = [{**s, "busbw": s["busbw"] * 0.8} for s in facts[key]["value"]]
@@ -394,7 +387,7 @@ class Profiles(InFolder):
         def copies(*gpus, pairs=({"from": 0, "to": 1, "gbs": 370.0},)):
             return {**facts, "collective.peer.copies": present([{"node": "n1", "gpus": list(gpus), "pairs": list(pairs)}])}
 
-        facts = self.healthy("dgx-h100")
+        facts = healthy_node("dgx-h100")
         facts = copies(gpu(0), gpu(1, to_device=50.0))
         profile = self.make(self.write("a.json", {"schema": "shakedown.facts/1", "facts": facts}))
         self.assertIn('at-least: "48" # the worst of 1 good runs has 50 GB/s', profile.read_text())
@@ -421,7 +414,7 @@ class Profiles(InFolder):
             self.assertEqual((code, (worse - before) & {"host.kernel"}), (1, {"host.kernel"}), capture)
 
     def test_nodes_of_two_kinds_and_no_document(self):
-        paths = [self.write(f"{n}.json", {"schema": "shakedown.facts/1", "facts": self.healthy(n)}) for n in ("lumi-g", "aws-p5")]
+        paths = [self.write(f"{n}.json", {"schema": "shakedown.facts/1", "facts": healthy_node(n)}) for n in ("lumi-g", "aws-p5")]
         p = run("profile", "--from", *paths)
         self.assertEqual((p.returncode, p.stdout), (2, ""))
         self.assertIn("not of one kind", p.stderr)

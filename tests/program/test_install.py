@@ -1,5 +1,6 @@
 """cmake --install: a tree that can be moved, with completion, manual page, schemas, module file."""
 import os
+import re
 import shutil
 import subprocess
 
@@ -33,8 +34,11 @@ class Install(Case):
         text = (root / "share/bash-completion/completions/shakedown").read_text()
         self.assertIn("complete -o filenames -F _shakedown shakedown", text)
         for f in files:
-            if f != "bin/shakedown":
+            if f != "bin/shakedown" and not f.endswith(".png"):
                 self.assertNotIn(str(BINARY.parent), (root / f).read_text(), f)
+        readme = (root / "share/doc/shakedown/README.md").read_text()
+        for link in re.findall(r"\]\((docs/[^)#]+)", readme):
+            self.assertIn(f"share/doc/shakedown/{link}", files)
         if shutil.which("pkg-config"):
             p = subprocess.run(["pkg-config", "--modversion", "shakedown"], capture_output=True, text=True,
                                env={**BASE_ENV, "PKG_CONFIG_PATH": str(root / "share/pkgconfig")}, timeout=60)
