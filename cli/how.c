@@ -155,16 +155,46 @@ static int how_write_one(const struct shk_options *options, const struct shk_for
     return rc ? SHK_EXIT_INTERNAL : SHK_EXIT_OK;
 }
 
+/* What the screen would have begun with, up to its first empty line; of the form "line" all. */
+static void how_headline(const struct shk_options *options, const struct shk_form *forms,
+                         size_t count, shk_how_write *write, void *arg)
+{
+    const struct shk_form *line = how_form(forms, count, "line", NULL);
+    const struct shk_form *form = line ? line : how_form(forms, count, "term", NULL);
+    struct shk_report_options how = shk_how_stderr(options);
+    char *text = NULL, *end = NULL;
+    size_t len = 0;
+    FILE *out = form ? open_memstream(&text, &len) : NULL;
+    bool good = out && !write(arg, form, &how, out);
+    if (out && fclose(out) == 0 && good && text) {
+        if ((end = strstr(text, "\n\n")))
+            end[1] = '\0';
+        shk_tell(text);
+    }
+    free(text);
+}
+
 int shk_how_write_all(const struct shk_options *options, const struct shk_form *forms, size_t count,
                       const char *what, shk_how_write *write, void *arg)
 {
+    struct shk_strbuf written = SHK_STRBUF_INIT;
+    bool on_stdout = !options->outputs.count;
     int worst = SHK_EXIT_OK;
     for (size_t i = 0; i < options->outputs.count + !options->outputs.count; i++) {
         const char *path = options->outputs.count ? options->outputs.items[i] : NULL;
         path = path && strcmp(path, "-") != 0 ? path : NULL;
+        on_stdout |= !path;
         int code = how_write_one(options, how_form(forms, count, options->format, path), path, what,
                                  write, arg);
+        if (path && code == SHK_EXIT_OK)
+            shk_strbuf_printf(&written, "%s%s", written.len ? ", " : "", path);
         worst = code > worst ? code : worst;
     }
+    if (!on_stdout) {
+        how_headline(options, forms, count, write, arg);
+        if (written.len)
+            shk_say("wrote %s", shk_strbuf_text(&written));
+    }
+    shk_strbuf_free(&written);
     return worst;
 }

@@ -24,8 +24,9 @@ int shk_how_known(const char *path, const char *const *known, size_t count,
 int shk_how_outputs(const struct shk_options *options, const struct shk_form *forms, size_t count);
 
 /* After it: calls `write` for each -o, or once for stdout, in the form of --format or of the
- * extension; the first form is for the terminal. `what` stands in messages. Returns the worst enum
- * shk_exit. */
+ * extension; the first form is for the terminal. When all went to files, what the screen would have
+ * begun with (all of the form "line", where there is one) and the names of the files go to stderr.
+ * `what` stands in messages. Returns the worst enum shk_exit. */
 typedef int shk_how_write(void *arg, const struct shk_form *form,
                           const struct shk_report_options *how, FILE *out);
 int shk_how_write_all(const struct shk_options *options, const struct shk_form *forms, size_t count,

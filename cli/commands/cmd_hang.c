@@ -197,23 +197,6 @@ static int hang_write(void *arg, const struct shk_form *form, const struct shk_r
     return shk_hang_report(arg, form, how, out);
 }
 
-/* Where every output is a file, the headline goes to stderr. */
-static void hang_tell(const struct shk_options *options, struct shk_hang_report *report)
-{
-    size_t count;
-    char *text = NULL;
-    size_t len = 0;
-    const struct shk_form *forms = shk_hang_forms(&count);
-    struct shk_report_options how = shk_how_stderr(options);
-    FILE *out = open_memstream(&text, &len);
-    bool good = out && !shk_hang_report(report, &forms[count - 1], &how, out);
-    if (out)
-        fclose(out);
-    if (good && text)
-        shk_say("%.*s", (int)strcspn(text, "\n"), text);
-    free(text);
-}
-
 static struct shk_hang_report hang_of(const struct shk_session *session, const json_t *nodes,
                                       const json_t *judgement, char now[SHK_STAMP])
 {
@@ -233,10 +216,7 @@ static int hang_report(const struct shk_session *session, const json_t *nodes,
     const struct shk_options *options = session->options;
     const struct shk_form *forms = shk_hang_forms(&count);
     struct shk_hang_report report = hang_of(session, nodes, judgement, now);
-    int rc = shk_how_write_all(options, forms, count, "hang", hang_write, &report);
-    if (rc == SHK_EXIT_OK && options->outputs.count)
-        hang_tell(options, &report);
-    return rc;
+    return shk_how_write_all(options, forms, count, "hang", hang_write, &report);
 }
 
 static const int hang_codes[] = {[SHK_HANG_PROGRESS] = SHK_EXIT_OK,
