@@ -24,6 +24,8 @@ struct shk_report {
     enum shk_verdict answer; /* with a headline: FAIL a cause was found, PASS none and a healthy
                                 start was seen, else UNKNOWN */
     const char *interrupted; /* "SIGTERM": by what the run was ended early; NULL: it was not */
+    const char *(*probe_of)(const char *key); /* which probe provides a fact, NULL: none does; may
+                                                 be NULL */
 };
 
 struct shk_report_options {

@@ -54,10 +54,10 @@ static void describe(struct health *health, struct shk_row *row, const char *nam
 /* A probe that did not end well, or (status NULL) of which nobody knows how it ended. */
 static void bad_probe(struct health *health, const char *name, const char *status)
 {
-    char *setting = shk_strf("probe %s", name);
+    char *setting = shk_strf("probe %s", name), *key = shk_strf("probe.%s.status", name);
     struct shk_row row =
         shk_row_begin(health->ctx, &shk_check_probe_health, setting ? setting : "probe");
-    row.fact = "probe.*";
+    row.fact = key ? key : "probe.*";
     if (status) {
         shk_row_was_read(&row);
         for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
@@ -69,6 +69,7 @@ static void bad_probe(struct health *health, const char *name, const char *statu
     }
     row.required = row.verdict == SHK_UNKNOWN;
     shk_row_end(health->findings, &row);
+    free(key);
     free(setting);
 }
 

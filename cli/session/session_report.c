@@ -4,6 +4,7 @@
 #include "cli/session/session.h"
 #include "core/run/stop.h"
 #include "core/text/strbuf.h"
+#include "probes/base/probe.h"
 #include "reports/model/hardware.h"
 #include "reports/report.h"
 #include "reports/term/brief.h"
@@ -182,6 +183,7 @@ int shk_session_report(struct shk_session *session)
         .elapsed_s =
             shk_hardware_seconds((const struct shk_facts *const *)session->facts, session->nodes),
         .interrupted = session->interrupted,
+        .probe_of = shk_probe_of,
         .headline = session->headline,
         .answer = session->answer,
     };

@@ -3,6 +3,7 @@
 #include "collectives/fabric/fabric.h"
 #include "collectives/gpu/gpu.h"
 #include "collectives/other/neuron.h"
+#include "core/run/clock.h"
 #include "core/run/stop.h"
 
 #include <jansson.h>
@@ -91,10 +92,26 @@ static int layer_interrupted(struct shk_facts *facts, const char *layer, struct 
     return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
 }
 
+/* How long it took; nothing of one that does not apply. */
+static int layer_took(struct shk_facts *facts, const char *layer, double began_s,
+                      struct shk_error *err)
+{
+    char key[64];
+    int rc = 0;
+
+    if (strcmp(layer_text(facts, layer, "status"), "na") == 0) {
+        return 0;
+    }
+    snprintf(key, sizeof(key), "collective.%s.ms", layer);
+    rc = shk_facts_present(facts, key, json_real((shk_clock_s() - began_s) * 1e3), "ms", "layers");
+    return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
+}
+
 int shk_layer_run(const struct shk_transport *transport,
                   const struct shk_collective_options *options, const struct shk_measure *measure,
                   struct shk_facts *facts, struct shk_error *err)
 {
+    double began_s = shk_clock_s();
     int rc = 0;
 
     if (shk_stop_signal() != 0) {
@@ -106,6 +123,7 @@ int shk_layer_run(const struct shk_transport *transport,
         rc = measure->run(transport, options, facts, measure->arg, err);
         rc = rc == 0 ? shk_gpu_prove(transport, options, measure, facts, err) : rc;
     }
+    rc = rc == 0 ? layer_took(facts, transport->name, began_s, err) : rc;
     return rc == 0 && shk_stop_signal() != 0 ? layer_interrupted(facts, transport->name, err) : rc;
 }
 
@@ -170,7 +188,10 @@ int shk_layers_run(const struct shk_collective_options *options, const struct sh
         rc = shk_layer_run(&shk_transport_rccl, options, measure, facts, err);
     }
     if (rc == 0 && access("/dev/neuron0", F_OK) == 0) {
+        double began_s = shk_clock_s();
+
         rc = shk_stop_signal() == 0 ? shk_neuron_run(options, NULL, facts, err) : 0;
+        rc = rc == 0 ? layer_took(facts, "neuron", began_s, err) : rc;
         if (rc == 0 && shk_stop_signal() != 0) {
             rc = layer_interrupted(facts, "neuron", err);
         }

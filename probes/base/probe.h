@@ -51,6 +51,10 @@ struct shk_probe {
 /* The ordered list; *count_p entries. */
 const struct shk_probe *const *shk_probes(size_t *count_p);
 
+/* The name of the probe that provides this fact, or all facts of this prefix ("sysctl."); NULL:
+ * none does. */
+const char *shk_probe_of(const char *key);
+
 /* Is this a fact of a library, which a replay of a capture cannot ask? */
 bool shk_probes_is_library_fact(const char *key);
 

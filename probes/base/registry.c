@@ -24,6 +24,14 @@ static bool registry_provides(const struct shk_probe *probe, const char *key)
     return false;
 }
 
+const char *shk_probe_of(const char *key)
+{
+    for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
+        if (registry_provides(probes[i], key))
+            return probes[i]->name;
+    return NULL;
+}
+
 bool shk_probes_is_library_fact(const char *key)
 {
     /* these read files, or facts, or the captured XML */

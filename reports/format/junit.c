@@ -1,10 +1,12 @@
-/* JUnit XML for CI: one suite per family, one case per row that applies; the class is the check.
- * FAIL is a failure, a required row that is unknown an error, another unknown row is skipped, WARN
- * and notes pass with their text in system-out. Accepted by Jenkins' and GitLab's readers. */
+/* JUnit XML for CI: one suite per family, one case per row that applies; the class is the check,
+ * the time that of the probes and collectives whose facts the row is the first to rest on. FAIL is
+ * a failure, a required row that is unknown an error, another unknown row is skipped, WARN and
+ * notes pass with their text in system-out. Accepted by Jenkins' and GitLab's readers. */
 #include "core/text/nodefold.h"
 #include "reports/formats.h"
 #include "reports/model/hardware.h"
 #include "reports/model/model.h"
+#include "reports/model/spent.h"
 #include "reports/text/escape.h"
 #include "reports/text/utf8.h"
 
@@ -94,7 +96,8 @@ static void junit_name(struct shk_strbuf *out, const char *attribute, const char
     shk_strbuf_free(&name);
 }
 
-static void junit_case(struct shk_strbuf *out, const struct shk_finding *row)
+static void junit_case(struct shk_strbuf *out, const struct shk_finding *row,
+                       struct shk_spent *spent)
 {
     static const struct {
         const char *open, *close;
@@ -109,7 +112,8 @@ static void junit_case(struct shk_strbuf *out, const struct shk_finding *row)
     shk_strbuf_puts(out, "    <testcase");
     junit_name(out, "classname", row->id);
     junit_name(out, "name", row->setting);
-    shk_strbuf_puts(out, kind == JUNIT_OK ? " time=\"0\"/>\n" : " time=\"0\">");
+    shk_strbuf_printf(out, " time=\"%.3f\"%s", shk_spent_on(spent, row),
+                      kind == JUNIT_OK ? "/>\n" : ">");
     if (kind == JUNIT_OK)
         return;
     shk_strbuf_puts(out, tags[kind].open);
@@ -172,7 +176,8 @@ static void junit_properties(struct shk_strbuf *out, const struct shk_model *mod
 }
 
 static void junit_suite(struct shk_strbuf *out, const struct shk_model *model,
-                        const struct shk_group *group, const char *start, double *elapsed)
+                        const struct shk_group *group, const char *start, double *elapsed,
+                        struct shk_spent *spent)
 {
     struct shk_strbuf counts = SHK_STRBUF_INIT;
     bool first = *elapsed >= 0;
@@ -189,7 +194,7 @@ static void junit_suite(struct shk_strbuf *out, const struct shk_model *model,
             junit_properties(out, model);
         for (size_t i = 0; i < group->count; i++)
             if (group->rows[i]->verdict != SHK_NA)
-                junit_case(out, group->rows[i]);
+                junit_case(out, group->rows[i], spent);
         shk_strbuf_puts(out, "  </testsuite>\n");
         *elapsed = -1;
     }
@@ -202,13 +207,16 @@ static void junit_suites(struct shk_strbuf *out, const struct shk_model *model)
     const struct shk_report *report = model->report;
     double elapsed = report->elapsed_s >= 0 && isfinite(report->elapsed_s) ? report->elapsed_s : 0;
     char *start = shk_hardware_date(model);
+    struct shk_spent *spent = shk_spent_begin(report);
+    out->failed |= !spent;
     shk_strbuf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "
                          "name=\"shakedown\"");
     shk_strbuf_printf(out, " time=\"%.3f\">\n", elapsed);
     /* the first one carries the time of all, and the properties */
-    for (size_t g = 0; g < model->groups_count; g++)
-        junit_suite(out, model, &model->groups[g], start, &elapsed);
+    for (size_t g = 0; spent && g < model->groups_count; g++)
+        junit_suite(out, model, &model->groups[g], start, &elapsed, spent);
     shk_strbuf_puts(out, "</testsuites>\n");
+    shk_spent_end(spent);
     free(start);
 }
 

@@ -126,7 +126,7 @@ Test(note, junit_passes_with_output)
 {
     HAS("junit", false, "failures=\"0\" errors=\"0\" skipped=\"0\"",
         "classname=\"env.value\" name=\"NCCL_CHECKS_DISABLE\" "
-        "time=\"0\"><system-out>note\nobserved: 1\n",
+        "time=\"0.000\"><system-out>note\nobserved: 1\n",
         "fix: unset NCCL_CHECKS_DISABLE\n");
     note_lacks("junit", false, "<failure");
     note_lacks("junit", false, "<skipped");
