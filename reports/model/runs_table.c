@@ -118,8 +118,9 @@ static struct choice choose_ends(const struct shk_model *model)
     return c;
 }
 
-/* The one nearest to the geometric mean of 1 MiB and the largest; 0: there is none between. */
-static double choose_middle(const struct choice *c)
+/* The one nearest to the geometric mean of 1 MiB and the largest, of those that half of the runs
+ * have or of all; 0: there is none between. */
+static double choose_middle(const struct choice *c, bool common)
 {
     double want = sqrt(RUNS_MIB * c->most), middle = 0;
     json_t *row;
@@ -129,7 +130,7 @@ static double choose_middle(const struct choice *c)
         json_array_foreach(sizes, i, row)
         {
             double bytes = number(row, "bytes");
-            if (bytes > RUNS_MIB && bytes < c->most &&
+            if (bytes > RUNS_MIB && bytes < c->most && (!common || is_common(c->model, bytes)) &&
                 (!middle || fabs(log(bytes / want)) < fabs(log(middle / want))))
                 middle = bytes;
         }
@@ -142,7 +143,8 @@ static double choose_middle(const struct choice *c)
 static size_t choose_sizes(const struct shk_model *model, double sizes[RUNS_SIZES])
 {
     struct choice c = choose_ends(model);
-    double middle = c.common > RUNS_MIB && c.common < c.most ? c.common : choose_middle(&c);
+    double middle = c.common > RUNS_MIB && c.common < c.most ? c.common : choose_middle(&c, true);
+    middle = middle > 0 ? middle : choose_middle(&c, false);
     size_t count = 0;
     if (isfinite(c.least))
         sizes[count++] = c.least;

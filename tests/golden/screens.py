@@ -43,10 +43,20 @@ def break_any(facts):
     put(facts, "shm.size", 64 << 20)
 
 
+def sizes(rows):
+    return [{"bytes": b, "count": b // 4, "type": "float32", "redop": "sum", "algorithm": "a", "time_us": t, "algbw": w,
+             "busbw": w, "wrong": 0} for b, t, w in rows]
+
+
+def measured_fabric(facts):
+    """A transport that ends with another size than the GPUs: the columns are those that most have."""
+    put(facts, "collective.fabric.status", "ok")
+    put(facts, "collective.fabric.ranks", 8)
+    put(facts, "collective.fabric.provider", "verbs;ofi_rxm")
+    put(facts, "collective.fabric.sizes", sizes([(4, 7.94, 0.0005), (1 << 20, 357, 2.94), (8 << 20, 3164, 2.65), (16 << 20, 6959, 2.41)]))
+
+
 def measured(facts):
-    def sizes(rows):
-        return [{"bytes": b, "count": b // 4, "type": "float32", "redop": "sum", "algorithm": "a", "time_us": t, "algbw": w,
-                 "busbw": w, "wrong": 0} for b, t, w in rows]
     put(facts, "clock.time", "2026-11-28T18:49:07Z")
     for name, scale in (("peer", 1.0), ("nccl", 0.8)):
         put(facts, f"collective.{name}.status", "ok")
@@ -83,15 +93,17 @@ def main():
         os.chdir(here)
         healthy, three = copy.deepcopy(docs["dgx-h100"]), copy.deepcopy(docs["lumi-g"])
         measured(healthy["facts"])
+        measured_fabric(healthy["facts"])
         break_three(three["facts"])
         for name, doc in (("healthy", healthy), ("three", three)):
             (here / f"{name}.json").write_text(json.dumps(doc))
         (here / "thousand").mkdir()
         thousand(here / "thousand", docs["lumi-g"])
         (here / "log").write_text(LOG)
-        (here / "hang").write_text(HANG)
+        (here / "log-hang").write_text(HANG)
         cases = {"healthy": (["check", "healthy.json"], 30), "three-causes": (["check", "three.json"], 45),
-                 "thousand": (["check", "thousand"], 45), "log": (["diagnose", "log"], 30), "hang": (["diagnose", "hang"], 30)}
+                 "thousand": (["check", "thousand"], 45), "log": (["diagnose", "log"], 30), "log-hang": (["diagnose", "log-hang"], 30),
+                 "hang": (["hang", HERE / "screens/hang.json"], 30)}
         for name, (args, budget) in cases.items():
             for width in WIDTHS:
                 wrong += compare(name, width, screen(tool, args, width), budget)
