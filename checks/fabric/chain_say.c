@@ -78,6 +78,8 @@ static const struct {
      .diagnosis = "efa-nic-count-low",
      .fix = "chain-efa-domains"},
     {.step = "mtu", .diagnosis = "mtu-mismatch", .fix = "chain-mtu"},
+    {.step = "link", .provider = "cxi", .diagnosis = "cxi-link-down", .fix = "chain-link"},
+    {.step = "link", .provider = "verbs", .diagnosis = "nic-port-down", .fix = "chain-link"},
     {.step = "link", .fix = "chain-link"},
     {.step = NULL, .fix = "chain-other"},
 };

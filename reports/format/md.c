@@ -73,11 +73,6 @@ struct md {
 
 enum { MD_BAD = 1, MD_UNKNOWN = 2, MD_NOTE = 4, MD_GOOD = 8 }; /* kinds of rows */
 
-static const char *const md_words[SHK_VERDICT_COUNT] = {
-    [SHK_PASS] = "PASS", [SHK_NOTE] = "note",       [SHK_WARN] = "WARN",
-    [SHK_FAIL] = "FAIL", [SHK_UNKNOWN] = "UNKNOWN", [SHK_NA] = "n/a",
-};
-
 /* Prose, cut to the level's length; lines are kept apart. */
 static void md_text(const struct md *m, const char *text)
 {
@@ -174,19 +169,16 @@ static void md_machine(const struct md *m)
 /* "5 of 1000 nodes fail, 8 more warn: `nid[…]`"; nothing for one node. */
 static void md_nodes(const struct md *m)
 {
-    struct shk_node_counts counts;
-    if (shk_node_counts(&counts, m->model)) {
-        m->out->failed = true;
-        return;
-    }
-    if (counts.total > 1 && !m->report->headline) {
-        shk_strbuf_printf(m->out, "\n%zu of %zu nodes fail, %zu more warn", counts.by[SHK_FAIL],
-                          counts.total, counts.by[SHK_WARN]);
-        shk_strbuf_puts(m->out, counts.failing ? ": " : "\n");
+    struct shk_node_counts counts = {0};
+    m->out->failed |= shk_node_counts(&counts, m->model) != 0;
+    char *say = counts.total > 1 && !m->report->headline ? shk_node_counts_say(&counts) : NULL;
+    if (say) {
+        shk_strbuf_printf(m->out, "\n%s%s", say, counts.failing ? ": " : "");
         if (counts.failing)
             md_code(m, counts.failing);
-        shk_strbuf_puts(m->out, counts.failing ? "\n" : "");
+        shk_strbuf_putc(m->out, '\n');
     }
+    free(say);
     shk_node_counts_free(&counts);
 }
 
@@ -196,7 +188,7 @@ static void md_verdict(const struct md *m)
         shk_strbuf_puts(m->out, "**shakedown diagnosis:** ");
         md_text(m, m->report->headline);
     } else {
-        shk_strbuf_printf(m->out, "**shakedown: %s** on ", md_words[m->model->verdict]);
+        shk_strbuf_printf(m->out, "**shakedown: %s** on ", shk_model_word(m->model->verdict));
         md_code(m, m->model->where);
         shk_strbuf_puts(m->out, ": ");
         shk_model_counts(m->out, m->report->coverage.verdicts);
@@ -230,11 +222,12 @@ static void md_cause_nodes(const struct md *m, size_t number)
     free(names);
 }
 
-static void md_cause(const struct md *m, size_t number, const struct shk_diagnosis_row *row)
+static void md_cause(const struct md *m, size_t number, size_t place)
 {
+    const struct shk_diagnosis_row *row = &m->report->diagnoses->rows[number - 1];
     size_t lines = 0;
-    struct shk_strbuf who = SHK_STRBUF_INIT;
-    shk_strbuf_printf(m->out, "\n### %zu. ", number);
+    struct shk_strbuf who = SHK_STRBUF_INIT, below = SHK_STRBUF_INIT;
+    shk_strbuf_printf(m->out, "\n### %zu. ", place);
     md_text(m, row->title);
     shk_strbuf_puts(m->out, "\n\n");
     shk_model_who(&who, row);
@@ -263,18 +256,25 @@ static void md_cause(const struct md *m, size_t number, const struct shk_diagnos
         md_text(m, row->advice);
         shk_strbuf_puts(m->out, "\n\n");
     }
-    m->out->failed |= who.failed;
+    if (shk_cause_below(m->model, number, &below)) {
+        shk_strbuf_puts(m->out, "Less likely: ");
+        md_text(m, shk_strbuf_text(&below));
+        shk_strbuf_puts(m->out, "\n\n");
+    }
+    m->out->failed |= who.failed || below.failed;
     shk_strbuf_free(&who);
+    shk_strbuf_free(&below);
 }
 
 static void md_causes(const struct md *m)
 {
     const struct shk_diagnoses *list = m->report->diagnoses;
-    size_t count = list ? list->count : 0;
+    size_t count = list ? list->count : 0, place = 0;
     if (count)
         shk_strbuf_printf(m->out, "\n## Root cause%s\n", count == 1 ? "" : "s");
     for (size_t i = 0; i < count && i < m->level->causes; i++)
-        md_cause(m, i + 1, &list->rows[i]);
+        if (shk_cause_is_open(&list->rows[i]))
+            md_cause(m, i + 1, ++place);
     md_left_out(m, count > m->level->causes ? count - m->level->causes : 0, "root causes");
 }
 
@@ -319,7 +319,7 @@ static void md_remedy(const struct md *m, struct shk_table *table, const struct 
 static void md_row(const struct md *m, struct shk_table *table, const struct shk_finding *row)
 {
     shk_table_row(table);
-    shk_table_text(table, SHK_ROLE_PLAIN, md_words[row->verdict]);
+    shk_table_text(table, SHK_ROLE_PLAIN, shk_model_word(row->verdict));
     shk_table_text(table, SHK_ROLE_PLAIN, row->family);
     shk_table_text(table, SHK_ROLE_PLAIN, row->setting);
     shk_table_text(table, SHK_ROLE_PLAIN, row->observed);

@@ -24,6 +24,7 @@ enum { HTML_CLIP = 4000 };
 struct html {
     const struct shk_model *model;
     const struct shk_report *report;
+    struct shk_node_counts counts;
     struct shk_strbuf *out;
 };
 
@@ -60,10 +61,22 @@ static void html_fix(const struct html *h, const char *fix)
     shk_strbuf_free(&clean);
 }
 
-static const char *const html_words[SHK_VERDICT_COUNT] = {
-    [SHK_PASS] = "PASS", [SHK_NOTE] = "note",       [SHK_WARN] = "WARN",
-    [SHK_FAIL] = "FAIL", [SHK_UNKNOWN] = "UNKNOWN", [SHK_NA] = "n/a",
-};
+/* A node's name, or how many of them fail, as on the screen. */
+static void html_who(const struct html *h)
+{
+    char *say = h->counts.total > 1 ? shk_node_counts_say(&h->counts) : strdup(h->model->where);
+    h->out->failed |= !say;
+    html_text(h, say);
+    free(say);
+}
+
+/* Which of several nodes it is about: those that fail, else that warn, else all. */
+static void html_names(const struct html *h)
+{
+    const char *bad = h->counts.failing ? h->counts.failing : h->counts.warning;
+    if (h->counts.total > 1)
+        html_element(h, "p", "", bad ? bad : h->model->where);
+}
 
 static void html_head(const struct html *h)
 {
@@ -72,8 +85,8 @@ static void html_head(const struct html *h)
                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                     "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>");
-    shk_strbuf_printf(h->out, "%s: ", html_words[h->model->verdict]);
-    html_text(h, h->model->where);
+    shk_strbuf_printf(h->out, "%s: ", shk_model_word(h->model->verdict));
+    html_who(h);
     shk_strbuf_printf(h->out, "</title>\n<style>\n%s</style></head><body>\n" SHK_PAGE_SKIP,
                       shk_page_css);
 }
@@ -85,21 +98,12 @@ static void html_part(const char *part, void *arg)
         shk_strbuf_printf(line, "%s%s", line->len ? " \xC2\xB7 " : "", part);
 }
 
-/* How many nodes fail, the machine, job and date. */
+/* The machine, job and date. */
 static void html_machine(const struct html *h)
 {
     struct shk_strbuf line = SHK_STRBUF_INIT;
-    struct shk_node_counts counts;
     char *job = shk_hardware_job(h->model), *date = shk_hardware_date(h->model);
     char *number = job ? shk_strf("job %s", job) : NULL;
-    if (shk_node_counts(&counts, h->model)) {
-        h->out->failed = true;
-    } else {
-        if (counts.total > 1)
-            shk_strbuf_printf(&line, "%zu of %zu nodes fail, %zu more warn", counts.by[SHK_FAIL],
-                              counts.total, counts.by[SHK_WARN]);
-        shk_node_counts_free(&counts);
-    }
     h->out->failed |= shk_hardware_each(h->model, html_part, &line) != 0;
     html_part(number, &line);
     html_part(date, &line);
@@ -134,9 +138,10 @@ static void html_verdict(const struct html *h)
         shk_strbuf_printf(&counts, "; %.1f s", h->report->elapsed_s);
     shk_strbuf_printf(h->out, "<header class=\"banner %s\"><h1><span class=\"%s\">%s</span> ",
                       shk_verdict_name(h->model->verdict), shk_verdict_name(h->model->verdict),
-                      html_words[h->model->verdict]);
-    html_text(h, h->model->where);
+                      shk_model_word(h->model->verdict));
+    html_who(h);
     shk_strbuf_puts(h->out, "</h1>\n");
+    html_names(h);
     html_element(h, "p", "", shk_strbuf_text(&counts));
     html_machine(h);
     if (h->report->interrupted)
@@ -154,14 +159,12 @@ static void html_verdict(const struct html *h)
     shk_strbuf_free(&counts);
 }
 
-static void html_cause(const struct html *h, size_t number, const struct shk_diagnosis_row *row)
+/* Its title stands above. */
+static void html_cause_body(const struct html *h, size_t number)
 {
+    const struct shk_diagnosis_row *row = &h->report->diagnoses->rows[number - 1];
     struct shk_strbuf who = SHK_STRBUF_INIT;
     shk_model_who(&who, row);
-    shk_strbuf_printf(h->out, "<div class=\"cause\"><h3><span class=\"%s\">%zu</span> ",
-                      shk_verdict_name(row->verdict), number);
-    html_text(h, row->title);
-    shk_strbuf_puts(h->out, "</h3>\n");
     html_element(h, "p", "dim", shk_strbuf_text(&who));
     html_cause_nodes(h, number);
     html_element(h, "p", "", row->explanation);
@@ -173,20 +176,94 @@ static void html_cause(const struct html *h, size_t number, const struct shk_dia
     }
     html_fix(h, row->fix);
     html_element(h, "p", "advice", row->advice);
-    shk_strbuf_puts(h->out, "</div>\n");
     h->out->failed |= who.failed;
     shk_strbuf_free(&who);
+}
+
+/* What the same evidence could mean, in one line that opens. */
+static void html_cause_below(const struct html *h, size_t number)
+{
+    const struct shk_diagnoses *list = h->report->diagnoses;
+    struct shk_strbuf titles = SHK_STRBUF_INIT;
+    if (shk_cause_below(h->model, number, &titles)) {
+        shk_strbuf_puts(h->out, "<details class=\"below\"><summary>less likely: ");
+        html_text(h, shk_strbuf_text(&titles));
+        shk_strbuf_puts(h->out, "</summary>\n");
+        for (size_t i = 0; i < list->count; i++) {
+            if (list->rows[i].below != number || shk_cause_is_open(&list->rows[i]))
+                continue;
+            html_element(h, "h4", "", list->rows[i].title);
+            html_cause_body(h, i + 1);
+        }
+        shk_strbuf_puts(h->out, "</details>\n");
+    }
+    h->out->failed |= titles.failed;
+    shk_strbuf_free(&titles);
+}
+
+static void html_cause(const struct html *h, size_t number, size_t place)
+{
+    const struct shk_diagnosis_row *row = &h->report->diagnoses->rows[number - 1];
+    shk_strbuf_printf(h->out, "<div class=\"cause\"><h3><span class=\"%s\">%zu</span> ",
+                      shk_verdict_name(row->verdict), place);
+    html_text(h, row->title);
+    shk_strbuf_puts(h->out, "</h3>\n");
+    html_cause_body(h, number);
+    html_cause_below(h, number);
+    shk_strbuf_puts(h->out, "</div>\n");
+}
+
+/* A row that fails or warns and belongs to no cause. */
+static void html_cause_row(const struct html *h, const struct shk_finding *row)
+{
+    char *names = NULL;
+    size_t count = 0;
+    shk_strbuf_printf(h->out, "<div class=\"cause\"><h3><span class=\"%s\">%s</span> ",
+                      shk_verdict_name(row->verdict), shk_model_word(row->verdict));
+    html_text(h, row->setting);
+    if (row->observed && *row->observed) {
+        shk_strbuf_puts(h->out, " = ");
+        html_text(h, row->observed);
+    }
+    shk_strbuf_puts(h->out, "</h3>\n");
+    if (h->counts.total > 1)
+        h->out->failed |= shk_row_nodes_folded(row, &names, &count) != 0;
+    if (names) {
+        char *text = shk_strf("%zu node%s: %s", count, count == 1 ? "" : "s", names);
+        html_element(h, "p", "", text);
+        free(text);
+    }
+    free(names);
+    html_element(h, "p", "", row->why);
+    html_fix(h, row->fix);
+    html_element(h, "p", "advice", row->advice);
+    shk_strbuf_puts(h->out, "</div>\n");
 }
 
 static void html_causes(const struct html *h)
 {
     const struct shk_diagnoses *list = h->report->diagnoses;
-    if (!list || !list->count)
-        return;
-    shk_strbuf_printf(h->out, "<section><h2>Root cause%s</h2>\n", list->count == 1 ? "" : "s");
-    for (size_t i = 0; i < list->count; i++)
-        html_cause(h, i + 1, &list->rows[i]);
-    shk_strbuf_puts(h->out, "</section>\n");
+    const struct shk_findings *rows = h->report->findings;
+    size_t place = 0, others = 0, count = rows ? shk_findings_count(rows) : 0;
+    for (size_t i = 0; list && i < list->count; i++) {
+        if (!shk_cause_is_open(&list->rows[i]))
+            continue;
+        if (!place++)
+            shk_strbuf_printf(h->out, "<section><h2>Root cause%s</h2>\n",
+                              list->count == 1 ? "" : "s");
+        html_cause(h, i + 1, place);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct shk_finding *row = shk_findings_at(rows, i);
+        bool bad = row->verdict == SHK_FAIL || row->verdict == SHK_WARN;
+        if (!bad || shk_model_cause(h->report, row))
+            continue;
+        if (!others++)
+            shk_strbuf_puts(h->out, place ? "" : "<section><h2>To look at</h2>\n");
+        html_cause_row(h, row);
+    }
+    if (place || others)
+        shk_strbuf_puts(h->out, "</section>\n");
 }
 
 static void html_coverage(const struct html *h)
@@ -224,7 +301,7 @@ static void html_row(const struct html *h, struct shk_table *table, const struct
 {
     bool bad = row->verdict == SHK_FAIL || row->verdict == SHK_WARN;
     shk_table_row(table);
-    shk_table_text(table, shk_style_role(row->verdict), html_words[row->verdict]);
+    shk_table_text(table, shk_style_role(row->verdict), shk_model_word(row->verdict));
     shk_table_text(table, SHK_ROLE_PLAIN, row->family);
     shk_table_text(table, SHK_ROLE_PLAIN, row->setting);
     shk_table_text(table, SHK_ROLE_PLAIN, row->observed);
@@ -293,7 +370,7 @@ static void html_filter(const struct html *h)
                           "%u</label>",
                           shk_verdict_name(order[i]), shk_verdict_name(order[i]),
                           order[i] == SHK_NA || order[i] == SHK_NOTE ? "" : " checked",
-                          html_words[order[i]], h->report->coverage.verdicts[order[i]]);
+                          shk_model_word(order[i]), h->report->coverage.verdicts[order[i]]);
     shk_strbuf_puts(h->out, "<span id=\"shown\" class=\"dim\"></span></div>\n");
 }
 
@@ -375,6 +452,7 @@ static int html_render(const struct shk_report *report, const struct shk_report_
     if (!model)
         return -ENOMEM;
     struct html h = {.model = model, .report = model->report, .out = &text};
+    text.failed |= shk_node_counts(&h.counts, model) != 0;
     html_head(&h);
     html_verdict(&h);
     html_causes(&h);
@@ -389,6 +467,7 @@ static int html_render(const struct shk_report *report, const struct shk_report_
     html_foot(&h);
     int rc = shk_format_write(&text, out);
     shk_strbuf_free(&text);
+    shk_node_counts_free(&h.counts);
     shk_model_destroy(model);
     return rc;
 }

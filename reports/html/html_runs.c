@@ -85,17 +85,19 @@ static void runs_line(struct runs_lines *lines, struct shk_strbuf *out, json_t *
 
 /* What copies in both directions between two GPUs of the node reached, as a level line. */
 static void runs_level(struct runs_lines *lines, struct shk_strbuf *out, const struct shk_run *run,
-                       unsigned color)
+                       const char *where, unsigned color)
 {
-    double both = runs_number(shk_run_object(run, "copy"), "both_ways_gbs");
-    json_t *sizes = shk_run_array(run, "sizes");
-    double most = runs_number(json_array_get(sizes, json_array_size(sizes) - 1), "bytes");
+    double both = runs_number(shk_run_object(run, "copy"), "both_ways_gbs"), most = 0;
+    json_t *row;
+    size_t i;
+    json_array_foreach(shk_run_array(run, "sizes"), i, row) most =
+        fmax(most, runs_number(row, "bytes"));
     if (!(both > 0) || !(most > RUNS_MIB))
         return;
     json_t *level = json_pack("[{s:f,s:f},{s:f,s:f}]", "bytes", (double)RUNS_MIB, "bandwidth", both,
                               "bytes", most, "bandwidth", both);
     runs_line(lines, out, level, "bandwidth",
-              shk_strf("roof: copies both ways between two GPUs of %s", run->node), color);
+              shk_strf("roof: copies both ways between two GPUs%s", where), color);
     json_decref(level);
 }
 
@@ -134,14 +136,17 @@ static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, con
     for (size_t i = 0; i < model->runs_count && lines.count < RUNS_LINES; i++) {
         const struct shk_run *run = &model->runs[i];
         json_t *roof = json_object_get(shk_run_object(run, "roofline"), "sizes");
+        char *where = model->report->nodes > 1 ? shk_strf(" on %s", run->node) : strdup("");
+        out->failed |= !where;
         runs_line(&lines, out, shk_run_array(run, "sizes"), member,
-                  shk_strf("%s on %s", run->transport, run->node), runs_color(model, i));
+                  shk_strf("%s%s", run->transport, where ? where : ""), runs_color(model, i));
         if (roof && strcmp(member, "busbw") == 0)
             runs_line(&lines, out, roof, "bandwidth",
-                      shk_strf("expected: plain puts, %s on %s", run->transport, run->node),
+                      shk_strf("expected: plain puts, %s%s", run->transport, where ? where : ""),
                       runs_color(model, i));
         else if (strcmp(member, "busbw") == 0)
-            runs_level(&lines, out, run, runs_color(model, i));
+            runs_level(&lines, out, run, where ? where : "", runs_color(model, i));
+        free(where);
     }
     struct shk_plot plot = {.title = title,
                             .x_label = "message size",
@@ -197,15 +202,20 @@ static void runs_one(struct shk_strbuf *out, const struct shk_model *model, size
     shk_run_title(&title, run);
     runs_where(&title, model, at);
     shk_run_summary(&summary, run);
-    shk_strbuf_puts(out, "<h3>");
+    shk_strbuf_printf(out, "<details class=\"run\"%s><summary>",
+                      shk_run_ok(run) || strcmp(run->status, "na") == 0 ? "" : " open");
     runs_text(out, shk_strbuf_text(&title));
-    shk_strbuf_puts(out, "</h3>\n");
-    if (!shk_run_ok(run)) {
-        shk_strbuf_printf(out, "<p class=\"%s\">", strcmp(run->status, "na") == 0 ? "na" : "fail");
-        bool said = reason && strcmp(run->status, "na") == 0;
-        runs_text(out, said ? reason : run->status);
-        shk_strbuf_puts(out, reason && !said ? ": " : "");
-        runs_text(out, said ? "" : reason);
+    if (summary.len || strcmp(run->status, "na") == 0) {
+        shk_strbuf_puts(out, "<span>: ");
+        runs_text(out, summary.len ? shk_strbuf_text(&summary) : reason ? reason : "not run");
+        shk_strbuf_puts(out, "</span>");
+    }
+    shk_strbuf_puts(out, "</summary>\n");
+    if (!shk_run_ok(run) && strcmp(run->status, "na") != 0) {
+        shk_strbuf_puts(out, "<p class=\"fail\">");
+        runs_text(out, run->status);
+        shk_strbuf_puts(out, reason ? ": " : "");
+        runs_text(out, reason);
         shk_strbuf_puts(out, "</p>\n");
     }
     if (library) {
@@ -222,19 +232,15 @@ static void runs_one(struct shk_strbuf *out, const struct shk_model *model, size
         runs_text(out, json_string_value(line));
         shk_strbuf_puts(out, "</p>\n");
     }
-    if (summary.len) {
-        shk_strbuf_puts(out, "<p>");
-        runs_text(out, shk_strbuf_text(&summary));
-        shk_strbuf_puts(out, "</p>\n");
-    }
     struct shk_table *table = shk_run_table(run, 0);
     if (!table)
         out->failed = true;
     else if (shk_table_rows(table)) {
-        shk_strbuf_puts(out, "<details><summary>All sizes</summary>" SHK_PAGE_SCROLL("all sizes"));
+        shk_strbuf_puts(out, SHK_PAGE_SCROLL("all sizes"));
         shk_table_html(table, "sizes", RUNS_CLIP, out);
-        shk_strbuf_puts(out, "</div></details>\n");
+        shk_strbuf_puts(out, "</div>\n");
     }
+    shk_strbuf_puts(out, "</details>\n");
     shk_table_destroy(table);
     out->failed |= title.failed || summary.failed;
     shk_strbuf_free(&title);

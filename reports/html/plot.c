@@ -13,7 +13,10 @@ enum {
     PLOT_BOTTOM = 44,
     PLOT_COLORS = 8,
     PLOT_TICKS = 8,
-    PLOT_STEPS = 5 /* of a linear axis */
+    PLOT_MARKS = 6, /* of sizes, whose names are wide */
+    PLOT_STEPS = 5, /* of a linear axis */
+    PLOT_ROW = 15,  /* of the legend */
+    PLOT_KEY = 22
 };
 
 struct plot_frame {
@@ -81,7 +84,7 @@ static void plot_text(struct shk_strbuf *out, double x, double y, const char *at
 static void plot_axes(struct shk_strbuf *out, const struct shk_plot *plot,
                       const struct plot_frame *f)
 {
-    double step = fmax(1, ceil((f->x1 - f->x0) / PLOT_TICKS));
+    double step = fmax(1, ceil((f->x1 - f->x0) / PLOT_MARKS));
     char text[32];
     for (double d = f->x0; d <= f->x1; d += step) {
         double x = plot_x(f, exp2(d));
@@ -124,20 +127,20 @@ static void plot_line(struct shk_strbuf *out, const struct shk_plot_line *line,
     shk_strbuf_puts(out, "</g>");
 }
 
-/* In the lower right, where lines that rise with the size leave room. */
+/* Below the axes, where no line passes: a row for each. */
 static void plot_legend(struct shk_strbuf *out, const struct shk_plot *plot, size_t at)
 {
     const struct shk_plot_line *line = &plot->lines[at];
-    int x = PLOT_WIDTH - PLOT_RIGHT - 8;
-    double y = PLOT_HEIGHT - PLOT_BOTTOM - 10 - 14 * (double)(plot->count - 1 - at);
+    double y = PLOT_HEIGHT + PLOT_ROW * (double)(at + 1) - 4;
     shk_strbuf_printf(out, "<g class=\"line%u%s\">", line->color % PLOT_COLORS,
                       line->expected ? " expected" : "");
-    if (line->expected)
-        shk_strbuf_printf(out, "<polyline points=\"%d,%.1f %d,%.1f\"/></g>", x - 12, y - 4, x + 4,
+    shk_strbuf_printf(out, "<polyline points=\"%d,%.1f %d,%.1f\"/>", PLOT_LEFT, y - 4,
+                      PLOT_LEFT + PLOT_KEY, y - 4);
+    if (!line->expected)
+        shk_strbuf_printf(out, "<circle cx=\"%d\" cy=\"%.1f\" r=\"3\"/>", PLOT_LEFT + PLOT_KEY / 2,
                           y - 4);
-    else
-        shk_strbuf_printf(out, "<circle cx=\"%d\" cy=\"%.1f\" r=\"3\"/></g>", x, y - 4);
-    plot_text(out, x - 16, y, " text-anchor=\"end\"", line->label);
+    shk_strbuf_puts(out, "</g>");
+    plot_text(out, PLOT_LEFT + PLOT_KEY + 6, y, "", line->label);
 }
 
 void shk_plot_svg(struct shk_strbuf *out, const struct shk_plot *plot)
@@ -146,7 +149,8 @@ void shk_plot_svg(struct shk_strbuf *out, const struct shk_plot *plot)
     if (!plot_measure(plot, &frame))
         return;
     shk_strbuf_printf(out, "<svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
-                      PLOT_WIDTH, PLOT_HEIGHT);
+                      PLOT_WIDTH,
+                      PLOT_HEIGHT + (plot->count > 1 ? PLOT_ROW * (int)plot->count : 0));
     shk_escape_html(out, plot->title);
     shk_strbuf_puts(out, "\">");
     plot_axes(out, plot, &frame);

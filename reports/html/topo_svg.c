@@ -211,7 +211,7 @@ struct svg_page {
     bool open; /* the section has begun */
 };
 
-static void svg_one(const struct topo *topo, const char *node, size_t nodes, void *arg)
+static void svg_one(const struct topo *topo, const char *names, size_t count, void *arg)
 {
     struct svg_page *page = arg;
     struct svg s = {.out = page->out, .topo = topo};
@@ -220,9 +220,9 @@ static void svg_one(const struct topo *topo, const char *node, size_t nodes, voi
         shk_strbuf_puts(page->out, "<section><h2>Topology</h2>\n");
     page->open = true;
     shk_strbuf_puts(page->out, "<p>");
-    shk_escape_html(page->out, node);
-    if (nodes > 1)
-        shk_strbuf_printf(page->out, " and %zu more like it", nodes - 1);
+    if (count > 1)
+        shk_strbuf_printf(page->out, "%zu nodes: ", count);
+    shk_escape_html(page->out, names);
     shk_strbuf_printf(page->out,
                       "</p>\n" SHK_PAGE_SCROLL(
                           "topology") "<svg class=\"topology\" role=\"img\" "

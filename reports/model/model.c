@@ -25,6 +25,15 @@ enum shk_verdict shk_model_verdict(const struct shk_coverage *coverage)
     return SHK_PASS;
 }
 
+const char *shk_model_word(enum shk_verdict verdict)
+{
+    static const char *const words[SHK_VERDICT_COUNT] = {
+        [SHK_PASS] = "PASS", [SHK_NOTE] = "note",       [SHK_WARN] = "WARN",
+        [SHK_FAIL] = "FAIL", [SHK_UNKNOWN] = "UNKNOWN", [SHK_NA] = "n/a",
+    };
+    return words[verdict];
+}
+
 void shk_model_counts(struct shk_strbuf *out, const unsigned verdicts[SHK_VERDICT_COUNT])
 {
     static const struct {

@@ -49,6 +49,9 @@ void shk_model_destroy(struct shk_model *model);
  * nothing passed, else PASS. A note counts like a pass. */
 enum shk_verdict shk_model_verdict(const struct shk_coverage *coverage);
 
+/* "FAIL", "note", "n/a": a verdict in a ticket and on a page. */
+const char *shk_model_word(enum shk_verdict verdict);
+
 /* "2 failed, 1 warning, 40 passed": verdicts that occur, worst first, n/a left out. */
 void shk_model_counts(struct shk_strbuf *out, const unsigned verdicts[SHK_VERDICT_COUNT]);
 

@@ -116,6 +116,21 @@ void shk_node_counts_free(struct shk_node_counts *counts)
     *counts = (struct shk_node_counts){0};
 }
 
+bool shk_cause_is_open(const struct shk_diagnosis_row *row)
+{
+    return row->verdict == SHK_FAIL || !row->below;
+}
+
+size_t shk_cause_below(const struct shk_model *model, size_t number, struct shk_strbuf *out)
+{
+    const struct shk_diagnoses *list = model->report->diagnoses;
+    size_t found = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->rows[i].below == number && !shk_cause_is_open(&list->rows[i]))
+            shk_strbuf_printf(out, "%s%s", found++ ? "; " : "", list->rows[i].title);
+    return found;
+}
+
 int shk_cause_nodes(const struct shk_model *model, size_t number, char **names_p, size_t *count_p)
 {
     const struct shk_report *report = model->report;
@@ -136,16 +151,44 @@ int shk_cause_nodes(const struct shk_model *model, size_t number, char **names_p
     return names.failed ? -ENOMEM : 0;
 }
 
-int shk_row_nodes_folded(const struct shk_finding *row, char **names_p, size_t *count_p)
+int shk_names_folded(const char *const *lists, size_t count, char **names_p, size_t *count_p)
 {
     struct names names = {.of = json_object()};
     *names_p = NULL;
     *count_p = 0;
     if (!names.of)
         return -ENOMEM;
-    for (char **node = row->nodes; node && *node; node++)
-        names_list(&names, *node, 0);
+    for (size_t i = 0; i < count; i++)
+        names_list(&names, lists[i], 0);
     *names_p = names_fold(&names, 0, count_p);
     json_decref(names.of);
     return names.failed ? -ENOMEM : 0;
+}
+
+int shk_row_nodes_folded(const struct shk_finding *row, char **names_p, size_t *count_p)
+{
+    size_t count = 0;
+    while (row->nodes && row->nodes[count])
+        count++;
+    return shk_names_folded((const char *const *)row->nodes, count, names_p, count_p);
+}
+
+char *shk_node_counts_say(const struct shk_node_counts *c)
+{
+    size_t fail = c->by[SHK_FAIL], warn = c->by[SHK_WARN], unknown = c->by[SHK_UNKNOWN];
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    if (fail)
+        shk_strbuf_printf(&text, "%zu of %zu nodes fail%s", fail, c->total, fail == 1 ? "s" : "");
+    else if (c->of_job)
+        shk_strbuf_printf(&text, "the job on %zu nodes fails, no node by itself", c->total);
+    if (warn && text.len)
+        shk_strbuf_printf(&text, ", %zu more warn%s", warn, warn == 1 ? "s" : "");
+    else if (warn)
+        shk_strbuf_printf(&text, "%zu of %zu nodes warn%s", warn, c->total, warn == 1 ? "s" : "");
+    if (unknown)
+        shk_strbuf_printf(&text, text.len ? ", %zu unknown" : "%zu of %zu nodes unknown", unknown,
+                          c->total);
+    if (!text.len)
+        shk_strbuf_printf(&text, "%zu nodes", c->total);
+    return shk_strbuf_take(&text);
 }

@@ -1,4 +1,5 @@
-/* What the rows of a report took: the time of the probes and collectives that their facts are of. */
+/* What the rows of a report took: the time of the probes and collectives that their facts are of.
+ */
 #ifndef SHK_REPORTS_SPENT_H
 #define SHK_REPORTS_SPENT_H
 

@@ -1,4 +1,5 @@
 #include "reports/model/topo.h"
+#include "reports/model/nodecount.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -150,27 +151,68 @@ static bool topo_alike(const struct topo *a, const struct topo *b)
     return same;
 }
 
+static bool topo_broken(const struct topo *topo)
+{
+    bool broken = false;
+    for (size_t i = 0; i < topo->gpu_count; i++)
+        broken |= *topo->gpus[i].wrong != '\0';
+    for (size_t i = 0; i < topo->nic_count; i++)
+        broken |= *topo->nics[i].wrong != '\0';
+    return broken;
+}
+
+/* What two readings of topologies and the nodes that have the first one take. */
+struct topo_walk {
+    const struct shk_model *model;
+    struct topo *topo, *other;
+    bool *drawn;
+    const char **names;
+};
+
+/* The nodes from i on that are drawn as it is; they are drawn then. Returns their folded names. */
+static char *topo_alike_of(struct topo_walk *walk, size_t i, size_t *count_p)
+{
+    const struct shk_report *report = walk->model->report;
+    char *names = NULL;
+    size_t alike = 0;
+    for (size_t k = i; k < report->nodes; k++) {
+        if (walk->drawn[k] || (k > i && (!topo_same(report->facts[i], report->facts[k]) ||
+                                         !shk_topo_read(walk->other, report->facts[k]) ||
+                                         !topo_alike(walk->topo, walk->other))))
+            continue;
+        walk->drawn[k] = true;
+        walk->names[alike++] = walk->model->nodes[k];
+    }
+    if (shk_names_folded(walk->names, alike, &names, count_p)) {
+        free(names);
+        return NULL;
+    }
+    return names;
+}
+
 void shk_topo_each(const struct shk_model *model, size_t max,
-                   void (*fn)(const struct topo *topo, const char *node, size_t nodes, void *arg),
+                   void (*fn)(const struct topo *topo, const char *names, size_t count, void *arg),
                    void *arg)
 {
     const struct shk_report *report = model->report;
-    struct topo *topo = malloc(2 * sizeof *topo), *other = topo ? topo + 1 : NULL;
-    bool *drawn = calloc(report->nodes + 1, sizeof *drawn);
-    for (size_t i = 0; topo && drawn && i < report->nodes && max > 0; i++) {
-        size_t nodes = 1;
-        if (drawn[i] || !shk_topo_read(topo, report->facts[i]))
+    struct topo_walk walk = {.model = model,
+                             .topo = malloc(2 * sizeof *walk.topo),
+                             .drawn = calloc(report->nodes + 1, sizeof *walk.drawn),
+                             .names = calloc(report->nodes + 1, sizeof *walk.names)};
+    bool ready = walk.topo && walk.drawn && walk.names;
+    walk.other = walk.topo ? walk.topo + 1 : NULL;
+    for (size_t n = 0; ready && n < 2 * report->nodes && max > 0; n++) {
+        size_t i = n % report->nodes, count = 0;
+        bool broken_turn = n < report->nodes;
+        if (walk.drawn[i] || !shk_topo_read(walk.topo, report->facts[i]) ||
+            topo_broken(walk.topo) != broken_turn)
             continue;
-        for (size_t k = i + 1; k < report->nodes; k++) {
-            if (drawn[k] || !topo_same(report->facts[i], report->facts[k]) ||
-                !shk_topo_read(other, report->facts[k]) || !topo_alike(topo, other))
-                continue;
-            drawn[k] = true;
-            nodes++;
-        }
-        fn(topo, model->nodes[i], nodes, arg);
+        char *names = topo_alike_of(&walk, i, &count);
+        fn(walk.topo, names ? names : model->nodes[i], count, arg);
+        free(names);
         max--;
     }
-    free(drawn);
-    free(topo);
+    free(walk.topo);
+    free(walk.drawn);
+    free(walk.names);
 }

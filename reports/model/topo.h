@@ -44,9 +44,10 @@ const char *shk_topo_distance(const struct topo *topo, size_t gpu, size_t nic);
 bool shk_topo_is_link(const char *class);
 
 /* Nodes whose topology is the same are drawn once: calls fn for each different one, with the
- * number of nodes that share it. At most `max` calls. */
+ * names of those that share it, folded, and how many they are. What is broken comes first. At most
+ * `max` calls. */
 void shk_topo_each(const struct shk_model *model, size_t max,
-                   void (*fn)(const struct topo *topo, const char *node, size_t nodes, void *arg),
+                   void (*fn)(const struct topo *topo, const char *names, size_t count, void *arg),
                    void *arg);
 
 /* One <svg> per different node; a whole section, nothing when no node has a GPU. */

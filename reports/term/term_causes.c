@@ -19,7 +19,7 @@ enum {
 
 static bool cause_is_open(const struct term *t, const struct shk_diagnosis_row *row)
 {
-    return t->verbose || row->verdict == SHK_FAIL || !row->below;
+    return t->verbose || shk_cause_is_open(row);
 }
 
 /* "likely; for the admin to fix": behind the title where there is room, else below it. */
@@ -150,12 +150,8 @@ static void cause_seen(const struct term *t, size_t number)
 /* Titles of the causes that this one explains and that are not shown by themselves. */
 static void cause_below(const struct term *t, size_t number)
 {
-    const struct shk_diagnoses *list = t->report->diagnoses;
     struct shk_strbuf text = SHK_STRBUF_INIT;
-    for (size_t i = 0; i < list->count && !t->verbose; i++)
-        if (list->rows[i].below == number && !cause_is_open(t, &list->rows[i]))
-            shk_strbuf_printf(&text, "%s%s", text.len ? "; " : "", list->rows[i].title);
-    if (text.len) {
+    if (!t->verbose && shk_cause_below(t->model, number, &text)) {
         shk_strbuf_puts(&text, " (-v)");
         shk_term_text(t, SHK_ROLE_DIM, CAUSES_INDENT, "less likely: ", shk_strbuf_text(&text));
     }

@@ -47,28 +47,12 @@ static void head_owned(char *part, struct head_parts *parts)
     free(part);
 }
 
-/* "6 of 1000 nodes fail, 9 more warn"; the name of a single node, NULL when nobody told it. */
+/* How many nodes fail; the name of a single node, NULL when nobody told it. */
 static char *head_nodes(const struct term *t)
 {
-    const struct shk_node_counts *c = &t->counts;
-    size_t fail = c->by[SHK_FAIL], warn = c->by[SHK_WARN], unknown = c->by[SHK_UNKNOWN];
-    struct shk_strbuf text = SHK_STRBUF_INIT;
-    if (c->total <= 1)
+    if (t->counts.total <= 1)
         return t->model->unnamed ? NULL : strdup(t->model->where);
-    if (fail)
-        shk_strbuf_printf(&text, "%zu of %zu nodes fail%s", fail, c->total, fail == 1 ? "s" : "");
-    else if (c->of_job)
-        shk_strbuf_printf(&text, "the job on %zu nodes fails, no node by itself", c->total);
-    if (warn && text.len)
-        shk_strbuf_printf(&text, ", %zu more warn%s", warn, warn == 1 ? "s" : "");
-    else if (warn)
-        shk_strbuf_printf(&text, "%zu of %zu nodes warn%s", warn, c->total, warn == 1 ? "s" : "");
-    if (unknown)
-        shk_strbuf_printf(&text, text.len ? ", %zu unknown" : "%zu of %zu nodes unknown", unknown,
-                          c->total);
-    if (!text.len)
-        shk_strbuf_printf(&text, "%zu nodes", c->total);
-    return shk_strbuf_take(&text);
+    return shk_node_counts_say(&t->counts);
 }
 
 static char *head_lead(const struct term *t)

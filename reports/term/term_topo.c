@@ -153,10 +153,10 @@ static void topo_matrix(const struct term *t, const struct topo *topo)
     }
 }
 
-static void topo_one(const struct topo *topo, const char *node, size_t nodes, void *arg)
+static void topo_one(const struct topo *topo, const char *names, size_t count, void *arg)
 {
     const struct term *t = arg;
-    char *rest = nodes > 1 ? shk_strf("%s and %zu more like it", node, nodes - 1) : strdup(node);
+    char *rest = count > 1 ? shk_strf("%zu nodes: %s", count, names) : strdup(names);
     shk_term_title(t, "Topology", rest);
     free(rest);
     for (size_t i = 0; i < topo->numa_count; i++)

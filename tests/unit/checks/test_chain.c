@@ -67,7 +67,7 @@ static const struct {
     {"test-fabric", "provider cxi", cxi_node,
      JOB(2) "'cxi.devices': [{'name': 'cxi0', 'link_state': 'up'}, {'name': 'cxi1', 'link_state': "
             "'down'}]",
-     SHK_WARN, NULL, "down: cxi1"},
+     SHK_WARN, "cxi-link-down", "down: cxi1"},
     {"test-fabric", "provider cxi", cxi_node,
      JOB(2) "'fabric.hints': [{'provider': 'cxi', 'steps': [{'hint': 'FI_HMEM', 'count': 0}]}]",
      SHK_WARN, "hmem-runtime-library-missing", NULL},
