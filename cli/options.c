@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Without --sizes. From 256 MiB on NVLink is as full as it gets: nccl-tests' usual figure. */
 #define SIZES_AUTO  "4:16M"
@@ -168,7 +169,9 @@ static int command_unknown(const char *word, struct shk_error *err)
         names[i] = commands[i].name;
     const char *near = shk_nearest(word, names, n < 64 ? n : 64);
     size_t len = strlen(word);
-    if (len > 5 && strcmp(word + len - 5, ".json") == 0)
+    struct stat st;
+    bool folder = stat(word, &st) == 0 && S_ISDIR(st.st_mode);
+    if (folder || (len > 5 && strcmp(word + len - 5, ".json") == 0))
         return shk_error_set(err, EINVAL, "'%s' is no command; did you mean: shakedown check %s",
                              word, word);
     if (strchr(word, '/') || strchr(word, '.'))

@@ -9,18 +9,32 @@
 #include "reports/report.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What rows must have in them, in any case of letters; NULL: every row. */
+/* What rows must have in them, in any case of letters, or what with '*' or '?' their name must be;
+ * NULL: every row. */
 static const char *list_pattern;
+static size_t list_rows;
+
+static bool list_fits(const char *name, const char *second, const char *text)
+{
+    if (!list_pattern)
+        return true;
+    if (strpbrk(list_pattern, "*?"))
+        return fnmatch(list_pattern, name, FNM_CASEFOLD) == 0 ||
+               fnmatch(list_pattern, second, FNM_CASEFOLD) == 0;
+    return strcasestr(name, list_pattern) || strcasestr(second, list_pattern) ||
+           (text && strcasestr(text, list_pattern));
+}
 
 /* Name, a second column, one line of text; tab-free and greppable, one row per line. */
 static void list_row(FILE *out, const char *name, const char *second, const char *text)
 {
-    if (list_pattern && !strcasestr(name, list_pattern) && !strcasestr(second, list_pattern) &&
-        !(text && strcasestr(text, list_pattern)))
+    if (!list_fits(name, second, text))
         return;
+    list_rows++;
     fprintf(out, "%-36s %-12s %s\n", name, second, text ? text : "");
 }
 
@@ -156,6 +170,14 @@ static int list_unknown(const char *what)
     return SHK_EXIT_USAGE;
 }
 
+static void list_print(size_t i, const struct shk_config *config, FILE *out)
+{
+    list_rows = 0;
+    lists[i].print(config, out);
+    if (list_pattern && !list_rows)
+        shk_say("list: no row of %s has '%s'", lists[i].name, list_pattern);
+}
+
 int shk_cmd_list(const struct shk_options *options, int argc, char **argv)
 {
     const char *what = options->arguments.count ? options->arguments.items[0] : "lists";
@@ -185,7 +207,7 @@ int shk_cmd_list(const struct shk_options *options, int argc, char **argv)
         if (lines)
             rc = shk_list_lines(config, &options->log_files, out.stream, &err);
         else if (!overview)
-            lists[i].print(config, out.stream);
+            list_print(i, config, out.stream);
         else
             list_lists(out.stream);
         if (shk_output_finish(&out, NULL, rc ? &ignored : &err))

@@ -62,12 +62,17 @@ void shk_model_coverage(struct shk_strbuf *out, const struct shk_coverage *cover
         [SHK_TESTED] = "tested",     [SHK_LOG] = "seen in logs",        [SHK_EFFECT] = "inferred",
         [SHK_DECLARED] = "declared", [SHK_NOT_COVERED] = "not covered",
     };
+    const char *sep = ": ";
     unsigned total = 0;
     for (int e = 0; e < SHK_EVIDENCE_COUNT; e++)
         total += coverage->evidence[e];
-    shk_strbuf_printf(out, "%u setting%s: ", total, total == 1 ? "" : "s");
-    for (int e = 0; e < SHK_EVIDENCE_COUNT; e++)
-        shk_strbuf_printf(out, "%s%u %s", e ? ", " : "", coverage->evidence[e], words[e]);
+    shk_strbuf_printf(out, "%u setting%s", total, total == 1 ? "" : "s");
+    for (int e = 0; e < SHK_EVIDENCE_COUNT; e++) {
+        if (!coverage->evidence[e])
+            continue;
+        shk_strbuf_printf(out, "%s%u %s", sep, coverage->evidence[e], words[e]);
+        sep = ", ";
+    }
 }
 
 unsigned shk_model_notes(struct shk_strbuf *out, const struct shk_report *report)

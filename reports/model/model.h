@@ -62,7 +62,7 @@ unsigned shk_model_notes(struct shk_strbuf *out, const struct shk_report *report
 /* What a reader must know of a run that was ended early. */
 #define SHK_MODEL_INTERRUPTED "interrupted by %s: what was not done by then is unknown"
 
-/* "12 settings: 3 tested, 0 seen in logs, …". */
+/* "12 settings: 3 tested, 9 inferred": what occurs. */
 void shk_model_coverage(struct shk_strbuf *out, const struct shk_coverage *coverage);
 
 /* The evidence as the coverage line calls it: "tested", "in log", "inferred", … */

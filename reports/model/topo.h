@@ -15,8 +15,9 @@ struct topo_end {
     const char *class;      /* GPU: distance to its NIC, NULL when it has none */
     int nic;                /* GPU: index into nics; -1 none */
     unsigned gpus;          /* NIC: those that take it */
+    double rate;            /* NIC: Gb/s; 0: not known */
     char model[TOPO_WORDS]; /* GPU: "H100 80GB HBM3"; NIC: "400 Gb/s"; "": not known */
-    char wrong[TOPO_WORDS]; /* "down", "PCIe x8 of x16", "17 of 18 links"; "": nothing seen */
+    char wrong[TOPO_WORDS]; /* "down", "PCIe x8 of x16", "100 of 200 Gb/s"; "": nothing seen */
 };
 
 struct topo {

@@ -57,7 +57,9 @@ static void ends_cxi(struct topo_end *nic, const json_t *device)
 {
     const char *speed = ends_text(device, "link_speed"), *state = ends_text(device, "link_state");
     if (speed && strncmp(speed, "BS_", 3) == 0)
-        snprintf(nic->model, sizeof nic->model, "%d Gb/s", atoi(speed + 3));
+        nic->rate = atoi(speed + 3);
+    if (nic->rate > 0)
+        snprintf(nic->model, sizeof nic->model, "%g Gb/s", nic->rate);
     if (state && strcmp(state, "up") != 0)
         snprintf(nic->wrong, sizeof nic->wrong, "link %.20s", state);
 }
@@ -67,7 +69,6 @@ static void ends_rdma(struct topo_end *nic, const json_t *device)
 {
     const json_t *port;
     const char *state = NULL;
-    double rate = 0;
     size_t i;
     json_array_foreach(json_object_get(device, "ports"), i, port)
     {
@@ -75,10 +76,10 @@ static void ends_rdma(struct topo_end *nic, const json_t *device)
         if (!now || (state && strcmp(state, "ACTIVE") == 0))
             continue;
         state = now;
-        rate = json_number_value(json_object_get(port, "rate"));
+        nic->rate = json_number_value(json_object_get(port, "rate"));
     }
-    if (rate > 0)
-        snprintf(nic->model, sizeof nic->model, "%g Gb/s", rate);
+    if (nic->rate > 0)
+        snprintf(nic->model, sizeof nic->model, "%g Gb/s", nic->rate);
     if (state && strcmp(state, "ACTIVE") != 0)
         snprintf(nic->wrong, sizeof nic->wrong, "port %.20s", state);
 }
@@ -96,6 +97,34 @@ static void ends_lanes(const struct topo *topo, struct topo_end *end)
     long long width = ends_int(device, "link_width"), most = ends_int(device, "max_link_width");
     if (!*end->wrong && width > 0 && width < most)
         snprintf(end->wrong, sizeof end->wrong, "PCIe x%lld of x%lld", width, most);
+}
+
+static bool ends_same_card(const struct topo *topo, const struct topo_end *a,
+                           const struct topo_end *b)
+{
+    const char *const members[] = {"vendor", "device"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *x = ends_text(ends_device(topo, "pci.devices", "addr", a->pci), members[i]);
+        const char *y = ends_text(ends_device(topo, "pci.devices", "addr", b->pci), members[i]);
+        if (!x || !y || strcmp(x, y) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Of NICs that GPUs take, cards of one kind run at one speed: their cables go to the same rails. */
+static void ends_slow(struct topo *topo)
+{
+    for (size_t i = 0; i < topo->nic_count; i++) {
+        struct topo_end *nic = &topo->nics[i];
+        double most = nic->rate;
+        for (size_t k = 0; nic->gpus && k < topo->nic_count; k++)
+            if (topo->nics[k].gpus && topo->nics[k].rate > most &&
+                ends_same_card(topo, nic, &topo->nics[k]))
+                most = topo->nics[k].rate;
+        if (!*nic->wrong && nic->rate > 0 && most > nic->rate)
+            snprintf(nic->wrong, sizeof nic->wrong, "%g of %g Gb/s", nic->rate, most);
+    }
 }
 
 /* Active links of the GPU between GPUs; 0 also when they were not read. */
@@ -135,6 +164,7 @@ void shk_topo_ends(struct topo *topo)
             ends_rdma(nic, rdma);
         ends_lanes(topo, nic);
     }
+    ends_slow(topo);
     ends_links(topo);
     for (size_t i = 0; i < topo->gpu_count; i++) {
         ends_model(topo, &topo->gpus[i]);

@@ -150,12 +150,19 @@ class Usage(Case):
     def test_a_file_instead_of_a_command(self):
         self.one_line(run("node1.json"), 2, "shakedown check node1.json")
         self.one_line(run("slurm-1234.out"), 2, "shakedown diagnose slurm-1234.out")
+        self.one_line(run(self.scratch()), 2, "did you mean: shakedown check /")
 
     def test_lists_by_a_pattern(self):
         lines = run("list", "settings", "socket_ifname").stdout.splitlines()
         self.assertIn("NCCL_SOCKET_IFNAME", [line.split()[0] for line in lines])
         self.assertTrue(all("socket_ifname" in line.lower() for line in lines))
-        self.assertEqual(run("list", "checks", "no such thing").stdout, "")
+        whole = run("list", "settings", "nccl_ib_*").stdout.splitlines()
+        self.assertIn("NCCL_IB_HCA", [line.split()[0] for line in whole])
+        self.assertTrue(all(line.startswith("NCCL_IB_") for line in whole))
+        for pattern in ("no such thing", "no*such"):
+            p = run("list", "checks", pattern)
+            self.assertEqual((p.returncode, p.stdout), (0, ""))
+            self.assertIn(f"no row of checks has '{pattern}'", p.stderr)
 
 
 main()

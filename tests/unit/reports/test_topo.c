@@ -214,3 +214,38 @@ Test(topo, more_than_any_machine_has)
     free(html);
     sample_free(&s);
 }
+
+/* Of two cards of one kind that GPUs take, the slower one is red. */
+Test(topo, slow_links_are_red)
+{
+    static const struct {
+        const char *second; /* device number of the second card */
+        bool taken, red;
+    } rows[] = {{"0x0501", true, true}, {"0x1021", true, false}, {"0x0501", false, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct sample s;
+        sample_healthy(&s);
+        topology(s.facts[0], "NV2", "hsn0");
+        put(s.facts[0], "topology.nics",
+            "[{\"name\": \"hsn0\", \"pci\": \"0000:e0:00.0\", \"fabric\": true, \"numa\": 0},"
+            " {\"name\": \"hsn1\", \"pci\": \"0000:e1:00.0\", \"fabric\": true, \"numa\": 1}]");
+        if (rows[i].taken)
+            put(s.facts[0], "topology.gpus",
+                "[{\"name\": \"GPU0\", \"pci\": \"0000:03:00.0\", \"numa\": 0, \"class\": "
+                "\"PIX\", \"nic\": \"0000:e0:00.0\"}, {\"name\": \"GPU1\", \"pci\": "
+                "\"0000:83:00.0\", \"numa\": 1, \"class\": \"PIX\", \"nic\": \"0000:e1:00.0\"}]");
+        put(s.facts[0], "cxi.devices",
+            "[{\"pci\": \"0000:e0:00.0\", \"link_state\": \"up\", \"link_speed\": \"BS_100G\"},"
+            " {\"pci\": \"0000:e1:00.0\", \"link_state\": \"up\", \"link_speed\": \"BS_200G\"}]");
+        json_t *pci = json_pack("[{s:s,s:s,s:s},{s:s,s:s,s:s}]", "addr", "0000:e0:00.0", "vendor",
+                                "0x17db", "device", "0x0501", "addr", "0000:e1:00.0", "vendor",
+                                "0x17db", "device", rows[i].second);
+        cr_assert_eq(shk_facts_present(s.facts[0], "pci.devices", pci, NULL, "test"), 0);
+        char *text = sample_render(&s, "html");
+        cr_expect_eq(strstr(text, "100 of 200 Gb/s") != NULL, rows[i].red, "case %zu: %s", i, text);
+        cr_expect_eq(count(text, "<rect class=\"nic broken\""), rows[i].red, "case %zu", i);
+        cr_expect_eq(count(text, "<path class=\"rail broken\""), rows[i].red, "case %zu", i);
+        free(text);
+        sample_free(&s);
+    }
+}
