@@ -163,9 +163,12 @@ def main():
                 if (dark["ground"], dark["text"]) == (light["ground"], light["text"]):
                     wrong.append("dark looks like light")
                 # As the paper has it: no medium can be chosen on this command line.
-                paper = look(browser, folder, text.replace("@media print", "@media all"), 794)
-                if paper["wide"] > 0 or paper["column"] < 30:
-                    wrong.append(f"paper: {paper['wide']} pixels too wide, a column of {paper['column']}")
+                wide = subprocess.run([sys.argv[1], "gpus", "html"], check=True, capture_output=True,
+                                      timeout=60).stdout.decode("utf-8")
+                for sheet in (text, wide.replace("<details", "<details open")):
+                    paper = look(browser, folder, sheet.replace("@media print", "@media all"), 794)
+                    if paper["wide"] > 0 or paper["column"] < 30:
+                        wrong.append(f"paper: {paper['wide']} pixels too wide, a column of {paper['column']}")
                 wrong += [f"narrow: {line}" for line in
                           check(look(browser, folder, text, 520), "NCCL_SOCKET_IFNAME")]
             elif not 2 <= light["heat"] <= 40:
