@@ -155,9 +155,8 @@ static int how_write_one(const struct shk_options *options, const struct shk_for
     return rc ? SHK_EXIT_INTERNAL : SHK_EXIT_OK;
 }
 
-/* What the screen would have begun with, up to its first empty line; of the form "line" all. */
-static void how_headline(const struct shk_options *options, const struct shk_form *forms,
-                         size_t count, shk_how_write *write, void *arg)
+void shk_how_headline(const struct shk_options *options, const struct shk_form *forms, size_t count,
+                      shk_how_write *write, void *arg)
 {
     const struct shk_form *line = how_form(forms, count, "line", NULL);
     const struct shk_form *form = line ? line : how_form(forms, count, "term", NULL);
@@ -191,7 +190,7 @@ int shk_how_write_all(const struct shk_options *options, const struct shk_form *
         worst = code > worst ? code : worst;
     }
     if (!on_stdout) {
-        how_headline(options, forms, count, write, arg);
+        shk_how_headline(options, forms, count, write, arg);
         if (written.len)
             shk_say("wrote %s", shk_strbuf_text(&written));
     }

@@ -32,4 +32,9 @@ typedef int shk_how_write(void *arg, const struct shk_form *form,
 int shk_how_write_all(const struct shk_options *options, const struct shk_form *forms, size_t count,
                       const char *what, shk_how_write *write, void *arg);
 
+/* To stderr: what the screen would have begun with, up to its first empty line; of the form "line",
+ * where there is one, all. */
+void shk_how_headline(const struct shk_options *options, const struct shk_form *forms, size_t count,
+                      shk_how_write *write, void *arg);
+
 #endif

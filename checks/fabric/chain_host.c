@@ -317,6 +317,13 @@ static const json_t *host_without_driver(const struct shk_why *why, const json_t
     return NULL;
 }
 
+/* Nobody could ask it: of a captured node, and in documents of before. Then libfabric, which asks
+ * it as well, decides. */
+static bool host_verbs_asked(const struct shk_why *why)
+{
+    return shk_look(why->known, "verbs.path", NULL) == SHK_LOOK_PRESENT;
+}
+
 /* A device of the kernel that libibverbs does not list has no driver in user space. */
 static void host_userlib(struct shk_why *why)
 {
@@ -334,7 +341,7 @@ static void host_userlib(struct shk_why *why)
     if (!rows || !count) {
         shk_chain_add(why->chain, "userlib", rows ? SHK_LINK_NA : SHK_LINK_UNKNOWN, NULL, "%s",
                       rows ? "no device" : shk_why_reason(why->known, "verbs.devices"));
-        if (!rows && count)
+        if (!rows && count && host_verbs_asked(why))
             shk_why_unread(why, "verbs.devices", true);
         return;
     }

@@ -312,6 +312,8 @@ static int hang_watch_judge(struct shk_session *session, struct hang_watched *w,
                             const struct shk_reach *reach, const json_t *nodes)
 {
     char now[SHK_STAMP];
+    size_t count;
+    const struct shk_form *forms = shk_hang_forms(&count);
     enum shk_hang_outcome outcome = SHK_HANG_PROGRESS;
     json_t *judgement = hang_decide(session, nodes, &outcome), *core = hang_core(judgement);
     bool again = w->before && json_equal(core, w->before);
@@ -321,7 +323,7 @@ static int hang_watch_judge(struct shk_session *session, struct hang_watched *w,
         rc = hang_finish(session, reach, nodes, judgement, outcome);
     } else if (judgement) {
         struct shk_hang_report report = hang_of(session, nodes, judgement, now);
-        hang_tell(session->options, &report);
+        shk_how_headline(session->options, forms, count, hang_write, &report);
     }
     json_decref(w->before);
     w->before = core;

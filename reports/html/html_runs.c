@@ -88,10 +88,10 @@ static void runs_level(struct runs_lines *lines, struct shk_strbuf *out, const s
                        const char *where, unsigned color)
 {
     double both = runs_number(shk_run_object(run, "copy"), "both_ways_gbs"), most = 0;
+    const json_t *sizes = shk_run_array(run, "sizes");
     json_t *row;
     size_t i;
-    json_array_foreach(shk_run_array(run, "sizes"), i, row) most =
-        fmax(most, runs_number(row, "bytes"));
+    json_array_foreach(sizes, i, row) most = fmax(most, runs_number(row, "bytes"));
     if (!(both > 0) || !(most > RUNS_MIB))
         return;
     json_t *level = json_pack("[{s:f,s:f},{s:f,s:f}]", "bytes", (double)RUNS_MIB, "bandwidth", both,
