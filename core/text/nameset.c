@@ -12,11 +12,13 @@
 struct shk_name_set {
     struct shk_name_rule *rules;
     size_t count, cap;
-    unsigned *slots; /* number + 1 of a rule with a whole name, by its hash; 0: free */
-    size_t slot_cap; /* a power of two */
-    unsigned *prefixes;
-    size_t prefix_count;
+    unsigned *slots;    /* number + 1 of a rule with a whole name, by its hash; 0: free */
+    size_t slot_cap;    /* a power of two */
+    unsigned *next;     /* of each prefix the one noted before it with that first letter, + 1 */
+    unsigned heads[32]; /* the last prefix of each first letter, + 1; either case */
 };
+
+enum { NAME_LETTER = 31 };
 
 struct shk_name_set *shk_name_set_create(void)
 {
@@ -29,7 +31,7 @@ void shk_name_set_destroy(struct shk_name_set *set)
         return;
     free(set->rules);
     free(set->slots);
-    free(set->prefixes);
+    free(set->next);
     free(set);
 }
 
@@ -54,7 +56,9 @@ static unsigned *name_slot(const struct shk_name_set *set, const char *name)
 static void name_note(struct shk_name_set *set, size_t i)
 {
     if (set->rules[i].prefix) {
-        set->prefixes[set->prefix_count++] = (unsigned)i;
+        unsigned *head = &set->heads[*set->rules[i].name & NAME_LETTER];
+        set->next[i] = *head;
+        *head = (unsigned)i + 1;
         return;
     }
     unsigned *slot = name_slot(set, set->rules[i].name);
@@ -69,19 +73,19 @@ static int name_grow(struct shk_name_set *set)
     struct shk_name_rule *rules = reallocarray(set->rules, cap, sizeof *rules);
     if (rules)
         set->rules = rules;
-    unsigned *slots = calloc(2 * cap, sizeof *slots), *prefixes = calloc(cap, sizeof *prefixes);
-    if (!rules || !slots || !prefixes) {
+    unsigned *slots = calloc(2 * cap, sizeof *slots), *next = calloc(cap, sizeof *next);
+    if (!rules || !slots || !next) {
         free(slots);
-        free(prefixes);
+        free(next);
         return -ENOMEM;
     }
     free(set->slots);
-    free(set->prefixes);
+    free(set->next);
     set->slots = slots;
-    set->prefixes = prefixes;
+    set->next = next;
     set->cap = cap;
     set->slot_cap = 2 * cap;
-    set->prefix_count = 0;
+    memset(set->heads, 0, sizeof set->heads);
     for (size_t i = 0; i < set->count; i++)
         name_note(set, i);
     return 0;
@@ -171,16 +175,12 @@ static bool name_exact(const struct shk_name_set *set, const char *name,
         *match_p = name_match(&set->rules[whole - 1], SHK_NAME_EXACT);
         return true;
     }
-    for (size_t i = 0; i < set->prefix_count; i++) {
-        const struct shk_name_rule *rule = &set->rules[set->prefixes[i]];
-        /* most differ in their first letters, in either case */
-        if ((*rule->name ^ *name) & ~('a' ^ 'A') || !*name ||
-            (rule->name[1] && (rule->name[1] ^ name[1]) & ~('a' ^ 'A')))
-            continue;
+    for (unsigned i = set->heads[*name & NAME_LETTER]; i; i = set->next[i - 1]) {
+        const struct shk_name_rule *rule = &set->rules[i - 1];
         size_t len = strlen(rule->name);
         bool begins = rule->wraps ? strncmp(name, rule->name, len) == 0
                                   : strncasecmp(name, rule->name, len) == 0;
-        if (begins && len > longest) {
+        if (begins && len && len >= longest) { /* the first of two */
             best = rule;
             longest = len;
         }
