@@ -175,6 +175,28 @@ static bool place_shared(const json_t *thread)
     return json_array_size(json_object_get(thread, "frames")) > 0;
 }
 
+/* A call that a look interrupted goes on as restart_syscall(): what the thread sleeps in, by the
+ * kernel's name, tells which it is, else the innermost function with a name. */
+static enum hang_kind place_restarted(const json_t *thread)
+{
+    static const struct {
+        const char *part;
+        enum hang_kind kind;
+    } parts[] = {{"nanosleep", HANG_SLEEP}, {"poll", HANG_PEER},   {"select", HANG_PEER},
+                 {"futex", HANG_LOCK},      {"_cond_", HANG_LOCK}, {"_mutex_", HANG_LOCK},
+                 {"sem_", HANG_LOCK}};
+    const json_t *frames = json_object_get(thread, "frames");
+    const char *name = NULL;
+    for (size_t i = json_array_size(frames); i-- > 0 && !name;)
+        name = hang_text(json_array_get(frames, i), "function");
+    const char *texts[] = {hang_text(thread, "wchan"), name};
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; texts[t] && i < sizeof parts / sizeof *parts; i++)
+            if (strstr(texts[t], parts[i].part))
+                return parts[i].kind;
+    return HANG_UNKNOWN;
+}
+
 static void place_by_syscall(const json_t *thread, struct hang_place *place)
 {
     static const char *const sleeps[] = {"nanosleep", "pause", "sigsuspend", "sigwait", NULL};
@@ -185,7 +207,6 @@ static void place_by_syscall(const json_t *thread, struct hang_place *place)
                                         "writev",  "io_uring_enter", "io_getevents", NULL};
     const char *name = hang_text(json_object_get(thread, "syscall"), "name");
     const json_t *frames = json_object_get(thread, "frames");
-    const char *inner = hang_text(json_array_get(frames, json_array_size(frames) - 1), "function");
     bool asleep = json_is_true(json_object_get(thread, "blocked"));
     place->kind = place_one_of(name, sleeps)  ? HANG_SLEEP
                   : place_one_of(name, locks) ? HANG_LOCK
@@ -193,12 +214,8 @@ static void place_by_syscall(const json_t *thread, struct hang_place *place)
                                               : HANG_UNKNOWN;
     if (place->kind == HANG_LOCK && place_shared(thread))
         place->kind = HANG_PEER;
-    /* what was interrupted by a look goes on as another call: the function tells which */
-    if (place->kind == HANG_UNKNOWN && inner)
-        place->kind = strstr(inner, "nanosleep") ? HANG_SLEEP
-                      : strstr(inner, "poll")    ? HANG_PEER
-                      : strstr(inner, "futex")   ? HANG_LOCK
-                                                 : HANG_UNKNOWN;
+    if (place->kind == HANG_UNKNOWN)
+        place->kind = place_restarted(thread);
     /* it was on its way into the kernel or out of it */
     if (place->kind == HANG_UNKNOWN && json_array_size(frames) && !asleep)
         place->kind = HANG_USER;

@@ -77,7 +77,7 @@ class Hang(unittest.TestCase):
         self.assertEqual((node["what"], node["hosts"]), ("node", ["shk2"]))
         self.assertIn(node.get("verdict"), ("pass", "warn", "fail", "unknown"), node)
         self.assertEqual((network["what"], network["hosts"][0], len(network["hosts"])), ("network", "shk2", 2))
-        self.assertEqual(network.get("verdict"), "pass", network)
+        self.assertIn(network.get("verdict"), ("pass", "warn"), network)  # a busy machine slows its own devices down
 
     def cut(self):
         with self.job("compute") as (number, _):

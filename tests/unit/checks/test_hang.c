@@ -130,6 +130,41 @@ Test(hang, a_file_system_that_does_not_answer)
     json_decref(j);
 }
 
+/* What a look interrupts goes on as restart_syscall(), of which the functions of libc have no
+ * names; the kernel's name for what it sleeps in tells, or the function around it. */
+Test(hang, a_call_that_goes_on_after_a_look)
+{
+    static const struct {
+        const char *wchan, *functions, *kind;
+    } cases[] = {{"futex_wait_queue", "_start main", "own-thread"},
+                 {NULL, "_start main pthread_cond_clockwait ?", "own-thread"},
+                 {"hrtimer_nanosleep", "_start main", "sleep"},
+                 {"poll_schedule_timeout.constprop.0", "_start main", "socket"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *odd =
+            in_syscall(rank_in(1, 3, "S", cases[i].functions, 2), "restart_syscall", NULL, 9);
+        json_t *thread = json_array_get(json_object_get(odd, "threads"), 0);
+        json_t *frames = json_object_get(thread, "frames");
+        if (json_array_size(frames) == 4)
+            json_object_del(json_array_get(frames, 3), "function");
+        if (cases[i].wchan)
+            json_object_set_new(thread, "wchan", json_string(cases[i].wchan));
+        json_t *j = judge(node_of(waiter(0, 3), odd, waiter(2, 3), NULL), SHK_HANG_NAMED);
+        expect_named(j, 1, cases[i].kind);
+        json_decref(j);
+    }
+}
+
+/* As the linker has the names of PyTorch's classes. */
+Test(hang, a_receive_of_gloo)
+{
+    json_t *odd =
+        rank_in(1, 4, "R", "_start main _ZN4c10d16ProcessGroupGloo8RecvWork4waitENSt6chrono", 3);
+    json_t *j = judge(node_of(waiter(0, 4), odd, waiter(2, 4), waiter(3, 4), NULL), SHK_HANG_NAMED);
+    expect_named(j, 1, "call");
+    json_decref(j);
+}
+
 Test(hang, a_file_that_moves_on_is_progress)
 {
     json_t *io = in_syscall(rank_in(1, 2, "D", "", 0), "write", "/scratch/x", 0);
