@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Lines of names in the head: a longer list stands with the causes alone. */
+enum { HEAD_NAMES = 4 };
+
 #define HEAD_GLUE "\xC2\xA0"
 
 static const char *const head_words[SHK_VERDICT_COUNT] = {
@@ -135,15 +138,21 @@ static void head_profile(const struct term *t, unsigned indent)
     shk_strbuf_free(&line);
 }
 
-/* Several nodes: which of them fail, in full, else which warn, else all of them. */
+/* Several nodes: which of them fail, else which warn, else all of them; in full where the list is
+ * short or with -v. */
 static void head_names(const struct term *t, unsigned indent)
 {
     const char *bad = t->counts.failing ? t->counts.failing : t->counts.warning;
+    const char *names = bad ? bad : t->model->where;
+    bool lengthy = shk_text_width(names) + indent > HEAD_NAMES * (size_t)t->width;
     if (t->counts.total <= 1)
         return;
+    if (lengthy && !t->verbose)
+        names = bad ? "(named with their causes; --bad-nodes FILE writes those to drain)"
+                    : "(names: -v)";
     shk_term_put(t,
                  &(struct shk_wrap){.role = bad ? SHK_ROLE_PLAIN : SHK_ROLE_DIM, .indent = indent},
-                 bad ? bad : t->model->where);
+                 names);
 }
 
 /* "3 causes"; of a node without any what passed. */

@@ -78,6 +78,16 @@ def thousand(folder, doc):
         (folder / f"{i:04d}.json").write_text(json.dumps({**doc, "facts": node}))
 
 
+def scattered(folder, doc):
+    """Every other node fails: names that do not fold are told once, with their cause."""
+    for i in range(240):
+        node = copy.copy(doc["facts"])
+        put(node, "host.name", f"nid{5000 + i:06d}")
+        if i % 2:
+            put(node, "limits.memlock", {"soft": 65536, "hard": 65536})
+        (folder / f"{i:04d}.json").write_text(json.dumps({**doc, "facts": node}))
+
+
 def screen(tool, args, width):
     env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "COLUMNS": str(width)}
     done = subprocess.run([tool, *map(str, args)], env=env, capture_output=True, text=True, timeout=120, check=False)
@@ -110,6 +120,12 @@ def main():
         for name in ("nid005901", "nid[005017,005480-005482]", "5 of 1000 nodes fail, 8 more warn"):
             if name not in screen(tool, cases["thousand"][0], 80):
                 wrong.append(f"thousand: {name} is not on the screen")
+        (here / "scattered").mkdir()
+        scattered(here / "scattered", docs["lumi-g"])
+        text = screen(tool, ["check", "scattered"], 80)
+        wrong += budget_of("scattered", text, 45) + broken(tool, "scattered", "scattered")
+        if re.sub(r"\n +", "", text).count(",".join(f"{5001 + i:06d}" for i in range(0, 240, 2))) != 1:
+            wrong.append(f"scattered: the names of the cause are not there once:\n{text}")
         for name, doc in docs.items():
             (here / "node.json").write_text(json.dumps(doc))
             wrong += budget_of(f"{name}, healthy", screen(tool, ["check", "node.json"], 80), 30)
