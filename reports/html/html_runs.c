@@ -202,22 +202,20 @@ static void runs_one(struct shk_strbuf *out, const struct shk_model *model, size
     shk_run_title(&title, run);
     runs_where(&title, model, at);
     shk_run_summary(&summary, run);
-    shk_strbuf_printf(out, "<details class=\"run\"%s><summary>",
-                      shk_run_ok(run) || strcmp(run->status, "na") == 0 ? "" : " open");
+    shk_strbuf_puts(out, "<details class=\"run\"><summary>");
     runs_text(out, shk_strbuf_text(&title));
-    if (summary.len || strcmp(run->status, "na") == 0) {
-        shk_strbuf_puts(out, "<span>: ");
-        runs_text(out, summary.len ? shk_strbuf_text(&summary) : reason ? reason : "not run");
-        shk_strbuf_puts(out, "</span>");
-    }
-    shk_strbuf_puts(out, "</summary>\n");
     if (!shk_run_ok(run) && strcmp(run->status, "na") != 0) {
-        shk_strbuf_puts(out, "<p class=\"fail\">");
+        shk_strbuf_puts(out, "<span class=\"fail\">: ");
         runs_text(out, run->status);
         shk_strbuf_puts(out, reason ? ": " : "");
         runs_text(out, reason);
-        shk_strbuf_puts(out, "</p>\n");
+        shk_strbuf_puts(out, "</span>");
+    } else if (summary.len || reason) {
+        shk_strbuf_puts(out, "<span>: ");
+        runs_text(out, summary.len ? shk_strbuf_text(&summary) : reason);
+        shk_strbuf_puts(out, "</span>");
     }
+    shk_strbuf_puts(out, "</summary>\n");
     if (library) {
         shk_strbuf_puts(out, "<p class=\"dim\">library <code>");
         runs_text(out, library);

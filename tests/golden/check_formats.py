@@ -96,7 +96,7 @@ class Page(html.parser.HTMLParser):
     VOID = {"meta", "input"}
     SVG = {"svg", "g", "line", "circle", "polyline", "text"}
     TAGS = VOID | SVG | set(
-        "html head title style body header main section footer a h1 h2 h3 p div span strong small i ul li "
+        "html head title style body header main section footer a h1 h2 h3 h4 p div span strong small i ul li "
         "table thead tbody tr th td code pre details summary label script".split())
     ATTRIBUTES = set(
         "lang scope charset name content http-equiv class style colspan title hidden id type placeholder "
