@@ -100,7 +100,7 @@ class Page(html.parser.HTMLParser):
         "table thead tbody tr th td code pre details summary label script".split())
     ATTRIBUTES = set(
         "lang scope charset name content http-equiv class style colspan title hidden id type placeholder "
-        "href tabindex aria-label aria-hidden role value checked open viewbox x y x1 x2 y1 y2 cx cy r points "
+        "href tabindex aria-label aria-hidden role value checked viewbox x y x1 x2 y1 y2 cx cy r points "
         "text-anchor".split())
 
     def __init__(self):

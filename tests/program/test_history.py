@@ -2,7 +2,8 @@
 import datetime, random, shutil, sqlite3, textwrap
 from support import *
 
-TODAY = datetime.date.today()
+# The last day whose run at three o'clock is over.
+TODAY = (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=4)).date()
 MADE = SOURCE / "tests" / "tools" / "history_made"
 SCORE = SOURCE / "tests" / "tools" / "history_score"
 
