@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -113,7 +114,8 @@ static void debugged(void)
 {
     pid_t parent = getpid(), child = fork();
     if (child == 0) {
-        if (ptrace(PTRACE_ATTACH, parent, NULL, NULL) == 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* the debugger goes with the rank */
+        if (getppid() == parent && ptrace(PTRACE_ATTACH, parent, NULL, NULL) == 0)
             for (;;)
                 pause();
         _exit(1);
