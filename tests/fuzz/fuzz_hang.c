@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In the forms of its own, and in one of those that have rows: they share what they are made of. */
+/* For the screen, and in one of the other forms: each looks for secrets in all of it again. */
 static void write_all(const json_t *nodes, const json_t *judgement, size_t which)
 {
     size_t count;
@@ -15,7 +15,7 @@ static void write_all(const json_t *nodes, const json_t *judgement, size_t which
         .version = "1", .command = "hang", .time = "", .nodes = nodes, .judgement = judgement};
     const struct shk_report_options how = {.anonymize = true};
     for (size_t i = 0; i < count; i++) {
-        if (i >= 4 && i != 4 + which % (count - 4))
+        if (i && i != 1 + which % (count - 1))
             continue;
         char *text = NULL;
         size_t size = 0;
