@@ -292,15 +292,15 @@ static bool ranges_fits(unsigned long long number, int width)
  * name. False: it is another form, and every name has to be written out. */
 static bool ranges_item(struct fold_ranges *ranges, const char *item, size_t len)
 {
-    const char *open = memchr(item, '[', len), *close = open ? memchr(open, ']', len) : NULL;
+    const char *open = memchr(item, '[', len);
+    const char *close = open ? memchr(open, ']', len - (size_t)(open - item)) : NULL;
     if (!len || len > FOLD_NAME)
         return false;
     if (!open) {
         ranges_add(ranges, strndup(item, len), 0);
         return true;
     }
-    if (!close || close >= item + len || close == open + 1 ||
-        (open > item && isdigit((unsigned char)open[-1])))
+    if (!close || close == open + 1 || (open > item && isdigit((unsigned char)open[-1])))
         return false;
     int tail = (int)(item + len - close - 1);
     for (int i = 1; i <= tail; i++)
