@@ -317,11 +317,20 @@ static const json_t *host_without_driver(const struct shk_why *why, const json_t
     return NULL;
 }
 
-/* Nobody could ask it: of a captured node, and in documents of before. Then libfabric, which asks
- * it as well, decides. */
-static bool host_verbs_asked(const struct shk_why *why)
+/* What needs a live host is skipped in a capture. */
+static int host_skipped(const struct shk_fact *fact, void *arg)
 {
-    return shk_look(why->known, "verbs.path", NULL) == SHK_LOOK_PRESENT;
+    const char *text = json_string_value(fact->value);
+    (void)arg;
+    return text && strcmp(text, "skipped") == 0 && strstr(fact->key, ".status");
+}
+
+bool shk_why_verbs_asked(const struct shk_why *why)
+{
+    enum shk_look look = shk_look(why->known, "verbs.path", NULL);
+    if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_MISSING)
+        return look == SHK_LOOK_PRESENT;
+    return !shk_facts_each(why->known, "probe.", host_skipped, NULL);
 }
 
 /* A device of the kernel that libibverbs does not list has no driver in user space. */
@@ -341,7 +350,7 @@ static void host_userlib(struct shk_why *why)
     if (!rows || !count) {
         shk_chain_add(why->chain, "userlib", rows ? SHK_LINK_NA : SHK_LINK_UNKNOWN, NULL, "%s",
                       rows ? "no device" : shk_why_reason(why->known, "verbs.devices"));
-        if (!rows && count && host_verbs_asked(why))
+        if (!rows && count && shk_why_verbs_asked(why))
             shk_why_unread(why, "verbs.devices", true);
         return;
     }

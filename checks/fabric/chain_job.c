@@ -171,7 +171,7 @@ static void job_capability(struct shk_why *why)
                       "RDMA read: %s, RDMA write: %s", rdma.read ? "yes" : "no",
                       rdma.write ? "yes" : "no");
     shk_chain_where(why->chain, "efadv_query_device");
-    if (forced && rdma.read && rdma.untold && shk_why_text(why->known, "verbs.path"))
+    if (forced && rdma.read && rdma.untold && shk_why_verbs_asked(why))
         shk_why_lacks(why, "verbs.devices");
 }
 

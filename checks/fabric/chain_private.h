@@ -51,6 +51,10 @@ void shk_why_unread(struct shk_why *why, const char *key, bool needed);
 /* The same, for a member of a fact or a fact of a family. */
 void shk_why_lacks(struct shk_why *why, const char *key);
 
+/* Was libibverbs there to be asked? Not of a captured node, and not in documents of before: then
+ * libfabric, which asks it as well, decides. One that failed on a live node was. */
+bool shk_why_verbs_asked(const struct shk_why *why);
+
 /* Text of env.<name>, NULL when it is not set. */
 const char *shk_why_env(const struct shk_why *why, const char *name);
 

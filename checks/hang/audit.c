@@ -127,11 +127,6 @@ static void audit_add(struct audit *a, const struct hang_place *place)
 
 static struct shk_facts *audit_facts(const struct audit_kind *kind)
 {
-    static const struct {
-        const char *library, *version, *path;
-    } libraries[] = {{"libnccl", "nccl.version", "nccl.path"},
-                     {"librccl", "rccl.version", "rccl.path"},
-                     {"libfabric", "fabric.version", "fabric.path"}};
     struct shk_facts *facts = shk_facts_create();
     const char *name, *path = NULL;
     json_t *value;
@@ -145,11 +140,12 @@ static struct shk_facts *audit_facts(const struct audit_kind *kind)
                      : 0;
         free(key);
     }
-    for (size_t i = 0; !rc && i < sizeof libraries / sizeof *libraries; i++) {
-        const char *version = hang_library_version(kind->rank, libraries[i].library, &path);
+    for (size_t i = 0; !rc && i < HANG_LIBRARIES; i++) {
+        const char *version =
+            hang_library_version(kind->rank, hang_library_known[i].library, &path);
         if (version)
-            rc = shk_facts_text(facts, libraries[i].version, version, path) ||
-                         shk_facts_text(facts, libraries[i].path, path, path)
+            rc = shk_facts_text(facts, hang_library_known[i].version, version, path) ||
+                         shk_facts_text(facts, hang_library_known[i].path, path, path)
                      ? -ENOMEM
                      : 0;
     }

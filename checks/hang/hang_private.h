@@ -135,6 +135,14 @@ json_t *hang_tree(const struct hang_case *c);
 /* New reference: libraries of which the ranks have different builds, one rank has two, or whose
  * file was replaced under a rank. */
 json_t *hang_libraries(const struct hang_case *c);
+
+/* Of which a process should have one copy, and where a run has its version and path. */
+struct hang_library {
+    const char *library, *version, *path;
+};
+enum { HANG_LIBRARIES = 3 };
+extern const struct hang_library hang_library_known[HANG_LIBRARIES];
+
 /* The version of the library that a rank has loaded, "libnccl": borrowed; NULL: not known. *path_p:
  * of its file. */
 const char *hang_library_version(const json_t *rank, const char *library, const char **path_p);

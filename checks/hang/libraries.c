@@ -7,12 +7,10 @@
 
 enum { LIBRARIES_MOST = 64 };
 
-/* Of which a process should have one copy, and where a run has its version. */
-static const struct {
-    const char *library, *fact;
-} known[] = {
-    {"libnccl", "nccl.version"}, {"librccl", "rccl.version"}, {"libfabric", "fabric.version"}};
-enum { LIBRARIES_KNOWN = sizeof known / sizeof *known };
+const struct hang_library hang_library_known[HANG_LIBRARIES] = {
+    {"libnccl", "nccl.version", "nccl.path"},
+    {"librccl", "rccl.version", "rccl.path"},
+    {"libfabric", "fabric.version", "fabric.path"}};
 
 /* "libnccl" of "/opt/lib/libnccl.so.2.28.9" */
 static char *libraries_stem(const char *path)
@@ -126,9 +124,9 @@ static bool libraries_differ(const json_t *library)
 
 static const char *libraries_fact(const char *library)
 {
-    for (size_t i = 0; i < LIBRARIES_KNOWN; i++)
-        if (strcmp(known[i].library, library) == 0)
-            return known[i].fact;
+    for (size_t i = 0; i < HANG_LIBRARIES; i++)
+        if (strcmp(hang_library_known[i].library, library) == 0)
+            return hang_library_known[i].version;
     return NULL;
 }
 
@@ -164,9 +162,11 @@ json_t *hang_libraries(const struct hang_case *c)
     json_array_foreach(all, i, library)
     {
         bool several = json_array_size(json_object_get(library, "versions")) > 1;
+        bool differ = libraries_differ(library);
         bool twice = several && libraries_fact(hang_text(library, "library"));
-        if (!libraries_differ(library) && !twice && !json_object_get(library, "replaced"))
+        if (!differ && !twice && !json_object_get(library, "replaced"))
             continue;
+        json_object_set_new(library, "differs", json_boolean(differ));
         libraries_explain(c, library);
         json_array_append(list, library);
     }

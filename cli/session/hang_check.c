@@ -1,4 +1,5 @@
 #include "cli/session/hang_check.h"
+#include "checks/base/row.h"
 #include "core/run/isolate.h"
 #include "core/text/strbuf.h"
 
@@ -111,19 +112,6 @@ static const char *check_name(const struct shk_reach *reach, const char *host)
     return name ? name : host;
 }
 
-static bool check_has(const json_t *list, const char *host)
-{
-    size_t i;
-    json_t *item;
-    json_array_foreach(list, i, item)
-    {
-        const char *text = json_string_value(item);
-        if (text && strcmp(text, host) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* A node with ranks that is no suspect; NULL: there is none. */
 static const char *check_beside(const json_t *nodes, const json_t *suspects)
 {
@@ -132,7 +120,8 @@ static const char *check_beside(const json_t *nodes, const json_t *suspects)
     json_array_foreach(nodes, i, node)
     {
         const char *host = json_string_value(json_object_get(node, "host"));
-        if (host && json_array_size(json_object_get(node, "ranks")) && !check_has(suspects, host))
+        if (host && json_array_size(json_object_get(node, "ranks")) &&
+            !shk_array_has(suspects, host, false))
             return host;
     }
     return NULL;

@@ -93,12 +93,14 @@ void hang_tree_lines(struct shk_strbuf *out, const json_t *tree)
     lines_tree(out, tree, 0, &lines);
 }
 
+/* What could not be read is unknown. */
 static void lines_add(json_t *lines, const char *key, struct shk_strbuf *text, const json_t *of)
 {
     const char *fix = hang_word(of, "fix"), *verdict = hang_word(of, "verdict");
+    const char *without = *hang_word(of, "unread") ? "unknown" : "warn";
     json_t *line = json_pack("{s:s,s:o,s:s}", "key", key, "text",
                              json_stringn_nocheck(shk_strbuf_text(text), text->len), "verdict",
-                             *verdict ? verdict : "warn");
+                             *verdict ? verdict : without);
     if (*fix)
         json_object_set_new(line, "fix", json_string_nocheck(fix));
     json_array_append_new(lines, line);
@@ -117,20 +119,6 @@ static void lines_version(struct shk_strbuf *out, const json_t *version)
     shk_strbuf_puts(out, ")");
 }
 
-/* Does every rank that has the library have all of its versions? */
-static bool lines_twice(const json_t *versions)
-{
-    const json_t *first = json_object_get(json_array_get(versions, 0), "ranks");
-    size_t i;
-    json_t *version;
-    json_array_foreach(versions, i, version)
-    {
-        if (!json_equal(json_object_get(version, "ranks"), first))
-            return false;
-    }
-    return json_array_size(versions) > 1;
-}
-
 static void lines_library(json_t *lines, const json_t *library)
 {
     struct shk_strbuf text = SHK_STRBUF_INIT;
@@ -141,8 +129,9 @@ static void lines_library(json_t *lines, const json_t *library)
     const char *name = hang_word(library, "library"), *why = hang_word(library, "why");
     if (json_array_size(versions) > 1) {
         shk_strbuf_printf(&text, "%s %s", name,
-                          lines_twice(versions) ? "is loaded more than once in each rank:"
-                                                : "differs between ranks:");
+                          json_is_true(json_object_get(library, "differs"))
+                              ? "differs between ranks:"
+                              : "is loaded more than once in each rank:");
         json_array_foreach(versions, i, version)
         {
             shk_strbuf_puts(&text, i ? "; " : " ");

@@ -453,6 +453,34 @@ Test(provider_chain, facts_of_the_wrong_type_do_no_harm)
     shk_facts_destroy(facts);
 }
 
+/* libibverbs that failed on a live node could have told something; of a capture nobody asked it. */
+Test(provider_chain, libibverbs_that_was_not_asked)
+{
+    static const char failed[] = "{'state': 'failed', 'reason': 'it crashed'}";
+    static const struct {
+        const char *path, *status;
+        bool unread;
+    } cases[] = {
+        {failed, "crashed", true}, {failed, "skipped", false}, {"'/lib/x'", "skipped", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct shk_chain chain;
+        bool unread = false;
+        char *text = shk_strf("{'probe.nvml.status': '%s', 'probe.rdma.status': 'ok',"
+                              " 'rdma.devices': [{'name': 'rdma0', 'driver': 'efa'}],"
+                              " 'pci.count.efa': 1, 'verbs.path': %s}",
+                              cases[i].status, cases[i].path);
+        struct shk_facts *known = node(text, "verbs.devices", failed);
+        cr_assert(shk_chain_of(known, "efa", &chain));
+        for (size_t k = 0; k < chain.count; k++)
+            if (strcmp(chain.links[k].step, "userlib") == 0)
+                unread = chain.links[k].unread != NULL;
+        cr_expect_eq(unread, cases[i].unread, "%zu", i);
+        shk_chain_clear(&chain);
+        shk_facts_destroy(known);
+        free(text);
+    }
+}
+
 /* A node of a device is gone when its folder was listed without it; without a list nobody knows. */
 Test(provider_chain, nodes_without_a_fact)
 {
