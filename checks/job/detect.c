@@ -153,10 +153,25 @@ static void fit_free(struct fit *fit)
     *fit = (struct fit){0};
 }
 
+/* A need of the machine itself (host.vendor, host.arch), not of devices that may be broken, that it
+ * is known not to have: what else looks alike is a coincidence. */
+static bool is_another(const struct shk_profile *profile, const struct shk_facts *facts)
+{
+    for (size_t i = 0; i < profile->needs_count; i++) {
+        const struct shk_profile_need *need = &profile->needs[i];
+        const struct shk_profile_signal as = {.fact = need->fact, .matches = need->matches};
+        const char *text =
+            starts(need->fact, "host.") ? shk_facts_get_text(facts, need->fact) : NULL;
+        if (text && !value_hits(&as, NULL, text))
+            return true;
+    }
+    return false;
+}
+
 static struct fit fit_of(const struct shk_profile *profile, const struct shk_facts *facts)
 {
     struct fit fit = {.profile = profile};
-    if (!profile->abstract)
+    if (!profile->abstract && !is_another(profile, facts))
         fit.looks = calloc(profile->signals_count + 1, sizeof *fit.looks);
     for (size_t i = 0; fit.looks && i < profile->signals_count; i++) {
         struct signal_look *look = &fit.looks[i];

@@ -102,6 +102,33 @@ Test(detect, cases)
     }
 }
 
+/* Machines that have no profile of their own: what they share with one is no more than that. */
+Test(detect, of_the_built_in_profiles)
+{
+    static const struct {
+        const char *facts, *profile;
+    } machines[] = {
+        {"'host.arch': 'aarch64', 'host.vendor': 'QEMU'", "single-node"},
+        {"'host.arch': 'aarch64', 'host.vendor': 'Supermicro', 'pci.count.mlx5': 4", "single-node"},
+        {"'host.arch': 'aarch64', 'host.vendor': 'Google', 'pci.count.mlx5': 4", "gcp-a4x"},
+        {"'host.arch': 'x86_64', 'host.vendor': 'Google', 'pci.count.mlx5': 8, 'env.NCCL_NET': "
+         "'gIB'",
+         "gcp-a3-ultra"},
+        {"'host.arch': 'aarch64', 'host.vendor': {'state': 'failed', 'reason': 'x'}",
+         "single-node"},
+        {"'host.arch': 'aarch64', 'host.name': 'nid005001', 'env.SLURM_CLUSTER_NAME': 'lumi'",
+         "single-node"},
+    };
+    for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+        struct shk_facts *facts = support_facts(machines[i].facts);
+        char *why = NULL;
+        const struct shk_profile *profile = shk_profile_detect(support_config(), facts, &why, NULL);
+        cr_expect_str_eq(profile->name, machines[i].profile, "%s: %s", machines[i].facts, why);
+        free(why);
+        shk_facts_destroy(facts);
+    }
+}
+
 Test(detect, reason_is_optional)
 {
     struct shk_facts *facts = support_facts("");
