@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-static const char greet_magic[8] = "shkmeet1";
+static const char greet_magic[8] = {'s', 'h', 'k', 'm', 'e', 'e', 't', '1'};
 
 void shk_greet_job(unsigned char job[32], const char *names)
 {

@@ -1,6 +1,7 @@
 #include "collectives/algorithm/agree.h"
 #include "collectives/ranks/crew_private.h"
 #include "collectives/ranks/oom.h"
+#include "core/run/stop.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -222,18 +223,6 @@ static void blame_where(const struct crew_run *run, int rank, char *buf, size_t 
     }
 }
 
-static const char *blame_signal(int sig, char *buf, size_t size)
-{
-    const char *abbrev = sigabbrev_np(sig);
-
-    if (abbrev != NULL) {
-        snprintf(buf, size, "SIG%s", abbrev);
-    } else {
-        snprintf(buf, size, "signal %d", sig);
-    }
-    return buf;
-}
-
 /* First line that the rank wrote, for a library's own last words. */
 static void blame_words(const struct crew_run *run, int rank, char *buf, size_t size)
 {
@@ -274,7 +263,7 @@ static void blame_crashed(struct crew_run *run, int rank)
         run->result->out_of_memory = blame_memory(run, rank);
         run->result->cause = run->result->out_of_memory ? "node-memory" : "rank-ended";
         (void)shk_error_set(reason, ECHILD, "%s was killed by %s%s in %s%s", who,
-                            blame_signal(watch->status, name, sizeof(name)),
+                            shk_signal_name(watch->status, name, sizeof(name)),
                             run->result->out_of_memory ? " when the kernel ran out of memory" : "",
                             where, words);
     }
@@ -294,7 +283,7 @@ static void blame_stopped(struct crew_run *run, int rank, bool expired)
     (void)shk_error_set(&run->result->reason, ETIMEDOUT,
                         "%s was stopped by %s in %s and did not continue within %llu ms%s",
                         blame_name(run, rank, who, sizeof(who)),
-                        blame_signal(watch->stopsig, name, sizeof(name)), where,
+                        shk_signal_name(watch->stopsig, name, sizeof(name)), where,
                         (unsigned long long)ms, expired ? " (deadline)" : "");
 }
 

@@ -181,8 +181,9 @@ static void conclude_death(const struct isolate_child *child, int status,
     } else if (WIFSIGNALED(status)) {
         result->outcome = SHK_CHILD_SIGNALED;
         result->code = WTERMSIG(status);
-        const char *sig = sigabbrev_np(result->code);
-        shk_error_set(&result->error, EFAULT, "%s: died of SIG%s%s", name, sig ? sig : "?", where);
+        char sig[32];
+        shk_error_set(&result->error, EFAULT, "%s: died of %s%s", name,
+                      shk_signal_name(result->code, sig, sizeof sig), where);
     } else {
         result->outcome = SHK_CHILD_EXITED;
         result->code = WEXITSTATUS(status);

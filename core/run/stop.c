@@ -1,7 +1,7 @@
 #include "core/run/stop.h"
 
 #include <signal.h>
-#include <stddef.h>
+#include <stdio.h>
 
 static volatile sig_atomic_t stop_signal;
 
@@ -37,4 +37,23 @@ int shk_stop_signal(void)
 const char *shk_stop_name(void)
 {
     return stop_signal == SIGTERM ? "SIGTERM" : stop_signal == SIGINT ? "SIGINT" : NULL;
+}
+
+/* Not sigabbrev_np(), which came with glibc 2.32. */
+const char *shk_signal_name(int sig, char *buf, size_t size)
+{
+#define NAME(signal_) [SIG##signal_] = "SIG" #signal_
+    static const char *const names[] = {
+        NAME(HUP),  NAME(INT),    NAME(QUIT), NAME(ILL),  NAME(TRAP),   NAME(ABRT), NAME(BUS),
+        NAME(FPE),  NAME(KILL),   NAME(USR1), NAME(SEGV), NAME(USR2),   NAME(PIPE), NAME(ALRM),
+        NAME(TERM), NAME(STKFLT), NAME(CHLD), NAME(CONT), NAME(STOP),   NAME(TSTP), NAME(TTIN),
+        NAME(TTOU), NAME(URG),    NAME(XCPU), NAME(XFSZ), NAME(VTALRM), NAME(PROF), NAME(WINCH),
+        NAME(POLL), NAME(PWR),    NAME(SYS),
+    };
+#undef NAME
+    if (sig > 0 && (size_t)sig < sizeof names / sizeof *names && names[sig])
+        snprintf(buf, size, "%s", names[sig]);
+    else
+        snprintf(buf, size, "signal %d", sig);
+    return buf;
 }

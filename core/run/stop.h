@@ -4,6 +4,8 @@
 #ifndef SHK_CORE_STOP_H
 #define SHK_CORE_STOP_H
 
+#include <stddef.h>
+
 /* From now on the first such signal is remembered; the second ends the process as ever. A signal
  * that the parent ignores stays ignored. */
 void shk_stop_catch(void);
@@ -16,5 +18,9 @@ int shk_stop_signal(void);
 
 /* "SIGTERM", "SIGINT"; NULL: none came. */
 const char *shk_stop_name(void);
+
+/* The name of any signal, "SIGSEGV", in buf, which is returned; one without a name, as those of
+ * real time, is "signal 35". */
+const char *shk_signal_name(int sig, char *buf, size_t size);
 
 #endif
