@@ -71,9 +71,10 @@ struct shk_transport {
 
 const struct shk_transport *const *shk_transports(size_t *count_p);
 
-/* GPUs that the driver (libcuda.so.1, else libamdhip64.so) shows to this process, asked for in a
- * process of its own; 0 when it cannot be told. */
-unsigned shk_gpus_visible(void);
+/* GPUs that the driver (libcuda.so.1, else libamdhip64.so) shows to this process; 0 when it cannot
+ * be told. facts: what this process found on this node, NULL: nothing. Where they do not have the
+ * number (cuda.devices), the driver is asked in a process of its own. */
+unsigned shk_gpus_visible(const struct shk_facts *facts);
 
 /* Facts of a transport:
  *   collective.<t>.status      "ok" | "wrong" | "failed" | "timeout" | "crashed" | "na" |

@@ -360,6 +360,13 @@ static unsigned session_local_tasks(const struct shk_session *session)
     return session->world ? shk_world_local_tasks(session->world) : 0;
 }
 
+/* Facts that this process itself found on this node; NULL: none. */
+static const struct shk_facts *session_own_facts(const struct shk_session *session)
+{
+    bool alone = !session->world || shk_world_role(session->world) == SHK_WORLD_ALONE;
+    return alone && session->nodes == 1 ? session->facts[0] : NULL;
+}
+
 /* Local ranks: as asked for, or one for each GPU that the driver shows to this process. */
 static unsigned session_ranks(const struct shk_session *session, bool per_gpu)
 {
@@ -368,7 +375,7 @@ static unsigned session_ranks(const struct shk_session *session, bool per_gpu)
         return tasks;
     if (session->options->ranks)
         return (unsigned)session->options->ranks;
-    unsigned gpus = per_gpu ? shk_gpus_visible() : 0;
+    unsigned gpus = per_gpu ? shk_gpus_visible(session_own_facts(session)) : 0;
     return gpus > 2 ? gpus : 2;
 }
 

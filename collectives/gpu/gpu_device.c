@@ -15,6 +15,9 @@
 /* Drivers of nodes with many GPUs take seconds to start. */
 #define DEVICE_COUNT_MS 20000
 
+/* Rows of cuda.devices, at most (probes/device/cuda.c). */
+#define DEVICES_TOLD 64U
+
 const char *const gpu_cause_names[GPU_CAUSE_COUNT] = {
     [GPU_CAUSE_NONE] = "",
     [GPU_CAUSE_NA] = "na",
@@ -348,10 +351,22 @@ static int device_ask(void *arg, json_t **result_p, struct shk_error *err)
     return rc;
 }
 
-unsigned shk_gpus_visible(void)
+/* As the cuda probe found them, in a child of this process with the same environment; 0 when it did
+ * not, or not all: it stops at 64, and tells of one that it left out. */
+static unsigned device_told(const struct shk_facts *facts)
+{
+    struct shk_fact error;
+    size_t count = facts != NULL ? json_array_size(shk_facts_get_array(facts, "cuda.devices")) : 0;
+    bool whole = count > 0 && shk_facts_get(facts, "cuda.error", &error) &&
+                 error.state == SHK_FACT_ABSENT && getenv("SHAKEDOWN_CUDA") == NULL;
+
+    return whole && count < DEVICES_TOLD ? (unsigned)count : 0;
+}
+
+unsigned shk_gpus_visible(const struct shk_facts *facts)
 {
     static enum gpu_vendor vendors[] = {GPU_CUDA, GPU_HIP};
-    unsigned count = 0;
+    unsigned count = device_told(facts);
     size_t i = 0;
 
     for (i = 0; i < sizeof(vendors) / sizeof(vendors[0]) && count == 0; i++) {

@@ -85,7 +85,7 @@ static void cuda_all_absent(struct cuda *c, const char *source, const char *reas
         shk_gather_absent(&c->g, *key, source, "%s", reason);
 }
 
-static void cuda_failed(struct cuda *c, const char *call, int code)
+static const char *cuda_error(struct cuda *c, const char *call, int code)
 {
     const char *text = NULL;
     if (c->ops.error_string(code, &text) != 0 || !text)
@@ -94,6 +94,12 @@ static void cuda_failed(struct cuda *c, const char *call, int code)
         &c->g, "cuda.error",
         json_pack("{s:s,s:i,s:o}", "call", call, "code", code, "text", shk_gather_str(text)), NULL,
         c->lib.path);
+    return text;
+}
+
+static void cuda_failed(struct cuda *c, const char *call, int code)
+{
+    const char *text = cuda_error(c, call, code);
     shk_gather_failed(&c->g, "cuda.devices", c->lib.path, "%s: %s (%d)", call, text, code);
     shk_gather_failed(&c->g, "cuda.p2p", c->lib.path, "%s: %s (%d)", call, text, code);
 }
@@ -137,6 +143,31 @@ static json_t *cuda_pair(struct cuda *c, int a, int b)
     return row;
 }
 
+/* A GPU that is counted but does not tell where it is has no row: then cuda.error says so. */
+static void cuda_find(struct cuda *c, int count)
+{
+    bool all = true;
+    for (int i = 0; i < count && c->count < CUDA_MAX_DEVICES; i++) {
+        char *text = c->pci[c->count];
+        char call[48];
+        snprintf(call, sizeof call, "cuDeviceGetPCIBusId(%d)", i);
+        shk_crumb_call("%s", call);
+        int rc = c->ops.get(&c->devices[c->count], i);
+        if (!rc)
+            rc = c->ops.bus_id(text, sizeof c->pci[0], c->devices[c->count]);
+        if (rc && all)
+            cuda_error(c, call, rc);
+        all = all && !rc;
+        if (rc)
+            continue;
+        for (char *p = text; *p; p++)
+            *p = (char)tolower((unsigned char)*p);
+        c->count++;
+    }
+    if (all)
+        shk_gather_absent(&c->g, "cuda.error", c->lib.path, "it answers");
+}
+
 static void cuda_all(struct cuda *c)
 {
     int count = 0;
@@ -146,23 +177,13 @@ static void cuda_all(struct cuda *c)
         cuda_failed(c, "cuDeviceGetCount", rc);
         return;
     }
-    for (int i = 0; i < count && c->count < CUDA_MAX_DEVICES; i++) {
-        char *text = c->pci[c->count];
-        shk_crumb_call("cuDeviceGetPCIBusId(%d)", i);
-        if (c->ops.get(&c->devices[c->count], i) != 0 ||
-            c->ops.bus_id(text, sizeof c->pci[0], c->devices[c->count]) != 0)
-            continue;
-        for (char *p = text; *p; p++)
-            *p = (char)tolower((unsigned char)*p);
-        c->count++;
-    }
+    cuda_find(c, count);
     json_t *devices = json_array(), *pairs = json_array();
     for (int a = 0; a < c->count; a++) {
         json_array_append_new(devices, cuda_device(c, a));
         for (int b = a + 1; b < c->count; b++)
             json_array_append_new(pairs, cuda_pair(c, a, b));
     }
-    shk_gather_absent(&c->g, "cuda.error", c->lib.path, "it answers");
     shk_gather_present(&c->g, "cuda.devices", devices, NULL, c->lib.path);
     shk_gather_present(&c->g, "cuda.p2p", pairs, NULL, c->lib.path);
 }

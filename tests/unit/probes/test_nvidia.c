@@ -190,6 +190,13 @@ Test(nvidia, cuda)
                               "failed: cuInit: system not yet initialized (802)"));
     cr_expect_not_null(strstr(fact_text(facts, "cuda.error"), "\"code\":802"));
     shk_facts_destroy(facts);
+    use("SHAKEDOWN_CUDA", "cuda_second_mute", "libcuda.so.1");
+    facts = probe_facts(&shk_probe_cuda, NULL, gpus, false, 0);
+    cr_expect_eq(json_array_size(shk_facts_get_array(facts, "cuda.devices")), 1);
+    cr_expect_str_eq(fact_text(facts, "cuda.error"),
+                     "{\"call\":\"cuDeviceGetPCIBusId(1)\",\"code\":101,\"text\":\"error\"}",
+                     "one that is left out is told of");
+    shk_facts_destroy(facts);
     facts = probe_facts(&shk_probe_cuda, NULL, gpus, true, 0);
     cr_expect_not_null(strstr(fact_text(facts, "cuda.devices"), "failed: not asked"));
     shk_facts_destroy(facts);
