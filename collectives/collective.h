@@ -28,11 +28,10 @@ struct shk_collective_options {
     unsigned rails; /* network devices to use side by side; 0: SHK_RAILS_MAX, 1: the first only */
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;
-    /* Reads the counters of this node (probes/counters/counters.h has the form); may be NULL. For
-     * ranks of this host; of others, see world.h. */
-    json_t *(*counters)(void *arg);
-    void *counters_arg;
-    struct shk_counters_kept *kept; /* see shk_counters_before(); may be NULL */
+    /* Reads the counters of this node; may be NULL. For ranks of this host; of others, see world.h.
+     */
+    const struct shk_counters_source *counters; /* collectives/counters/counters.h */
+    struct shk_counters_kept *kept;             /* there, too; may be NULL */
 };
 
 struct shk_job;

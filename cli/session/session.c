@@ -210,15 +210,28 @@ int shk_session_blank(struct shk_session *session)
     return SHK_EXIT_OK;
 }
 
-static json_t *session_counters(void *arg)
+static void *session_counters_begin(void *arg)
 {
     struct shk_host *host = NULL;
     (void)arg;
     if (shk_host_open(&host, NULL, NULL))
         return NULL;
-    json_t *counters = shk_counters_read(host);
+    struct shk_counters_reading *reading = shk_counters_read_begin(host);
     shk_host_close(host);
-    return counters;
+    return reading;
+}
+
+static json_t *session_counters_end(void *reading)
+{
+    return shk_counters_read_end(reading);
+}
+
+static const struct shk_counters_source session_counters = {.begin = session_counters_begin,
+                                                            .end = session_counters_end};
+
+static json_t *session_counters_read(void *arg)
+{
+    return session_counters_end(session_counters_begin(arg));
 }
 
 static struct shk_world_options session_world_options(struct shk_session *session)
@@ -234,7 +247,7 @@ static struct shk_world_options session_world_options(struct shk_session *sessio
         .deadline_ms = (unsigned)session->options->timeout_s * 1000u,
         .probe = session->collectives_only ? NULL : session_probe,
         .probe_arg = session,
-        .counters = session_counters,
+        .counters = session_counters_read,
         .kept = &session->counters,
         .progress = session_progress,
         .progress_arg = session,
@@ -392,8 +405,7 @@ static struct shk_collective_options session_collective(struct shk_session *sess
         .provider = o->provider,
         .rails = (unsigned)o->rails,
         .stress_ms = (unsigned)o->stress_s * 1000u,
-        .counters = session_counters,
-        .counters_arg = session,
+        .counters = &session_counters,
         .kept = &session->counters,
         .progress = session_progress,
         .progress_arg = session,
@@ -419,8 +431,12 @@ static int session_run_all(struct shk_session *session, const struct shk_transpo
     struct shk_measure world = {.run = session_run_world, .arg = session};
     const struct shk_measure *measure = session_is_root(session) ? &world : NULL;
     int rc = shk_layer_run(transport, &how, measure, facts, err);
-    how = session_collective(session, true);
-    return !rc && layers ? shk_layers_run(&how, measure, facts, err) : rc;
+    if (!rc && layers) {
+        how = session_collective(session, true);
+        rc = shk_layers_run(&how, measure, facts, err);
+    }
+    int left = shk_counters_settle(&session->counters, rc ? NULL : err);
+    return rc ? rc : left;
 }
 
 int shk_session_measure(struct shk_session *session)

@@ -3,6 +3,7 @@
 #include "collectives/ranks/oom.h"
 #include "collectives/ranks/place.h"
 #include "core/facts/facts.h"
+#include "core/run/isolate.h"
 #include "core/run/stop.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -287,6 +288,7 @@ void shk_crew_turn(struct crew_run *run, struct pollfd *extra, unsigned count)
             shk_crew_share_turn(run, i);
         }
     }
+    shk_isolate_turn(); /* what else was begun, such as a reading of counters */
 }
 
 bool shk_crew_over(struct crew_run *run, const struct crew_grace *grace, bool *expired_p)

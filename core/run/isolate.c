@@ -268,13 +268,14 @@ struct shk_isolate_pending {
     struct shk_isolate_job job;
     struct shk_isolate_result result;
     struct isolate_crumb *crumb; /* a page of its own, shared with the child */
+    pid_t owner;                 /* who began it: to a fork of that process it is no child */
     struct shk_isolate_pending *next;
 };
 
-static void isolate_attend_pending(void)
+void shk_isolate_turn(void)
 {
     for (struct shk_isolate_pending *p = isolate_pending; p; p = p->next)
-        if (p->child.running)
+        if (p->child.running && p->owner == getpid())
             isolate_attend(&p->child, &p->result);
 }
 
@@ -303,6 +304,7 @@ int shk_isolate_begin(struct shk_isolate_pending **pending_p, const struct shk_i
         return shk_error_sys(err, ENOMEM, "%s", job->name);
     }
     p->job = *job;
+    p->owner = getpid();
     p->next = isolate_pending;
     isolate_pending = p;
     int rc = isolate_start(&p->child, &p->job, p->crumb, err);
@@ -359,7 +361,7 @@ int shk_isolate_run(const struct shk_isolate_job *jobs, struct shk_isolate_resul
             isolate_attend(&children[i], &results[i]);
             running -= !children[i].running;
         }
-        isolate_attend_pending();
+        shk_isolate_turn();
     }
     munmap(crumbs, n * sizeof *crumbs);
     free(children);

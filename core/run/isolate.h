@@ -58,13 +58,16 @@ int shk_isolate_run(const struct shk_isolate_job *jobs, struct shk_isolate_resul
 void shk_isolate_result_clear(struct shk_isolate_result *result);
 
 /* One job beside others: begun now, waited for later. Meanwhile shk_isolate_run() watches over its
- * deadline and memory; where nothing runs, shk_isolate_end() does it late. The job is copied, what
- * its `name` and `arg` point to is borrowed. Every job begun is to be ended, by the same process,
- * which frees it. */
+ * deadline and memory, and so does shk_isolate_turn(); without either shk_isolate_end() does, late.
+ * The job is copied, what its `name` and `arg` point to is borrowed. Every job begun is to be
+ * ended, by the same process, which frees it. */
 struct shk_isolate_pending;
 int shk_isolate_begin(struct shk_isolate_pending **pending_p, const struct shk_isolate_job *job,
                       struct shk_error *err) SHK_MUST_CHECK;
 void shk_isolate_end(struct shk_isolate_pending *pending, struct shk_isolate_result *result);
+/* Looks after the jobs that this process began, without waiting: for who waits for something else.
+ */
+void shk_isolate_turn(void);
 
 /* In a child with a deadline: milliseconds that its own children may still use, 0 when there are
  * none left. -1 where there is no deadline. For dividing the time among several steps. */

@@ -59,9 +59,19 @@ char **counters_list(struct counters *c, const char *dir, const char *scope, con
     return NULL;
 }
 
-json_t *shk_counters_read(const struct shk_host *host)
+struct shk_counters_reading {
+    struct counters c;
+    struct counters_gpus *gpus;
+    double time;
+};
+
+struct shk_counters_reading *shk_counters_read_begin(const struct shk_host *host)
 {
-    struct counters c = {
+    struct shk_counters_reading *reading = calloc(1, sizeof *reading);
+    if (!reading)
+        return NULL;
+    struct counters *c = &reading->c;
+    *c = (struct counters){
         .host = host,
         .values = json_object(),
         .kinds = json_object(),
@@ -69,18 +79,37 @@ json_t *shk_counters_read(const struct shk_host *host)
         .unread = json_object(),
         .log = json_object(),
     };
-    if (c.values && c.kinds && c.classes && c.unread && c.log) {
-        counters_tcp(&c);
-        counters_dev(&c);
-        counters_ethtool(&c);
-        counters_rdma(&c);
-        counters_cxi(&c);
-        counters_pci(&c);
-        counters_memory(&c);
-        counters_nvml(&c);
-        counters_amd(&c);
-        counters_kmsg(&c);
+    if (c->values && c->kinds && c->classes && c->unread && c->log) {
+        reading->gpus = counters_nvml_begin(c);
+        counters_tcp(c);
+        counters_dev(c);
+        counters_ethtool(c);
+        counters_rdma(c);
+        counters_cxi(c);
+        counters_pci(c);
+        counters_memory(c);
+        counters_amd(c);
+        counters_kmsg(c);
     }
-    return json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "time", shk_clock_s(), "values", c.values,
-                     "kinds", c.kinds, "classes", c.classes, "unread", c.unread, "log", c.log);
+    c->host = NULL; /* the caller's, who may close it now */
+    reading->time = shk_clock_s();
+    return reading;
+}
+
+json_t *shk_counters_read_end(struct shk_counters_reading *reading)
+{
+    if (!reading)
+        return NULL;
+    struct counters *c = &reading->c;
+    counters_nvml_end(c, reading->gpus);
+    json_t *read =
+        json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "time", reading->time, "values", c->values,
+                  "kinds", c->kinds, "classes", c->classes, "unread", c->unread, "log", c->log);
+    free(reading);
+    return read;
+}
+
+json_t *shk_counters_read(const struct shk_host *host)
+{
+    return shk_counters_read_end(shk_counters_read_begin(host));
 }

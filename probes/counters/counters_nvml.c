@@ -1,6 +1,7 @@
 /* NVIDIA GPUs, in a child of its own: a GPU that hangs must not stop what measures. */
 #include "core/run/dynlib.h"
 #include "core/run/isolate.h"
+#include "core/run/stop.h"
 #include "probes/counters/counters_private.h"
 #include "probes/device/nvml_value.h"
 
@@ -201,23 +202,39 @@ static void nvml_take(struct counters *c, const json_t *found)
     (void)json_object_update(c->unread, json_object_get(found, "unread"));
 }
 
-void counters_nvml(struct counters *c)
+static void nvml_unread(struct counters *c, const char *why)
+{
+    counters_begin(c, "NVIDIA GPUs", "gpu");
+    counters_unread(c, "NVIDIA GPUs", why);
+}
+
+struct counters_gpus *counters_nvml_begin(struct counters *c)
 {
     struct shk_isolate_job job = {.name = "counters of NVIDIA GPUs",
                                   .fn = nvml_child,
                                   .arg = c,
                                   .deadline_ms = NVML_DEADLINE_MS};
-    struct shk_isolate_result result = {.outcome = SHK_CHILD_NOT_RUN};
+    struct shk_isolate_pending *pending = NULL;
     struct shk_error err = {""};
     if (!shk_host_is_live(c->host) ||
         (!shk_host_exists(c->host, "/dev/nvidiactl") && !getenv("SHAKEDOWN_NVML")))
+        return NULL;
+    if (shk_stop_signal())
+        shk_error_set(&err, EINTR, "%s: interrupted by %s", job.name, shk_stop_name());
+    if (*err.text || shk_isolate_begin(&pending, &job, &err))
+        nvml_unread(c, err.text);
+    return (struct counters_gpus *)pending;
+}
+
+void counters_nvml_end(struct counters *c, struct counters_gpus *gpus)
+{
+    struct shk_isolate_result result = {.outcome = SHK_CHILD_NOT_RUN};
+    if (!gpus)
         return;
-    int rc = shk_isolate_run(&job, &result, 1, 1, &err);
-    if (!rc && result.outcome == SHK_CHILD_OK) {
+    shk_isolate_end((struct shk_isolate_pending *)gpus, &result);
+    if (result.outcome == SHK_CHILD_OK)
         nvml_take(c, result.result);
-    } else {
-        counters_begin(c, "NVIDIA GPUs", "gpu");
-        counters_unread(c, "NVIDIA GPUs", rc ? err.text : result.error.text);
-    }
+    else
+        nvml_unread(c, result.error.text);
     shk_isolate_result_clear(&result);
 }

@@ -38,7 +38,11 @@ void counters_rdma(struct counters *c);
 void counters_cxi(struct counters *c);
 void counters_pci(struct counters *c);
 void counters_memory(struct counters *c);
-void counters_nvml(struct counters *c);
+/* Asks NVIDIA's GPUs in a child, before anything else is in c, and takes the answer. NULL: there
+ * are none, or what is in c says why not. */
+struct counters_gpus;
+struct counters_gpus *counters_nvml_begin(struct counters *c);
+void counters_nvml_end(struct counters *c, struct counters_gpus *gpus);
 void counters_amd(struct counters *c);
 void counters_kmsg(struct counters *c);
 

@@ -76,6 +76,12 @@ Test(isolate, beside_others)
     shk_isolate_result_clear(&other);
 }
 
+static int slow(void *arg, json_t **result_p, struct shk_error *err)
+{
+    usleep(500000);
+    return fine(arg, result_p, err);
+}
+
 static int hangs(void *arg, json_t **result_p, struct shk_error *err)
 {
     (void)arg, (void)result_p, (void)err;
@@ -99,6 +105,47 @@ Test(isolate, beside_others_and_hanging)
     cr_assert_eq(shk_isolate_begin(&pending, &early_hang, &err), 0, "%s", err.text);
     shk_isolate_end(pending, &result);
     cr_expect(result.outcome == SHK_CHILD_TIMEOUT || result.outcome == SHK_CHILD_STARVED);
+    shk_isolate_result_clear(&result);
+}
+
+/* … and when the caller waits for something of its own. */
+Test(isolate, beside_a_caller_that_looks_now_and_then, .timeout = 100)
+{
+    struct shk_isolate_pending *pending = NULL;
+    struct shk_isolate_result result;
+    struct shk_error err = {""};
+    cr_assert_eq(shk_isolate_begin(&pending, &early_hang, &err), 0, "%s", err.text);
+    for (int i = 0; i < 400; i++) {
+        shk_isolate_turn();
+        usleep(10000);
+    }
+    shk_isolate_end(pending, &result);
+    cr_expect(result.outcome == SHK_CHILD_TIMEOUT || result.outcome == SHK_CHILD_STARVED);
+    cr_expect_lt(result.ms, 3000.0, "ended at its deadline, not when it was asked for");
+    shk_isolate_result_clear(&result);
+    shk_isolate_turn(); /* with nothing begun */
+}
+
+/* A rank forked meanwhile knows of the job, and must neither wait for it nor kill it. */
+Test(isolate, a_fork_of_the_caller_leaves_it_alone, .timeout = 100)
+{
+    int seven = 7, status = 0;
+    const struct shk_isolate_job early = {.name = "early", .fn = slow, .arg = &seven};
+    struct shk_isolate_pending *pending = NULL;
+    struct shk_isolate_result result;
+    struct shk_error err = {""};
+    cr_assert_eq(shk_isolate_begin(&pending, &early, &err), 0, "%s", err.text);
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct shk_isolate_job job = {.name = "own", .fn = fine, .arg = &seven};
+        shk_isolate_turn();
+        int rc = shk_isolate_run(&job, &result, 1, 1, &err);
+        _exit(rc || result.outcome != SHK_CHILD_OK);
+    }
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_expect_eq(status, 0);
+    shk_isolate_end(pending, &result);
+    cr_expect_eq(result.outcome, SHK_CHILD_OK, "%s", result.error.text);
     shk_isolate_result_clear(&result);
 }
 
