@@ -39,6 +39,17 @@ int shk_fabric_hmem_run(const struct shk_collective_options *options,
                         const struct shk_fabric_tweaks *tweaks, struct shk_facts *facts,
                         struct shk_error *err) SHK_MUST_CHECK;
 
+/* Can it be told that fabric-hmem does not apply, before any GPU is opened? Asks libfabric (names:
+ * instead of libfabric.so.1; NULL) in a child, beside what the caller does next: does a provider
+ * offer FI_HMEM, and was the library built for CUDA, or ROCm (hip)? options is borrowed. NULL: not
+ * begun. */
+struct shk_hmem_early;
+struct shk_hmem_early *shk_hmem_early_begin(const struct shk_collective_options *options,
+                                            const char *const *names, bool hip);
+/* Waits for the answer and frees it (NULL is fine). True: why says what is not there, in the words
+ * of a rank. False: it is there, or it cannot be told: the ranks will find out. */
+bool shk_hmem_early_end(struct shk_hmem_early *early, char *why, size_t size) SHK_MUST_CHECK;
+
 extern const struct shk_transport shk_transport_fabric;
 extern const struct shk_transport shk_transport_fabric_hmem;
 

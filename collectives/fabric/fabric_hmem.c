@@ -153,9 +153,9 @@ int fabric_hmem_open(struct fabric_hmem *hmem, const struct fi_info *info, struc
     return hmem_reach(job, info, err);
 }
 
-static const char *hmem_iface_name(const struct fabric_hmem *hmem)
+static const char *hmem_iface_name(enum fi_hmem_iface iface)
 {
-    return hmem->iface == FI_HMEM_CUDA ? "FI_HMEM_CUDA" : "FI_HMEM_ROCR";
+    return iface == FI_HMEM_CUDA ? "FI_HMEM_CUDA" : "FI_HMEM_ROCR";
 }
 
 /* Would the provider do without calls of CUDA, as NCCL's plugin asks it to? It may make them here.
@@ -205,12 +205,11 @@ void fabric_hmem_answer(struct fabric *fabric)
                             : "not told";
 }
 
-/* Was the library built for this kind of memory? Only then its settings have such names; those of
- * ROCm since 1.20. */
-static bool hmem_library_knows(const struct fabric *fabric)
+/* Only then its settings have such names; those of ROCm since 1.20. */
+bool fabric_hmem_library_knows(const struct fabric_lib *lib, enum fi_hmem_iface iface)
 {
-    const struct fabric_api *api = &fabric->lib->api;
-    const char *part = fabric->hmem->iface == FI_HMEM_CUDA ? "hmem_cuda" : "rocr_";
+    const struct fabric_api *api = &lib->api;
+    const char *part = iface == FI_HMEM_CUDA ? "hmem_cuda" : "rocr_";
     struct fi_param *params = NULL;
     bool found = false;
     int count = 0;
@@ -226,23 +225,35 @@ static bool hmem_library_knows(const struct fabric *fabric)
     return found;
 }
 
+static bool hmem_absent(int rc)
+{
+    return rc == -FI_ENOSYS || rc == -FI_EOPNOTSUPP;
+}
+
+bool fabric_hmem_lacks(const struct fabric_lib *lib, enum fi_hmem_iface iface, int rc,
+                       struct shk_error *err)
+{
+    if (!hmem_absent(rc) || fabric_hmem_library_knows(lib, iface)) {
+        return false;
+    }
+    (void)shk_error_set(err, -rc, "libfabric %s (%s) was built without %s: fi_mr_regattr: %s",
+                        lib->text, lib->dynlib.path, hmem_iface_name(iface),
+                        lib->api.strerror(-rc));
+    return true;
+}
+
 static int hmem_refused(const struct fabric *fabric, size_t bytes, int rc, struct shk_error *err)
 {
     const struct fabric_lib *lib = fabric->lib;
-    const char *iface = hmem_iface_name(fabric->hmem);
     struct shk_job *job = fabric->wire.job;
-    bool absent = rc == -FI_ENOSYS || rc == -FI_EOPNOTSUPP;
 
-    if (absent && !hmem_library_knows(fabric)) {
-        return fabric_hmem_fail(
-            job, "na",
-            shk_error_set(err, -rc, "libfabric %s (%s) was built without %s: fi_mr_regattr: %s",
-                          lib->text, lib->dynlib.path, iface, lib->api.strerror(-rc)));
+    if (fabric_hmem_lacks(lib, fabric->hmem->iface, rc, err)) {
+        return fabric_hmem_fail(job, "na", rc);
     }
-    rc = shk_error_set(err, -rc, "fi_mr_regattr of %zu B on GPU %d (%s, provider %s): %s", bytes,
-                       fabric->hmem->gpu->device, iface,
-                       fabric->rail[0].info->fabric_attr->prov_name, lib->api.strerror(-rc));
-    return fabric_hmem_fail(job, absent ? "hmem-interface" : "hmem-registration", rc);
+    (void)shk_error_set(err, -rc, "fi_mr_regattr of %zu B on GPU %d (%s, provider %s): %s", bytes,
+                        fabric->hmem->gpu->device, hmem_iface_name(fabric->hmem->iface),
+                        fabric->rail[0].info->fabric_attr->prov_name, lib->api.strerror(-rc));
+    return fabric_hmem_fail(job, hmem_absent(rc) ? "hmem-interface" : "hmem-registration", rc);
 }
 
 int fabric_hmem_register(struct fabric *fabric, struct fabric_rail *rail, void *base, size_t bytes,
@@ -271,7 +282,7 @@ json_t *fabric_hmem_json(const struct fabric *fabric)
     const struct fabric_hmem *hmem = fabric->hmem;
 
     return json_pack("{s:s, s:o, s:o, s:s, s:b, s:{s:s, s:s}, s:{s:s, s:s, s:s}}", "iface",
-                     hmem_iface_name(hmem), "driver",
+                     hmem_iface_name(hmem->iface), "driver",
                      shk_json_text(hmem->gpu->driver, strlen(hmem->gpu->driver)), "host_provider",
                      shk_json_text(hmem->usual, strlen(hmem->usual)), "sums",
                      hmem->gpu->kernels ? "on the GPU" : "on the host, through copies", "flushes",

@@ -270,6 +270,11 @@ int fabric_hmem_register(struct fabric *fabric, struct fabric_rail *rail, void *
                          uint64_t access, uint64_t key, struct fid_mr **mr_p,
                          struct shk_error *err);
 /* {iface, driver, host_provider, sums, flushes, requested, effective} */
+/* Was the library built for this kind of memory? True also when it does not tell. */
+bool fabric_hmem_library_knows(const struct fabric_lib *lib, enum fi_hmem_iface iface);
+/* Does rc of fi_mr_regattr() mean that the library was built without it? err then says so. */
+bool fabric_hmem_lacks(const struct fabric_lib *lib, enum fi_hmem_iface iface, int rc,
+                       struct shk_error *err);
 json_t *fabric_hmem_json(const struct fabric *fabric);
 /* {status: "offered" or "na", reason}: for the run on host memory */
 json_t *fabric_hmem_offer(const struct fabric_lib *lib, const struct fi_info *info);

@@ -154,15 +154,32 @@ static int layers_cuda(const struct shk_collective_options *options,
     return rc;
 }
 
-/* The fabric's all-reduce again, on the memory of the GPUs. */
+/* On GPUs of one kind, with ranks of this process: those of other nodes may load another library.
+ */
+static struct shk_hmem_early *layers_hmem_early(const struct shk_collective_options *options,
+                                                const struct shk_measure *measure,
+                                                const struct shk_facts *facts)
+{
+    bool cuda = layer_has_gpus(facts, "peer");
+    bool one = cuda != layer_has_gpus(facts, "rccl") && cuda == (access("/dev/kfd", F_OK) != 0);
+
+    return measure == NULL && one ? shk_hmem_early_begin(options, NULL, !cuda) : NULL;
+}
+
+/* The fabric's all-reduce again, on the memory of the GPUs. Ends `early`. */
 static int layers_hmem(const struct shk_collective_options *options,
-                       const struct shk_measure *measure, struct shk_facts *facts,
-                       struct shk_error *err)
+                       const struct shk_measure *measure, struct shk_hmem_early *early,
+                       struct shk_facts *facts, struct shk_error *err)
 {
     static const char *const gpus[] = {"peer", "lsa", "nccl", "nccl-window", "multimem", "rccl"};
-    char why[160];
+    char why[512];
+    bool lacks = false;
     size_t i = 0;
 
+    if (early == NULL && shk_stop_signal() == 0) {
+        early = layers_hmem_early(options, measure, facts);
+    }
+    lacks = shk_hmem_early_end(early, why, sizeof(why));
     if (!layer_has_gpus(facts, "peer") && !layer_has_gpus(facts, "rccl")) {
         return 0;
     }
@@ -173,14 +190,19 @@ static int layers_hmem(const struct shk_collective_options *options,
             return layer_na(facts, "fabric-hmem", why, err);
         }
     }
-    return shk_layer_run(&shk_transport_fabric_hmem, options, measure, facts, err);
+    return lacks ? layer_na(facts, "fabric-hmem", why, err)
+                 : shk_layer_run(&shk_transport_fabric_hmem, options, measure, facts, err);
 }
 
 int shk_layers_run(const struct shk_collective_options *options, const struct shk_measure *measure,
                    struct shk_facts *facts, struct shk_error *err)
 {
+    struct shk_hmem_early *early = NULL;
     int rc = shk_layer_run(&shk_transport_peer, options, measure, facts, err);
 
+    if (rc == 0 && shk_stop_signal() == 0) {
+        early = layers_hmem_early(options, measure, facts);
+    }
     if (rc == 0 && layer_has_gpus(facts, "peer")) {
         rc = layers_cuda(options, measure, facts, err);
     }
@@ -196,5 +218,11 @@ int shk_layers_run(const struct shk_collective_options *options, const struct sh
             rc = layer_interrupted(facts, "neuron", err);
         }
     }
-    return rc == 0 ? layers_hmem(options, measure, facts, err) : rc;
+    if (rc != 0) {
+        char why[8];
+
+        (void)!shk_hmem_early_end(early, why, sizeof(why));
+        return rc;
+    }
+    return layers_hmem(options, measure, early, facts, err);
 }

@@ -442,6 +442,61 @@ Test(hmem, when_auto_wants_it)
     }
 }
 
+/* What can be told before any GPU is opened: in the words of a rank, or nothing. */
+Test(hmem, what_libfabric_lacks_is_known_early, .timeout = 600)
+{
+    static const struct {
+        const char *fault, *known;
+        const char *why; /* NULL: the ranks have to find out */
+    } rows[] = {
+        {"none", "0", "provider tcp of libfabric 1.22 offers no FI_HMEM: No data available"},
+        {"nosys", "0", "was built without FI_HMEM_CUDA: fi_mr_regattr: Function not implemented"},
+        {"nosys", "1", NULL},  /* built for it: something else is wrong */
+        {"", "0", NULL},       /* settings do not tell, but it works */
+        {"refuse", "0", NULL}, /* for another reason */
+        {"crash", "0", NULL},
+        {"hang", "0", NULL},
+    };
+    size_t i = 0;
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct shk_hmem_early *early = NULL;
+        char why[512];
+
+        setenv("SHK_FAKE_HMEM", rows[i].fault, 1);
+        setenv("SHK_FAKE_HMEM_KNOWN", rows[i].known, 1);
+        early = shk_hmem_early_begin(&small, fabric, false);
+        cr_assert_not_null(early);
+        cr_expect_eq(shk_hmem_early_end(early, why, sizeof(why)), rows[i].why != NULL,
+                     "row %zu: %s", i, why);
+        cr_expect_not_null(strstr(why, rows[i].why != NULL ? rows[i].why : ""), "%s", why);
+        cr_expect_eq(why[0] != '\0', rows[i].why != NULL, "%s", why);
+    }
+}
+
+Test(hmem, what_cannot_be_asked_early_is_left_to_the_ranks, .timeout = 600)
+{
+    char why[512];
+
+    cr_expect_not(
+        shk_hmem_early_end(shk_hmem_early_begin(&small, missing, false), why, sizeof(why)));
+    cr_expect_str_eq(why, "");
+    cr_expect_not(shk_hmem_early_end(NULL, why, sizeof(why)));
+}
+
+/* The same words, whoever found out: of the real library, which has no CUDA here. */
+Test(hmem, early_and_late_say_the_same, .timeout = 600)
+{
+    static const char *const names[] = {"libfabric.so.1", NULL};
+    struct shk_fabric_tweaks tweaks = {.gpu = &with_kernels};
+    struct shk_facts *facts = run_with(&small, &tweaks);
+    char why[512];
+
+    cr_expect(shk_hmem_early_end(shk_hmem_early_begin(&small, names, false), why, sizeof(why)));
+    cr_expect_not_null(strstr(text(facts, "reason"), why), "%s: %s", text(facts, "reason"), why);
+    shk_facts_destroy(facts);
+}
+
 /* What host memory says of it. */
 Test(hmem, offer_is_told_beside_host_memory, .timeout = 600)
 {
