@@ -19,11 +19,6 @@ static bool redact_is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-static bool redact_is_redacted(const char *s)
-{
-    return strncmp(s, SHK_REDACTED, sizeof SHK_REDACTED - 1) == 0;
-}
-
 /* Does a word start at s? */
 static bool redact_starts(const char *text, const char *s)
 {
@@ -38,16 +33,62 @@ static size_t redact_name_span(const char *s)
     return n;
 }
 
-/* Bytes up to where an unquoted value ends. A backslash before a quote belongs to the quote, as in
- * JSON inside of JSON. */
-static size_t redact_unquoted(const char *s, size_t most)
+bool shk_redact_is_done(const char *s)
+{
+    return strncmp(s, SHK_REDACTED, sizeof SHK_REDACTED - 1) == 0;
+}
+
+/* A backslash before a quote belongs to the quote, as in JSON inside of JSON. */
+static bool redact_is_escape(const char *s)
+{
+    return *s == '\\' && (s[1] == '"' || s[1] == '\'' || s[1] == 'n');
+}
+
+size_t shk_redact_unquoted(const char *s, size_t most)
 {
     size_t n = 0;
-    while (n < most && s[n] && !strchr(" \t\r\n,;&\"')]}>|", s[n])) {
-        if (s[n] == '\\' && (s[n + 1] == '"' || s[n + 1] == '\'' || s[n + 1] == 'n'))
-            break;
+    while (n < most && s[n] && !strchr(" \t\r\n,;&\"')]}>|", s[n]) && !redact_is_escape(s + n))
         n++;
-    }
+    return n;
+}
+
+/* Does the value end here, at one of the characters that unquoted values end at? A separator is one
+ * of its characters unless another member follows, and so is a bracket in the middle of a word. */
+static bool redact_ends(const char *s)
+{
+    const char *next = s + 1;
+    if (!*s || strchr(" \t\r\n\"\\", *s))
+        return true;
+    if (!strchr(",;&|", *s))
+        return *s == '\'' ? !isalnum((unsigned char)*next)
+                          : !*next || strchr(" \t\r\n\\,;&|\"')]}>", *next);
+    size_t item = strcspn(next, " \t\r\n,;&|\"'");
+    return !item || *next == '\\' || memchr(next, '=', item) || memchr(next, ':', item);
+}
+
+static size_t redact_bare(const char *s, size_t most)
+{
+    size_t n = shk_redact_unquoted(s, most);
+    while (n < most && !redact_ends(s + n))
+        n += 1 + shk_redact_unquoted(s + n + 1, most - n - 1);
+    return n;
+}
+
+size_t shk_redact_until(const char *s, const char *ends, size_t most)
+{
+    size_t n = 0;
+    while (n < most && s[n] && !strchr(ends, s[n]))
+        n++;
+    return n;
+}
+
+/* Inside of a query, where quotes are %22. */
+static size_t redact_encoded(const char *s, size_t most)
+{
+    size_t n = 0;
+    while (n < most && s[n] && !strchr(" \t\r\n&\"'", s[n]) && strncmp(s + n, "%22", 3) != 0 &&
+           strncmp(s + n, "%26", 3) != 0)
+        n++;
     return n;
 }
 
@@ -69,58 +110,120 @@ static size_t redact_scheme(const char *s)
     return 0;
 }
 
+static size_t redact_blanks(const char *s)
+{
+    return strspn(s, " \t");
+}
+
+/* '=', ':', "=>", ":=", also as a query has them: its bytes, 0. */
+static size_t redact_sign(const char *s)
+{
+    if (strncasecmp(s, "%3D", 3) == 0 || strncasecmp(s, "%3A", 3) == 0)
+        return 3;
+    if (*s != '=' && *s != ':')
+        return 0;
+    return 1 + (s[1] == '=' || s[1] == '>');
+}
+
 /* What stands between a name and its value, from `s`: its bytes, 0 when nothing does. *loose_p: it
  * may as well be a sentence. */
 static size_t redact_operator(const char *s, bool option, bool *loose_p)
 {
     static const char set_by[] = " set by environment to ";
-    size_t at = 0;
     *loose_p = false;
-    if (!*s || !strchr("=: \"'\\%", *s))
+    if (!*s || !strchr("=: \t\"'\\%", *s))
         return 0;
     if (strncmp(s, set_by, sizeof set_by - 1) == 0)
         return sizeof set_by - 1;
-    if (option && s[0] == ' ' && s[1] && !strchr(" -", s[1]))
-        return 1;
-    if (strncasecmp(s, "%3D", 3) == 0)
-        return 3; /* '=' inside of a query */
-    if (*s == '\\' && s[1] == '"')
-        at = 2; /* a quoted name inside of a quoted text */
+    size_t at = redact_blanks(s);
+    if (option && at && s[at] && !strchr("-=:\r\n", s[at]))
+        return at;
+    size_t quoted = 0;
+    if (strncmp(s, "%22", 3) == 0)
+        quoted = 3; /* a quoted name inside of a query */
+    else if (*s == '\\' && s[1] == '"')
+        quoted = 2; /* inside of a quoted text */
     else if (*s == '"' || *s == '\'')
-        at = 1; /* a quoted name, as in JSON */
-    bool quoted = at > 0;
-    at += s[at] == ' ' && (s[at + 1] == '=' || (quoted && s[at + 1] == ':'));
-    if (s[at] != '=' && s[at] != ':')
+        quoted = 1; /* as in JSON */
+    at = quoted + redact_blanks(s + quoted);
+    size_t sign = redact_sign(s + at);
+    if (!sign)
         return 0;
-    *loose_p = s[at] == ':' && !quoted;
-    at++;
-    return at + (s[at] == ' ');
+    *loose_p = s[at] == ':' && sign == 1 && !quoted;
+    at += sign;
+    return at + redact_blanks(s + at);
 }
 
-/* The value at s, of `most` bytes at most; `quote` stands before it, 0: nothing. */
+/* The value at s, of `most` bytes at most. `quote`: what stands before it; '%': it is part of a
+ * query, '<': the tag of its name does, '\n': it is that of a header; 0: nothing. */
 static size_t redact_value_span(const char *s, char quote, size_t most)
 {
-    size_t scheme = redact_scheme(s);
-    return quote ? redact_quoted(s, quote, most) : scheme + redact_unquoted(s + scheme, most);
+    size_t scheme;
+    switch (quote) {
+    case '%': return redact_encoded(s, most);
+    case '\n': return shk_redact_until(s, "\r\n\"'", most);
+    case '\0': scheme = redact_scheme(s); return scheme + redact_bare(s + scheme, most);
+    default: return redact_quoted(s, quote, most);
+    }
+}
+
+/* The value of these is the rest of the line. */
+static bool redact_is_header(const char *name, size_t len)
+{
+    static const char *const names[] = {"Authorization", "Proxy-Authorization", "Cookie",
+                                        "Set-Cookie"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == len && strncasecmp(names[i], name, len) == 0)
+            return true;
+    return false;
+}
+
+/* How the value at s, behind an operator of `between` bytes, is quoted; *skip_p: bytes of that. */
+static char redact_quote(const char *s, size_t between, bool header, size_t *skip_p)
+{
+    const char *sign = s - between;
+    bool query = memchr(sign, '%', between) != NULL;
+    *skip_p = query && strncmp(s, "%22", 3) == 0 ? 3 : 0;
+    if (query)
+        return '%';
+    if (*s == '\\' && s[1] == '"') {
+        *skip_p = 2;
+        return '\0';
+    }
+    *skip_p = *s == '"' || *s == '\'';
+    return *skip_p ? *s : header ? '\n' : '\0';
+}
+
+/* <name>value</name>, from `name` on: the value's bytes, those before it in *head_p. */
+static size_t redact_tagged(const char *text, const char *s, size_t name, size_t *head_p)
+{
+    const char *value = s + name + 1;
+    if (s == text || s[-1] != '<' || s[name] != '>')
+        return 0;
+    size_t n = redact_quoted(value, '<', REDACT_DECIDE);
+    if (!shk_redact_name(s, name, value, n, false))
+        return 0;
+    *head_p = name + 1;
+    return redact_quoted(value, '<', SIZE_MAX);
 }
 
 /* NAME=value, NAME: value, "name": "value", --name value: the value's bytes, those before it in
  * *head_p; `name` bytes may be a name. */
 static size_t redact_assignment(const char *text, const char *s, size_t name, size_t *head_p)
 {
-    static const char any[] = "anything1"; /* a value that a secret name does not let pass */
-    size_t at = name;
-    bool loose = false, option = s[0] == '-' && s[1] == '-';
-    size_t between = name ? redact_operator(s + at, option, &loose) : 0;
+    static const char any[] = "anything1-or-longer"; /* that a secret name does not let pass */
+    bool loose = false, option = s[0] == '-' && name > 2 && (s == text || redact_blanks(s - 1));
+    size_t between = name ? redact_operator(s + name, option, &loose) : 0;
     bool file = loose && s > text && s[-1] == '/'; /* "/etc/passwd: Permission denied" */
-    if (!between || file || !shk_redact_name(s, name, any, sizeof any - 1, loose))
+    if (!between || file)
         return 0;
-    at += between;
-    size_t escaped = s[at] == '\\' && s[at + 1] == '"' ? 2 : 0;
-    char quote = s[at] == '"' || s[at] == '\'' ? s[at++] : '\0';
-    at += escaped;
+    size_t at = name + between, skip = 0;
+    char quote = redact_quote(s + at, between, loose && redact_is_header(s, name), &skip);
+    at += skip;
+    if (!quote && !skip && !shk_redact_name(s, name, any, sizeof any - 1, loose))
+        return 0;
     size_t value = redact_value_span(s + at, quote, REDACT_DECIDE);
-    if (redact_is_redacted(s + at + redact_scheme(s + at)) ||
+    if (shk_redact_is_done(s + at + redact_scheme(s + at)) ||
         !shk_redact_name(s, name, s + at, value, loose))
         return 0;
     value = redact_value_span(s + at, quote, SIZE_MAX);
@@ -139,9 +242,9 @@ static size_t redact_query(const char *text, const char *s, size_t *head_p)
         size_t n = strlen(names[i]), value;
         if (strncasecmp(s, names[i], n) != 0)
             continue;
-        value = redact_unquoted(s + n, SIZE_MAX);
+        value = shk_redact_unquoted(s + n, SIZE_MAX);
         *head_p = n;
-        return value > 7 && !redact_is_redacted(s + n) ? value : 0;
+        return value > 7 && !shk_redact_is_done(s + n) ? value : 0;
     }
     return 0;
 }
@@ -155,67 +258,17 @@ static size_t redact_bearer(const char *s, size_t *head_p)
     size_t n = strncasecmp(s, "Bearer ", 7) == 0 ? 7 : strncasecmp(s, "Bearer%20", 9) == 0 ? 9 : 0;
     if (!n)
         return 0;
-    size_t value = redact_unquoted(s + n, SIZE_MAX);
+    size_t value = shk_redact_unquoted(s + n, SIZE_MAX);
     for (size_t i = n; i < n + value; i++)
         mixed |= isdigit((unsigned char)s[i]) || isupper((unsigned char)s[i]);
     *head_p = n;
     return value >= 16 || (value >= 4 && mixed) ? value : 0;
 }
 
-/* user:password@ behind "://": bytes up to the '@', 0. */
-static size_t redact_userinfo(const char *text, const char *s)
-{
-    if (s - text < 3 || s[-1] != '/' || strncmp(s - 3, "://", 3) != 0)
-        return 0;
-    size_t n = strcspn(s, "/@ \t\n?#,");
-    return s[n] == '@' && memchr(s, ':', n) ? n : 0;
-}
-
-/* The same without a scheme, user:password@host.name: the password's bytes. */
-static size_t redact_login(const char *s, size_t user, size_t *head_p)
-{
-    size_t host;
-    if (!user || s[user] != ':' || !isalpha((unsigned char)*s))
-        return 0;
-    const char *secret = s + user + 1;
-    size_t n = strcspn(secret, "/@: \t\n\"',;=[]()");
-    if (n < 3 || secret[n] != '@' || !isalpha((unsigned char)secret[n + 1]) ||
-        redact_is_redacted(secret))
-        return 0;
-    for (host = n + 1; redact_is_word(secret[host]) || secret[host] == '-';)
-        host++;
-    if (secret[host] != '.' && secret[host] != ':' && secret[host] != '/')
-        return 0;
-    *head_p = user + 1;
-    return n;
-}
-
-/* What stands behind -u and --user of curl and the like, user:password: the password's bytes.
- * uid:gid, as containers take it, is none. */
-static size_t redact_user(const char *text, const char *s, size_t user, size_t *head_p)
-{
-    static const char *const options[] = {"-u ", "-u=", "--user ", "--user=", "-user ", "-user="};
-    bool asked = false;
-    if (!user || s[user] != ':' || s == text || (s[-1] != ' ' && s[-1] != '='))
-        return 0;
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        size_t n = strlen(options[i]);
-        asked |= (size_t)(s - text) >= n && strncmp(s - n, options[i], n) == 0;
-    }
-    if (!asked || redact_is_redacted(s + user + 1))
-        return 0;
-    size_t n = redact_unquoted(s + user + 1, SIZE_MAX);
-    const char *secret = s + user + 1;
-    bool group = n < 8 && (strspn(secret, "0123456789") >= n ||
-                           strspn(secret, "abcdefghijklmnopqrstuvwxyz_-") >= n);
-    *head_p = user + 1;
-    return group ? 0 : n;
-}
-
 size_t shk_redact_at(const char *text, const char *s, size_t *head_p)
 {
     *head_p = 0;
-    size_t n = redact_userinfo(text, s);
+    size_t n = shk_redact_userinfo(text, s);
     if (!n)
         n = shk_redact_token(s);
     if (n)
@@ -223,12 +276,14 @@ size_t shk_redact_at(const char *text, const char *s, size_t *head_p)
     size_t name = redact_name_span(s);
     n = redact_assignment(text, s, name, head_p);
     if (!n)
+        n = redact_tagged(text, s, name, head_p);
+    if (!n)
         n = redact_query(text, s, head_p);
     if (!n)
         n = redact_bearer(s, head_p);
     if (!n)
-        n = redact_user(text, s, name, head_p);
-    return n ? n : redact_login(s, name, head_p);
+        n = shk_redact_option(text, s, head_p);
+    return n ? n : shk_redact_login(text, s, name, head_p);
 }
 
 /* Letters and digits from `s` on. Long runs, as of base64, go at the speed of the C library. */

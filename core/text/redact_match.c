@@ -45,18 +45,25 @@ static const struct {
     {"_JWT", REDACT_ANY, "its name contains JWT"},
 };
 
-/* The last word of a name, words being parted by '_', '-' and '.'. A name of that word alone
- * counts unless `part_only`: key=value is an example. PWD is a folder when it looks like one. */
+/* The last word of a name, words being parted by '_', '-' and '.', without a number behind it. A
+ * name of that word alone counts unless `part_only`: key=value is an example. `end`: also the end
+ * of a word (rootpw, dbPass), and before ": ", where `alone` it is a word of a sentence. */
 static const struct {
     const char *word;
-    bool part_only;
+    bool part_only, end;
     const char *why;
 } redact_words[] = {
-    {"PW", false, "its name ends in PW"},     {"PASS", false, "its name ends in PASS"},
-    {"PWD", false, "its name ends in PWD"},   {"PASSWRD", false, "its name ends in PASSWRD"},
-    {"PSWD", false, "its name ends in PSWD"}, {"AUTH", true, "its name ends in AUTH"},
-    {"JWT", false, "its name ends in JWT"},   {"BEARER", true, "its name ends in BEARER"},
-    {"KEY", true, "its name ends in KEY"},    {"SIGNATURE", true, "its name ends in SIGNATURE"},
+    {"PW", false, true, "its name ends in PW"},
+    {"PASS", false, true, "its name ends in PASS"},
+    {"PWD", false, true, "its name ends in PWD"},
+    {"PASSWRD", false, true, "its name ends in PASSWRD"},
+    {"PSWD", false, true, "its name ends in PSWD"},
+    {"PSK", false, false, "its name ends in PSK"},
+    {"AUTH", true, false, "its name ends in AUTH"},
+    {"JWT", false, false, "its name ends in JWT"},
+    {"BEARER", true, false, "its name ends in BEARER"},
+    {"KEY", true, false, "its name ends in KEY"},
+    {"SIGNATURE", true, false, "its name ends in SIGNATURE"},
 };
 
 static bool redact_is_number(const char *value, size_t len, size_t most)
@@ -170,18 +177,89 @@ static const char *redact_by_part(const char *name, size_t len, const char *valu
     return NULL;
 }
 
-static const char *redact_by_word(const char *name, size_t len, const char *value, size_t value_len)
+static bool redact_ends_in(const char *word, size_t len, const char *end)
+{
+    size_t n = strlen(end);
+    return len > n && strncasecmp(word + len - n, end, n) == 0;
+}
+
+/* Words that end as PASS and PWD do. */
+static bool redact_is_other_word(const char *word, size_t len)
+{
+    static const char *const words[] = {
+        "bypass",  "compass", "trespass", "surpass",  "overpass",  "onepass",   "twopass",
+        "lowpass", "allpass", "highpass", "bandpass", "multipass", "firstpass", "oldpwd",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (redact_ends_in(word, len, words[i]))
+            return true;
+    return redact_is_one_of(word, len, words, sizeof words / sizeof *words);
+}
+
+/* DB_PASS2, DB_PASS_2: the name without the number. */
+static size_t redact_without_number(const char *name, size_t len)
+{
+    size_t n = len;
+    while (n && isdigit((unsigned char)name[n - 1]))
+        n--;
+    while (n < len && n && redact_parts_words(name[n - 1]))
+        n--;
+    return n;
+}
+
+/* presharedKey and the like, with a value that is long enough for one. */
+static bool redact_is_camel_key(const char *word, size_t len, size_t value_len)
+{
+    return len > 3 && strncmp(word + len - 3, "Key", 3) == 0 &&
+           islower((unsigned char)word[len - 4]) && value_len >= 16;
+}
+
+/* "auth": "dXNlcjpwYXNz", as container registries have it: base64 of user:password. */
+static bool redact_is_basic(const char *value, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned bits = 0;
+    bool colon = false;
+    if (len < 8)
+        return false;
+    for (size_t i = 0; i < len && value[i] != '='; i++) {
+        const char *digit = memchr(digits, value[i], sizeof digits - 1);
+        if (!digit)
+            return false;
+        bits = bits << 6 | (unsigned)(digit - digits);
+        if (i % 4 == 0)
+            continue;
+        unsigned c = bits >> (6 - i % 4 * 2) & 0xff;
+        if (c < ' ' || c > '~')
+            return false;
+        colon |= c == ':';
+    }
+    return colon;
+}
+
+static const char *redact_by_word(const char *name, size_t len, const char *value, size_t value_len,
+                                  bool loose)
 {
     size_t n;
+    len = redact_without_number(name, len);
     const char *word = redact_last_word(name, len, &n);
+    bool first = word == name || strspn(name, "-") == (size_t)(word - name);
     for (size_t i = 0; i < sizeof redact_words / sizeof *redact_words; i++) {
-        if (strlen(redact_words[i].word) != n || strncasecmp(word, redact_words[i].word, n) != 0)
+        bool whole =
+            strlen(redact_words[i].word) == n && strncasecmp(word, redact_words[i].word, n) == 0;
+        bool key = strcasecmp(redact_words[i].word, "KEY") == 0;
+        bool end = redact_words[i].end ? redact_ends_in(word, n, redact_words[i].word) &&
+                                             !redact_is_other_word(word, n)
+                                       : key && redact_is_camel_key(word, n, value_len);
+        bool alone = whole && first;
+        if (!whole && !end)
             continue;
-        bool alone = word == name || strspn(name, "-") == (size_t)(word - name);
         bool path = strcasecmp(redact_words[i].word, "PWD") == 0 && strchr("/~.", *value);
-        if ((alone && redact_words[i].part_only) || path ||
-            redact_how_allows(REDACT_WORD, value, value_len) ||
-            redact_is_number(value, value_len, strncasecmp(word, "KEY", n) == 0 ? 12 : 3))
+        bool basic = alone && strcasecmp(redact_words[i].word, "AUTH") == 0 &&
+                     redact_is_basic(value, value_len);
+        if ((alone && (redact_words[i].part_only || loose) && !basic) || path ||
+            (loose && !redact_words[i].end) || redact_how_allows(REDACT_WORD, value, value_len) ||
+            redact_is_number(value, value_len, key ? 12 : 3))
             return NULL;
         return redact_words[i].why;
     }
@@ -204,7 +282,7 @@ const char *shk_redact_name(const char *name, size_t len, const char *value, siz
     if (!value_len || redact_stands_for(value) || redact_is_place(name, len, value))
         return NULL;
     const char *why = redact_by_part(name, len, value, value_len);
-    return why || loose ? why : redact_by_word(name, len, value, value_len);
+    return why ? why : redact_by_word(name, len, value, value_len, loose);
 }
 
 static bool redact_is_alnum(char c)
@@ -228,6 +306,20 @@ static const struct {
 } redact_forms[] = {
     {"AKIA", "", 16},
     {"ASIA", "", 16},
+    {"ABIA", "", 16},
+    {"ACCA", "", 16},
+    {"A3T", "", 17},
+    {"LTAI", "", 16},
+    {"GOCSPX-", "_-", 24},
+    {"dapi", "", 32},
+    {"DHHC-1:", ":+/=", 20},
+    {"NVMeTLSkey-1:", ":+/=", 20},
+    {"ATATT3", "_-=", 40},
+    {"wandb_v", "_", 30},
+    {"xai-", "", 60},
+    {"r8_", "", 30},
+    {"glsa_", "_", 32},
+    {"glc_", "+/=", 32},
     {"ghp_", "", 20},
     {"gho_", "", 20},
     {"ghu_", "", 20},
@@ -236,6 +328,12 @@ static const struct {
     {"github_pat_", "_", 20},
     {"glpat-", "_-", 16},
     {"gldt-", "_-", 16},
+    {"glrt-", "_-", 16},
+    {"glcbt-", "_-", 16},
+    {"glptt-", "_-", 16},
+    {"glft-", "_-", 16},
+    {"glsoat-", "_-", 16},
+    {"glagent-", "_-", 16},
     {"hf_", "", 20},
     {"api_org_", "", 20},
     {"xoxb-", "-", 10},
@@ -250,16 +348,24 @@ static const struct {
     {"pypi-", "_-", 30},
     {"nvapi-", "_-", 20},
     {"dop_v1_", "", 30},
+    {"doo_v1_", "", 30},
+    {"dor_v1_", "", 30},
     {"hvs.", "_-", 20},
     {"hvb.", "_-", 20},
     {"dckr_pat_", "_-", 20},
+    {"dckr_oat_", "_-", 20},
     {"tskey-", "-", 16},
     {"gsk_", "", 30},
     {"sk_live_", "", 16},
     {"rk_live_", "", 16},
+    {"sk_test_", "", 16},
+    {"rk_test_", "", 16},
+    {"shpat_", "", 32},
     {"SG.", "_-.", 40},
     {"AGE-SECRET-KEY-1", "", 40},
     {"hooks.slack.com/services/", "/", 20},
+    {"discord.com/api/webhooks/", "/_-", 30},
+    {"webhook.office.com/webhookb2/", "/@-", 40},
 };
 
 /* sk-…, sk-ant-…, sk-proj-…: also how names of jobs may begin, so one part must be long and mixed.
@@ -316,22 +422,36 @@ static size_t redact_jwt(const char *s)
     return at;
 }
 
+/* What Entra ID gives an application: three characters, a digit, "Q~", and the rest. */
+static size_t redact_azure(const char *s)
+{
+    if (!s[1] || !s[2] || !isdigit((unsigned char)s[3]) || s[4] != 'Q' || s[5] != '~')
+        return 0;
+    size_t n = redact_span(s + 6, "_~.-");
+    return n >= 31 ? 6 + n : 0;
+}
+
 /* The first two characters of all forms, sk- and eyJ: most words begin with others. */
 static bool redact_begins_form(const char *s)
 {
     switch (*s) {
-    case 'A': return strchr("KSIG", s[1]) != NULL;
+    case 'A': return s[1] && strchr("KSIGBC3T", s[1]) != NULL;
+    case 'D': return s[1] == 'H';
+    case 'G': return s[1] == 'O';
+    case 'L': return s[1] == 'T';
+    case 'N': return s[1] == 'V';
     case 'S': return s[1] == 'G';
     case 'a': return s[1] == 'p';
-    case 'd': return s[1] == 'o' || s[1] == 'c';
+    case 'd': return s[1] && strchr("aoci", s[1]) != NULL;
     case 'e': return s[1] == 'y';
-    case 'g': return strchr("hils", s[1]) != NULL;
-    case 'h': return strchr("fvo", s[1]) != NULL;
+    case 'g': return s[1] && strchr("hils", s[1]) != NULL;
+    case 'h': return s[1] && strchr("fvo", s[1]) != NULL;
     case 'n': return s[1] == 'p' || s[1] == 'v';
     case 'p': return s[1] == 'y';
-    case 'r':
-    case 's': return s[1] == 'k';
+    case 'r': return s[1] == 'k' || s[1] == '8';
+    case 's': return s[1] == 'k' || s[1] == 'h';
     case 't': return s[1] == 's';
+    case 'w': return s[1] == 'a' || s[1] == 'e';
     case 'x': return s[1] == 'o' || s[1] == 'a';
     case 'y': return s[1] == 'a';
     default: return false;
@@ -342,8 +462,9 @@ size_t shk_redact_token(const char *s)
 {
     if (*s == '-')
         return redact_private_key(s);
-    if (!redact_begins_form(s))
-        return 0;
+    size_t azure = redact_azure(s);
+    if (azure || !redact_begins_form(s))
+        return azure;
     for (size_t i = 0; i < sizeof redact_forms / sizeof *redact_forms; i++) {
         if (redact_forms[i].prefix[0] != *s)
             continue;

@@ -33,7 +33,35 @@ Test(redact, texts)
          "root=/dev/sda rd.luks.key=[redacted] ro"},
         {"DB_PASS=s3cr3t;DB_HOST=h", "DB_PASS=[redacted];DB_HOST=h"},
         {"REDIS_AUTH=open-sesame", "REDIS_AUTH=[redacted]"},
-        {"MYSQL_PWD=abc,x", "MYSQL_PWD=[redacted],x"},
+        {"MYSQL_PWD=abc,x", "MYSQL_PWD=[redacted]"},
+        {"mount -o username=me,password=ab,cd,domain=d /x",
+         "mount -o username=me,password=[redacted],domain=d /x"},
+        {"rd.luks.passphrase=ab;c)d'e ro", "rd.luks.passphrase=[redacted] ro"},
+        {"(--password=ab&cd) {token=a,n:1} [pw=b]",
+         "(--password=[redacted]) {token=[redacted],n:1} [pw=[redacted]]"},
+        {"password   = a1", "password   = [redacted]"},
+        {"password\t=\ta1", "password\t=\t[redacted]"},
+        {"password : a1, b", "password : [redacted], b"},
+        {"password => a1", "password => [redacted]"},
+        {"password:=a1 db.password==a1", "password:=[redacted] db.password==[redacted]"},
+        {"<password>two words</password>", "<password>[redacted]</password>"},
+        {"q=%22pass%22&%22password%22%3A%22a b%22",
+         "q=%22pass%22&%22password%22%3A%22[redacted] b%22"},
+        {"tool -password a1 -token  a2 --pass a3",
+         "tool -password [redacted] -token  [redacted] --pass [redacted]"},
+        {"rootpw=a1 dbPass=a1 userPw: a1 db_pass: a1",
+         "rootpw=[redacted] dbPass=[redacted] userPw: [redacted] db_pass: [redacted]"},
+        {"DB_PASS2=a1 DB_PASS_2=a1 psk=a1",
+         "DB_PASS2=[redacted] DB_PASS_2=[redacted] psk=[redacted]"},
+        {"PresharedKey = abcdefghij0123456789=", "PresharedKey = [redacted]"},
+        {"{\"auths\":{\"https://r/v1/\":{\"auth\":\"dXNlcjpwYXNz\"}}}",
+         "{\"auths\":{\"https://r/v1/\":{\"auth\":\"[redacted]\"}}}"},
+        /* options of tools */
+        {"sshpass -p a1 ssh -p 2222 h", "sshpass -p [redacted] ssh -p 2222 h"},
+        {"sshpass -pa1 ssh h", "sshpass -p[redacted] ssh h"},
+        {"/usr/bin/ipmitool -U ADMIN -P 'a 1' x", "/usr/bin/ipmitool -U ADMIN -P '[redacted]' x"},
+        {"docker login -u me -p a1 r", "docker login -u me -p [redacted] r"},
+        {"mysql -u root -pa1 db", "mysql -u root -p[redacted] db"},
         {"Uid=sa;Pwd=abc;", "Uid=sa;Pwd=[redacted];"},
         {"PWD=/root OLDPWD=~", "PWD=/root OLDPWD=~"},
         {"curl -u admin:hunter2 h", "curl -u admin:[redacted] h"},
@@ -59,10 +87,18 @@ Test(redact, texts)
         /* headers */
         {"curl -H 'Authorization: Bearer abc.def' x", "curl -H 'Authorization: [redacted]' x"},
         {"Authorization: Basic dXNlcjpwYXNz", "Authorization: [redacted]"},
+        {"Authorization: AWS4-HMAC-SHA256 SignedHeaders=host, Signature=fe5f80",
+         "Authorization: [redacted]"},
+        {"curl -b x -H \"Cookie: a=1; b=2\" h", "curl -b x -H \"Cookie: [redacted]\" h"},
         {"bearer a1b2c3", "bearer [redacted]"},
         /* logins */
         {"https://me:pw@host/x", "https://[redacted]@host/x"},
         {"proxy=me:pass@proxy.site:3128", "proxy=me:[redacted]@proxy.site:3128"},
+        {"https://me:p@ss@host/x@y", "https://[redacted]@host/x@y"},
+        {"redis://:p#s/s?@host:6379/0", "redis://[redacted]@host:6379/0"},
+        {"https://0123456789abcdef0123456789abcdef@h.io/1", "https://[redacted]@h.io/1"},
+        {"netroot=iscsi:me:a1b2@192.168.0.1::3260:1:iqn.x",
+         "netroot=iscsi:me:[redacted]@192.168.0.1::3260:1:iqn.x"},
         /* forms */
         {"gl"
          "pat-abcdefghij0123456789",
@@ -112,6 +148,45 @@ Test(redact, texts)
         {"AGE-SECRET"
          "-KEY-1abcdefghij0123456789abcdefghij0123456789",
          "[redacted]"},
+        {"AB"
+         "IAABCDEFGHIJ234567",
+         "[redacted]"},
+        {"A3"
+         "TXABCDEFGHIJ234567",
+         "[redacted]"},
+        {"LTA"
+         "I5tabcdefghij0123456789",
+         "[redacted]"},
+        {"GOC"
+         "SPX-abcdefghijklmnopqrstuvwxyz12",
+         "[redacted]"},
+        {"da"
+         "pi0123456789abcdef0123456789abcdef",
+         "[redacted]"},
+        {"id 1xA8"
+         "Q~abcdefghij_klmnopqrst.uvwxyz12345, x",
+         "id [redacted], x"},
+        {"do"
+         "o_v1_abcdefghij0123456789abcdefghij",
+         "[redacted]"},
+        {"gl"
+         "rt-abcdefghij0123456789",
+         "[redacted]"},
+        {"gl"
+         "sa_abcdefghij0123456789abcdefghijkl_01234567",
+         "[redacted]"},
+        {"sk"
+         "_test_abcdefghij0123456789",
+         "[redacted]"},
+        {"r"
+         "8_abcdefghijABCDEFGHIJ0123456789abcdefg",
+         "[redacted]"},
+        {"wandb"
+         "_v1_abcdefghijABCDEFGHIJ0123456789abcdefghij",
+         "[redacted]"},
+        {"DHH"
+         "C-1:00:abcdefghijklmnopqrstuvwxyz0123456789=: ok",
+         "[redacted] ok"},
         {"id " AWS ", " GHP, "id [redacted], [redacted]"},
         {"NET=" GHP, "NET=[redacted]"},
         {SLACK, "[redacted]"},
@@ -148,6 +223,17 @@ Test(redact, texts_without_a_secret)
 {
     static const char *const texts[] = {
         "the token was not found",
+        "http://host:8080/@scope/pkg",
+        "http://[fe80::1]:80/x@y",
+        "https://user@host/x",
+        "ssh -p 2222 host",
+        "srun -p gpu hostname",
+        "mysql -p db",
+        "DISKBYPASS=fast lowpass=abc",
+        "sortKey=name, hotKey=abcdef",
+        "PASS: all tests, pass : 3 of 3",
+        "\"auth\": \"auth/munge\"",
+        "rank:12345@10.0.0.1",
         "sysroot /etc/passwd: Not a directory",
         "a bearer of news",
         "Bearer authentication is off",
@@ -206,6 +292,10 @@ Test(redact, values_by_name)
         bool secret;
     } rows[] = {
         {"NCCL_X_PW", "a", true},
+        {"NCCL_X_PASS2", "a", true},
+        {"NCCL_rootpw", "a", true},
+        {"NCCL_NET", "x -token abc", true},
+        {"NCCL_NET", "password  = abc", true},
         {"NCCL_X_PASS", "hunter2", true},
         {"NCCL_X_AUTH", "abc", true},
         {"NCCL_X_PWD", "abc", true},
