@@ -86,7 +86,7 @@ class Groups(States):
         self.state("one GPU's group lazily flushed", self.group(GPUS[1], "DMA-FQ"), WARN,
                    {"kernel.iommu": f"DMA-FQ, device {GPUS[1]}"}, self.group(GPUS[1], "identity"))
         self.state("the type of one GPU's group cannot be read", f"chmod 0 /sys/bus/pci/devices/{GPUS[0]}/iommu_group/type",
-                   {"kernel.iommu": "unknown", "device.history": "unknown"}, {"kernel.iommu": GPUS[0]},
+                   {"kernel.iommu": "unknown", "device.history": "unknown", "nic.transceivers": "unknown"}, {"kernel.iommu": GPUS[0]},
                    f"chmod 444 /sys/bus/pci/devices/{GPUS[0]}/iommu_group/type",
                    prefix=NOBODY)
 

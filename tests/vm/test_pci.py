@@ -166,9 +166,9 @@ class Far(States):
         hide = "; ".join(f"chmod {{0}} /sys/bus/pci/devices/{address}/{name}" for address in (*BRIDGES, *FAR_NICS)
                          for name in ("local_cpus", "local_cpulist", "numa_node"))
         self.state("the processors beside the NICs cannot be read", hide.format("0"),
-                   {"topology.nic": "unknown", "pci.numa": "unknown", "device.history": "unknown"}, undo=hide.format("444"), prefix=NOBODY)
+                   {"topology.nic": "unknown", "pci.numa": "unknown", "device.history": "unknown", "nic.transceivers": "unknown"}, undo=hide.format("444"), prefix=NOBODY)
         path = "/sys/devices/system/node/node1/distance"
-        self.state("the distances of a NUMA node cannot be read", f"chmod 0 {path}", {"device.history": "unknown"},
+        self.state("the distances of a NUMA node cannot be read", f"chmod 0 {path}", {"device.history": "unknown", "nic.transceivers": "unknown"},
                    undo=f"chmod 444 {path}", prefix=NOBODY)
 
 
