@@ -5,9 +5,11 @@
 
 #include "core/run/dynlib.h"
 #include "core/run/isolate.h"
+#include "core/text/strbuf.h"
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Opaque to us; the library's own header is not needed for them. */
@@ -68,8 +70,8 @@ struct verbs {
     bool efa_tried;
 };
 
-/* The kernel's driver of a device, "" when not known. */
-static const char *verbs_driver(const struct verbs *v, const char *name)
+/* What the kernel says of a device: "driver", "uverbs"; "" when not known. */
+static const char *verbs_known(const struct verbs *v, const char *name, const char *what)
 {
     size_t i;
     json_t *row;
@@ -77,11 +79,22 @@ static const char *verbs_driver(const struct verbs *v, const char *name)
     json_array_foreach(devices, i, row)
     {
         const char *have = json_string_value(json_object_get(row, "name"));
-        const char *driver = json_string_value(json_object_get(row, "driver"));
-        if (have && driver && strcmp(have, name) == 0)
-            return driver;
+        const char *text = json_string_value(json_object_get(row, what));
+        if (have && text && strcmp(have, name) == 0)
+            return text;
     }
     return "";
+}
+
+/* libibverbs looks for a node that it cannot open in other places, and its errno is of the last
+ * of them; that of the node itself counts. */
+static int verbs_refusal(const struct verbs *v, const char *name, int told)
+{
+    const char *node = verbs_known(v, name, "uverbs");
+    char *path = shk_strf("/dev/infiniband/%s", node);
+    int rc = *node && path ? shk_host_access_rw(v->ctx->host, path) : 0;
+    free(path);
+    return rc == -EACCES || rc == -EPERM || rc == -ENOENT ? -rc : told;
 }
 
 static void verbs_problem(json_t *row, const char *text)
@@ -90,12 +103,15 @@ static void verbs_problem(json_t *row, const char *text)
 }
 
 /* NULL: it does not open; the row says why. */
-static struct ibv_context *verbs_open(struct verbs *v, struct ibv_device *device, json_t *row)
+static struct ibv_context *verbs_open(struct verbs *v, struct ibv_device *device, const char *name,
+                                      json_t *row)
 {
     shk_crumb_call("ibv_open_device");
     errno = 0;
     struct ibv_context *context = v->ops.open_device(device);
     int why = errno ? errno : ENODEV;
+    if (!context)
+        why = verbs_refusal(v, name, why);
     json_object_set_new(row, "opens", json_boolean(context));
     if (!context) {
         json_object_set_new(row, "error", json_string(strerror(why)));
@@ -138,8 +154,8 @@ static void verbs_efa(struct verbs *v, struct ibv_context *context, json_t *row)
 
 static void verbs_device(struct verbs *v, struct ibv_device *device, const char *name, json_t *row)
 {
-    struct ibv_context *context = verbs_open(v, device, row);
-    if (strcmp(verbs_driver(v, name), "efa") == 0)
+    struct ibv_context *context = verbs_open(v, device, name, row);
+    if (strcmp(verbs_known(v, name, "driver"), "efa") == 0)
         verbs_efa(v, context, row);
     if (context) {
         shk_crumb_call("ibv_close_device");

@@ -18,8 +18,9 @@ class Rdma(States):
 
     def test_nodes(self):
         at = "/dev/infiniband/uverbs0"
-        self.state("a verbs device that others may not open", f"chmod 600 {at}", {"devices.access": "fail", **USER},
-                   {"devices.access": at}, f"chmod 666 {at}", prefix=NOBODY)
+        self.state("a verbs device that others may not open", f"chmod 600 {at}",
+                   {"devices.access": "fail", "nic.opens": "warn", **USER},
+                   {"devices.access": at, "nic.opens": "mlx5_0: Permission denied"}, f"chmod 666 {at}", prefix=NOBODY)
         self.state("no verbs device node", f"mv {at} /dev/infiniband/gone", {"devices.access": "warn"},
                    undo=f"mv /dev/infiniband/gone {at}")
         self.state("container with /dev/infiniband", expected={"container.kind": "pass"}, undo="rm -f /.dockerenv",

@@ -62,6 +62,24 @@ Test(verbs, what_cannot_be_opened_says_why)
     shk_facts_destroy(facts);
 }
 
+/* libibverbs answers with the error of the last place where it looked. */
+Test(verbs, why_a_device_does_not_open_is_what_its_node_says)
+{
+    struct shk_facts *known = shk_facts_create();
+    json_t *rows = json_pack("[{s:s, s:s, s:s}]", "name", "mlx5_0", "driver", "mlx5_core", "uverbs",
+                             "uverbs_that_is_not_there");
+    shk_facts_present(known, "rdma.devices", rows, NULL, "test");
+    preload("no_open");
+    struct shk_facts *facts = probe_facts(&shk_probe_verbs, NULL, known, false, 0);
+    const char *told = fact_text(facts, "verbs.devices");
+    cr_expect_not_null(strstr(told, "\"errno\":2,\"error\":\"No such file or directory\","
+                                    "\"name\":\"mlx5_0\""),
+                       "%s", told);
+    cr_expect_not_null(strstr(told, "\"errno\":13"), "%s", told);
+    shk_facts_destroy(facts);
+    shk_facts_destroy(known);
+}
+
 Test(verbs, an_old_library_cannot_tell_about_fork)
 {
     struct shk_facts *facts = verbs("old");
