@@ -156,6 +156,14 @@ static bool rails_slow(const struct shk_check_context *ctx, struct shk_findings 
     return true;
 }
 
+/* An all-reduce over the fabric that went well tells of its devices. */
+static bool rails_due(const struct shk_facts *facts)
+{
+    const char *status;
+    return shk_look_text(facts, "collective.fabric.status", &status) == SHK_LOOK_PRESENT &&
+           strcmp(status, "ok") == 0;
+}
+
 static void rails_well(const struct shk_check_context *ctx, struct shk_findings *findings,
                        const struct rails *rails)
 {
@@ -182,21 +190,16 @@ static void rails_well(const struct shk_check_context *ctx, struct shk_findings 
         else
             unknown++;
     }
-    if (unknown)
+    if (unknown && !rails_due(ctx->facts))
+        shk_row_text(&row.why, "the all-reduce ended before %zu of them were measured alone",
+                     unknown);
+    else if (unknown)
         shk_row_text(&row.why, "no time was left to measure %zu of them alone", unknown);
     else
         shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
     shk_row_text(&row.observed, "%s", shk_strbuf_text(&sb));
     shk_row_end(findings, &row);
     shk_strbuf_free(&sb);
-}
-
-/* An all-reduce over the fabric that went well tells of its devices. */
-static bool rails_due(const struct shk_facts *facts)
-{
-    const char *status;
-    return shk_look_text(facts, "collective.fabric.status", &status) == SHK_LOOK_PRESENT &&
-           strcmp(status, "ok") == 0;
 }
 
 static void eval_rails(const struct shk_check_context *ctx, struct shk_findings *findings)

@@ -16,8 +16,14 @@ static const struct rails_case {
 } cases[] = {
     {"alike", RAILS(USED("a", "20") ", " USED("b", "19.5")), "network devices (fabric)", SHK_PASS,
      "side by side: a 20.00 GB/s, b 19.50 GB/s", NULL, NULL},
-    {"not measured", RAILS("{'domain': 'a', 'status': 'used'}, {'domain': 'b', 'status': 'used'}"),
+    {"not measured",
+     "'collective.fabric.status': 'ok', " RAILS(
+         "{'domain': 'a', 'status': 'used'}, {'domain': 'b', 'status': 'used'}"),
      "network devices (fabric)", SHK_UNKNOWN, "no time was left to measure 2 of them", NULL, NULL},
+    {"not come to it",
+     "'collective.fabric.status': 'failed', " RAILS(
+         "{'domain': 'a', 'status': 'used'}, {'domain': 'b', 'status': 'used'}"),
+     "network devices (fabric)", SHK_UNKNOWN, "the all-reduce ended before 2 of them", NULL, NULL},
     {"one", RAILS(USED("a", "20")), "network devices (fabric)", SHK_NA, "nothing to compare", NULL,
      NULL},
     {"left out", RAILS(USED("a", "20") ", {'domain': 'b', 'status': 'left out', 'reason': 'x'}"),

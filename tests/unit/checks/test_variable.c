@@ -12,12 +12,22 @@ static const char *cause(const char *name)
 
 Test(variable, launchers_give_each_process_its_own)
 {
-    static const char *const own[] = {
-        "PMIX_RANK",           "PMIX_HOSTNAME", "SLURM_PROCID",
-        "SLURM_NODEID",        "SLURM_LOCALID", "RANK",
-        "LOCAL_RANK",          "PMI_RANK",      "GROUP_RANK",
-        "NO_SUCH_VARIABLE",    "SLURM_GTIDS",   "OMPI_COMM_WORLD_RANK",
-        "CUDA_VISIBLE_DEVICES"};
+    static const char *const own[] = {"PMIX_RANK",
+                                      "PMIX_HOSTNAME",
+                                      "SLURM_PROCID",
+                                      "SLURM_NODEID",
+                                      "SLURM_LOCALID",
+                                      "RANK",
+                                      "LOCAL_RANK",
+                                      "PMI_RANK",
+                                      "GROUP_RANK",
+                                      "NO_SUCH_VARIABLE",
+                                      "SLURM_GTIDS",
+                                      "OMPI_COMM_WORLD_RANK",
+                                      "CUDA_VISIBLE_DEVICES",
+                                      "SLURM_CPUS_ON_NODE",
+                                      "SLURM_CPU_BIND_LIST",
+                                      "SLURM_STEP_GPUS"};
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         cr_expect_null(cause(own[i]), "%s: %s", own[i], cause(own[i]));
 }
