@@ -97,6 +97,12 @@ int shk_diagnose(const struct shk_config *config, const struct shk_findings *fin
                  const struct shk_facts *const *facts, size_t nodes,
                  struct shk_diagnoses *diagnoses_p, struct shk_error *err) SHK_MUST_CHECK;
 
+/* Of two nodes whose all-reduce fails with each other and works with others, the one that a row of
+ * the confirmed cause names stays in the all-reduce's row; the other is as good as any. After
+ * shk_diagnose(). Returns 0 or -ENOMEM. */
+int shk_ends_settle(struct shk_findings *findings, const struct shk_facts *const *facts,
+                    size_t nodes, const struct shk_diagnoses *diagnoses) SHK_MUST_CHECK;
+
 /* The same of evidence that is only part of a picture: what the checks would call bad if all that
  * nobody looked at were as usual is a suspicion, `likely` at most. */
 int shk_diagnose_part(const struct shk_config *config, const struct shk_findings *findings,

@@ -170,6 +170,10 @@ int shk_session_judge(struct shk_session *session)
         rc = (session->part ? shk_diagnose_part : shk_diagnose)(
             session->config, session->findings, (const struct shk_facts *const *)session->facts,
             session->nodes, &session->diagnoses, &err);
+    if (!rc &&
+        (rc = shk_ends_settle(session->findings, (const struct shk_facts *const *)session->facts,
+                              session->nodes, &session->diagnoses)))
+        shk_error_sys(&err, -rc, "findings");
     session->coverage = shk_findings_coverage(session->findings);
     if (!rc && session->known_only && (rc = judge_keep_known(session)))
         shk_error_sys(&err, -rc, "findings");
