@@ -312,6 +312,7 @@ struct shk_signature {
     const char *capture;          /* PCRE with named groups on the line; NULL */
     const char *differs;          /* cause when captured values are not all the same; NULL */
     const char *const *elsewhere; /* lines that the other nodes print instead; NULL */
+    const char *const *ended_by;  /* lines that say later that it is over; NULL */
     const char *behind; /* cause when one process has a lower count than the others; NULL */
     const char *more;   /* what gives more detail of the same kind; NULL */
     const char *source;

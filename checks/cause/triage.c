@@ -12,6 +12,31 @@ static int also_weight(int weight, size_t i)
     return w > 4 ? w : 4;
 }
 
+/* What the line tells of is over, as a later one says: no more than a guess is left of it. */
+static void say_ended(struct shk_clues *clues, size_t from, const json_t *ended)
+{
+    enum { ENDED_WEIGHT = 44 };
+    const char *file = shk_clue_capture(ended, "file");
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    long long line = 0;
+    (void)shk_look_member_int(ended, "line", &line);
+    for (size_t i = from; i < clues->count; i++) {
+        struct shk_clue *clue = &clues->items[i];
+        char *text = shk_strf("%s (over again by %s:%lld)", clue->text,
+                              slash  ? slash + 1
+                              : file ? file
+                                     : "log",
+                              line);
+        if (text) {
+            free(clue->text);
+            clue->text = text;
+        }
+        clue->specific = false;
+        if (clue->weight > ENDED_WEIGHT)
+            clue->weight = ENDED_WEIGHT;
+    }
+}
+
 static void one_signature(struct shk_clues *clues, const struct shk_facts *facts,
                           const struct shk_signature *sig)
 {
@@ -21,6 +46,9 @@ static void one_signature(struct shk_clues *clues, const struct shk_facts *facts
         shk_clue_add(clues, sig->diagnosis, sig->weight, cause, shk_log_place(facts, sig->id));
     if (clues->count > before)
         shk_clue_seen(clues, shk_log_seen(facts, sig->id));
+    const json_t *ended = json_object_get(shk_log_seen(facts, sig->id), "ended");
+    if (ended)
+        say_ended(clues, before, ended);
     for (size_t i = 0; i < others; i++)
         shk_clue_add(clues, sig->also[i], also_weight(sig->weight, i), false,
                      shk_log_place(facts, sig->id));

@@ -25,6 +25,8 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
             .capture = all[i].capture,
             .place = all[i].place,
             .elsewhere = all[i].elsewhere,
+            .ended_by = all[i].ended_by,
+            .state = all[i].ended_by != NULL,
             .origins = all[i].role == SHK_LOG_CAUSE || all[i].role == SHK_LOG_SYMPTOM,
             .once = all[i].role == SHK_LOG_NAMES,
             .error_words = all[i].role == SHK_LOG_WORDS,
@@ -34,6 +36,10 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
     for (size_t i = 0; patterns && i < n; i++)
         for (const char *const *id = all[i].elsewhere; id && *id; id++)
             patterns_compare(patterns, n, i, *id);
+    for (size_t i = 0; patterns && i < n; i++)
+        for (const char *const *id = all[i].ended_by; id && *id; id++)
+            for (size_t k = 0; k < n; k++)
+                patterns[k].state |= strcmp(patterns[k].id, *id) == 0;
     *count_p = n;
     return patterns;
 }

@@ -135,6 +135,14 @@ static const struct shk_field signature_fields[] = {
      .section = SHK_SECTION_SIGNATURES,
      .doc = "signatures that nodes print where all is well: a node that prints this line and none "
             "of them, while others do, is different, and `differs` is the root cause"},
+    {.key = "ended-by",
+     SHK_AT(struct shk_signature, ended_by),
+     .kind = SHK_FIELD_TEXTS,
+     .check = shk_valid_key,
+     .refers = true,
+     .section = SHK_SECTION_SIGNATURES,
+     .doc = "signatures that say that it is over: where one of them comes later for each `name` "
+            "that the line captured (of the same node, in the same file), the line is a guess"},
     {.key = "behind",
      SHK_AT(struct shk_signature, behind),
      .kind = SHK_FIELD_TEXT,

@@ -146,6 +146,19 @@ long shk_log_capture(struct shk_log_captures *captures, struct shk_log_matcher *
     return -1;
 }
 
+uint64_t shk_log_capture_name(struct shk_log_matcher *matcher, const char *line, size_t len)
+{
+    if (pcre2_match(matcher->code, (PCRE2_SPTR)line, len, 0, 0, matcher->match, matcher->limits) <=
+        0)
+        return 0;
+    for (size_t g = 0; g < matcher->group_count; g++) {
+        size_t start = 0, span = group_span(matcher, g, &start);
+        if (span && strcmp(matcher->groups[g].name, "name") == 0)
+            return hash_more(0xcbf29ce484222325u, line + start, span);
+    }
+    return 0;
+}
+
 json_t *shk_log_captures_json(const struct shk_log_captures *captures)
 {
     json_t *array = json_array();

@@ -32,6 +32,8 @@ struct shk_log_captures {
  * not kept as a value, or -1. */
 long shk_log_capture(struct shk_log_captures *captures, struct shk_log_matcher *matcher,
                      const char *line, size_t len, const struct shk_logline *who);
+/* Hash of what the group `name` takes of the line; 0: the pattern has none, or it took no part. */
+uint64_t shk_log_capture_name(struct shk_log_matcher *matcher, const char *line, size_t len);
 json_t *shk_log_captures_json(const struct shk_log_captures *captures); /* new reference */
 void shk_log_captures_free(struct shk_log_captures *captures);
 

@@ -6,6 +6,7 @@
 #include "probes/log/logcapture.h"
 #include "probes/log/logline.h"
 #include "probes/log/logscan_private.h"
+#include "probes/log/logstate.h"
 #include "probes/log/logunknown.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ struct log_sig {
     unsigned long long line;
     struct log_places origins, nodes;
     struct shk_log_captures captures;
+    struct shk_log_states *states; /* of a pattern with `state`, from its first line on */
 };
 
 struct log_file {
@@ -194,6 +196,19 @@ static void scan_first(struct shk_logscan *scan, struct log_sig *sig, const char
     scan->failed |= !sig->file || !sig->text;
 }
 
+static void scan_state(struct shk_logscan *scan, size_t id, const char *line, size_t len,
+                       const struct shk_logline *who)
+{
+    struct log_sig *sig = &scan->sigs[id];
+    if (!sig->states && !(sig->states = calloc(1, sizeof *sig->states))) {
+        scan->failed = true;
+        return;
+    }
+    uint64_t name = scan->matchers[id] ? shk_log_capture_name(scan->matchers[id], line, len) : 0;
+    shk_log_states_note(sig->states, name ^ shk_log_hash(who->node), scan->file_count - 1,
+                        scan_line_number(scan));
+}
+
 /* One more line that matches. */
 static void scan_hit(struct shk_logscan *scan, size_t id)
 {
@@ -206,7 +221,7 @@ static void scan_hit(struct shk_logscan *scan, size_t id)
         len--;
     if (!sig->lines++)
         scan_first(scan, sig, line, len);
-    if (!pattern->origins && !scan->matchers[id])
+    if (!pattern->origins && !scan->matchers[id] && !pattern->state)
         return;
     shk_logline_parse(&who, line, len);
     if (pattern->origins) {
@@ -218,6 +233,8 @@ static void scan_hit(struct shk_logscan *scan, size_t id)
         if (rank >= 0 && *who.origin)
             shk_log_seen_set(scan->ranks, shk_log_hash(who.origin), (uint32_t)rank);
     }
+    if (pattern->state)
+        scan_state(scan, id, line, len, &who);
 }
 
 /* What stands behind a table's pattern, which ends at this offset. */
@@ -392,6 +409,38 @@ static json_t *alone_json(const struct shk_logscan *scan, size_t id)
     return alone;
 }
 
+static size_t sig_of(const struct shk_logscan *scan, const char *id)
+{
+    size_t i = 0;
+    while (i < scan->count && strcmp(scan->patterns[i].id, id) != 0)
+        i++;
+    return i;
+}
+
+/* The last line that says that a state is over, when there is one for each that was told; NULL. */
+static json_t *ended_json(const struct shk_logscan *scan, size_t id)
+{
+    enum { ENDS_MAX = 8 };
+    const struct shk_log_states *states = scan->sigs[id].states, *ends[ENDS_MAX];
+    const char *const *ids = scan->patterns[id].ended_by;
+    const struct shk_log_state *last = NULL;
+    size_t count = 0;
+    for (; ids && *ids && count < ENDS_MAX; ids++) {
+        size_t end = sig_of(scan, *ids);
+        if (end < scan->count)
+            ends[count++] = scan->sigs[end].states;
+    }
+    for (size_t i = 0; states && i < states->count; i++) {
+        const struct shk_log_state *end = shk_log_state_end(&states->items[i], ends, count);
+        if (!end || states->more)
+            return NULL;
+        last = end;
+    }
+    return last ? json_pack("{s:o, s:I}", "file", text_json(scan->files[last->file].name), "line",
+                            (json_int_t)last->line)
+                : NULL;
+}
+
 static json_t *sig_json(const struct shk_logscan *scan, const struct log_sig *sig)
 {
     json_t *entry = json_object();
@@ -410,6 +459,9 @@ static json_t *sig_json(const struct shk_logscan *scan, const struct log_sig *si
     size_t id = (size_t)(sig - scan->sigs);
     if (scan->patterns[id].elsewhere)
         json_object_set_new(entry, "alone", alone_json(scan, id));
+    json_t *ended = scan->patterns[id].ended_by ? ended_json(scan, id) : NULL;
+    if (ended)
+        json_object_set_new(entry, "ended", ended);
     if (sig->captures.count)
         json_object_set_new(entry, "captures", shk_log_captures_json(&sig->captures));
     return entry;
@@ -464,6 +516,7 @@ void shk_logscan_destroy(struct shk_logscan *scan)
         places_free(&sig->origins);
         places_free(&sig->nodes);
         shk_log_captures_free(&sig->captures);
+        free(sig->states);
         shk_log_matcher_destroy(scan->matchers[i]);
     }
     for (size_t i = 0; i < scan->file_count; i++)

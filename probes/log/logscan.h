@@ -18,6 +18,8 @@ struct shk_log_pattern {
     const char *capture;          /* PCRE with named groups, on the line that matched; NULL */
     const char *place;            /* for messages about the pattern; may be NULL */
     const char *const *elsewhere; /* ids of lines that other nodes print instead; NULL */
+    const char *const *ended_by;  /* ids of lines that say later that it is over; NULL */
+    bool state;                   /* remember of whom the last lines spoke */
     bool origins;                 /* remember who printed it */
     bool error_words;             /* only says that a line looks like an error */
     bool once;                    /* it is enough to know that it is there: no count */
