@@ -12,6 +12,27 @@ FAULTS = {"bad-dup": "duplicate-gpu", "bad-gpu": "visible-devices-mismatch", "ba
 SLOW = {"nccl-2.28-shared-memory.log": [("p2p-not-used", "possible")]}
 
 
+STATUS_ALONE = (
+    "[n1:77] PMIX ERROR: ERROR in file gds_ds12_lock_pthread.c at line 206",
+    "[n1:77] PMIX ERROR: NOT-FOUND in file client/pmix_client.c at line 282",
+    "[n1:77] PMIX ERROR: PMIX_ERR_FILE_OPEN_FAILURE in file ../../gds_shmem2.c at line 1056",
+    "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:1275, unhandled system error, NCCL version 2.14.3",
+    "[1.1] [n1:88 :0] ib_mlx5_log.c:171 UCX  ERROR Local QP operation error on mlx5_0:1/IB (synd 0x2 vend 0x68 hw_synd 0/0)",
+    "[1.1] [n1:88 :0] ib_mlx5_log.c:171 UCX  ERROR Remote access error on mlx5_0:1/IB (synd 0x13 vend 0x88 hw_synd 0/0)",
+    "Test HIP failure common.cu:1129 'hipErrorInvalidDevice'",
+    "Couldn't allocate MR",
+)
+OVER_AGAIN = (
+    ("cxi_ss1 0000:d3:00.0: cxi0[hsn0]: CXI_EVENT_LINK_DOWN", "cxi_ss1 0000:d3:00.0: cxi0[hsn0]: CXI_EVENT_LINK_UP"),
+    ("nfs: server store1 not responding, still trying", "nfs: server store1 OK"),
+    ("slurmctld: error: Nodes n03 not responding, setting DOWN", "slurmctld: Node n03 now responding"),
+    (
+        "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
+        "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
+    ),
+)
+
+
 class Diagnose(Case):
     def causes(self, *args, **kw):
         process = run("diagnose", "--format", "json", *args, **kw)
@@ -115,6 +136,33 @@ class Diagnose(Case):
             with self.subTest(want=case["want"], log=case.get("log"), env=case.get("env"), facts=case.get("facts")):
                 got = self.keys(*args)
                 self.assertEqual(got[:1], [case["want"]] if case["want"] else [], got)
+
+    def test_a_status_alone_is_a_guess(self):
+        for line in STATUS_ALONE:
+            with self.subTest(log=line):
+                self.assertEqual([c for c in self.causes("--log", self.write("l", line + "\n")) if c["confidence"] != "possible"], [])
+
+    def test_what_is_over_again_is_a_guess(self):
+        for gone, back in OVER_AGAIN:
+            with self.subTest(log=gone):
+                first = self.causes("--log", self.write("l", gone + "\n"))[0]
+                self.assertEqual(first["confidence"], "likely")
+                guess = self.causes("--log", self.write("l", gone + "\n" + back + "\n"))
+                self.assertEqual([c["confidence"] for c in guess if c["key"] == first["key"]], ["possible"])
+                self.assertIn("(over again by l:2)", guess[0]["evidence"][0])
+                again = self.causes("--log", self.write("l", back + "\n" + gone + "\n"))[0]
+                self.assertEqual((again["key"], again["confidence"]), (first["key"], "likely"))
+
+    def test_another_device_or_node_that_is_back_ends_nothing(self):
+        line = "{} kernel: cxi_ss1 0000:d3:00.0: {}[hsn0]: CXI_EVENT_LINK_{}"
+        for rows in (
+            (("n1", "cxi0", "DOWN"), ("n1", "cxi1", "DOWN"), ("n1", "cxi1", "UP")),
+            (("n1", "cxi0", "DOWN"), ("n2", "cxi0", "UP")),
+        ):
+            text = "".join("Nov 30 09:00:00 " + line.format(*row) + "\n" for row in rows)
+            with self.subTest(log=text):
+                first = self.causes("--log", self.write("l", text))[0]
+                self.assertEqual((first["key"], first["confidence"]), ("cxi-link-down", "likely"))
 
     def test_one_bad_rank_among_a_thousand_comes_first(self):
         lines = []
