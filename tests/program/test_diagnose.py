@@ -21,6 +21,8 @@ STATUS_ALONE = (
     "[1.1] [n1:88 :0] ib_mlx5_log.c:171 UCX  ERROR Remote access error on mlx5_0:1/IB (synd 0x13 vend 0x88 hw_synd 0/0)",
     "Test HIP failure common.cu:1129 'hipErrorInvalidDevice'",
     "Couldn't allocate MR",
+    "nvidia-container-cli: initialization error: driver rpc error: timed out: unknown.",
+    "RuntimeError: CUDA error: unspecified launch failure",
 )
 OVER_AGAIN = (
     ("cxi_ss1 0000:d3:00.0: cxi0[hsn0]: CXI_EVENT_LINK_DOWN", "cxi_ss1 0000:d3:00.0: cxi0[hsn0]: CXI_EVENT_LINK_UP"),
