@@ -212,9 +212,11 @@ static int shared_weight(const struct fit *best, const struct fit *other)
 /* Would `other` be chosen if what could not be looked at spoke for it? */
 static bool may_win(const struct fit *other, const struct fit *best)
 {
+    if (!other->looks)
+        return false;
     int weight = other->weight + other->open;
     int least = best->looks ? best->weight + shared_weight(best, other) : DETECT_MIN_WEIGHT - 1;
-    if (!other->looks || !other->open || weight < DETECT_MIN_WEIGHT)
+    if (!other->open || weight < DETECT_MIN_WEIGHT)
         return false;
     if (best->looks && !other->hits && !other->failed) /* only that nobody looked speaks for it */
         return false;

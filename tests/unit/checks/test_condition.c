@@ -121,9 +121,11 @@ Test(detect, of_the_built_in_profiles)
     };
     for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
         struct shk_facts *facts = support_facts(machines[i].facts);
-        char *why = NULL;
-        const struct shk_profile *profile = shk_profile_detect(support_config(), facts, &why, NULL);
+        char *why = NULL, *doubt = NULL;
+        const struct shk_profile *profile =
+            shk_profile_detect(support_config(), facts, &why, &doubt);
         cr_expect_str_eq(profile->name, machines[i].profile, "%s: %s", machines[i].facts, why);
+        free(doubt);
         free(why);
         shk_facts_destroy(facts);
     }
