@@ -371,7 +371,8 @@ static void eval_access(const struct shk_check_context *ctx, struct shk_findings
     size_t i;
     row.fact = "topology.peers, nvml.p2p, cuda.p2p, gpu.amd.links";
     row.source = "NVIDIA/nccl:src/graph/paths.cc";
-    if (shk_read_gpu_count(&row) == 0) {
+    long long gpus = shk_read_gpu_count(&row);
+    if (gpus == 0) {
         shk_row_na(findings, &row, "fewer than two GPUs");
         return;
     }
@@ -379,7 +380,9 @@ static void eval_access(const struct shk_check_context *ctx, struct shk_findings
         shk_row_na(findings, &row, "Neuron devices have links of their own");
         return;
     }
-    (void)shk_read_array(&row, "topology.peers", &pairs);
+    if (shk_read_array(&row, "topology.peers", &pairs) == SHK_LOOK_PRESENT && gpus > 1 &&
+        json_array_size(pairs) == 0)
+        shk_row_lacks(&row, "topology.peers", "no pair of the %lld GPUs is known", gpus);
     access.seen = json_object();
     json_array_foreach(pairs, i, pair) note_pair(&access, pair);
     if (access.pairs)

@@ -281,18 +281,36 @@ static void peers_all(struct shk_gather *g, const struct shk_facts *known)
     free(nic_rows);
 }
 
+/* GPUs of the PCI bus when hwloc shows none: built without PCI, or what it read has no devices. */
+static long long peers_hidden(const struct shk_facts *known)
+{
+    static const char *const counts[] = {"pci.count.gpu-nvidia", "pci.count.gpu-amd"};
+    long long hidden = 0;
+    size_t shown = 0;
+    free(peers_devices(known, "gpu", &shown));
+    for (size_t i = 0; !shown && i < sizeof counts / sizeof *counts; i++) {
+        struct shk_fact fact;
+        if (shk_facts_get(known, counts[i], &fact) && fact.state == SHK_FACT_PRESENT)
+            hidden += json_integer_value(fact.value);
+    }
+    return hidden;
+}
+
 static int peers_run(struct shk_probe_context *ctx, struct shk_error *err)
 {
     struct shk_gather g = shk_gather_begin(ctx);
     struct shk_fact fact = {.reason = NULL};
-    if (shk_facts_get_array(ctx->known, "topology.devices")) {
+    bool looked = shk_facts_get(ctx->known, "topology.devices", &fact);
+    long long hidden = peers_hidden(ctx->known);
+    const char *why = looked && fact.reason ? fact.reason : "the topology is not known";
+    char text[96];
+    if (shk_facts_get_array(ctx->known, "topology.devices") && !hidden) {
         peers_all(&g, ctx->known);
         return shk_gather_end(&g, err);
     }
-    bool looked = shk_facts_get(ctx->known, "topology.devices", &fact);
+    snprintf(text, sizeof text, "hwloc shows none of the %lld GPUs on the PCI bus", hidden);
     for (const char *const *key = peers_provides; *key; key++)
-        shk_gather_failed(&g, *key, "topology.devices", "%s",
-                          looked && fact.reason ? fact.reason : "the topology is not known");
+        shk_gather_failed(&g, *key, "topology.devices", "%s", hidden ? text : why);
     return shk_gather_end(&g, err);
 }
 

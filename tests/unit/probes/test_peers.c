@@ -221,4 +221,9 @@ Test(peers, no_topology)
     join("'topology.devices': []");
     expect_json("topology.gpus", "[]");
     expect_json("topology.peers", "[]");
+    join("'topology.devices': [], 'pci.count.gpu-nvidia': 2, 'pci.count.gpu-amd': 0");
+    expect_failed("topology.gpus", "none of the 2 GPUs");
+    expect_failed("topology.peers", "none of the 2 GPUs");
+    join("'topology.devices': [], 'pci.count.gpu-nvidia': 0, 'pci.count.gpu-amd': 0");
+    expect_json("topology.peers", "[]");
 }
