@@ -160,9 +160,10 @@ static bool is_another(const struct shk_profile *profile, const struct shk_facts
     for (size_t i = 0; i < profile->needs_count; i++) {
         const struct shk_profile_need *need = &profile->needs[i];
         const struct shk_profile_signal as = {.fact = need->fact, .matches = need->matches};
-        const char *text =
-            starts(need->fact, "host.") ? shk_facts_get_text(facts, need->fact) : NULL;
-        if (text && !value_hits(&as, NULL, text))
+        const char *text = NULL;
+        if (starts(need->fact, "host.") &&
+            shk_look_text(facts, need->fact, &text) == SHK_LOOK_PRESENT &&
+            !value_hits(&as, NULL, text))
             return true;
     }
     return false;
