@@ -266,7 +266,23 @@ const struct shk_check shk_check_topo_file = {
         "NICs that are not on the bus, or leaves out a GPU, WARN.",
 };
 
-/* Do two lists of processors ("0-3,8") have one in common? */
+/* "0-3,8"? An empty list is none: what is beside no processor was not told. */
+static bool is_cpu_list(const char *text)
+{
+    const char *start;
+    size_t len;
+    bool any = false;
+    while (shk_grammar_item(&text, ',', &start, &len)) {
+        size_t first = strspn(start, "0123456789");
+        size_t range = first && start[first] == '-' ? strspn(start + first + 1, "0123456789") : 0;
+        if (!first || first + (range ? range + 1 : 0) != len)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+/* Do two lists of processors have one in common? */
 static bool lists_meet(const char *a, const char *b)
 {
     const char *start;
@@ -351,7 +367,12 @@ static bool is_unbound(struct shk_row *row, const json_t *gpus, const char *cpus
     json_array_foreach((json_t *)gpus, i, gpu)
     {
         const char *near = NULL;
-        if (shk_read_told_text(row, "topology.gpus", gpu, "cpus", &near))
+        if (!shk_read_told_text(row, "topology.gpus", gpu, "cpus", &near))
+            continue;
+        if (!is_cpu_list(near))
+            shk_row_lacks(row, "topology.gpus", "\"%s\" names no processors beside %s", near,
+                          shk_member_name(gpu, "pci"));
+        else
             all &= lists_meet(cpus, near);
     }
     return all;
@@ -361,7 +382,7 @@ static void judge_binding(struct shk_row *row, const json_t *gpus, long long ran
 {
     const json_t *gpu = row_of(gpus, gpu_of_rank(row, rank));
     const char *near = NULL;
-    if (shk_look_member_text(gpu, "cpus", &near) != SHK_LOOK_PRESENT) {
+    if (shk_look_member_text(gpu, "cpus", &near) != SHK_LOOK_PRESENT || !is_cpu_list(near)) {
         shk_row_lacks(row, "topology.gpus", "which GPU local rank %lld takes cannot be told", rank);
         return;
     }
@@ -406,7 +427,10 @@ static void eval_binding(const struct shk_check_context *ctx, struct shk_finding
         shk_row_na(findings, &row, "no GPU on this node");
         return;
     }
-    (void)shk_read_text(&row, "host.affinity", &cpus);
+    if (shk_read_text(&row, "host.affinity", &cpus) == SHK_LOOK_PRESENT && !is_cpu_list(cpus)) {
+        shk_row_lacks(&row, "host.affinity", "\"%s\" names no processors", cpus);
+        cpus = NULL;
+    }
     (void)shk_read_array(&row, "topology.gpus", &gpus);
     if (gpus && !json_array_size(gpus)) {
         shk_row_na(findings, &row, "no GPU on this node");
