@@ -8,9 +8,16 @@
 /* File systems that many nodes share, as /proc/self/mountinfo names them. SQLite and lock files do
  * badly there. */
 static const char *const shared_fs[] = {
-    "lustre",     "nfs",   "nfs4",   "gpfs",     "beegfs", "ceph",      "cifs",
-    "smb3",       "panfs", "wekafs", "orangefs", "afs",    "glusterfs", "fuse.glusterfs",
-    "fuse.sshfs", "dvs",   "daos",   NULL};
+    "lustre",     "nfs",   "nfs4",   "gpfs",     "beegfs",   "ceph",      "cifs",
+    "smb3",       "panfs", "wekafs", "orangefs", "afs",      "glusterfs", "fuse.glusterfs",
+    "fuse.sshfs", "dvs",   "daos",   "pvfs2",    "fhgfs",    "fuse.ceph", "fuse.ceph-fuse",
+    "ocfs2",      "gfs2",  "smbfs",  "quobyte",  "lizardfs", "coda",      "9p",
+    NULL};
+/* And those that are of one node only. Any other may be either. */
+static const char *const local_fs[] = {"ext2",     "ext3",     "ext4",   "xfs",      "btrfs",
+                                       "tmpfs",    "ramfs",    "zfs",    "f2fs",     "jfs",
+                                       "bcachefs", "overlay",  "rootfs", "vfat",     "exfat",
+                                       "ntfs",     "reiserfs", "aufs",   "squashfs", NULL};
 
 /* The driver's list alone does not tell how many there should be to number. */
 static bool bus_was_read(struct shk_row *row, const char *kind)
@@ -80,8 +87,12 @@ static bool resolve_local(const struct shk_setting *setting, const char *key, co
         shk_read_member_text(row, key, path, "type", &type) != SHK_LOOK_PRESENT)
         return false;
     if (!shk_list_has(shared_fs, type)) {
+        bool local = shk_list_has(local_fs, type);
         shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
-        shk_row_text(&row->observed, "%s (on %s, local to the node)", value, type);
+        shk_row_text(&row->observed, "%s (on %s%s)", value, type,
+                     local ? ", local to the node" : "");
+        if (!local)
+            shk_row_lacks(row, key, "whether other nodes share %s cannot be told", type);
         return true;
     }
     shk_row_verdict(row, setting->severity >= SHK_SEV_PERF_MAJOR ? SHK_FAIL : SHK_WARN, SHK_EFFECT);

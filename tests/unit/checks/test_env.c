@@ -245,6 +245,10 @@ static const struct env_case {
      "'path.MIOPEN_USER_DB_PATH': {'exists': true, 'type': 'lustre'}, "
      "'env.MIOPEN_USER_DB_PATH': '/scratch/me'",
      SHK_FAIL, SHK_EFFECT, "lustre is shared", "miopen-cache-shared-fs"},
+    {"cache on a file system that may be either", "single-node", "MIOPEN_USER_DB_PATH",
+     "'path.MIOPEN_USER_DB_PATH': {'exists': true, 'kind': 'dir', 'type': 'fuse.juicefs'}, "
+     "'env.MIOPEN_USER_DB_PATH': '/tmp/me'",
+     SHK_UNKNOWN, SHK_NOT_COVERED, "whether other nodes share fuse.juicefs cannot be told", NULL},
     {"cache on a local file system", "single-node", "MIOPEN_USER_DB_PATH",
      "'path.MIOPEN_USER_DB_PATH': {'exists': true, 'kind': 'dir', 'type': 'tmpfs'}, "
      "'env.MIOPEN_USER_DB_PATH': '/tmp/me'",
