@@ -232,6 +232,58 @@ static bool say_lacking(struct shk_row *row, const json_t *copies)
     return false;
 }
 
+/* /lib is a link to /usr/lib on most systems. */
+static bool same_file(const char *a, const char *b)
+{
+    a += strncmp(a, "/usr/", 5) == 0 ? 4 : 0;
+    b += strncmp(b, "/usr/", 5) == 0 ? 4 : 0;
+    return strcmp(a, b) == 0;
+}
+
+/* The libfabric that a net plugin takes by the path in its own file; NULL: the loader's. */
+static const json_t *own_libfabric(const json_t *plugin, const char *taken)
+{
+    size_t i;
+    json_t *list = NULL, *needed;
+    if (shk_plugin_is_considered(plugin) == SHK_TOLD_YES)
+        (void)shk_look_member_array(plugin, "needed", &list);
+    json_array_foreach(list, i, needed)
+    {
+        const char *via = text_of(needed, "via"), *path = text_of(needed, "path");
+        bool own = strcmp(via, "RUNPATH") == 0 || strcmp(via, "RPATH") == 0;
+        if (own && !*text_of(needed, "by") && !same_file(path, taken) &&
+            strncmp(text_of(needed, "name"), "libfabric.so", 12) == 0)
+            return needed;
+    }
+    return NULL;
+}
+
+/* A net plugin uses another libfabric than the one that everything else here is about. */
+static bool say_own_libfabric(struct shk_row *row)
+{
+    size_t i;
+    json_t *list = NULL, *plugin;
+    const char *taken = NULL;
+    if (shk_look_text(row->ctx->facts, "fabric.path", &taken) != SHK_LOOK_PRESENT)
+        return false;
+    (void)shk_look_array(row->ctx->facts, SHK_PLUGIN_FACT, &list);
+    json_array_foreach(list, i, plugin)
+    {
+        const json_t *own = own_libfabric(plugin, taken);
+        if (!own)
+            continue;
+        shk_row_verdict(row, SHK_NOTE, SHK_EFFECT);
+        shk_row_text(&row->observed, "%s, and %s of the net plugin", taken, text_of(own, "path"));
+        shk_row_text(&row->why,
+                     "%s takes %s, which its %s names: what is said here about libfabric and its "
+                     "variables is about %s, which programs take",
+                     shk_member_name(plugin, "path"), text_of(own, "path"), text_of(own, "via"),
+                     taken);
+        return true;
+    }
+    return false;
+}
+
 static void copies_row(const struct shk_check_context *ctx, struct shk_findings *findings,
                        const char *key, const char *path_key, const char *name,
                        const char *diagnosis)
@@ -241,7 +293,12 @@ static void copies_row(const struct shk_check_context *ctx, struct shk_findings 
     const char *taken = "the first on its path";
     row.fact = key;
     (void)shk_read_array(&row, key, &copies);
+    bool fabric = strcmp(key, "fabric.copies") == 0;
     if (say_lacking(&row, copies)) {
+        shk_row_end(findings, &row);
+        return;
+    }
+    if (json_array_size(copies) < 2 && fabric && say_own_libfabric(&row)) {
         shk_row_end(findings, &row);
         return;
     }
@@ -259,6 +316,8 @@ static void copies_row(const struct shk_check_context *ctx, struct shk_findings 
                      taken);
         say_wrong_copy(ctx, &row, path_key, diagnosis);
     }
+    if (fabric && row.verdict != SHK_WARN)
+        (void)say_own_libfabric(&row);
     shk_strbuf_free(&sb);
     shk_row_end(findings, &row);
 }
@@ -285,6 +344,7 @@ const struct shk_check shk_check_fabric_copies = {
     .doc = "Facts: fabric.copies, nccl.copies, rccl.copies ([{path, version, lacks}]), "
            "fabric.core_providers, plugin.candidates.\n"
            "WARN when the loader's copy needs a library that is not there. "
+           "A net plugin whose file names another libfabric than the loader takes is a note. "
            "Copies of different versions are a note: the system's and that of a wheel or module "
            "are normal. WARN when something shows that the wrong one is taken: it lacks a provider "
            "that the profile needs and another copy has, or a symbol version that a net plugin "

@@ -27,6 +27,14 @@
     "'version': '1.17.0', 'links': ['efa']}, {'path': '/b/libfabric.so.1', 'version': '2.1.0', "   \
     "'links': ['cxi']}], "
 
+#define ONE_COPY                                                                                   \
+    "'fabric.path': '/a/libfabric.so.1', 'fabric.copies': [{'path': '/a/libfabric.so.1', "         \
+    "'version': '1.17.0'}], "
+#define OWN(via, path)                                                                             \
+    "'plugin.candidates': [{'name': 'x', 'path': '/p.so', 'kind': 'net', 'considered': true, "     \
+    "'found': true, 'needed': [{'name': 'libfabric.so.1', 'via': '" via "', 'path': '" path        \
+    "'}]}]"
+
 #define REFUSED(cause_)                                                                            \
     "'collective.fabric.status': 'failed', 'collective.fabric.rank': 1, "                          \
     "'collective.fabric.phase': 'open', 'collective.fabric.cause': '" cause_ "'"
@@ -242,6 +250,17 @@ static const struct support_case cases[] = {
                    "'found': true, 'problems': [{'kind': 'version', 'version': 'FABRIC_1.10', "
                    "'path': '/a/libfabric.so.1'}]}]",
      SHK_WARN, SHK_EFFECT, "lacks FABRIC_1.10"},
+
+    {"a plugin that brings its own libfabric", "single-node", "library.copies", "libfabric copies",
+     ONE_COPY OWN("RUNPATH", "/b/libfabric.so.1"), SHK_NOTE, SHK_EFFECT,
+     "/p.so takes /b/libfabric.so.1, which its RUNPATH names"},
+    {"the same beside two copies", "single-node", "library.copies", "libfabric copies",
+     FABRIC_COPIES OWN("RPATH", "/b/libfabric.so.1"), SHK_NOTE, SHK_EFFECT, "its RPATH names"},
+    {"a plugin that takes the loader's", "single-node", "library.copies", "libfabric copies",
+     ONE_COPY OWN("ld.so.cache", "/b/libfabric.so.1"), SHK_NA, SHK_NOT_COVERED, "one copy"},
+    {"a plugin whose path leads to the same file", "single-node", "library.copies",
+     "libfabric copies", ONE_COPY OWN("RUNPATH", "/usr/a/libfabric.so.1"), SHK_NA, SHK_NOT_COVERED,
+     "one copy"},
 
     {"plugin not needed", "single-node", "plugin.file", "net plugin file",
      "'probe.env.status': 'ok', 'plugin.candidates': []", SHK_NA, SHK_NOT_COVERED,
