@@ -3,8 +3,10 @@
 #include "core/facts/elements.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char unexpected_form[] = "it has an unexpected form";
+static const char not_known[] = "its source does not know it";
 
 enum shk_look shk_look(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p)
 {
@@ -91,8 +93,22 @@ static bool is_objects(const json_t *value)
     return is_list(value) && (!json_array_size(value) || json_is_object(json_array_get(value, 0)));
 }
 
+bool shk_says_nothing(const char *text)
+{
+    static const char *const words[] = {"unknown", "n/a", "[unknown]", "[n/a]"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_told_text(const json_t *value)
+{
+    return json_is_string(value) && !shk_says_nothing(json_string_value(value));
+}
+
 #define SAME(value) (value)
-LOOK_AT(text, const char *, json_is_string, json_string_value)
+LOOK_AT(text, const char *, is_told_text, json_string_value)
 LOOK_AT(int, long long, json_is_integer, json_integer_value)
 LOOK_AT(number, double, json_is_number, json_number_value)
 LOOK_AT(bool, bool, json_is_boolean, json_is_true)
@@ -104,7 +120,19 @@ LOOK_AT(object, json_t *, json_is_object, SAME)
 LOOK_AT_FACT(text, const char *)
 LOOK_AT_FACT(int, long long)
 LOOK_AT_FACT(bool, bool)
-LOOK_AT_FACT(array, json_t *)
+/* Of any kind of entries, and of objects, which nearly all of them are. */
+enum shk_look shk_look_list(const struct shk_facts *facts, const char *key, json_t **value_p)
+{
+    struct shk_fact fact = {.value = NULL};
+    enum shk_look look = shk_look(facts, key, &fact);
+    return take_array(look, fact.value, value_p);
+}
+
+enum shk_look shk_look_array(const struct shk_facts *facts, const char *key, json_t **value_p)
+{
+    return shk_look_objects(facts, key, value_p);
+}
+
 LOOK_AT_FACT(texts, json_t *)
 LOOK_AT_FACT(numbers, json_t *)
 LOOK_AT_FACT(objects, json_t *)
@@ -159,6 +187,8 @@ const char *shk_member_problem(const json_t *object, const char *name)
     const char *problem =
         json_string_value(json_object_get(json_object_get(object, "problems"), name));
     json_t *value = json_object_get(object, name);
+    if (json_is_string(value) && shk_says_nothing(json_string_value(value)))
+        return not_known;
     if (value && !json_is_null(value))
         return unexpected_form;
     return problem;

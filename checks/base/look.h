@@ -21,16 +21,22 @@ static inline bool shk_look_told(enum shk_look look)
     return look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT;
 }
 
+/* Is this what drivers, libraries and the kernel say where they cannot tell ("unknown", "N/A")? */
+bool shk_says_nothing(const char *text);
+
 /* How `key` looks; *fact_p (may be NULL) is filled unless missing. */
 enum shk_look shk_look(const struct shk_facts *facts, const char *key, struct shk_fact *fact_p);
 
 /* The same for a value of one type. *value_p is set only when PRESENT; it is borrowed. A number is
- * an integer or a real. An array is one only if its entries are of one kind, none is null, and of
- * objects each says what it is of (core/facts/elements.h). */
+ * an integer or a real. A text by which a source says that it does not know ("unknown", "N/A") is
+ * FAILED, as an answer of another type is. An array is one only if its entries are of one kind,
+ * none is null, and of objects each says what it is of (core/facts/elements.h). */
 enum shk_look shk_look_text(const struct shk_facts *facts, const char *key, const char **value_p);
 enum shk_look shk_look_int(const struct shk_facts *facts, const char *key, long long *value_p);
 enum shk_look shk_look_bool(const struct shk_facts *facts, const char *key, bool *value_p);
+/* An array of objects; one with any kind of entries. */
 enum shk_look shk_look_array(const struct shk_facts *facts, const char *key, json_t **value_p);
+enum shk_look shk_look_list(const struct shk_facts *facts, const char *key, json_t **value_p);
 /* Arrays of texts, numbers, objects; an empty one is any of them. */
 enum shk_look shk_look_texts(const struct shk_facts *facts, const char *key, json_t **value_p);
 enum shk_look shk_look_numbers(const struct shk_facts *facts, const char *key, json_t **value_p);

@@ -199,9 +199,44 @@ static void try_unread(struct mutate *m, const struct place *place, const char *
     json_decref(rows);
 }
 
-static json_t *wrong_type(const json_t *value)
+/* Values of other types than `value` has, one after the other; NULL when there are no more. */
+static json_t *wrong_type(const json_t *value, size_t *at)
 {
-    return json_is_string(value) ? json_integer(7) : json_string("wrong type");
+    json_t *other = NULL;
+    for (; !other; (*at)++) {
+        switch (*at) {
+        case 0: other = json_string("wrong type"); break;
+        case 1: other = json_integer(7); break;
+        case 2: other = json_true(); break;
+        case 3: other = json_pack("[s]", "wrong type"); break;
+        case 4: other = json_pack("[n]"); break;
+        case 5: other = json_object(); break;
+        case 6: other = json_real(1.5); break;
+        default: return NULL;
+        }
+        bool number = json_is_number(value) && json_is_number(other);
+        bool truth = json_is_boolean(value) && json_is_boolean(other);
+        bool texts = *at == 3 && json_is_string(json_array_get(value, 0));
+        bool same = *at != 4 && json_typeof(other) == json_typeof(value);
+        if (texts || truth || number || (*at != 3 && same)) {
+            json_decref(other);
+            other = NULL;
+        }
+    }
+    return other;
+}
+
+/* A text as its source says it where it cannot tell; NULL: the value is none, or a name, which may
+ * be any word. */
+static json_t *not_known(const char *name, const json_t *value)
+{
+    static const char *const names[] = {"name", "pci",  "addr",   "gpu",      "peer",  "nic",
+                                        "path", "uuid", "domain", "provider", "uverbs"};
+    const char *last = strrchr(name, '.');
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(last ? last + 1 : name, names[i]) == 0)
+            return NULL;
+    return json_is_string(value) ? json_string("unknown") : NULL;
 }
 
 /* What these do not hold is not there: variables that nobody set, device nodes that do not exist,
@@ -223,19 +258,22 @@ static bool is_evidence(const char *key)
 
 static void mutate_fact(struct mutate *m, const struct place *place, const json_t *value)
 {
-    json_t *turned = value ? turned_rows(m, place, value) : json_object();
+    json_t *turned = value ? turned_rows(m, place, value) : json_object(), *other;
     try_unread(m, place, "failed",
                json_pack("{s:s, s:s}", "state", "failed", "reason", "Permission denied"), turned);
     if (!may_be_missing(place->name))
         try_unread(m, place, "missing", NULL, turned);
-    if (value)
-        try_unread(m, place, "of another type", as_fact(place, wrong_type(value)), turned);
+    for (size_t at = 0; value && (other = wrong_type(value, &at));)
+        try_unread(m, place, "of another type", as_fact(place, other), turned);
+    json_t *unknown = strncmp(place->name, "env.", 4) == 0 ? NULL : not_known(place->name, value);
+    if (unknown)
+        try_unread(m, place, "not known to its source", as_fact(place, unknown), turned);
     json_decref(turned);
 }
 
 static void mutate_member(struct mutate *m, const struct place *place, const json_t *value)
 {
-    json_t *turned = turned_rows(m, place, value);
+    json_t *turned = turned_rows(m, place, value), *other;
     json_t *problems = json_object_get(place->holder, "problems");
     json_t *with = problems ? json_deep_copy(problems) : json_object(),
            *was = json_incref(problems);
@@ -247,7 +285,11 @@ static void mutate_member(struct mutate *m, const struct place *place, const jso
     else
         json_object_del(place->holder, "problems");
     try_unread(m, place, "missing", NULL, turned);
-    try_unread(m, place, "of another type", wrong_type(value), turned);
+    for (size_t at = 0; (other = wrong_type(value, &at));)
+        try_unread(m, place, "of another type", other, turned);
+    json_t *unknown = not_known(place->name, value);
+    if (unknown)
+        try_unread(m, place, "not known to its source", unknown, turned);
     json_decref(turned);
 }
 

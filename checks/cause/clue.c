@@ -45,7 +45,7 @@ void shk_clues_free(struct shk_clues *clues)
 bool shk_log_given(const struct shk_facts *facts)
 {
     json_t *files;
-    return shk_look_array(facts, "log.files", &files) == SHK_LOOK_PRESENT;
+    return shk_look_list(facts, "log.files", &files) == SHK_LOOK_PRESENT;
 }
 
 const char *shk_clue_capture(const json_t *tuple, const char *group)

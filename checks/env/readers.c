@@ -182,10 +182,20 @@ static void plugins_names(struct shk_readers *readers, struct shk_known *known)
         readers->plugins = SHK_READS_UNKNOWN;
 }
 
-static void library_list(const struct shk_facts *facts, const char *key, struct shk_known *known)
+/* The list of names that a library says it reads, or that of its parameters. */
+static enum shk_look look_for_list(const struct shk_facts *facts, const struct library *lib,
+                                   json_t **list_p)
 {
-    json_t *list;
-    if (shk_look_array(facts, key, &list) == SHK_LOOK_PRESENT)
+    return lib->names    ? shk_look_texts(facts, lib->names, list_p)
+           : lib->params ? shk_look_array(facts, lib->params, list_p)
+                         : SHK_LOOK_ABSENT;
+}
+
+static void library_list(const struct shk_facts *facts, const struct library *lib,
+                         struct shk_known *known)
+{
+    json_t *list = NULL;
+    if (look_for_list(facts, lib, &list) == SHK_LOOK_PRESENT)
         shk_known_add_array(known, list);
 }
 
@@ -198,7 +208,7 @@ static struct shk_known *library_names(struct shk_readers *readers, const struct
     if (lib->plugin)
         plugins_names(readers, *known);
     else
-        library_list(readers->facts, lib->names ? lib->names : lib->params, *known);
+        library_list(readers->facts, lib, *known);
     return *known;
 }
 
@@ -363,12 +373,6 @@ static void fold(struct shk_read_answer *all, struct shk_strbuf *sb, const struc
     }
 }
 
-static bool unread_list(const struct shk_facts *facts, const char *key)
-{
-    json_t *list = NULL;
-    return key && shk_look_array(facts, key, &list) == SHK_LOOK_FAILED;
-}
-
 /* Is a candidate among them of which it is not known whether it is there? */
 static bool unread_plugin(const struct shk_facts *facts, const char *key)
 {
@@ -408,10 +412,11 @@ static const char *look_for_unread(const struct shk_facts *facts, const struct l
         return NULL; /* neither its version nor its list would decide */
     if (look == SHK_LOOK_FAILED)
         return lib->version;
-    if (unread_list(facts, lib->params))
-        return lib->params;
-    if (unread_list(facts, lib->names) || (lib->plugin && unread_plugin(facts, lib->names)))
-        return lib->names;
+    json_t *list = NULL;
+    look =
+        lib->plugin ? shk_look_array(facts, lib->names, &list) : look_for_list(facts, lib, &list);
+    if (look == SHK_LOOK_FAILED || (lib->plugin && unread_plugin(facts, lib->names)))
+        return lib->names ? lib->names : lib->params;
     return NULL;
 }
 

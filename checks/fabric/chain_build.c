@@ -122,7 +122,7 @@ const char *shk_why_text(const struct shk_facts *known, const char *key)
 json_t *shk_why_array(const struct shk_facts *known, const char *key)
 {
     json_t *array = NULL;
-    (void)shk_look_array(known, key, &array);
+    (void)shk_look_list(known, key, &array);
     return array;
 }
 

@@ -1,5 +1,6 @@
 #include "checks/fabric/chain_private.h"
 
+#include "checks/base/look.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
 
@@ -193,26 +194,27 @@ static void offer_domain_step(struct shk_why *why, const struct offer_domains *d
         shk_why_lacks(why, "fabric.domains");
 }
 
-static bool offer_port_up(const json_t *port)
+/* 1 up, 0 down, -1 not known. */
+static int offer_is(const json_t *of, const char *member, const char *up)
 {
-    const char *state = json_string_value(json_object_get(port, "state"));
-    return state && strcmp(state, "ACTIVE") == 0;
+    const char *state = NULL;
+    return shk_look_member_text(of, member, &state) == SHK_LOOK_PRESENT ? strcmp(state, up) == 0
+                                                                        : -1;
 }
 
-/* 1 up, 0 down, -1 not known. */
 static int offer_link_up(const struct shk_why *why, const json_t *device)
 {
     size_t i;
     json_t *port, *ports = json_object_get(device, "ports");
-    const char *state = json_string_value(json_object_get(device, "link_state"));
     if (!why->kind->verbs_class)
-        return state ? strcmp(state, "up") == 0 : -1;
+        return offer_is(device, "link_state", "up");
     bool all = json_array_size(ports) > 0;
     json_array_foreach(ports, i, port)
     {
-        if (offer_port_up(port))
+        int up = offer_is(port, "state", "ACTIVE");
+        if (up == 1)
             return 1;
-        all = all && json_is_string(json_object_get(port, "state"));
+        all = all && up == 0;
     }
     return all ? 0 : -1;
 }

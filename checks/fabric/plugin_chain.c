@@ -109,13 +109,13 @@ static void steps_abi(struct shk_chain *chain, const json_t *plugin)
     json_t *abi = NULL, *both = NULL, *wrong = json_object_get(plugin, "abi_wrong");
     json_t *list = NULL;
     (void)shk_look_member_object(plugin, "abi", &abi);
-    bool known = shk_look_member_array(abi, kind, &list) == SHK_LOOK_PRESENT;
+    bool known = shk_look_member_numbers(abi, kind, &list) == SHK_LOOK_PRESENT;
     steps_numbers(list, exported, sizeof exported);
     if (!known)
         shk_chain_add(chain, "abi", SHK_LINK_UNKNOWN, NULL, "not looked at");
     else if (!json_array_size(list))
         shk_chain_add(chain, "abi", SHK_LINK_BROKEN, NULL, "exports no %s plugin symbol", kind);
-    else if (shk_look_member_array(plugin, "abi_common", &both) != SHK_LOOK_PRESENT)
+    else if (shk_look_member_numbers(plugin, "abi_common", &both) != SHK_LOOK_PRESENT)
         shk_chain_add(chain, "abi", SHK_LINK_UNKNOWN, NULL,
                       "exports %s versions %s; those in common are not known", kind, exported);
     else if (!json_array_size(both))

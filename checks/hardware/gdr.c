@@ -41,7 +41,7 @@ static bool unregistered(struct shk_row *row, const struct peer *peer)
 {
     json_t *clients = NULL;
     if (!peer->registers[0] ||
-        shk_read_array(row, "kernel.memory_peers", &clients) != SHK_LOOK_PRESENT)
+        shk_read_texts(row, "kernel.memory_peers", &clients) != SHK_LOOK_PRESENT)
         return false;
     for (const char *const *name = peer->registers; *name; name++)
         if (shk_array_has(clients, *name, false))
@@ -258,7 +258,7 @@ static void eval_dmabuf(const struct shk_check_context *ctx, struct shk_findings
         shk_row_na(findings, &row, "needs AMD GPUs and mlx5 adapters");
         return;
     }
-    enum shk_look look = shk_read_array(&row, "kernel.memory_peers", &clients);
+    enum shk_look look = shk_read_texts(&row, "kernel.memory_peers", &clients);
     if (shk_array_has(clients, "amdkfd", false)) {
         shk_row_verdict(&row, SHK_PASS, SHK_EFFECT);
         shk_row_text(&row.observed, "peer memory of amdkfd is registered");

@@ -1,4 +1,5 @@
 /* Which profile do the facts look like? */
+#include "checks/base/look.h"
 #include "checks/base/row.h"
 
 #include <regex.h>
@@ -90,6 +91,8 @@ static void look_value(struct signal_look *look, const struct shk_fact *fact)
         return;
     if (!right_type(fact->key, fact->value))
         look->lacks = shk_strf("%s has an unexpected form", fact->key);
+    else if (shk_says_nothing(text))
+        look->lacks = shk_strf("%s is not known: \"%s\"", fact->key, text);
     else if (value_hits(look->signal, fact->value, text))
         look->shown = strlen(text) <= 60 ? shk_strf("%s = %s", fact->key, text)
                                          : shk_strf("%s is there", fact->key);

@@ -12,7 +12,7 @@ static const char *missing_cause(const struct shk_check_context *ctx, const json
     const char *cause = NULL;
     json_t *nodes = NULL, *item;
     (void)shk_look_text(ctx->facts, "collective.fabric.cause", &cause);
-    (void)shk_look_array(ctx->facts, "collective.fabric.nodes", &nodes);
+    (void)shk_look_texts(ctx->facts, "collective.fabric.nodes", &nodes);
     size_t i;
     json_array_foreach((json_t *)missing, i, item)
     {

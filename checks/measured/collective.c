@@ -318,7 +318,7 @@ static void provider_not_run(const struct shk_check_context *ctx, struct shk_fin
     row.required = SHK_ASKED;
     row.fact = "fabric.providers";
     shk_row_text(&row.expected, "an all-reduce over provider %s", asked);
-    if (shk_read_array(&row, "fabric.providers", &providers) == SHK_LOOK_PRESENT &&
+    if (shk_read_texts(&row, "fabric.providers", &providers) == SHK_LOOK_PRESENT &&
         !is_offered(providers, asked)) {
         shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
         row.diagnosis = "provider-unusable";

@@ -168,7 +168,7 @@ static json_t *nvml_status(unsigned status)
         "disabled by registry key",
         "not supported",
     };
-    return json_string(status < sizeof names / sizeof *names ? names[status] : "unknown");
+    return status < sizeof names / sizeof *names ? json_string(names[status]) : NULL;
 }
 
 static json_t *nvml_pair(const struct nvml *n, unsigned a, unsigned b)
@@ -179,8 +179,10 @@ static json_t *nvml_pair(const struct nvml *n, unsigned a, unsigned b)
         unsigned status = ~0u;
         shk_crumb_call("nvmlDeviceGetP2PStatus(%u, %u)", a, b);
         int rc = n->ops.p2p(n->devices[a], n->devices[b], i, &status);
-        json_object_set_new(row, members[i],
-                            rc == NVML_SUCCESS ? nvml_status(status) : json_null());
+        json_t *told = rc == NVML_SUCCESS ? nvml_status(status) : NULL;
+        json_object_set_new(row, members[i], told ? told : json_null());
+        if (rc == NVML_SUCCESS && !told)
+            shk_gather_member_problem(row, members[i], "NVML does not know whether it is so");
     }
     return row;
 }

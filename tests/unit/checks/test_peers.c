@@ -213,6 +213,8 @@ static const struct peers_case {
      NVIDIA PEERS("PHB", "'ok'") ", 'env.NCCL_P2P_LEVEL': 'NVL'", SHK_WARN, "shared memory"},
     {"P2P level of NVLink", "topology.level", "NCCL_P2P_LEVEL on this machine",
      NVIDIA PEERS("NV12", "'ok'") ", 'env.NCCL_P2P_LEVEL': 'NVL'", SHK_PASS, "NVL holds"},
+    {"peer access that NVML does not know", "gpu.peer_access", "GPU peer access",
+     NVIDIA PEERS("NV12", "'unknown'") "", SHK_UNKNOWN, "could not be read"},
     {"no level", "topology.level", "NCCL_P2P_LEVEL on this machine",
      NVIDIA PEERS("NV12", "'ok'") ", 'env.NCCL_P2P_LEVEL': 'near'", SHK_NA, "no level"},
 
@@ -231,6 +233,12 @@ static const struct peers_case {
      SHK_UNKNOWN, "cannot be told"},
     {"not bound", "topology.binding", "CPU binding",
      NVIDIA GPUS("PIX", "PIX") NICS RANK("1", "0-15"), SHK_NA, "not bound"},
+    {"bound to nobody knows what", "topology.binding", "CPU binding",
+     NVIDIA GPUS("PIX", "PIX") NICS RANK("1", "zzz"), SHK_UNKNOWN, "names no processors"},
+    {"no processor beside a GPU", "topology.binding", "CPU binding",
+     NVIDIA "'topology.gpus': [" GPU("0", "PIX", "0000:e0:00.0", "") ", " GPU(
+         "1", "PIX", "0000:e1:00.0", "4-7") "], " NICS RANK("1", "4-5"),
+     SHK_UNKNOWN, "names no processors"},
     {"no rank", "topology.binding", "CPU binding",
      NVIDIA GPUS("PIX", "PIX") NICS ", 'host.affinity': '0', 'job.local_rank': {'state': 'absent'}",
      SHK_NA, "not a rank"},
