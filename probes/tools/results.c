@@ -30,7 +30,8 @@ static json_t *find(json_t *list, const char *id)
     return NULL;
 }
 
-/* Of a full list, an entry that says less than what is bad: that is never left out. */
+/* Of a full list, an entry that says less than what is bad: that is never left
+ * out. */
 static json_t *spare(json_t *list)
 {
     json_t *entry;
@@ -76,6 +77,23 @@ static size_t add(json_t *list, const char *tool, const char *test, const char *
     return was || full ? 0 : json_array_append_new(list, entry) == 0;
 }
 
+/* A test that was to be run and has no result. */
+static size_t unread(json_t *list, const char *tool, const char *test, const char *why)
+{
+    char *id = shk_strf("%s/%s/", tool, test);
+    json_t *entry = id ? json_pack("{s:s, s:s, s:s, s:n, s:n, s:n}", "id", id, "tool", tool, "test",
+                                   test, "where", "result", "text")
+                       : NULL;
+    free(id);
+    if (!entry || json_array_size(list) >= SHK_RESULTS_MOST) {
+        json_decref(entry);
+        return 0;
+    }
+    json_object_set_new(entry, "problems",
+                        json_pack("{s:o}", "result", any_text(why, RESULTS_TEXT)));
+    return json_array_append_new(list, entry) == 0;
+}
+
 /* NULL: a word of no meaning here. */
 static const char *result_of(const char *word)
 {
@@ -89,10 +107,12 @@ static const char *result_of(const char *word)
     return NULL;
 }
 
-/* The first warning: a text, a list of texts, or a list of {"warning": text}. */
+/* The first warning: a text, a list of texts, or a list of {"warning": text}.
+ */
 static const char *dcgm_text(const json_t *result)
 {
     const json_t *said = json_object_get(result, "warnings");
+    said = said ? said : json_object_get(result, "warning");
     said = said ? said : json_object_get(result, "info");
     said = json_is_array(said) ? json_array_get(said, 0) : said;
     said = json_is_object(said) ? json_object_get(said, "warning") : said;
@@ -118,7 +138,7 @@ static void dcgm_where(const json_t *result, char *where, size_t size)
 static size_t dcgm_test(json_t *list, const json_t *test)
 {
     const char *name = json_string_value(json_object_get(test, "name"));
-    const json_t *result;
+    const json_t *result, *summary = json_object_get(test, "test_summary");
     char where[RESULTS_WORD];
     size_t i, count = 0;
     json_array_foreach(json_object_get(test, "results"), i, result)
@@ -127,6 +147,41 @@ static size_t dcgm_test(json_t *list, const json_t *test)
         dcgm_where(result, where, sizeof where);
         if (name && word)
             count += add(list, "dcgmi diag", name, where, word, dcgm_text(result));
+    }
+    /* DCGM 4 tells there what belongs to no GPU */
+    const char *word = result_of(json_string_value(json_object_get(summary, "status")));
+    const char *text = dcgm_text(summary);
+    text = text ? text : dcgm_text(json_object_get(test, "mpi_error"));
+    if (name && word && (!count || (strcmp(word, "fail") == 0 && text)))
+        count += add(list, "dcgmi diag", name, NULL, word, text);
+    return count;
+}
+
+/* {"test_categories": [{"tests": […]}]}, or why none was run. */
+static size_t dcgm_part(json_t *list, const json_t *part)
+{
+    const json_t *category, *test;
+    const char *error = json_string_value(json_object_get(part, "runtime_error"));
+    size_t i, k, count = 0;
+    json_array_foreach(json_object_get(part, "test_categories"), i, category)
+        json_array_foreach(json_object_get(category, "tests"), k, test) count +=
+        dcgm_test(list, test);
+    if (!count && error)
+        count = unread(list, "dcgmi diag", "run", error);
+    return count;
+}
+
+/* A document of dcgmi diag -j, of dcgmi mndiag -j, or one of several
+ * iterations. */
+static size_t dcgm_document(json_t *list, const json_t *doc)
+{
+    const char *key;
+    const json_t *part;
+    size_t count = dcgm_part(list, doc);
+    json_object_foreach((json_t *)doc, key, part)
+    {
+        if (strncmp(key, "DCGM", 4) == 0)
+            count += dcgm_part(list, part);
     }
     return count;
 }
@@ -137,17 +192,10 @@ static size_t dcgm(json_t *list, const char *text, size_t len)
     json_t *doc =
         start ? json_loadb(start, len - (size_t)(start - text), JSON_DISABLE_EOF_CHECK, NULL)
               : NULL;
-    const char *key;
-    json_t *part, *category, *test;
-    size_t i, k, count = 0;
-    json_object_foreach(doc, key, part)
-    {
-        if (strncmp(key, "DCGM", 4) != 0)
-            continue;
-        json_array_foreach(json_object_get(part, "test_categories"), i, category)
-            json_array_foreach(json_object_get(category, "tests"), k, test) count +=
-            dcgm_test(list, test);
-    }
+    const json_t *one;
+    size_t i, count = dcgm_document(list, doc);
+    json_array_foreach(json_object_get(doc, "iterations"), i, one) count +=
+        dcgm_document(list, one);
     json_decref(doc);
     return count;
 }
@@ -159,8 +207,8 @@ struct lines {
     bool table; /* of ibdiagnet's summary */
 };
 
-/* "Check: link_check  Result: Pass"; in front of the summaries of several devices people print
- * their names. */
+/* "Check: link_check  Result: Pass"; in front of the summaries of several
+ * devices people print their names. */
 static size_t line_cxi(struct lines *l, const char *line)
 {
     char test[64], word[16];
@@ -193,17 +241,23 @@ static size_t line_ibdiagnet(struct lines *l, const char *line)
                NULL);
 }
 
-/* "[RESULT] [497544.637462] [action_1] gst 50599 pass: TRUE" */
+/* "[RESULT] [497544.637462] [action_1] gst 50599 pass: TRUE", since RVS 1.0
+ * "[action_1] [GPU:: 50599] pass: TRUE", and of what has a target "… GFLOPS 1
+ * Target GFLOPS: 2 met: FALSE". */
 static size_t line_rvs(struct lines *l, const char *line)
 {
-    char action[64], module[16], where[32], word[8];
+    char action[64], module[16] = "", where[32] = "", word[8];
     const char *pass = strncmp(line, "[RESULT]", 8) == 0 ? strcasestr(line, "pass:") : NULL;
+    if (!pass && strncmp(line, "[RESULT]", 8) == 0)
+        pass = strstr(line, " met");
     const char *third = pass ? strchr(line + 8, '[') : NULL;
     third = third ? strchr(third + 1, '[') : NULL;
-    if (!third || sscanf(pass + 5, " %7[A-Za-z]", word) != 1 || !result_of(word) ||
-        sscanf(third, "[%63[^]]] %15s %31s", action, module, where) != 3)
+    if (!third || sscanf(pass + strcspn(pass, ":"), ": %7[A-Za-z]", word) != 1 ||
+        !result_of(word) ||
+        (sscanf(third, "[%63[^]]] [GPU:: %31[0-9]]", action, where) != 2 &&
+         sscanf(third, "[%63[^]]] %15[A-Za-z0-9_] %31s", action, module, where) != 3))
         return 0;
-    char *test = shk_strf("%s %s", module, action);
+    char *test = shk_strf("%s%s%s", module, *module ? " " : "", action);
     size_t count = test ? add(l->list, "rvs", test, where, result_of(word), NULL) : 0;
     free(test);
     return count;
@@ -215,8 +269,9 @@ static bool ends(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* "smartmon_device_smart_healthy{disk="/dev/sda"} 1": of a metric that says so of a part in its
- * name: _healthy is 1 when it is, _critical_warning 0. Only behind its "# TYPE" or "# HELP". */
+/* "smartmon_device_smart_healthy{disk="/dev/sda"} 1": of a metric that says so
+ * of a part in its name: _healthy is 1 when it is, _critical_warning 0. Only
+ * behind its "# TYPE" or "# HELP". */
 static size_t line_metric(struct lines *l, const char *line)
 {
     char name[RESULTS_WORD], labels[RESULTS_WORD] = "";

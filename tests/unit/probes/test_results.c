@@ -24,6 +24,40 @@ static const struct {
      "dcgmi diag/software/GPU 1", "fail", 1},
     {DCGM("DCGM GPU Diagnostic", "\"gpu_ids\": \"0,1\"", "Warn"), "dcgmi diag/software/GPU 0,1",
      "warn", 1},
+    /* what dcgmi/Diag.cpp of DCGM 4 writes: of each GPU, and in the summary of none */
+    {"{\n\t\"DCGM Diagnostic\" : \n\t{\n\t\t\"test_categories\" : \n\t\t[\n\t\t\t{\n\t\t\t\t"
+     "\"category\" : \"Deployment\",\n\t\t\t\t\"tests\" : \n\t\t\t\t[\n\t\t\t\t\t{\n\t\t\t\t\t\t"
+     "\"name\" : \"software\",\n\t\t\t\t\t\t\"results\" : \n\t\t\t\t\t\t[\n\t\t\t\t\t\t\t{\n"
+     "\"entity_group\" : \"GPU\",\n\"entity_group_id\" : 1,\n\"entity_id\" : 0,\n\"status\" : "
+     "\"Pass\"\n}\n],\n\"test_summary\" : \n{\n\"status\" : \"Fail\",\n\"warnings\" : \n[\n{\n"
+     "\"error_category\" : 7,\n\"error_id\" : 37,\n\"error_severity\" : 2,\n\"warning\" : \"Fabric "
+     "Manager is not running.\"\n}\n]\n}\n}\n]\n}\n]\n},\n\"entity_groups\" : \n[\n{\n\"entities\" "
+     ": "
+     "[],\n\"entity_group\" : \"GPU\"\n}\n],\n\"metadata\" : \n{\n\"Driver Version Detected\" : "
+     "\"580.65.06\",\n\"version\" : \"4.4.1\"\n}\n}\n",
+     "dcgmi diag/software/", "fail", 2},
+    /* all of its tests on several nodes, dcgmi/MnDiag.cpp */
+    {"{\"DCGM Diagnostic\": \"DCGM Multi-Node Diagnostic\", \"hosts\": [], \"test_categories\": "
+     "[{\"category\": \"Multi-Node Tests\", \"tests\": [{\"name\": \"mnubergemm\", \"status\": "
+     "\"Fail\", \"test_summary\": {\"status\": \"Fail\"}, \"mpi_error\": {\"warning\": \"Error: no "
+     "route\"}}]}]}",
+     "dcgmi diag/mnubergemm/", "fail", 1},
+    {"{\"iterations\": [" DCGM("DCGM Diagnostic", "\"entity_group\": \"GPU\", \"entity_id\": 1",
+                               "Pass") ", " DCGM("DCGM Diagnostic",
+                                                 "\"entity_group\": \"GPU\", \"entity_id\": 1",
+                                                 "Fail") "]}",
+     "dcgmi diag/software/GPU 1", "fail", 1},
+    /* rvs since 1.0: gst, tst and edp */
+    {"[RESULT] [ 74412.123456] Action name :gst-581Tflops-4K4K8K-trig-fp8\n"
+     "[RESULT] [ 74413.123456] [gst-581Tflops-4K4K8K-trig-fp8] [GPU:: 21423] GFLOPS 601234 Target "
+     "GFLOPS: 581000 met: TRUE\n",
+     "rvs/gst-581Tflops-4K4K8K-trig-fp8/21423", "pass", 1},
+    {"[RESULT] [ 74413.123456] [gst-581Tflops] [GPU::  9743] GFLOPS 401234 Target GFLOPS: 581000 "
+     "met: FALSE\n",
+     "rvs/gst-581Tflops/9743", "fail", 1},
+    {"[RESULT] [ 74413.123456] [tst-1] [GPU:: 21423] pass: FALSE\n", "rvs/tst-1/21423", "fail", 1},
+    {"[RESULT] [ 74413.123456] [edp-1] [GPU:: 21423] Target stress : 9.5 met :TRUE\n",
+     "rvs/edp-1/21423", "pass", 1},
     {"-I- Stage                     Warnings   Errors     Comment\n"
      "-I- Discovery                 3          0\n-I- Links Check               0          1\n\n"
      "-I- You can find detailed errors in: x\n",
@@ -59,8 +93,19 @@ Test(results, formats)
 
 Test(results, nothing)
 {
-    static const char *const others[] = {
-        "", "{", "{\"a\": 1}", "Check: the cable", "up_healthy 0\n", "-I- Discovery  3 0\n"};
+    static const char *const others[] = {"[RESULT]",
+                                         "[RESULT] [1] [a] pass",
+                                         "[RESULT] [1] [a] [GPU:: pass: TRUE",
+                                         "[[[[",
+                                         "{\"iterations\": 7}",
+                                         "{\"DCGM Diagnostic\": []}",
+                                         "{\"DCGM Diagnostic\": {\"test_categories\": [[{}], 5]}}",
+                                         "",
+                                         "{",
+                                         "{\"a\": 1}",
+                                         "Check: the cable",
+                                         "up_healthy 0\n",
+                                         "-I- Discovery  3 0\n"};
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         cr_expect_eq(shk_results_read(list, others[i], strlen(others[i])), 0, "%s", others[i]);
@@ -103,6 +148,20 @@ Test(results, that_are_cut_are_not_none)
     cr_assert_eq(json_array_size(list), 2);
     json_array_foreach((json_t *)list, i, entry)
         cr_expect_not_null(json_object_get(entry, "problems"));
+}
+
+/* Why nothing was run is no result. */
+Test(results, that_could_not_be_had)
+{
+    json_t *list = json_array();
+    static const char text[] = "{\n\"DCGM Diagnostic\" : \n{\n\"runtime_error\" : \"Unable to "
+                               "connect to host engine.\",\n\"version\" : \"4.4.1\"\n}\n}\n";
+    cr_assert_eq(shk_results_read(list, text, strlen(text)), 1);
+    json_t *entry = json_array_get(list, 0);
+    cr_expect(json_is_null(json_object_get(entry, "result")));
+    cr_expect_str_eq(tree_item_text(json_object_get(entry, "problems"), "result"),
+                     "Unable to connect to host engine.");
+    json_decref(list);
 }
 
 Test(results, on_a_node)
