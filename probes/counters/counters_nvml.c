@@ -83,26 +83,48 @@ static void nvml_memory(struct nvml_gpu *gpu)
     take(gpu, rc, "PCIe replays", "replay", value);
 }
 
-/* Time at lower clocks, in nanoseconds since the driver was loaded, and errors of NVLink 5. */
+static bool is_time(const nvmlFieldValue_t *field)
+{
+    return field->nvmlReturn == NVML_SUCCESS && field->valueType == NVML_VALUE_ULONGLONG;
+}
+
+/* Which of the two numbers a driver has for a reason shows in the kind of its answer. */
+static void nvml_slowed(struct nvml_gpu *gpu, const char *name, const nvmlFieldValue_t *first,
+                        const nvmlFieldValue_t *later)
+{
+    if (is_time(first) && is_time(later)) {
+        char why[80];
+        snprintf(why, sizeof why, "two answers for %s", name);
+        counters_unread(gpu->c, gpu->scope, why);
+        return;
+    }
+    const nvmlFieldValue_t *field = is_time(later) ? later : first;
+    int rc = is_time(field)                      ? NVML_SUCCESS
+             : !shk_nvml_none(later->nvmlReturn) ? later->nvmlReturn
+                                                 : first->nvmlReturn;
+    /* an answer of another kind is one to another question */
+    take(gpu, rc || is_time(field) ? rc : NVML_ERROR_NOT_SUPPORTED, name, "slowed",
+         field_count(field));
+}
+
+/* Time at lower clocks, in nanoseconds since the driver was loaded. */
 static void nvml_fields(struct nvml_gpu *gpu)
 {
-    static const struct {
-        unsigned id;
-        const char *name, *kind;
-    } rows[] = {
-        {NVML_FIELD_SLOWED_SW_THERMAL, "SW thermal slowdown", "slowed"},
-        {NVML_FIELD_SLOWED_HW_THERMAL, "HW thermal slowdown", "slowed"},
-        {NVML_FIELD_SLOWED_POWER_BRAKE, "power brake slowdown", "slowed"},
-        {NVML_FIELD_CAPPED_POWER, "power cap", "capped"},
-    };
-    enum { ROWS = sizeof rows / sizeof *rows };
-    nvmlFieldValue_t values[ROWS] = {{.fieldId = 0}};
-    for (int i = 0; i < ROWS; i++)
-        values[i].fieldId = rows[i].id;
-    int rc = ASK(gpu, fields, ROWS, values);
-    for (int i = 0; i < ROWS; i++)
-        take(gpu, rc ? rc : values[i].nvmlReturn, rows[i].name, rows[i].kind,
-             field_count(&values[i]));
+    static const char *const names[NVML_FIELDS_SLOWED] = {
+        "SW thermal slowdown", "HW thermal slowdown", "power brake slowdown"};
+    enum { LATER = NVML_FIELDS_SLOWED, CAP = 2 * NVML_FIELDS_SLOWED, ALL };
+    nvmlFieldValue_t values[ALL] = {{.fieldId = 0}};
+    for (unsigned i = 0; i < NVML_FIELDS_SLOWED; i++) {
+        values[i].fieldId = NVML_FIELD_SLOWED_FIRST + i;
+        values[LATER + i].fieldId = NVML_FIELD_SLOWED_LATER + i;
+    }
+    values[CAP].fieldId = NVML_FIELD_CAPPED_POWER;
+    int rc = ASK(gpu, fields, ALL, values);
+    for (int i = 0; i < ALL; i++)
+        values[i].nvmlReturn = rc ? rc : values[i].nvmlReturn;
+    for (int i = 0; i < NVML_FIELDS_SLOWED; i++)
+        nvml_slowed(gpu, names[i], &values[i], &values[LATER + i]);
+    take(gpu, values[CAP].nvmlReturn, "power cap", "capped", field_count(&values[CAP]));
 }
 
 static void nvml_link(struct nvml_gpu *gpu, unsigned link)

@@ -12,8 +12,10 @@ enum {
     NVML_SUCCESS = 0,
     NVML_ERROR_INVALID_ARGUMENT = 2,
     NVML_ERROR_NOT_SUPPORTED = 3,
+    NVML_ERROR_NO_PERMISSION = 4,
     NVML_ERROR_DRIVER_NOT_LOADED = 9,
     NVML_ERROR_FUNCTION_NOT_FOUND = 13,
+    NVML_ERROR_CORRUPTED_INFOROM = 14,
     NVML_ERROR_GPU_IS_LOST = 15,
     NVML_ERROR_RESET_REQUIRED = 16,
     NVML_ERROR_LIB_RM_VERSION_MISMATCH = 18,
@@ -64,6 +66,60 @@ typedef struct {
     unsigned gpuInstanceId, computeInstanceId;
 } nvmlProcessInfo_v2_t;
 
+/* Texts: NVML_DEVICE_VBIOS_VERSION_BUFFER_SIZE, NVML_DEVICE_INFOROM_VERSION_BUFFER_SIZE and, of the
+ * one function that is told no length, NVML_GSP_FIRMWARE_VERSION_BUF_SIZE. */
+enum { NVML_VBIOS_TEXT = 32, NVML_INFOROM_TEXT = 16, NVML_GSP_TEXT = 64 };
+
+typedef struct {
+    unsigned version; /* sizeof | 1 << 24 */
+    unsigned long long aggregateUncParity, aggregateUncSecDed, aggregateCor;
+    unsigned long long volatileUncParity, volatileUncSecDed, volatileCor;
+    unsigned long long aggregateUncBucketL2, aggregateUncBucketSm, aggregateUncBucketPcie,
+        aggregateUncBucketMcu, aggregateUncBucketOther;
+    unsigned bThresholdExceeded;
+} nvmlEccSramErrorStatus_v1_t;
+
+typedef struct {
+    unsigned version; /* sizeof | 1 << 24 */
+    unsigned bChannelRepairPending, bTpcRepairPending;
+} nvmlRepairStatus_v1_t;
+
+enum { NVML_VIRTUALIZATION_VGPU = 2 }; /* none, passthrough, vGPU, host vGPU, host vSGA */
+
+enum { NVML_LICENCE_TEXT = 128, NVML_LICENCES = 3 };
+enum { NVML_EXPIRY_VALID = 2, NVML_EXPIRY_PERMANENT = 4 };
+
+typedef struct {
+    unsigned year;
+    unsigned short month, day, hour, min, sec;
+    unsigned char status;
+} nvmlGridLicenseExpiry_t;
+
+typedef struct {
+    int featureCode;
+    unsigned featureState; /* licensed now */
+    char licenseInfo[NVML_LICENCE_TEXT], productName[NVML_LICENCE_TEXT];
+    unsigned featureEnabled;
+    nvmlGridLicenseExpiry_t licenseExpiry;
+} nvmlGridLicensableFeature_t;
+
+typedef struct {
+    int isGridLicenseSupported;
+    unsigned licensableFeaturesCount;
+    nvmlGridLicensableFeature_t gridLicensableFeatures[NVML_LICENCES];
+} nvmlGridLicensableFeatures_v4_t;
+
+typedef struct {
+    unsigned environment; /* unavailable, simulation, production */
+    unsigned ccFeature, devToolsMode;
+} nvmlConfComputeSystemState_t;
+
+typedef struct {
+    unsigned version; /* sizeof | 1 << 24 */
+    unsigned environment, ccFeature, devToolsMode;
+    unsigned multiGpuMode; /* none, protected PCIe, NVLink encryption */
+} nvmlSystemConfComputeSettings_v1_t;
+
 typedef union {
     double dVal;
     unsigned uiVal;
@@ -93,15 +149,19 @@ typedef struct {
 } nvmlFieldValue_t;
 
 enum {
+    NVML_FIELD_RETIRED_SINGLE = 29, /* pages retired for single bit errors */
+    NVML_FIELD_RETIRED_DOUBLE = 30,
     NVML_FIELD_CAPPED_POWER = 74,          /* ns at lower clocks for the power limit */
     NVML_FIELD_LINK_SPEED = 164,           /* of one link, MB/s */
     NVML_FIELD_LINK_RECOVERED = 213,       /* since NVLink 5 */
     NVML_FIELD_LINK_RECOVERY_FAILED = 214, /* since NVLink 5 */
     NVML_FIELD_RECOVERY_ACTION = 230,      /* drivers from 570 on */
-    NVML_FIELD_SLOWED_SW_THERMAL = 251,    /* ns, drivers from 575 on */
-    NVML_FIELD_SLOWED_HW_THERMAL = 252,
-    NVML_FIELD_SLOWED_POWER_BRAKE = 253
 };
+
+/* Nanoseconds at lower clocks for temperature and the power brake, two numbers each: 251 to 253 in
+ * the headers of CUDA 12.9 and 13.0, 269 to 271 from 13.1 on, where 251 to 253 are those of power
+ * smoothing, as they were in 12.8. Time is told as an unsigned long long, settings are not. */
+enum { NVML_FIELDS_SLOWED = 3, NVML_FIELD_SLOWED_FIRST = 251, NVML_FIELD_SLOWED_LATER = 269 };
 
 enum { NVML_P2P_READ = 0, NVML_P2P_WRITE, NVML_P2P_NVLINK, NVML_P2P_ATOMICS, NVML_P2P_COUNT };
 

@@ -1,5 +1,6 @@
 /* The health part of the stand-in for NVML. GPU 2 has the fault that NVML_FAULT names; every other
  * value is that of a healthy H100 at rest. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,6 +135,13 @@ struct field {
     } value;
 };
 
+/* The numbers of CUDA 12.9 and 13.0, or, with NVML_NUMBERS=later, those of 13.1, where the older
+ * ones are settings of power smoothing. */
+static unsigned slowed_first(void)
+{
+    return getenv("NVML_NUMBERS") ? 269 : 251;
+}
+
 int nvmlDeviceGetFieldValues(struct device *device, int count, struct field *fields)
 {
     for (int i = 0; i < count; i++) {
@@ -149,10 +157,17 @@ int nvmlDeviceGetFieldValues(struct device *device, int count, struct field *fie
                                 : fault(device, "wants-drain")      ? 4
                                 : fault(device, "wants-unheard-of") ? 77
                                                                     : 0;
-        else if (fields[i].id >= 251 && fields[i].id <= 253) {
+        else if (fields[i].id >= slowed_first() && fields[i].id <= slowed_first() + 2) {
             static const char *const names[] = {"slowed-sw", "slowed-hw", "slowed-brake"};
             fields[i].type = 3;
-            fields[i].value.ull = fault(device, names[fields[i].id - 251]) ? 6500000000ULL : 500;
+            fields[i].value.ull =
+                fault(device, names[fields[i].id - slowed_first()]) ? 6500000000ULL : 500;
+        } else if (fields[i].id >= 251 && fields[i].id <= 253) {
+            fields[i].value.u = fault(device, "smoothed") && fields[i].id == 251;
+        } else if (fields[i].id == 29 || fields[i].id == 30) {
+            fields[i].rc = fault(device, "worn-pages") ? 0 : refused(device) ? fields[i].rc : 3;
+            fields[i].type = 3;
+            fields[i].value.ull = fields[i].id == 29 ? 40 : 23;
         } else if (fields[i].id != 230) {
             fields[i].rc = 3;
         }
@@ -182,5 +197,120 @@ int nvmlDeviceGetComputeRunningProcesses_v3(struct device *device, unsigned *cou
     if (*count)
         list[0] = (struct process){.pid = 4194305, .memory = 1 << 30};
     return refused(device);
+}
+
+#define TEXT(fn, healthy, name, broken)                                                            \
+    int nvmlDeviceGet##fn(struct device *device, char *text, unsigned size)                        \
+    {                                                                                              \
+        snprintf(text, size, "%s", fault(device, name) ? broken : healthy);                        \
+        return refused(device);                                                                    \
+    }
+TEXT(VbiosVersion, "96.00.99.00.01", "other-vbios", "96.00.30.00.01")
+TEXT(InforomImageVersion, "G520.0200.00.05", "other-inforom", "G520.0200.00.03")
+
+int nvmlDeviceGetGspFirmwareVersion(struct device *device, char *text)
+{
+    memset(text, 'x', 64); /* all of the room that it may use, and no end */
+    if (!fault(device, "endless-gsp"))
+        snprintf(text, 64, "550.54.15");
+    return fault(device, "no-gsp") ? 3 : refused(device);
+}
+
+int nvmlDeviceValidateInforom(struct device *device)
+{
+    return fault(device, "inforom") ? 14 : refused(device);
+}
+
+struct sram {
+    unsigned version;
+    unsigned long long counts[11];
+    unsigned exceeded;
+};
+
+int nvmlDeviceGetSramEccErrorStatus(struct device *device, struct sram *sram)
+{
+    if (sram->version != (1 << 24 | sizeof *sram))
+        return 25;
+    memset(sram->counts, 0, sizeof sram->counts);
+    sram->counts[0] = fault(device, "worn-sram") ? 6 : 0;
+    sram->exceeded = fault(device, "worn-sram");
+    return getenv("NVML_NOT_ROOT") ? 4 : refused(device);
+}
+
+int nvmlDeviceGetRepairStatus(struct device *device, unsigned *status)
+{
+    if (status[0] != (1 << 24 | 12))
+        return 25;
+    status[1] = fault(device, "repair-channel");
+    status[2] = fault(device, "repair-tpc");
+    return refused(device);
+}
+
+int nvmlDeviceGetVirtualizationMode(struct device *device, unsigned *mode)
+{
+    *mode = fault(device, "mode-unheard-of") ? 9
+            : fault(device, "vgpu-licensed") || fault(device, "vgpu-unlicensed") ||
+                    fault(device, "vgpu-licence-unread")
+                ? 2
+                : 1;
+    return refused(device);
+}
+
+struct licences {
+    int needed;
+    unsigned count;
+    struct {
+        int code;
+        unsigned state;
+        char info[128], product[128];
+        unsigned enabled, year;
+        unsigned short month, day, hour, minute, second;
+        unsigned char status;
+    } features[3];
+};
+
+int nvmlDeviceGetGridLicensableFeatures_v4(struct device *device, struct licences *licences)
+{
+    memset(licences, 0, sizeof *licences);
+    licences->needed = 1;
+    licences->count = 2;
+    for (int i = 0; i < 2; i++) {
+        snprintf(licences->features[i].product, 128, "%s",
+                 i ? "NVIDIA Virtual Compute Server" : "NVIDIA RTX Virtual Workstation");
+        licences->features[i].enabled = (unsigned)i;
+    }
+    licences->features[1].state = fault(device, "vgpu-licensed");
+    licences->features[1].year = 2026;
+    licences->features[1].month = 12;
+    licences->features[1].day = 24;
+    licences->features[1].hour = 18;
+    licences->features[1].status = fault(device, "vgpu-licensed") ? 2 : 0;
+    return fault(device, "vgpu-licence-unread") ? 999 : refused(device);
+}
+
+/* Of the system. NVML_CC: off, on, not-ready, devtools, pcie, unread. */
+static int confidential(const char *name)
+{
+    const char *asked = getenv("NVML_CC");
+    return asked && strcmp(asked, name) == 0;
+}
+
+int nvmlSystemGetConfComputeSettings(unsigned *settings)
+{
+    if (settings[0] != (1 << 24 | 20))
+        return 25;
+    if (!getenv("NVML_CC"))
+        return 3;
+    settings[1] = 2;
+    settings[2] = !confidential("off") && !confidential("pcie");
+    settings[3] = confidential("devtools");
+    settings[4] = confidential("pcie");
+    return confidential("unread") ? 999 : 0;
+}
+
+int nvmlSystemGetConfComputeGpusReadyState(unsigned *ready)
+{
+    *ready = !confidential("not-ready");
+    return confidential("ready-unread") ? 999 : 0;
 }
 #endif
