@@ -10,20 +10,28 @@
  * most PERHAPS. */
 enum { SPECIFIC = 50, PERHAPS = 40 };
 
-/* 1 or 0; -1: perhaps, all that is known fits. */
+/* Something that is there, not something that is missing, as on every node that nobody set up. */
+static bool is_something(const struct shk_rule_term *term)
+{
+    return !term->unset && !term->absent && !term->no_log;
+}
+
+/* 1 or 0; -1: perhaps, all that is known fits. On hardware that may not be the rule's, only what
+ * is there speaks for it. */
 static int rule_holds(const struct shk_rule_scope *scope, const struct shk_rule *rule)
 {
     int all = 1;
-    bool known = false;
+    bool known = false, something = false;
     for (size_t i = 0; i < rule->when_count; i++) {
         int one = shk_rule_term_holds(scope, &rule->when[i]);
         if (!one)
             return 0;
         known |= one > 0;
+        something |= one > 0 && is_something(&rule->when[i]);
         all = one < 0 ? -1 : all;
     }
     int where = rule->condition ? shk_condition_holds(rule->condition, scope->facts) : 1;
-    if (!where || !known)
+    if (!where || !known || (where < 0 && !something))
         return 0;
     return where < 0 ? -1 : all;
 }

@@ -1,6 +1,7 @@
 #include "checks/base/check.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char catalogue[] =
@@ -10,6 +11,8 @@ static const char catalogue[] =
     "why: fact, source: s}\n"
     "- {name: t-no-log, when: [{no-log: nccl-init-complete}, {setting: NCCL_PROTO, unset: true}], "
     "diagnosis: duplicate-gpu, weight: 60, why: none, source: s}\n"
+    "- {name: t-gpu-unset, when: [{setting: HSA_ENABLE_SDMA, unset: true}], condition: "
+    "\"gpu=amd,gpus>1\", diagnosis: numa-balancing-enabled, weight: 44, why: amd, source: s}\n"
     "- {name: t-against, when: [{fact: t.against, matches: \"1\"}], diagnosis: clock-skew, weight: "
     "-80, why: against, source: s}\n";
 
@@ -119,6 +122,29 @@ Test(triage, what_is_not_known_is_not_unset)
     d = diagnose(f);
     cr_expect_not_null(row(&d, "duplicate-gpu"));
     shk_diagnoses_free(&d);
+}
+
+/* A variable that is not set says nothing where the hardware was not read: it is so on every node.
+ */
+Test(triage, unset_on_unread_hardware_is_no_evidence)
+{
+    static const struct {
+        const char *counts;
+        bool named;
+    } rows[] = {{"failed", false}, {"2", true}, {"0", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct shk_facts *f = shk_facts_create();
+        shk_facts_text(f, "probe.env.status", "ok", "test");
+        if (strcmp(rows[i].counts, "failed") == 0)
+            shk_facts_failed(f, "pci.count.gpu-amd", "test", "denied");
+        else
+            shk_facts_int(f, "pci.count.gpu-amd", atoi(rows[i].counts), NULL, "test");
+        shk_facts_int(f, "pci.count.gpu-nvidia", 0, NULL, "test");
+        shk_facts_int(f, "pci.count.neuron", 0, NULL, "test");
+        struct shk_diagnoses d = diagnose(f);
+        cr_expect_eq(row(&d, "numa-balancing-enabled") != NULL, rows[i].named, "%s", rows[i].counts);
+        shk_diagnoses_free(&d);
+    }
 }
 
 Test(triage, evidence_against_a_cause_takes_it_away)
