@@ -27,10 +27,11 @@
 
 static void crew_tell(const struct crew_run *run, const char *text)
 {
+    const char *name = run->parts != NULL ? run->parts->names[run->part] : run->crew->name;
     char line[256];
 
     if (run->crew->progress != NULL) {
-        snprintf(line, sizeof(line), "%s: %s", run->crew->name, text);
+        snprintf(line, sizeof(line), "%s: %s", name, text);
         run->crew->progress(line, run->crew->progress_arg);
     }
 }
@@ -65,22 +66,41 @@ static void crew_child_setup(pid_t parent, int output)
     dup2(output, STDERR_FILENO);
 }
 
+/* All ranks have ended the part before, and somebody wants this one. */
+static void crew_await(const struct shk_job *job, unsigned rank)
+{
+    struct timespec nap = {.tv_nsec = 200000};
+
+    while (atomic_load(&job->slots[rank].go) == 0) {
+        (void)nanosleep(&nap, NULL);
+    }
+}
+
 static void crew_child(struct crew_run *run, unsigned rank) __attribute__((noreturn));
 static void crew_child(struct crew_run *run, unsigned rank)
 {
-    struct shk_error err = {{0}};
-    int rc = 0;
+    unsigned parts = run->parts != NULL ? run->parts->count : 1;
+    unsigned part = 0;
 
     if (run->cpus != NULL) {
         shk_place_bind(run->cpus[rank]);
     }
-    shk_job_join(run->job, rank);
-    rc = run->crew->work(run->job, run->crew->arg, &err);
-    if (rc < 0) {
-        shk_job_fail(run->job, -rc, false, err.text);
-        _exit(1);
+    for (part = 0; part < parts; part++) {
+        struct shk_job *job = run->parts != NULL ? run->parts->jobs[part] : run->job;
+        struct shk_error err = {{0}};
+        int rc = 0;
+
+        if (part > 0) {
+            crew_await(job, rank);
+        }
+        shk_job_join(job, rank);
+        rc = run->crew->work(job, run->crew->arg, &err);
+        if (rc < 0) {
+            shk_job_fail(job, -rc, false, err.text);
+            _exit(1);
+        }
+        shk_job_set_phase(job, SHK_PHASE_DONE, 0);
     }
-    shk_job_set_phase(run->job, SHK_PHASE_DONE, 0);
     /* No atexit handlers: they are the caller's, and would flush its streams a second time. */
     _exit(0);
 }
@@ -320,6 +340,16 @@ bool shk_crew_over(struct crew_run *run, const struct crew_grace *grace, bool *e
                                    : false);
 }
 
+static void crew_start_clock(struct crew_run *run)
+{
+    run->start_ns = shk_job_now_ns();
+    run->moved_ns = run->start_ns;
+    run->moved_sum = 0;
+    run->told = UINT64_MAX;
+    run->deadline_ns =
+        run->crew->deadline_ms != 0 ? run->start_ns + run->crew->deadline_ms * 1000000ULL : 0;
+}
+
 static int crew_prepare(struct crew_run *run, struct shk_error *err)
 {
     unsigned ranks = run->job->ranks;
@@ -344,11 +374,7 @@ static int crew_prepare(struct crew_run *run, struct shk_error *err)
     }
     run->debris = shk_debris_create("/dev/shm");
     run->oom_kills = shk_oom_kills();
-    run->start_ns = shk_job_now_ns();
-    run->moved_ns = run->start_ns;
-    run->told = UINT64_MAX;
-    run->deadline_ns =
-        run->crew->deadline_ms != 0 ? run->start_ns + run->crew->deadline_ms * 1000000ULL : 0;
+    crew_start_clock(run);
     return 0;
 }
 
@@ -404,32 +430,119 @@ void shk_crew_end(struct crew_run *run)
     run->fds = NULL;
 }
 
+static bool crew_part_ended(const struct crew_run *run)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < run->job->ranks; i++) {
+        const struct shk_job_slot *slot = &run->job->slots[i];
+
+        if (atomic_load(&slot->phase) != SHK_PHASE_DONE || atomic_load(&slot->failed) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the ranks wrote until now belongs to the part that they have ended. */
+static bool crew_tell_part(struct crew_run *run)
+{
+    struct shk_crew_result *result = run->result;
+    bool more = true;
+    unsigned i = 0;
+
+    for (i = 0; i < run->job->ranks; i++) {
+        struct shk_crew_rank *rank = &result->ranks[i];
+
+        crew_drain(run, i);
+        rank->status = SHK_RANK_OK;
+        shk_job_phase_text(SHK_PHASE_DONE, 0, rank->phase, sizeof(rank->phase));
+    }
+    more = run->parts->ended(run->part, result, run->parts->arg);
+    for (i = 0; i < run->job->ranks; i++) {
+        result->ranks[i].status = SHK_RANK_RUNNING;
+        result->ranks[i].output[0] = '\0';
+        run->watch[i].output_len = 0;
+        run->watch[i].share = (struct crew_share){0};
+    }
+    return more;
+}
+
+/* Goes on to the next part when all ranks have ended this one. False: no further one is wanted. The
+ * last one ends with the ranks. */
+static bool crew_advance(struct crew_run *run)
+{
+    unsigned i = 0;
+    bool more = true;
+
+    if (run->parts == NULL || run->part + 1 >= run->parts->count || !crew_part_ended(run)) {
+        return true;
+    }
+    more = crew_tell_part(run);
+    run->part++;
+    if (more) {
+        run->job = run->parts->jobs[run->part];
+        run->trouble_ns = 0;
+        run->cause_ns = 0;
+        crew_start_clock(run);
+    }
+    for (i = 0; i < run->job->ranks && more; i++) {
+        atomic_store(&run->job->slots[i].go, 1);
+    }
+    return more;
+}
+
+static int crew_run_all(struct crew_run *run, struct shk_error *err)
+{
+    struct crew_grace grace = {.cause_ns = SHK_CREW_GRACE_MS * 1000000ULL};
+    bool expired = false;
+    bool wanted = true;
+    bool over = false;
+    int rc = 0;
+
+    memset(run->result, 0, sizeof(*run->result));
+    run->result->rank = -1;
+    run->janitor.fd = -1;
+    rc = shk_crew_begin(run, err);
+    while (rc == 0 && !over && wanted) {
+        shk_crew_turn(run, NULL, 0);
+        shk_crew_follow(run);
+        grace.echo_ns =
+            1000000ULL * (shk_crew_settled(run) ? SHK_CREW_SETTLED_MS : SHK_CREW_ECHO_MS);
+        wanted = crew_advance(run);
+        over = wanted && shk_crew_over(run, &grace, &expired);
+    }
+    if (rc == 0 && wanted) {
+        shk_crew_blame(run, expired);
+    }
+    shk_crew_end(run);
+    if (rc < 0) {
+        shk_crew_result_clear(run->result);
+    }
+    return rc;
+}
+
 int shk_crew_run(const struct shk_crew *crew, struct shk_job *job, struct shk_crew_result *result,
                  struct shk_error *err)
 {
     struct crew_run run = {.crew = crew, .job = job, .result = result, .last = job->ranks};
-    struct crew_grace grace = {.cause_ns = SHK_CREW_GRACE_MS * 1000000ULL};
-    bool expired = false;
-    bool over = false;
-    int rc = 0;
 
-    memset(result, 0, sizeof(*result));
-    result->rank = -1;
-    run.janitor.fd = -1;
-    rc = shk_crew_begin(&run, err);
-    while (rc == 0 && !over) {
-        shk_crew_turn(&run, NULL, 0);
-        shk_crew_follow(&run);
-        grace.echo_ns =
-            1000000ULL * (shk_crew_settled(&run) ? SHK_CREW_SETTLED_MS : SHK_CREW_ECHO_MS);
-        over = shk_crew_over(&run, &grace, &expired);
-    }
-    if (rc == 0) {
-        shk_crew_blame(&run, expired);
-    }
-    shk_crew_end(&run);
-    if (rc < 0) {
-        shk_crew_result_clear(result);
+    return crew_run_all(&run, err);
+}
+
+int shk_crew_run_parts(const struct shk_crew *crew, const struct shk_crew_parts *parts,
+                       struct shk_crew_result *result, unsigned *done_p, struct shk_error *err)
+{
+    struct shk_job *first = parts->jobs[0];
+    struct crew_run run = {
+        .crew = crew, .job = first, .parts = parts, .result = result, .last = first->ranks};
+    int rc = crew_run_all(&run, err);
+
+    *done_p = run.part;
+    if (rc == 0 && run.job == parts->jobs[parts->count - 1] && result->outcome == SHK_CREW_OK &&
+        crew_part_ended(&run)) {
+        (void)parts->ended(run.part, result, parts->arg);
+        *done_p = parts->count;
     }
     return rc;
 }

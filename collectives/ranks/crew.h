@@ -83,6 +83,24 @@ int shk_crew_run(const struct shk_crew *crew, struct shk_job *job, struct shk_cr
                  struct shk_error *err) SHK_MUST_CHECK;
 void shk_crew_result_clear(struct shk_crew_result *result);
 
+/* Several jobs, one after the other, in the same processes: work() is called for each of them, with
+ * a deadline of its own, and what a rank does not publish or leave in the job is its own affair. */
+struct shk_crew_parts {
+    struct shk_job *const *jobs; /* alike */
+    const char *const *names;    /* prefixes of progress texts, instead of the crew's */
+    unsigned count;
+    /* Every rank has ended part `part`, and none with an error: what is in its job is complete. The
+     * ranks wait for the return. False: no further part is wanted. */
+    bool (*ended)(unsigned part, const struct shk_crew_result *result, void *arg);
+    void *arg;
+};
+
+/* Runs the parts until one does not end well, or ended() says so. *done_p: how many ended well;
+ * when that is not all of them and ended() did not say so, result is of the next one. */
+int shk_crew_run_parts(const struct shk_crew *crew, const struct shk_crew_parts *parts,
+                       struct shk_crew_result *result, unsigned *done_p,
+                       struct shk_error *err) SHK_MUST_CHECK;
+
 /* collective.<t>.ranks_state: [{rank, pid, host, phase, status}]. NULL: out of memory. */
 json_t *shk_crew_ranks_json(const struct shk_job *job, const struct shk_crew_result *result);
 

@@ -180,8 +180,9 @@ static int blame_hung(const struct crew_run *run)
         const struct shk_job_slot *chosen = NULL;
 
         if (!run->watch[i].alive || atomic_load(&slot->failed) != 0 ||
+            (run->parts != NULL && atomic_load(&slot->phase) == SHK_PHASE_DONE) ||
             blame_follow(run, i) != (int)i) {
-            continue;
+            continue; /* one that has ended this part waits for the others */
         }
         culprits++;
         chosen = best >= 0 ? &run->job->slots[best] : NULL;

@@ -55,7 +55,9 @@ struct crew_watch {
 
 struct crew_run {
     const struct shk_crew *crew;
-    struct shk_job *job;
+    struct shk_job *job;                /* of the part that not all ranks have ended yet */
+    const struct shk_crew_parts *parts; /* NULL: the job is the only one */
+    unsigned part;
     struct shk_crew_result *result;
     struct crew_watch *watch;
     unsigned first, last; /* ranks that run as our children: [first, last) */

@@ -19,6 +19,7 @@ struct shk_job_slot {
     _Atomic uint64_t op;
     _Atomic int waiting; /* peer, -1 none */
 
+    _Atomic int go; /* of a later part of a crew: the supervisor lets its ranks begin */
     _Atomic int pid;
     _Atomic int failed; /* written last: the members below are then complete */
     int fail_errnum;
