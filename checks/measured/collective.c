@@ -115,6 +115,25 @@ static void read_sizes(struct shk_row *row, const struct results *r, const char 
     }
 }
 
+/* It ended well only when it was run once more, in ranks that no other transport had used. */
+static void say_shared(struct shk_row *row, const struct results *r, const char *t, int len)
+{
+    const char *status = NULL, *reason = NULL;
+    json_t *shared = NULL;
+    char key[96];
+    snprintf(key, sizeof key, "collective.%.*s.shared", len, t);
+    if (row->verdict != SHK_PASS || shk_look(r->facts, key, NULL) == SHK_LOOK_MISSING ||
+        shk_read_object(row, key, &shared) != SHK_LOOK_PRESENT ||
+        shk_read_member_text(row, key, shared, "status", &status) != SHK_LOOK_PRESENT ||
+        shk_read_member_text(row, key, shared, "reason", &reason) != SHK_LOOK_PRESENT)
+        return;
+    shk_row_verdict(row, SHK_WARN, SHK_TESTED);
+    shk_row_text(&row->why,
+                 "right in ranks of its own, but %s before, after other transports over the same "
+                 "communicator: %s",
+                 status, reason);
+}
+
 static void say_ok(struct shk_row *row, const struct results *r, const char *t, int len)
 {
     struct shk_strbuf more = SHK_STRBUF_INIT;
@@ -154,6 +173,7 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
                      provider ? " over " : "", provider ? provider : "", sweep.right, sweep.busbw,
                      bytes ? bytes : "", shk_strbuf_text(&more));
         free(bytes);
+        say_shared(row, r, t, len);
     }
     shk_strbuf_free(&more);
 }
@@ -364,10 +384,12 @@ const struct shk_check shk_check_collective = {
     .eval = eval,
     .doc =
         "Facts: collective.<transport>.{status, reason, rank, phase, ranks, provider, sizes, "
-        "cause, unaligned, hmem}.\n"
+        "cause, unaligned, hmem, shared}.\n"
         "pass needs status ok, at least two ranks, at least one size, and zero wrong elements "
         "at each size. A failure names rank and phase. Nothing run is UNKNOWN; a provider that was "
-        "asked for by name and that libfabric does not offer (fabric.providers) is FAIL. Wrong "
+        "asked for by name and that libfabric does not offer (fabric.providers) is FAIL. One that "
+        "went wrong after others over the same communicator (shared), and right in ranks of its "
+        "own, is WARN. Wrong "
         "sums that a "
         "library makes of 16-bit data at no multiple of 4 bytes have a row of their own: WARN, or "
         "a note when they happen in symmetric windows only and nothing here uses those.",

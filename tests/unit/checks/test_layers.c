@@ -1,4 +1,5 @@
 /* Layers of the GPU all-reduce, and what a cause is called. */
+#include "core/text/strbuf.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -141,6 +142,37 @@ Test(layers, causes_have_diagnoses)
         cr_expect_str_eq(row->diagnosis, causes[i][1]);
         cr_expect_not_null(shk_config_diagnosis(support_config(), row->diagnosis), "%s",
                            row->diagnosis);
+        shk_findings_destroy(all);
+    }
+}
+
+/* Right in ranks of its own, and not in those that others had used before. */
+Test(layers, trouble_after_others_is_not_forgotten)
+{
+    static const struct {
+        const char *shared;
+        enum shk_verdict verdict;
+        const char *says;
+    } rows[] = {
+        {"", SHK_PASS, "sizes verified"},
+        {", 'collective.nccl.shared': {'status': 'crashed', 'reason': 'rank 1 was killed'}",
+         SHK_WARN, "but crashed before, after other transports"},
+        {", 'collective.nccl.shared': {'status': 'crashed'}", SHK_UNKNOWN, "reason"},
+        {", 'collective.nccl.shared': {'reason': 'rank 1 was killed'}", SHK_UNKNOWN, "status"},
+        {", 'collective.nccl.shared': {'state': 'failed', 'reason': 'no space'}", SHK_UNKNOWN,
+         "no space"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *facts = shk_strf("%s%s", LAYER("nccl", "ok", "258"), rows[i].shared);
+        struct shk_findings *all = support_run(support_config(), "single-node", facts);
+        const struct shk_finding *row =
+            support_find(all, "collective.allreduce", "all-reduce (nccl)");
+        cr_assert_not_null(row);
+        char *text = support_text(row);
+        cr_expect_eq(row->verdict, rows[i].verdict, "row %zu: %s", i, text);
+        cr_expect_not_null(strstr(text, rows[i].says), "row %zu: %s", i, text);
+        free(text);
+        free(facts);
         shk_findings_destroy(all);
     }
 }
