@@ -40,10 +40,16 @@ struct shk_transport;
 
 /* Who measures: ranks of this process, or those that a launcher started. Writes
  * collective.<name>.*, as shk_transport's run(). */
+struct shk_gpu_chain;
+struct shk_gpu_chain_result;
 struct shk_measure {
     int (*run)(const struct shk_transport *transport, const struct shk_collective_options *options,
                struct shk_facts *facts, void *arg, struct shk_error *err);
     void *arg;
+    /* Several in one set of ranks (gpu.h); NULL: always ranks of their own. */
+    int (*chain)(const struct shk_gpu_chain *chain, const struct shk_collective_options *options,
+                 struct shk_facts *facts, void *arg, struct shk_gpu_chain_result *result,
+                 struct shk_error *err);
 };
 
 struct shk_transport {

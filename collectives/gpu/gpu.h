@@ -28,6 +28,8 @@
  *                             {multicast, devices, bytes, granularity, via}, after sums and stores
  *                             through the address were seen to reach every rank
  *   collective.<t>.log        first lines of that log about settings, network and warnings
+ *   collective.<t>.shared     {status, reason}: how it ended in ranks that other transports had
+ *                             used before, where it then ended well in ranks of its own
  * Members of sizes[] beyond those of the fabric transport: in_place_us, in_place_wrong, graph_us,
  * p50_us, p99_us. time_us is per operation, launched into a stream one after the other. */
 #ifndef SHK_COLLECTIVES_GPU_H
@@ -69,6 +71,40 @@ struct shk_gpu_tweaks {
 int shk_gpu_run(const struct shk_transport *transport, const struct shk_collective_options *options,
                 const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts,
                 struct shk_error *err) SHK_MUST_CHECK;
+
+/* Transports over NCCL, one after the other in one set of ranks over one communicator: to open the
+ * GPUs, to initialize NCCL and to connect the ranks takes longer than a brief run. */
+#define SHK_GPU_CHAIN_MAX 4U
+struct shk_gpu_chain {
+    const struct shk_transport *const *transports;
+    unsigned count;
+    /* The transport's facts are written, the next one begins when this returns. May be NULL. */
+    int (*ended)(unsigned index, void *arg, struct shk_error *err);
+    void *arg;
+};
+
+/* How a transport ended in ranks that others had used before; "" nothing is to be said. */
+struct shk_gpu_trouble {
+    char status[16];
+    char reason[512];
+};
+
+struct shk_gpu_chain_result {
+    unsigned done; /* of so many, from the first, there are facts; those left have yet to be run */
+    bool first_only; /* the first did not end well, and ended() was not called for it */
+    struct shk_gpu_trouble trouble; /* of the one after these */
+};
+
+/* Each has the facts that it would have in ranks of its own: memory, results and the part of NCCL's
+ * log that proves its path are its own, and so is its deadline. When the first does not end well,
+ * that is its result: nothing was before it. A transport that does not end well after others has
+ * none, and is to be run again with ranks of its own, which tell whose fault it is. After a wrong
+ * result the ranks end, too. done 0: nothing was run (not a brief run, or not such transports), or
+ * nothing can be told of it. */
+int shk_gpu_chain_run(const struct shk_gpu_chain *chain,
+                      const struct shk_collective_options *options,
+                      const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts,
+                      struct shk_gpu_chain_result *result, struct shk_error *err) SHK_MUST_CHECK;
 
 /* How the library did each size, from a second run whose log says so: a line per operation would
  * have cost time in the first, whose facts these are. Nothing when the transport reduces without

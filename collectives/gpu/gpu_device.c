@@ -311,6 +311,18 @@ int gpu_device_open(struct gpu_rank *g, struct shk_error *err)
     return rc == 0 ? gpu_kernels_load(g, err) : rc;
 }
 
+int gpu_device_again(struct gpu_rank *g, struct shk_error *err)
+{
+    struct device_place place = {.parent = (int32_t)getppid()};
+    struct device_identity mine;
+    int rc = 0;
+
+    (void)gethostname(place.host, sizeof(place.host) - 1);
+    device_describe(g, &mine);
+    rc = shk_job_put(g->job, GPU_KEY_PLACE, &place, sizeof(place), err);
+    return rc == 0 ? shk_job_put(g->job, GPU_KEY_IDENTITY, &mine, sizeof(mine), err) : rc;
+}
+
 json_t *gpu_device_json(const struct shk_job *job)
 {
     json_t *devices = json_array();

@@ -89,6 +89,11 @@ struct gpu_path {
     int (*reduce)(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err);
     int (*extra)(struct gpu_rank *g, struct shk_error *err); /* further measurements; may be NULL */
     void (*close)(struct gpu_rank *g);
+    /* Ranks that go on with another path of the same kind (gpu_chain.c); NULL: they cannot. leave:
+     * as close, but what all paths of this kind use stays. again: instead of open, in a job to
+     * which nothing was published yet. */
+    void (*leave)(struct gpu_rank *g);
+    int (*again)(struct gpu_rank *g, struct shk_error *err);
     enum gpu_algorithm (*algorithm)(const struct gpu_rank *g, const struct gpu_op *op);
 };
 
@@ -139,6 +144,8 @@ struct gpu_rank {
 /* gpu_device.c: driver, device of this rank, kernels. Checks that the ranks' devices differ. */
 int gpu_device_open(struct gpu_rank *g, struct shk_error *err);
 json_t *gpu_device_json(const struct shk_job *job);
+/* Publishes in g->job what gpu_device_open() did in another one. */
+int gpu_device_again(struct gpu_rank *g, struct shk_error *err);
 
 /* Notes the cause (the first one counts) and returns rc. */
 int gpu_fail(struct gpu_rank *g, enum gpu_cause cause, int rc);
@@ -229,6 +236,17 @@ int gpu_time_row(struct gpu_rank *g, struct gpu_row *row, unsigned rows_left,
 int gpu_time_burst(struct gpu_rank *g, const struct gpu_op *op, unsigned n, struct shk_error *err);
 int gpu_time_in_place(struct gpu_rank *g, struct gpu_row *row, unsigned rows_left,
                       struct shk_error *err);
+
+/* gpu_run.c: one rank, from its start to the end of its measurement. */
+const struct gpu_path *gpu_run_path(const char *name); /* NULL: there is no such transport */
+void gpu_run_init(struct gpu_run *run, const struct gpu_path *path,
+                  const struct shk_collective_options *options,
+                  const struct shk_gpu_tweaks *tweaks);
+int gpu_run_check(const struct shk_collective_options *options, struct shk_error *err);
+struct gpu_rank gpu_run_rank(const struct gpu_run *run, struct shk_job *job);
+int gpu_run_open(struct gpu_rank *g, struct shk_error *err);
+int gpu_run_again(struct gpu_rank *g, struct shk_error *err);  /* of ranks that are open */
+int gpu_run_opened(struct gpu_rank *g, struct shk_error *err); /* memory, measurement, fence */
 
 /* gpu_facts.c */
 int gpu_facts(const struct gpu_run *run, struct shk_facts *facts, const struct shk_job *job,

@@ -43,24 +43,38 @@ static int run_measure(struct gpu_rank *g, struct shk_error *err)
     return rc;
 }
 
-static int run_opened(struct gpu_rank *g, struct shk_error *err)
+int gpu_run_open(struct gpu_rank *g, struct shk_error *err)
 {
-    const struct gpu_path *path = g->run->path;
-    int rc = path->open != NULL ? path->open(g, err) : 0;
+    int rc = 0;
 
-    if (rc == 0) {
-        run_phase(g, SHK_PHASE_REGISTER);
-        rc = path->memory(g, err);
-    }
+    run_phase(g, SHK_PHASE_START);
+    run_phase(g, SHK_PHASE_OPEN);
+    rc = gpu_device_open(g, err);
+    return rc == 0 && g->run->path->open != NULL ? g->run->path->open(g, err) : rc;
+}
+
+int gpu_run_again(struct gpu_rank *g, struct shk_error *err)
+{
+    int rc = 0;
+
+    run_phase(g, SHK_PHASE_START);
+    run_phase(g, SHK_PHASE_OPEN);
+    rc = gpu_device_again(g, err);
+    return rc == 0 ? g->run->path->again(g, err) : rc;
+}
+
+int gpu_run_opened(struct gpu_rank *g, struct shk_error *err)
+{
+    int rc = 0;
+
+    run_phase(g, SHK_PHASE_REGISTER);
+    rc = g->run->path->memory(g, err);
     if (rc == 0) {
         rc = run_measure(g, err);
     }
     if (rc == 0) {
         run_phase(g, SHK_PHASE_TEARDOWN);
         rc = shk_job_fence(g->job, 0, err); /* no work of anyone is in flight after this */
-    }
-    if (rc == 0) {
-        path->close(g);
     }
     return rc;
 }
@@ -78,21 +92,31 @@ static uint64_t run_kernel_timeout(const struct gpu_run *run)
     return ms * 1000000;
 }
 
+struct gpu_rank gpu_run_rank(const struct gpu_run *run, struct shk_job *job)
+{
+    return (struct gpu_rank){.run = run,
+                             .job = job,
+                             .rank = shk_job_rank(job),
+                             .ranks = shk_job_size(job),
+                             .kernel_timeout_ns = run_kernel_timeout(run)};
+}
+
 /* One rank, in its own process. */
 static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
 {
-    struct gpu_rank g = {
-        .run = arg, .job = job, .rank = shk_job_rank(job), .ranks = shk_job_size(job)};
-    int rc = 0;
+    struct gpu_rank g = gpu_run_rank(arg, job);
+    int rc = gpu_run_open(&g, err);
 
-    g.kernel_timeout_ns = run_kernel_timeout(g.run);
-    run_phase(&g, SHK_PHASE_START);
-    run_phase(&g, SHK_PHASE_OPEN);
-    rc = gpu_device_open(&g, err);
-    return rc == 0 ? run_opened(&g, err) : rc;
+    if (rc == 0) {
+        rc = gpu_run_opened(&g, err);
+    }
+    if (rc == 0) {
+        g.run->path->close(&g);
+    }
+    return rc;
 }
 
-static int run_check(const struct shk_collective_options *options, struct shk_error *err)
+int gpu_run_check(const struct shk_collective_options *options, struct shk_error *err)
 {
     if (options->min_bytes < 4 || options->min_bytes > options->max_bytes ||
         options->max_bytes > GPU_MAX_BYTES) {
@@ -116,7 +140,7 @@ static int run_crew(struct gpu_run *run, struct shk_facts *facts, struct shk_err
     struct shk_crew_result result = {.rank = -1};
     struct shk_error why = {{0}};
     struct shk_job *job = NULL;
-    int rc = run_check(options, &why);
+    int rc = gpu_run_check(options, &why);
 
     if (rc == 0) {
         rc = shk_job_create(&job, options->ranks, sizeof(struct gpu_result), &why);
@@ -134,7 +158,7 @@ static int run_crew(struct gpu_run *run, struct shk_facts *facts, struct shk_err
     return rc;
 }
 
-static const struct gpu_path *run_path(const char *name)
+const struct gpu_path *gpu_run_path(const char *name)
 {
     size_t i = 0;
 
@@ -149,7 +173,7 @@ static const struct gpu_path *run_path(const char *name)
 static bool run_wants_proof(const char *name, const struct shk_collective_options *options,
                             const struct shk_facts *facts)
 {
-    const struct gpu_path *path = run_path(name);
+    const struct gpu_path *path = gpu_run_path(name);
     const char *status = NULL;
     char key[64];
 
@@ -203,9 +227,8 @@ int shk_gpu_prove(const struct shk_transport *transport,
 
 static const struct shk_gpu_tweaks run_no_tweaks;
 
-static void run_init(struct gpu_run *run, const struct gpu_path *path,
-                     const struct shk_collective_options *options,
-                     const struct shk_gpu_tweaks *tweaks)
+void gpu_run_init(struct gpu_run *run, const struct gpu_path *path,
+                  const struct shk_collective_options *options, const struct shk_gpu_tweaks *tweaks)
 {
     *run = (struct gpu_run){
         .path = path,
@@ -224,7 +247,7 @@ static int run_here(const struct shk_transport *transport,
 {
     struct gpu_run run;
 
-    run_init(&run, run_path(transport->name), options, arg);
+    gpu_run_init(&run, gpu_run_path(transport->name), options, arg);
     return run_crew(&run, facts, err);
 }
 
@@ -241,9 +264,9 @@ static int run_rank(const struct gpu_path *path, struct shk_job *job,
                     const struct shk_collective_options *options, struct shk_error *err)
 {
     struct gpu_run run;
-    int rc = run_check(options, err);
+    int rc = gpu_run_check(options, err);
 
-    run_init(&run, path, options, NULL);
+    gpu_run_init(&run, path, options, NULL);
     return rc == 0 ? run_worker(job, &run, err) : rc;
 }
 
@@ -254,7 +277,7 @@ static int run_facts(const struct gpu_path *path, const struct shk_job *job,
 {
     struct gpu_run run;
 
-    run_init(&run, path, options, NULL);
+    gpu_run_init(&run, path, options, NULL);
     return gpu_facts(&run, facts, job, result, err);
 }
 

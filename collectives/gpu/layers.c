@@ -18,6 +18,9 @@ static const struct shk_transport *const above_peer[] = {
     &shk_transport_multimem,
 };
 
+/* Of these, the first ones use one communicator in turn. */
+#define LAYERS_SHARED 3U
+
 /* With two GPUs a switch saves nothing, and NCCL's symmetric kernels leave it out there, too. */
 #define LAYERS_MULTIMEM_RANKS 3U
 
@@ -127,15 +130,155 @@ int shk_layer_run(const struct shk_transport *transport,
     return rc == 0 && shk_stop_signal() != 0 ? layer_interrupted(facts, transport->name, err) : rc;
 }
 
+/* The layers that one set of ranks does in turn; what is around the one that runs now. */
+struct layers_shared {
+    const struct shk_collective_options *options;
+    const struct shk_measure *measure; /* NULL: local ranks */
+    struct shk_facts *facts;
+    unsigned first;                /* of the ranks' layers */
+    struct shk_counters_span span; /* … of the counters */
+    bool open;                     /* it has begun */
+    double began_s;
+    struct shk_gpu_trouble trouble; /* how it ended in ranks that others had used */
+};
+
+static bool shared_can(const struct shk_collective_options *options,
+                       const struct shk_measure *measure)
+{
+    return options->brief && !options->proof && (measure == NULL || measure->chain != NULL);
+}
+
+static void shared_begin(struct layers_shared *s)
+{
+    if (!s->open) {
+        s->open = true;
+        s->began_s = shk_clock_s();
+        shk_counters_enter(s->options, &s->span);
+    }
+}
+
+/* One that ended well only in ranks of its own. */
+static int shared_trouble(struct layers_shared *s, const char *name, struct shk_error *err)
+{
+    struct shk_gpu_trouble trouble = s->trouble;
+    char key[64];
+    int rc = 0;
+
+    s->trouble = (struct shk_gpu_trouble){0};
+    if (trouble.status[0] == '\0' || strcmp(layer_text(s->facts, name, "status"), "ok") != 0) {
+        return 0;
+    }
+    snprintf(key, sizeof(key), "collective.%s.shared", name);
+    rc = shk_facts_present(s->facts, key,
+                           json_pack("{s:s, s:o}", "status", trouble.status, "reason",
+                                     shk_json_text(trouble.reason, strlen(trouble.reason))),
+                           NULL, "layers");
+    return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
+}
+
+static int shared_end(struct layers_shared *s, const char *name, struct shk_error *err)
+{
+    bool ran = strcmp(layer_text(s->facts, name, "status"), "na") != 0;
+    int rc = shk_counters_leave(s->options, &s->span, name, ran, s->facts, err);
+
+    s->open = false;
+    rc = rc == 0 ? layer_took(s->facts, name, s->began_s, err) : rc;
+    rc = rc == 0 ? shared_trouble(s, name, err) : rc;
+    return rc == 0 && shk_stop_signal() != 0 ? layer_interrupted(s->facts, name, err) : rc;
+}
+
+/* The ranks begin the next layer when this returns. */
+static int shared_ended(unsigned index, void *arg, struct shk_error *err)
+{
+    struct layers_shared *s = arg;
+    int rc = shared_end(s, above_peer[s->first + index]->name, err);
+
+    if (rc == 0 && s->first + index + 1 < LAYERS_SHARED) {
+        shared_begin(s);
+    }
+    return rc;
+}
+
+static int shared_alone(struct layers_shared *s, struct shk_error *err)
+{
+    const struct shk_transport *transport = above_peer[s->first];
+
+    return s->measure != NULL
+               ? s->measure->run(transport, s->options, s->facts, s->measure->arg, err)
+               : transport->run(s->options, s->facts, err);
+}
+
+/* Runs the layers from s->first on in one set of ranks, as far as that goes, and at least one. */
+static int shared_run(struct layers_shared *s, struct shk_error *err)
+{
+    struct shk_gpu_chain chain = {
+        .transports = above_peer + s->first,
+        .count = LAYERS_SHARED - s->first,
+        .ended = shared_ended,
+        .arg = s,
+    };
+    struct shk_gpu_chain_result result = {0};
+    const char *name = above_peer[s->first]->name;
+    int rc = 0;
+
+    if (shk_stop_signal() != 0) {
+        s->first++;
+        return layer_interrupted(s->facts, name, err);
+    }
+    shared_begin(s);
+    rc = s->measure != NULL
+             ? s->measure->chain(&chain, s->options, s->facts, s->measure->arg, &result, err)
+             : shk_gpu_chain_run(&chain, s->options, NULL, s->facts, &result, err);
+    if (rc == 0 && result.done == 0) {
+        rc = shared_alone(s, err);
+    }
+    if (rc == 0 && (result.done == 0 || result.first_only)) {
+        rc = shared_end(s, name, err);
+    }
+    s->first += result.done != 0 ? result.done : 1;
+    s->trouble = result.trouble;
+    return rc;
+}
+
+/* Nothing that begins with the counters' last reading follows. */
+static int shared_close(struct layers_shared *s, struct shk_error *err)
+{
+    return s->open ? shk_counters_leave(s->options, &s->span, "", false, s->facts, err) : 0;
+}
+
+/* lsa, nccl and nccl-window. *broken_p: the one that hung or crashed. */
+static int layers_shared(const struct shk_collective_options *options,
+                         const struct shk_measure *measure, const char **broken_p,
+                         struct shk_facts *facts, struct shk_error *err)
+{
+    struct layers_shared s = {.options = options, .measure = measure, .facts = facts};
+    int rc = 0;
+    int closed = 0;
+
+    while (rc == 0 && s.first < LAYERS_SHARED) {
+        if (*broken_p != NULL) {
+            rc = layer_skip(facts, above_peer[s.first++]->name, *broken_p, err);
+            continue;
+        }
+        rc = shared_run(&s, err);
+        if (rc == 0 && layer_broke(facts, above_peer[s.first - 1]->name)) {
+            *broken_p = above_peer[s.first - 1]->name;
+        }
+    }
+    closed = shared_close(&s, rc == 0 ? err : NULL);
+    return rc == 0 ? closed : rc;
+}
+
 static int layers_cuda(const struct shk_collective_options *options,
                        const struct shk_measure *measure, struct shk_facts *facts,
                        struct shk_error *err)
 {
     const char *broken = layer_broke(facts, "peer") ? "peer" : NULL;
-    size_t i = 0;
-    int rc = 0;
+    bool shared = shared_can(options, measure);
+    size_t i = shared ? LAYERS_SHARED : 0;
+    int rc = shared ? layers_shared(options, measure, &broken, facts, err) : 0;
 
-    for (i = 0; i < sizeof(above_peer) / sizeof(above_peer[0]) && rc == 0; i++) {
+    for (; i < sizeof(above_peer) / sizeof(above_peer[0]) && rc == 0; i++) {
         const char *name = above_peer[i]->name;
 
         if (broken != NULL) {

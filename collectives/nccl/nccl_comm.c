@@ -120,6 +120,14 @@ static int comm_publish(struct gpu_rank *g, struct shk_error *err)
     return shk_job_put(g->job, GPU_KEY_LIBRARY, text, strlen(text) + 1, err);
 }
 
+static size_t comm_log_bytes(const struct nccl_comm *comm)
+{
+    struct stat st;
+
+    return comm->log_fd >= 0 && fstat(comm->log_fd, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size
+                                                                                : 0;
+}
+
 int nccl_comm_open(struct gpu_rank *g, struct shk_error *err)
 {
     int rc = 0;
@@ -139,7 +147,20 @@ int nccl_comm_open(struct gpu_rank *g, struct shk_error *err)
     if (rc == 0) {
         rc = comm_versions(g, err);
     }
-    return rc == 0 ? comm_join(g, err) : rc;
+    if (rc == 0) {
+        rc = comm_join(g, err);
+    }
+    g->comm->log_opened = comm_log_bytes(g->comm);
+    g->comm->log_from = g->comm->log_opened;
+    return rc;
+}
+
+int nccl_comm_again(struct gpu_rank *g, struct shk_error *err)
+{
+    g->comm->log_from = comm_log_bytes(g->comm);
+    shk_crumb_library(g->comm->lib.dynlib.path);
+    shk_crumb_call("ncclAllReduce");
+    return comm_publish(g, err);
 }
 
 int nccl_comm_memory(struct gpu_rank *g, bool slots, struct shk_error *err)
@@ -213,37 +234,68 @@ int nccl_comm_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_err
     return status == NCCL_OK ? 0 : nccl_ok(g, status, err, "ncclAllReduce");
 }
 
-void nccl_comm_close(struct gpu_rank *g)
+static void comm_release(struct gpu_rank *g, gpu_ptr at)
+{
+    shk_crumb_call("ncclMemFree");
+    if (at != 0 && g->comm->library_memory) {
+        (void)g->comm->lib.api.release((void *)(uintptr_t)at);
+    } else if (at != 0) {
+        (void)g->gpu.api.release(at);
+    }
+}
+
+/* Memory that ncclAllReduce was given while a graph was captured is registered with the
+ * communicator until the graph is gone, which NCCL notices later: other memory must not get its
+ * address before. */
+void nccl_comm_leave(struct gpu_rank *g)
 {
     struct nccl_comm *comm = g->comm;
+    bool window = comm->window != NULL;
 
-    if (comm->window != NULL) {
+    if (window) {
         shk_crumb_call("ncclCommWindowDeregister");
         (void)comm->lib.api.window_deregister(comm->comm, comm->window);
+        comm->window = NULL;
     }
-    shk_crumb_call("ncclCommDestroy");
-    if (comm->library_memory) {
-        (void)comm->lib.api.release((void *)(uintptr_t)g->base[g->rank]);
+    if (window || comm->unreleased != 0) {
+        comm_release(g, g->base[g->rank]);
     } else {
-        (void)g->gpu.api.release(g->base[g->rank]);
+        comm->unreleased = g->base[g->rank];
     }
-    (void)comm->lib.api.destroy(comm->comm);
+    if (comm->pointers != 0) {
+        (void)g->gpu.api.release(comm->pointers);
+        comm->pointers = 0;
+    }
+}
+
+void nccl_comm_close(struct gpu_rank *g)
+{
+    nccl_comm_leave(g);
+    comm_release(g, g->comm->unreleased);
+    shk_crumb_call("ncclCommDestroy");
+    (void)g->comm->lib.api.destroy(g->comm->comm);
 }
 
 void nccl_comm_log(const struct nccl_comm *comm, struct nccl_log *log)
 {
-    struct stat st;
-    size_t len = 0;
-    void *text = MAP_FAILED;
+    size_t len = comm_log_bytes(comm);
+    size_t from = 0;
+    size_t opened = 0;
+    char *text = MAP_FAILED;
 
     memset(log, 0, sizeof(*log));
-    if (comm->log_fd < 0 || fstat(comm->log_fd, &st) != 0 || st.st_size <= 0) {
+    if (len == 0) {
         return;
     }
-    len = (size_t)st.st_size < COMM_LOG_MAX ? (size_t)st.st_size : COMM_LOG_MAX;
+    len = len < COMM_LOG_MAX ? len : COMM_LOG_MAX;
+    from = comm->log_from < len ? comm->log_from : len;
+    opened = comm->log_opened < from ? comm->log_opened : from;
     text = mmap(NULL, len, PROT_READ, MAP_PRIVATE, comm->log_fd, 0);
     if (text != MAP_FAILED) {
-        nccl_log_parse(log, text, len);
+        nccl_log_add(log, text, opened, NCCL_LOG_ALL);
+        nccl_log_add(log, text + opened, from - opened,
+                     comm->window != NULL ? NCCL_LOG_WINDOWS : NCCL_LOG_CONNECTION);
+        nccl_log_add(log, text + from, len - from, NCCL_LOG_ALL);
         munmap(text, len);
     }
 }

@@ -98,19 +98,23 @@ static void keep_line(struct nccl_log *log, const char *line)
     }
 }
 
-static void read_line(struct nccl_log *log, const char *line)
+static void read_line(struct nccl_log *log, const char *line, enum nccl_log_part part)
 {
     const char *at = NULL;
-
-    keep_line(log, line);
 
     if (strstr(line, "Channel ") != NULL) {
         read_channel(log, line);
     }
+    if (part != NCCL_LOG_CONNECTION) {
+        log->symmetric_va = log->symmetric_va || strstr(line, "Symmetric VA size=") != NULL;
+    }
+    if (part != NCCL_LOG_ALL) {
+        return;
+    }
+    keep_line(log, line);
     if ((at = strstr(line, " Bytes -> ")) != NULL) {
         read_choice(log, line, at);
     }
-    log->symmetric_va = log->symmetric_va || strstr(line, "Symmetric VA size=") != NULL;
     log->symmetric_no = log->symmetric_no || strstr(line, "Symmetric memory is not supported") ||
                         strstr(line, "does not support symmetric memory") != NULL;
     log->nvls = log->nvls || strstr(line, "NVLS multicast support is available") != NULL;
@@ -127,12 +131,11 @@ static void read_line(struct nccl_log *log, const char *line)
     }
 }
 
-void nccl_log_parse(struct nccl_log *log, const char *text, size_t len)
+void nccl_log_add(struct nccl_log *log, const char *text, size_t len, enum nccl_log_part part)
 {
     char line[LINE_MAX_BYTES];
     size_t at = 0;
 
-    memset(log, 0, sizeof(*log));
     while (at < len) {
         const char *end = memchr(text + at, '\n', len - at);
         size_t n = end != NULL ? (size_t)(end - (text + at)) : len - at;
@@ -145,9 +148,15 @@ void nccl_log_parse(struct nccl_log *log, const char *text, size_t len)
             line[i] = c >= ' ' && c <= '~' ? c : ' ';
         }
         line[keep] = '\0';
-        read_line(log, line);
+        read_line(log, line, part);
         at += n + 1;
     }
+}
+
+void nccl_log_parse(struct nccl_log *log, const char *text, size_t len)
+{
+    memset(log, 0, sizeof(*log));
+    nccl_log_add(log, text, len, NCCL_LOG_ALL);
 }
 
 const struct nccl_log_choice *nccl_log_find(const struct nccl_log *log, uint64_t bytes)

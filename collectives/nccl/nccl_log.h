@@ -39,6 +39,14 @@ struct nccl_log {
  */
 void nccl_log_parse(struct nccl_log *log, const char *text, size_t len);
 
+/* The same of a part of a log, added to what other parts said. */
+enum nccl_log_part {
+    NCCL_LOG_ALL,
+    NCCL_LOG_CONNECTION, /* only over what the ranks were connected: said once, whoever needed it */
+    NCCL_LOG_WINDOWS,    /* … and that there is address space for windows */
+};
+void nccl_log_add(struct nccl_log *log, const char *text, size_t len, enum nccl_log_part part);
+
 /* How an operation of `bytes` was done; NULL when the log does not say. */
 const struct nccl_log_choice *nccl_log_find(const struct nccl_log *log, uint64_t bytes);
 

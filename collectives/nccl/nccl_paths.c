@@ -15,14 +15,21 @@ static enum gpu_algorithm library_algorithm(const struct gpu_rank *g, const stru
 
 static int plain_memory(struct gpu_rank *g, struct shk_error *err)
 {
-    return nccl_comm_memory(g, false, err);
+    int rc = nccl_comm_memory(g, false, err);
+
+    shk_crumb_call("ncclAllReduce"); /* what comes next */
+    return rc;
 }
 
 static int window_memory(struct gpu_rank *g, struct shk_error *err)
 {
     int rc = nccl_comm_memory(g, false, err);
 
-    return rc == 0 ? nccl_comm_window(g, err) : rc;
+    if (rc == 0) {
+        rc = nccl_comm_window(g, err);
+    }
+    shk_crumb_call("ncclAllReduce");
+    return rc;
 }
 
 /* Versions without a host function: one thread of a kernel built with NCCL's own header. */
@@ -154,6 +161,8 @@ const struct gpu_path gpu_path_nccl = {
     .reduce = nccl_comm_reduce,
     .extra = nccl_comm_prove,
     .close = nccl_comm_close,
+    .leave = nccl_comm_leave,
+    .again = nccl_comm_again,
     .algorithm = library_algorithm,
 };
 
@@ -167,6 +176,8 @@ const struct gpu_path gpu_path_nccl_window = {
     .reduce = nccl_comm_reduce,
     .extra = nccl_comm_prove,
     .close = nccl_comm_close,
+    .leave = nccl_comm_leave,
+    .again = nccl_comm_again,
     .algorithm = library_algorithm,
 };
 
@@ -180,6 +191,8 @@ const struct gpu_path gpu_path_rccl = {
     .reduce = nccl_comm_reduce,
     .extra = nccl_comm_prove,
     .close = nccl_comm_close,
+    .leave = nccl_comm_leave,
+    .again = nccl_comm_again,
     .algorithm = library_algorithm,
 };
 
@@ -194,5 +207,7 @@ const struct gpu_path gpu_path_lsa = {
     .reduce = gpu_kernel_reduce,
     .extra = nccl_comm_prove,
     .close = nccl_comm_close,
+    .leave = nccl_comm_leave,
+    .again = nccl_comm_again,
     .algorithm = gpu_kernel_algorithm,
 };

@@ -4,7 +4,9 @@
  *   SHK_FAKE_NCCL_VERSION  22809 by default
  *   SHK_FAKE_NCCL_DIR      a folder where ranks meet that do not see each other's processes
  *   SHK_FAKE_NCCL_FAULT    init, hang, crash, corrupt, no-window, net, unaligned (16-bit data at
- * odd places in windows), narrow (16-bit data anywhere): what goes wrong */
+ *                          odd places in windows), narrow (16-bit data anywhere): what goes wrong;
+ *                          used-error, used-crash, used-hang, used-corrupt: only in a communicator
+ *                          that had a window which it has no more */
 #include "collectives/gpu/gpu_data.h"
 #include "collectives/nccl/nccl_api.h"
 #include "tests/fakes/gpu_driver.h"
@@ -33,6 +35,8 @@ static struct comm {
     int rank, ranks;
     uint32_t barriers;
     int windows;
+    int left;                /* windows that are no more */
+    int reserved, connected; /* told of */
     FILE *log;
 } the_comm;
 
@@ -45,6 +49,12 @@ static int faulty(const char *fault)
     const char *value = getenv("SHK_FAKE_NCCL_FAULT");
 
     return value != NULL && strcmp(value, fault) == 0;
+}
+
+/* … in a communicator that was used with windows before. */
+static int used_faulty(const char *fault)
+{
+    return the_comm.left > 0 && the_comm.windows == 0 && faulty(fault);
 }
 
 static void tell(const char *fmt, ...)
@@ -130,8 +140,6 @@ int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank)
     the_comm.ranks = ranks;
     tell("host:1:1 [0] NCCL INFO NCCL_DEBUG set by environment to INFO.\n");
     tell("host:1:1 [0] NCCL INFO Check P2P Type isAllDirectP2p 1 directMode 0 isAllCudaP2p 1\n");
-    tell("host:1:1 [0] NCCL INFO Channel 00/0 : %d[0] -> %d[1] via %s\n", rank, (rank + 1) % ranks,
-         faulty("net") ? "NET/Socket/0" : "P2P/CUMEM");
     barrier();
     *comm = &the_comm;
     return 0;
@@ -204,7 +212,10 @@ int ncclCommWindowRegister(void *comm, void *at, size_t bytes, void **window, in
             return 1;
         }
     }
-    tell("host:1:1 [0] NCCL INFO Symmetric VA size=144GB\n");
+    if (!the_comm.reserved++) {
+        tell("host:1:1 [0] NCCL INFO Symmetric VA size=144GB\n");
+    }
+    tell("host:1:1 [0] NCCL INFO register comm 0x1 window %p\n", at);
     the_comm.windows++;
     *window = made;
     return 0;
@@ -214,6 +225,7 @@ int ncclCommWindowDeregister(void *comm, void *window)
 {
     (void)comm;
     the_comm.windows--;
+    the_comm.left++;
     return CALL(cuMemFree_v2, hipFree)((gpu_ptr)(uintptr_t)window) == 0 ? 0 : 1;
 }
 
@@ -261,7 +273,7 @@ static void sum_turn(const struct reduce *r, size_t first, size_t count)
                               (((uintptr_t)r->send | (uintptr_t)r->recv) & 2U) != 0))) {
         memset(r->recv + (first + 1) * bytes, 0, bytes);
     }
-    if (faulty("corrupt") && the_comm.rank == 1 && count > 2) {
+    if ((faulty("corrupt") || used_faulty("used-corrupt")) && the_comm.rank == 1 && count > 2) {
         r->recv[(first + count / 2) * bytes] ^= 1;
     }
 }
@@ -273,8 +285,11 @@ static void run_reduce(void *arg)
     size_t turn = ROOM_BYTES / bytes;
     size_t first = 0;
 
-    if (faulty("crash") && the_comm.rank == 1) {
+    if ((faulty("crash") || used_faulty("used-crash")) && the_comm.rank == 1) {
         raise(SIGSEGV);
+    }
+    while (used_faulty("used-hang") && the_comm.rank == 1) {
+        sleep(1);
     }
     for (first = 0; first < r->count; first += turn) {
         size_t count = r->count - first < turn ? r->count - first : turn;
@@ -300,6 +315,14 @@ static
     struct reduce reduce = {send, recv, count, types[type]};
 
     (void)op, (void)comm, (void)stream;
+    if (used_faulty("used-error")) {
+        tell("host:1:1 [0] enqueue.cc:1 NCCL WARN used before\n");
+        return 5;
+    }
+    if (!the_comm.connected++) { /* when it is needed, and once */
+        tell("host:1:1 [0] NCCL INFO Channel 00/0 : %d[0] -> %d[1] via %s\n", the_comm.rank,
+             (the_comm.rank + 1) % the_comm.ranks, faulty("net") ? "NET/Socket/0" : "P2P/CUMEM");
+    }
     if (the_comm.rank == 0 && subsys != NULL && strstr(subsys, "TUNING") != NULL) {
         size_t bytes = count * shk_gpu_type_bytes(reduce.type);
 

@@ -15,4 +15,12 @@ static inline int gpu_measure(const struct shk_transport *transport,
                : shk_gpu_run(transport, options, arg, facts, err);
 }
 
+static inline int gpu_measure_chain(const struct shk_gpu_chain *chain,
+                                    const struct shk_collective_options *options,
+                                    struct shk_facts *facts, void *arg,
+                                    struct shk_gpu_chain_result *result, struct shk_error *err)
+{
+    return shk_gpu_chain_run(chain, options, arg, facts, result, err);
+}
+
 #endif

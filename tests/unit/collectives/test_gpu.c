@@ -393,7 +393,8 @@ static struct shk_facts *run_layers(const struct shk_gpu_tweaks *tweaks)
     struct shk_facts *facts = shk_facts_create();
     struct shk_error err = {{0}};
 
-    struct shk_measure measure = {.run = gpu_measure, .arg = (void *)tweaks};
+    struct shk_measure measure = {
+        .run = gpu_measure, .arg = (void *)tweaks, .chain = gpu_measure_chain};
 
     options.brief = true;
     cr_assert_eq(shk_layers_run(&options, &measure, facts, &err), 0, "%s", err.text);

@@ -249,6 +249,33 @@ Test(nccl_log, choices_and_symmetry)
     cr_expect_str_eq(log.warning, "Something is odd");
 }
 
+/* What was before a path over the same communicator tells how its ranks are connected, no more. */
+Test(nccl_log, parts_of_other_paths)
+{
+    static const char text[] = "a NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
+                               "a NCCL INFO Symmetric VA size=144GB\n"
+                               "a NCCL INFO Symmetric memory is not supported\n"
+                               "a NCCL INFO AllReduce: 64 Bytes -> Algo RING proto LL channel{}\n"
+                               "a NCCL INFO register comm 0x1\n"
+                               "a NCCL INFO Using network Socket\n"
+                               "a NCCL WARN Something is odd\n";
+    enum nccl_log_part part = 0;
+
+    for (part = NCCL_LOG_ALL; part <= NCCL_LOG_WINDOWS; part++) {
+        struct nccl_log log = parse("a NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM\n");
+        bool all = part == NCCL_LOG_ALL;
+
+        nccl_log_add(&log, text, strlen(text), part);
+        cr_expect_eq(log.p2p, 2, "connections count for all: %d", (int)part);
+        cr_expect_eq(log.symmetric_va, part != NCCL_LOG_CONNECTION);
+        cr_expect_eq(log.symmetric_no, all);
+        cr_expect_eq(log.choices, all);
+        cr_expect_eq(log.registered, all);
+        cr_expect_eq(log.warning[0] != '\0', all);
+        cr_expect_eq(log.kept_len > 0, all);
+    }
+}
+
 /* Channels come by the hundred and are not kept; a warning is, whatever it speaks of. */
 Test(nccl_log, warnings_are_kept)
 {
