@@ -461,11 +461,14 @@ struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
     struct shk_read_answer all = {.reads = SHK_READS_NONE_HERE};
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     char provider[32];
+    bool open = false; /* one is here that may read it without holding the whole name */
     for (const char *const *l = family->libraries; l && *l; l++) {
         const struct library *lib = library_of(*l);
         struct one_answer one = {.reads = SHK_READS_UNKNOWN, .provider = ""};
         if (lib)
             library_reads(readers, lib, name, NULL, NULL, provider, &one);
+        open |= lib && lib->partial && one.reads == SHK_READS_UNKNOWN &&
+                shk_known_count(library_names(readers, lib)) > 0;
         if (!all.unread)
             all.unread = unread_fact(readers, lib);
         /* A library that was asked counts for more than one that is not here to ask. */
@@ -475,7 +478,7 @@ struct shk_read_answer shk_readers_ask_name(struct shk_readers *readers,
             continue;
         fold(&all, &sb, &one, lib, readers->facts);
     }
-    if (!family->libraries)
+    if (!family->libraries || (open && all.reads == SHK_READS_NO))
         all.reads = SHK_READS_UNKNOWN;
     all.text = shk_strbuf_take(&sb);
     return all;

@@ -412,6 +412,16 @@ Test(env, a_name_that_is_not_listed)
         {"'hsa.path': '/x', 'hsa.env_names': ['HSA_XNACK'], 'hsa.version': {'state': 'failed', "
          "'reason': 'x'}, ",
          "HSA_ENABLE_SDMA", SHK_PASS},
+        /* RCCL's list is whole, that of the HSA runtime is not */
+        {"'rccl.path': '/r', 'rccl.version': '2.13.4', 'rccl.env_names': ['NCCL_DEBUG'], "
+         "'hsa.path': '/x', 'hsa.version': '1.13.0', 'hsa.env_names': ['HSA_XNACK'], ",
+         "HSA_NOPE", SHK_UNKNOWN},
+        {"'rccl.path': '/r', 'rccl.version': '2.13.4', 'rccl.env_names': ['HSA_NOPE'], "
+         "'hsa.path': '/x', 'hsa.version': '1.13.0', 'hsa.env_names': ['HSA_XNACK'], ",
+         "HSA_NOPE", SHK_PASS},
+        {"'rccl.path': '/r', 'rccl.version': '2.13.4', 'rccl.env_names': ['NCCL_DEBUG'], "
+         "'hsa.version': {'state': 'absent'}, ",
+         "HSA_NOPE", SHK_WARN},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char *json = shk_strf("%s'env.%s': '1'", rows[i].facts, rows[i].name);
