@@ -105,7 +105,7 @@ class Job(unittest.TestCase):
         """The side that connects brings its MTU along: where that is always the smaller one, nothing is lost."""
         self.vms.all[1].sh("ip link set eth0 mtu 900")
         self.addCleanup(self.vms.all[1].sh, "ip link set eth0 mtu 1500")
-        report = self.run_job()
+        report = self.run_job(deadline=30)
         ended = verbs.row(report, "all-reduce (fabric)")["verdict"]
         print("mtu:", ended, [d["key"] for d in report["diagnoses"]], self.lists(), flush=True)
         self.assertEqual(report["diagnoses"][0]["key"], "mtu-mismatch")
