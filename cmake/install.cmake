@@ -20,12 +20,12 @@ endif()
 # Made by the program itself, so that they say what it does; not when it cannot run here.
 find_package(Python3 COMPONENTS Interpreter)
 set(made ${CMAKE_BINARY_DIR}/made)
-if(NOT CMAKE_CROSSCOMPILING)
+if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
   file(MAKE_DIRECTORY ${made})
   set(outputs)
   foreach(shell bash zsh fish)
     add_custom_command(OUTPUT ${made}/completion.${shell}
-      COMMAND shakedown completion ${shell} > ${made}/completion.${shell}
+      COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:shakedown> completion ${shell} > ${made}/completion.${shell}
       DEPENDS shakedown VERBATIM)
     list(APPEND outputs ${made}/completion.${shell})
   endforeach()
@@ -33,6 +33,7 @@ if(NOT CMAKE_CROSSCOMPILING)
     add_custom_command(OUTPUT ${made}/shakedown.1
       COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/cmake/manpage.py $<TARGET_FILE:shakedown>
               ${CMAKE_SOURCE_DIR}/docs/shakedown.1.in ${made}/shakedown.1
+              ${CMAKE_CROSSCOMPILING_EMULATOR}
       DEPENDS shakedown ${CMAKE_SOURCE_DIR}/cmake/manpage.py ${CMAKE_SOURCE_DIR}/docs/shakedown.1.in
       VERBATIM)
     list(APPEND outputs ${made}/shakedown.1)
@@ -96,4 +97,7 @@ include(CPack)
 
 add_custom_target(check_packages
   COMMAND ${CMAKE_SOURCE_DIR}/tests/packages/check ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/packages
+  USES_TERMINAL VERBATIM)
+add_custom_target(check_portable
+  COMMAND ${CMAKE_SOURCE_DIR}/tests/packages/portable ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/portable
   USES_TERMINAL VERBATIM)

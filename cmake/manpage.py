@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""manpage.py SHAKEDOWN TEMPLATE PAGE: the manual page, its tables from the program's own help."""
+"""manpage.py SHAKEDOWN TEMPLATE PAGE [EMULATOR...]: the manual page, its tables from the program's own help."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ def roff(text):
 
 
 def help_of(tool, *words):
-    return subprocess.run([tool, *words, "--help"], check=True, capture_output=True, text=True,
+    return subprocess.run([*tool, *words, "--help"], check=True, capture_output=True, text=True,
                           timeout=60, env={**os.environ, "COLUMNS": "1000"}).stdout
 
 
@@ -69,7 +69,7 @@ PARTS = {"commands": part_commands, "options": part_options, "exit": part_exit}
 
 
 def main():
-    tool, template, page = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    tool, template, page = [*sys.argv[4:], sys.argv[1]], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     text = template.read_text(encoding="utf-8")
     for name, part in PARTS.items():
         if text.count(f"@{name}@\n") != 1:
