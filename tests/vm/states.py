@@ -134,11 +134,14 @@ class States(unittest.TestCase):
     @classmethod
     def run_program(cls, arguments=QUICK, prefix="", again=2):
         """The report of the program in the machine. `prefix` starts it: unshare, setpriv … A machine that is emulated
-        beside others may be too slow for the deadline of a library: then once more."""
+        beside others may be too slow for the deadline of a library: then again."""
         cls.start_program(arguments, prefix)
         report = cls.end_program()
         late = any(row["id"] == "probe.health" and row.get("observed") in ("timeout", "failed") for row in report["findings"])
-        return cls.run_program(arguments, prefix, again - 1) if late and again else report
+        if not late or not again:
+            return report
+        time.sleep(5)  # what boots beside it has booted then
+        return cls.run_program(arguments, prefix, again - 1)
 
     @classmethod
     def healthy(cls, expected):
