@@ -142,7 +142,8 @@ Test(triage, unset_on_unread_hardware_is_no_evidence)
         shk_facts_int(f, "pci.count.gpu-nvidia", 0, NULL, "test");
         shk_facts_int(f, "pci.count.neuron", 0, NULL, "test");
         struct shk_diagnoses d = diagnose(f);
-        cr_expect_eq(row(&d, "numa-balancing-enabled") != NULL, rows[i].named, "%s", rows[i].counts);
+        cr_expect_eq(row(&d, "numa-balancing-enabled") != NULL, rows[i].named, "%s",
+                     rows[i].counts);
         shk_diagnoses_free(&d);
     }
 }
