@@ -423,23 +423,31 @@ static void mutate_all(struct mutate *m)
     json_decref(keys);
 }
 
-/* Which facts fail together: those of one group ("pci."), or, without one, one in so many. */
+/* Which facts fail together: those of one group ("pci."), or, without one, one in so many, of those
+ * that a number made of the key (`mixed`) puts in one order or, without it, as they stand. */
 struct set {
     const char *group;
     size_t len, step, at;
+    unsigned mixed;
 };
 
 static bool in_set(const struct set *set, const char *key, size_t i)
 {
-    return set->len ? strncmp(key, set->group, set->len) == 0 : i % set->step == set->at;
+    unsigned hash = set->mixed * 2654435761U;
+    for (const char *p = key; set->mixed && *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 16777619U;
+    if (set->len)
+        return strncmp(key, set->group, set->len) == 0;
+    return (set->mixed ? hash >> 16 : i) % set->step == set->at;
 }
 
 static void judge_set(struct mutate *m, const json_t *keys, const struct set *set)
 {
     json_t *was = json_object(), *none = json_object(), *item, *value;
     struct place place = {.name = "",
-                          .path = shk_strf("facts %.*s %zu/%zu", (int)set->len,
-                                           set->len ? set->group : "", set->at, set->step)};
+                          .path =
+                              shk_strf("facts %.*s %zu/%zu in order %u", (int)set->len,
+                                       set->len ? set->group : "", set->at, set->step, set->mixed)};
     const char *key;
     size_t i;
     json_array_foreach((json_t *)keys, i, item)
@@ -472,6 +480,7 @@ static void judge_set(struct mutate *m, const json_t *keys, const struct set *se
 /* What one probe gathers, or what lies in one place, fails together. */
 static void mutate_sets(struct mutate *m)
 {
+    enum { ORDERS = 12 };
     static const size_t steps[] = {1, 2, 3, 7};
     json_t *keys = json_array(), *item;
     const char *last = "";
@@ -485,9 +494,10 @@ static void mutate_sets(struct mutate *m)
             judge_set(m, keys, &set);
         last = key;
     }
-    for (i = 0; i < sizeof steps / sizeof *steps; i++)
-        for (size_t at = 0; !m->rc && at < steps[i]; at++)
-            judge_set(m, keys, &(struct set){.step = steps[i], .at = at});
+    for (unsigned mixed = 0; mixed < ORDERS; mixed++)
+        for (i = 0; i < sizeof steps / sizeof *steps; i++)
+            for (size_t at = 0; !m->rc && at < steps[i]; at++)
+                judge_set(m, keys, &(struct set){.step = steps[i], .at = at, .mixed = mixed});
     json_decref(keys);
 }
 

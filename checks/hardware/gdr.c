@@ -169,7 +169,8 @@ static bool peer_due(struct shk_row *none, const struct peer *peer, long long gp
     char *key = shk_strf("pci.count.%s", peer->nic);
     bool loaded = read_loaded(&quiet, peer);
     bool failed = key && shk_look(facts, key, NULL) == SHK_LOOK_FAILED;
-    bool gpu = gpus > 0 || (gpus < 0 && (loaded || failed || shk_driver_seen(facts, "gpu-nvidia")));
+    bool hidden = shk_look(facts, "pci.count.gpu-nvidia", NULL) == SHK_LOOK_FAILED;
+    bool gpu = gpus > 0 || (gpus < 0 && (loaded || hidden || shk_driver_seen(facts, "gpu-nvidia")));
     free(quiet.unread_why);
     free(key);
     return gpu &&
