@@ -12,10 +12,14 @@ static int also_weight(int weight, size_t i)
     return w > 4 ? w : 4;
 }
 
+enum {
+    ENDED_WEIGHT = 44, /* at most, of what is over again */
+    ENDED_LEAST = 60   /* of a line that is worth a word when it is over */
+};
+
 /* What the line tells of is over, as a later one says: no more than a guess is left of it. */
 static void say_ended(struct shk_clues *clues, size_t from, const json_t *ended)
 {
-    enum { ENDED_WEIGHT = 44 };
     const char *file = shk_clue_capture(ended, "file");
     const char *slash = file ? strrchr(file, '/') : NULL;
     long long line = 0;
@@ -41,12 +45,14 @@ static void one_signature(struct shk_clues *clues, const struct shk_facts *facts
                           const struct shk_signature *sig)
 {
     bool cause = sig->role == SHK_LOG_CAUSE;
+    const json_t *ended = json_object_get(shk_log_seen(facts, sig->id), "ended");
+    if (ended && sig->weight < ENDED_LEAST)
+        return;
     size_t others = shk_list_count(sig->also), before = clues->count;
     if (sig->diagnosis)
         shk_clue_add(clues, sig->diagnosis, sig->weight, cause, shk_log_place(facts, sig->id));
     if (clues->count > before)
         shk_clue_seen(clues, shk_log_seen(facts, sig->id));
-    const json_t *ended = json_object_get(shk_log_seen(facts, sig->id), "ended");
     if (ended)
         say_ended(clues, before, ended);
     for (size_t i = 0; i < others; i++)
