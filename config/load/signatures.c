@@ -142,7 +142,8 @@ static const struct shk_field signature_fields[] = {
      .refers = true,
      .section = SHK_SECTION_SIGNATURES,
      .doc = "signatures that say that it is over: where one of them comes later for each `name` "
-            "that the line captured (of the same node, in the same file), the line is a guess"},
+            "that the line captured (of the same node, in the same file), the line is a guess; of "
+            "a weight below 60, nothing"},
     {.key = "behind",
      SHK_AT(struct shk_signature, behind),
      .kind = SHK_FIELD_TEXT,
