@@ -25,6 +25,9 @@ static const struct {
     enum kind kind;
 } fields[] = {
     {"", "Product Name", "name", false, TEXT},
+    {"", "VBIOS Version", "vbios", true, TEXT},
+    {"", "GSP Firmware Version", "gsp", true, TEXT},
+    {"Inforom Version", "Image Version", "inforom", true, TEXT},
     {"", "Persistence Mode", "persistence", false, BOOL},
     {"MIG Mode", "Current", "mig", false, BOOL},
     {"", "Compute Mode", "compute_mode", true, STATE},
@@ -38,6 +41,10 @@ static const struct {
     {"Aggregate", "DRAM Uncorrectable", "ecc_aggregate_uncorrected_dram", true, INT},
     {"Aggregate", "SRAM Correctable", "ecc_aggregate_corrected_sram", true, INT},
     {"Aggregate", "SRAM Uncorrectable", "ecc_aggregate_uncorrected_sram", true, INT},
+    {"Aggregate", "SRAM Threshold Exceeded", "sram_exceeded", true, BOOL},
+    {"ECC Errors", "Channel Repair Pending", "repair_pending", true, BOOL},
+    {"ECC Errors", "TPC Repair Pending", "repair_pending", true, BOOL},
+    {"GPU Virtualization Mode", "Virtualization Mode", "virtualization", true, STATE},
     {"Remapped Rows", "Correctable Error", "remapped_correctable", true, INT},
     {"Remapped Rows", "Uncorrectable Error", "remapped_uncorrectable", true, INT},
     {"Remapped Rows", "Pending", "remap_pending", true, BOOL},
@@ -57,10 +64,11 @@ static const struct {
 /* As nvidia-smi writes them and as docs/facts.md does. */
 static const struct {
     const char *smi, *fact;
-} states[] = {{"Default", "default"},       {"Exclusive_Process", "exclusive process"},
-              {"Prohibited", "prohibited"}, {"None", "none"},
-              {"Reset", "GPU reset"},       {"Reboot", "node reboot"},
-              {"Drain P2P", "drain P2P"},   {"Drain and Reset", "drain and reset"}},
+} states[] = {{"Default", "default"},          {"Exclusive_Process", "exclusive process"},
+              {"Prohibited", "prohibited"},    {"None", "none"},
+              {"Reset", "GPU reset"},          {"Reboot", "node reboot"},
+              {"Drain P2P", "drain P2P"},      {"Drain and Reset", "drain and reset"},
+              {"Pass-Through", "passthrough"}, {"VGPU", "vGPU"}},
   reasons[] = {{"Idle", "idle"},
                {"Applications Clocks Setting", "application clocks"},
                {"SW Power Cap", "power cap"},
@@ -90,7 +98,7 @@ static json_t *field_value(enum kind kind, const char *value)
     case INT:
     case WIDTH: /* "16x" */ return number_value(value, 1);
     case MILLI: return number_value(value, 1000);
-    case TEXT: return ticket_text(value, strlen(value));
+    case TEXT: return strcmp(value, "N/A") == 0 ? NULL : ticket_text(value, strlen(value));
     case STATE:
         for (size_t i = 0; i < sizeof states / sizeof *states; i++)
             if (strcmp(value, states[i].smi) == 0)
@@ -125,8 +133,16 @@ static void field(struct smi_q *q, const char *section, const char *name, const 
         json_t *found = field_value(fields[i].kind, value);
         if (!found)
             return;
-        if (strcmp(name, "Product Name") == 0)
+        if (strcmp(name, "Product Name") == 0) {
             ticket_member(q->out, q->bus, "model", json_incref(found));
+            ticket_member(q->out, q->health, "name", json_incref(found));
+        }
+        /* two lines, one repair each */
+        if (strcmp(fields[i].member, "repair_pending") == 0 &&
+            json_is_true(json_object_get(q->health, "repair_pending"))) {
+            json_decref(found);
+            return;
+        }
         ticket_member(q->out, fields[i].health ? q->health : q->device, fields[i].member, found);
         return;
     }

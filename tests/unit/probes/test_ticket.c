@@ -190,9 +190,36 @@ static const struct sample nvidia[] = {
          "Remapping Failure Occurred  : No\n"
          "    Clocks Throttle Reasons\n        Idle  : Not Active\n        HW Slowdown : Active\n",
      .want = {"nvml.health=[{\"clock_reasons\":[\"hardware "
-              "slowdown\"],\"ecc\":true,\"pci\":\"0000:1b:00.0\",\"remap_failure\":false,\"remap_"
+              "slowdown\"],\"ecc\":true,\"name\":\"NVIDIA "
+              "A100\",\"pci\":\"0000:1b:00.0\",\"remap_failure\":false,\"remap_"
               "pending\":true,\"remapped_correctable\":0,\"state\":\"answers\"}]",
               "gpu.nvidia.devices=[{\"model\":\"NVIDIA A100\",\"pci\":\"0000:1b:00.0\"}]"}},
+    {.what = "-q in nvidia-bug-report.log",
+     .text =
+         "____________________________________________\n\nStart of NVIDIA bug report log file.\n\n"
+         "nvidia-bug-report.sh Version: 36159172\n\nuname: Linux gpu7 5.15.0-105-generic\n\n"
+         "____________________________________________\n\n/usr/bin/nvidia-smi --query\n\n"
+         "==============NVSMI LOG==============\n\n"
+         "Timestamp                                 : Fri Nov 27 10:11:20 2026\n"
+         "Driver Version                            : 550.54.15\n\n"
+         "Attached GPUs                             : 1\nGPU 00000000:3B:00.0\n"
+         "    Product Name                          : NVIDIA H100\n"
+         "    VBIOS Version                         : 96.00.99.00.01\n"
+         "    Inforom Version\n        Image Version                     : G520.0200.00.05\n"
+         "        OEM Object                        : 2.1\n"
+         "    GSP Firmware Version                  : N/A\n"
+         "    GPU Virtualization Mode\n        Virtualization Mode               : Pass-Through\n"
+         "    ECC Errors\n        Volatile\n            DRAM Uncorrectable            : 1\n"
+         "        Aggregate\n            SRAM Threshold Exceeded       : Yes\n"
+         "        Channel Repair Pending            : Yes\n"
+         "        TPC Repair Pending                : No\n\n"
+         "____________________________________________\n\n/usr/bin/journalctl -b -0\n\n"
+         "Nov 27 10:02:31 gpu7 kernel: NVRM: Xid (PCI:0000:3b:00): 63, pid=4711\n",
+     .want = {"nvml.health=[{\"ecc_volatile_uncorrected_dram\":1,\"inforom\":\"G520.0200.00.05\","
+              "\"name\":\"NVIDIA H100\",\"pci\":\"0000:3b:00.0\",\"repair_pending\":true,\"sram_"
+              "exceeded\":true,\"state\":\"answers\",\"vbios\":\"96.00.99.00.01\","
+              "\"virtualization\":\"passthrough\"}]",
+              "nvml.driver=\"550.54.15\""}},
     {.what = "-q cut",
      .text = "==============NVSMI LOG==============\nGPU 00000000:1B:00.0\n    Remapped Rows\n     "
              "   Pend",
