@@ -220,14 +220,48 @@ static bool monitor_missing(const struct shk_check_context *ctx, const char *val
     return missing;
 }
 
-/* May this process use userfaultfd? Root may; others by a sysctl or a device. */
+static bool is_root(const struct shk_facts *facts)
+{
+    json_t *ids = NULL;
+    long long euid = -1;
+    return shk_look_object(facts, "host.ids", &ids) == SHK_LOOK_PRESENT &&
+           shk_look_member_int(ids, "euid", &euid) == SHK_LOOK_PRESENT && euid == 0;
+}
+
+/* What became of the calls themselves: 1 refused in both forms, 0 not, -1 not told. */
+static int uffd_refused(struct shk_row *row)
+{
+    static const char *const forms[] = {"userfaultfd", "userfaultfd_user"};
+    json_t *calls = NULL;
+    unsigned refused = 0;
+    if (shk_look_object(row->ctx->facts, "kernel.syscalls", &calls) != SHK_LOOK_PRESENT)
+        return -1;
+    for (size_t i = 0; i < 2; i++) {
+        const char *answer = NULL;
+        enum shk_look look = shk_look_member_text(calls, forms[i], &answer);
+        if (look == SHK_LOOK_PRESENT && strcmp(answer, "ok") == 0)
+            return 0;
+        if (shk_look_told(look))
+            refused++;
+    }
+    if (refused < 2)
+        shk_row_lacks(row, "kernel.syscalls", "whether userfaultfd() is granted was not read");
+    if (refused == 2)
+        row->fact = "kernel.syscalls";
+    return refused == 2;
+}
+
+/* May this process use userfaultfd? Where the call was not made: root may; others by a sysctl or a
+ * device. */
 static bool uffd_denied(struct shk_row *row)
 {
     static const char key[] = "sysctl.vm.unprivileged_userfaultfd";
     json_t *ids = NULL;
     long long euid = -1, allowed = 1;
-    if (shk_look_object(row->ctx->facts, "host.ids", &ids) == SHK_LOOK_PRESENT &&
-        shk_look_member_int(ids, "euid", &euid) == SHK_LOOK_PRESENT && euid == 0)
+    int refused = uffd_refused(row);
+    if (refused >= 0)
+        return refused;
+    if (is_root(row->ctx->facts))
         return false;
     if (shk_read_int(row, key, &allowed) != SHK_LOOK_PRESENT || allowed != 0)
         return false;
@@ -239,6 +273,20 @@ static bool uffd_denied(struct shk_row *row)
     case SHK_LOOK_FAILED: return (void)shk_read(row, "dev.userfaultfd", NULL), false;
     default: row->fact = key; return true;
     }
+}
+
+/* Is there a filter of system calls, and not the sysctl that refuses? */
+static bool filtered(const struct shk_facts *facts)
+{
+    json_t *seccomp = NULL;
+    const char *mode = NULL;
+    long long allowed = 0;
+    return shk_look_object(facts, "kernel.seccomp", &seccomp) == SHK_LOOK_PRESENT &&
+           shk_look_member_text(seccomp, "mode", &mode) == SHK_LOOK_PRESENT &&
+           strcmp(mode, "filter") == 0 &&
+           (shk_look_int(facts, "sysctl.vm.unprivileged_userfaultfd", &allowed) !=
+                SHK_LOOK_PRESENT ||
+            allowed != 0 || is_root(facts));
 }
 
 static bool kdreg2_gone(struct shk_row *row)
@@ -259,10 +307,14 @@ static bool mr_monitor(const struct shk_check_context *ctx, const char *value, s
         return true;
     if (uffd && uffd_denied(row)) {
         shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
-        shk_row_text(&row->why,
-                     "vm.unprivileged_userfaultfd is 0: without privilege the registration "
-                     "cache stays off");
-        shk_row_fix(row, "allow-userfaultfd", NULL);
+        bool filter = filtered(ctx->facts);
+        shk_row_text(
+            &row->why, "%s: the registration cache stays off",
+            filter
+                ? "a filter (seccomp) refuses userfaultfd() to this process"
+                : "userfaultfd() is refused (vm.unprivileged_userfaultfd is 0, and no privilege)");
+        shk_row_fix(row, filter ? "allow-syscall" : "allow-userfaultfd", "name", "userfaultfd",
+                    NULL);
     } else if (strcmp(value, "kdreg2") == 0 && kdreg2_gone(row)) {
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
         shk_row_text(&row->why, "/dev/kdreg2 is not there, so the registration cache stays off");

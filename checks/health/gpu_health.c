@@ -99,24 +99,42 @@ static void judge_action(struct shk_gpu_view *view, const json_t *gpu, struct sh
 static const struct view_row {
     const char *setting, *good, *source;
     void (*judge)(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+    const char *key;
 } view_rows[] = {
     {"GPU recovery action", "none wanted",
      "NVIDIA NVML API Reference: nvmlDeviceGpuRecoveryAction_t; NVIDIA GPU Memory Error "
      "Management: Error Recovery and Response Flags",
-     judge_action},
+     judge_action, health_key},
     {"GPU memory", NULL, "NVIDIA GPU Memory Error Management; NVIDIA/DCGM:dcgmlib/dcgm_errors.h",
-     shk_gpu_judge_memory},
+     shk_gpu_judge_memory, health_key},
     {"GPU clocks", "no slowdown", "NVIDIA NVML API Reference: nvmlClocksEventReasons",
-     shk_gpu_judge_clocks},
+     shk_gpu_judge_clocks, health_key},
     {"GPU power limit", "at its default",
-     "NVIDIA NVML API Reference: nvmlDeviceGetPowerManagementDefaultLimit", shk_gpu_judge_power},
+     "NVIDIA NVML API Reference: nvmlDeviceGetPowerManagementDefaultLimit", shk_gpu_judge_power,
+     health_key},
     {"GPU compute mode", "default", "NVIDIA NVML API Reference: nvmlComputeMode_t",
-     shk_gpu_judge_mode},
+     shk_gpu_judge_mode, health_key},
     {"NVLink speed", "the same on all links of a GPU",
-     "NVIDIA NVML API Reference: NVML_FI_DEV_NVLINK_GET_SPEED", shk_gpu_judge_links},
+     "NVIDIA NVML API Reference: NVML_FI_DEV_NVLINK_GET_SPEED", shk_gpu_judge_links, health_key},
     {"GPU processes", "no process holds a GPU",
      "NVIDIA NVML API Reference: nvmlDeviceGetComputeRunningProcesses; proc(5)",
-     shk_gpu_judge_processes},
+     shk_gpu_judge_processes, health_key},
+    {"GPU firmware", "InfoROM intact, one version of VBIOS and InfoROM",
+     "NVIDIA NVML API Reference: nvmlDeviceValidateInforom; "
+     "NVIDIA/DCGM:dcgmlib/dcgm_errors.h, DCGM_FR_CORRUPT_INFOROM",
+     shk_gpu_judge_firmware, health_key},
+    {"GPU SRAM", "below the threshold of NVIDIA's field diagnostic",
+     "NVIDIA GPU Memory Error Management: RMA Policy Thresholds for SRAM Failure Modes; "
+     "NVIDIA/DCGM:dcgmlib/src/dcgm_errors.c, DCGM_FR_SRAM_THRESHOLD",
+     shk_gpu_judge_sram, health_key},
+    {"vGPU licence", "licensed",
+     "NVIDIA Virtual GPU Client Licensing User Guide: How NVIDIA vGPU Software Licensing Is "
+     "Enforced; NVIDIA NVML API Reference: nvmlGridLicensableFeatures_t",
+     shk_gpu_judge_licence, health_key},
+    {"NVLink fabric health", "no fault told",
+     "NVIDIA NVML API Reference: NVML_GPU_FABRIC_HEALTH_MASK; "
+     "NVIDIA/DCGM:modules/health/DcgmHealthWatch.cpp",
+     shk_gpu_judge_fabric, "nvml.devices"},
 };
 
 /* Takes one GPU's word over into the row's. */
@@ -147,8 +165,11 @@ static void hear(struct shk_gpu_view *view, const json_t *gpu, const struct shk_
 static void tell(struct shk_findings *findings, struct shk_gpu_view *view, size_t gpus)
 {
     struct shk_row *row = view->row;
-    if (!shk_tally_judge(&view->tally, row, view->worst, SHK_TESTED, health_key, "GPUs")) {
-        shk_row_na(findings, row, "NVML offers it for none of %zu GPUs", gpus);
+    if (!shk_tally_judge(&view->tally, row, view->worst, SHK_TESTED, row->fact, "GPUs")) {
+        if (view->none)
+            shk_row_na(findings, row, "%s", view->none);
+        else
+            shk_row_na(findings, row, "NVML offers it for none of %zu GPUs", gpus);
         return;
     }
     if (view->tally.bad) {
@@ -171,16 +192,16 @@ static void one_row(const struct shk_check_context *ctx, struct shk_findings *fi
         .row = &row, .tally = SHK_TALLY_INIT, .covered = ~0u, .good = def->good};
     json_t *all = NULL, *gpu;
     size_t i;
-    row.fact = health_key;
+    row.fact = def->key;
     row.source = def->source;
     if (shk_read_pci_count(&row, "gpu-nvidia") == 0) {
         shk_row_na(findings, &row, "no NVIDIA GPU on this node");
         return;
     }
-    (void)shk_read_array(&row, health_key, &all);
+    (void)shk_read_array(&row, def->key, &all);
     view.all = all;
     if (all && !json_array_size(all))
-        shk_row_lacks(&row, health_key, "NVML shows no GPU here");
+        shk_row_lacks(&row, def->key, "NVML shows no GPU here");
     json_array_foreach(all, i, gpu)
     {
         struct shk_gpu_word word = {.verdict = SHK_NA};
@@ -196,6 +217,8 @@ static void eval_health(const struct shk_check_context *ctx, struct shk_findings
 {
     for (size_t i = 0; i < sizeof view_rows / sizeof *view_rows; i++)
         one_row(ctx, findings, &view_rows[i]);
+    struct shk_row row = shk_row_begin(ctx, &shk_check_gpu_health, "confidential computing");
+    shk_gpu_confidential(&row, findings);
 }
 
 const struct shk_check shk_check_gpu_health = {
@@ -205,11 +228,14 @@ const struct shk_check shk_check_gpu_health = {
     .title = "NVIDIA GPUs are in good health",
     .eval = eval_health,
     .doc =
-        "Facts: nvml.health, pci.count.gpu-nvidia, job.local_ranks.\n"
+        "Facts: nvml.health, nvml.devices, nvml.confidential, pci.count.gpu-nvidia, "
+        "job.local_ranks.\n"
         "Recovery action: any that the driver wants is FAIL, and so is a GPU that is lost or waits "
         "for a reset.\n"
-        "Memory: a row that could not be remapped is FAIL, one that waits for the next reset WARN, "
-        "pages that wait to be retired WARN. Uncorrected errors since the driver was loaded are "
+        "Memory: a row that could not be remapped is FAIL, and so are 512 rows remapped for "
+        "uncorrected errors and 63 retired pages (DCGM's limits); a row or a repair that waits for "
+        "the next reset is WARN, pages that wait to be retired WARN. Uncorrected errors since the "
+        "driver was loaded are "
         "FAIL (DCGM: drain and reset), but WARN where the driver says that no recovery is needed "
         "or its word was not read. Corrected errors and old totals are not judged. ECC that is off "
         "on some GPUs only is WARN; off on all, or another mode after the next reset, is a note.\n"
@@ -219,6 +245,14 @@ const struct shk_check shk_check_gpu_health = {
         "Compute mode: prohibited is FAIL; exclusive with more ranks than GPUs is a note.\n"
         "NVLink speed: a link slower than another of the same GPU is WARN.\n"
         "Processes: one that has ended and still holds memory is WARN, another one a note.\n"
+        "Firmware: an InfoROM that NVML calls corrupt is WARN; another VBIOS or InfoROM than most "
+        "GPUs of the same model on the node have is a note.\n"
+        "SRAM: uncorrected errors above the threshold of the field diagnostic are FAIL; NVML tells "
+        "it to root only.\n"
+        "vGPU licence: a vGPU without one is WARN; n/a where no GPU is a vGPU.\n"
+        "NVLink fabric health: a route that is unhealthy and a wrong configuration are FAIL, less "
+        "bandwidth and a recovery that goes on WARN.\n"
+        "Confidential computing: on, and not ready for work, is FAIL; on and ready is a note.\n"
         "PCIe replays and NVLink error counters are facts; their totals are not judged. What NVML "
         "does not offer for a GPU is n/a.",
 };

@@ -11,6 +11,7 @@ struct shk_gpu_view {
     struct shk_tally tally;
     unsigned covered;       /* memory: what was read of every GPU that is good */
     const char *good;       /* what all of them are */
+    const char *none;       /* why the row is n/a; NULL: no GPU offers it */
     enum shk_verdict worst; /* SHK_PASS, _NOTE, _WARN or _FAIL */
     const char *diagnosis, *expected, *why, *fix; /* of the worst */
 };
@@ -42,6 +43,19 @@ void shk_gpu_judge_mode(struct shk_gpu_view *view, const json_t *gpu, struct shk
 void shk_gpu_judge_links(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
 void shk_gpu_judge_processes(struct shk_gpu_view *view, const json_t *gpu,
                              struct shk_gpu_word *word);
+
+void shk_gpu_judge_firmware(struct shk_gpu_view *view, const json_t *gpu,
+                            struct shk_gpu_word *word);
+void shk_gpu_judge_sram(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+void shk_gpu_judge_licence(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+/* Of an entry of nvml.devices. */
+void shk_gpu_judge_fabric(struct shk_gpu_view *view, const json_t *gpu, struct shk_gpu_word *word);
+
+/* The row about confidential computing, which is set for all GPUs of a node. */
+void shk_gpu_confidential(struct shk_row *row, struct shk_findings *findings);
+
+/* True when `verdict` is the worst about the GPU so far; its words are then to be set. */
+bool shk_gpu_worst(struct shk_gpu_word *word, enum shk_verdict verdict);
 
 /* Who else holds the GPU at that address and still runs, as "1642
  * python3 of user 0", the caller's; NULL: nobody that is known. *pid_p: the first one's. */

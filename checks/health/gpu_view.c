@@ -3,34 +3,59 @@
 
 #include <string.h>
 
-/* True when this is the worst about the GPU so far; its words are then to be set. */
-static bool worst(struct shk_gpu_word *word, enum shk_verdict verdict)
+bool shk_gpu_worst(struct shk_gpu_word *word, enum shk_verdict verdict)
 {
     bool worse = shk_gpu_both(verdict, word->verdict) != word->verdict;
     word->verdict = shk_gpu_both(word->verdict, verdict);
     return worse;
 }
 
+/* NVIDIA/DCGM:common/DcgmGPUHardwareLimits.h: DCGM_LIMIT_MAX_RETIRED_PAGES, of GPUs before Ampere,
+ * and DCGM_LIMIT_MAX_ROW_REMAP_UNCORRECTABLE. */
+enum { MOST_PAGES = 63, MOST_ROWS = 512 };
+
+static void worn(const json_t *gpu, struct shk_gpu_word *word)
+{
+    long long pages = 0, rows = 0;
+    enum shk_verdict read = shk_gpu_int(gpu, "retired_pages", &pages);
+    read = shk_gpu_both(read, shk_gpu_int(gpu, "remapped_uncorrectable", &rows));
+    word->verdict = shk_gpu_both(word->verdict, read);
+    if ((pages < MOST_PAGES && rows < MOST_ROWS) || !shk_gpu_worst(word, SHK_FAIL))
+        return;
+    if (pages >= MOST_PAGES)
+        shk_row_text(&word->seen, "%lld pages retired", pages);
+    else
+        shk_row_text(&word->seen, "%lld rows remapped for uncorrected errors", rows);
+    word->diagnosis = "gpu-memory-worn";
+    word->expected = pages >= MOST_PAGES ? "fewer than 63 pages" : "fewer than 512 rows";
+    word->why = "more memory has failed than NVIDIA's field diagnostic allows";
+    word->fix = "gpu-remap-failed";
+}
+
 static void remapping(const json_t *gpu, struct shk_gpu_word *word)
 {
-    bool failure = false, pending = false, retired = false;
+    bool failure = false, pending = false, retired = false, repair = false;
     enum shk_verdict read = shk_gpu_bool(gpu, "remap_failure", &failure);
     read = shk_gpu_both(read, shk_gpu_bool(gpu, "remap_pending", &pending));
     read = shk_gpu_both(read, shk_gpu_bool(gpu, "retired_pending", &retired));
+    read = shk_gpu_both(read, shk_gpu_bool(gpu, "repair_pending", &repair));
     word->verdict = shk_gpu_both(word->verdict, read);
-    if (failure && worst(word, SHK_FAIL)) {
+    if (failure && shk_gpu_worst(word, SHK_FAIL)) {
         shk_row_text(&word->seen, "row remapping failed");
         word->diagnosis = "gpu-row-remap-failed";
         word->expected = "no remapping that failed";
         word->why = "the memory has no spare row left where one is needed: errors come back";
         word->fix = "gpu-remap-failed";
     }
-    if ((pending || retired) && worst(word, SHK_WARN)) {
-        shk_row_text(&word->seen, pending ? "row remapping waits for a reset"
-                                          : "page retirement waits for a reset");
+    worn(gpu, word);
+    if ((pending || retired || repair) && shk_gpu_worst(word, SHK_WARN)) {
+        shk_row_text(&word->seen, "%s waits for a reset",
+                     pending   ? "row remapping"
+                     : retired ? "page retirement"
+                               : "repair of a channel or processor cluster");
         word->diagnosis = "gpu-repair-pending";
-        word->expected = "no repair of memory pending";
-        word->why = "faulty memory is set aside but not replaced before the next reset";
+        word->expected = "no repair pending";
+        word->why = "what is faulty is set aside but not replaced before the next reset";
         word->fix = "gpu-remap-pending";
     }
 }
@@ -47,7 +72,7 @@ static bool uncorrected(const json_t *gpu, struct shk_gpu_word *word)
     if (errors <= 0)
         return read == SHK_PASS;
     bool recovered = told == SHK_UNKNOWN || (action && strcmp(action, "none") == 0);
-    if (worst(word, recovered ? SHK_WARN : SHK_FAIL)) {
+    if (shk_gpu_worst(word, recovered ? SHK_WARN : SHK_FAIL)) {
         shk_row_text(&word->seen, "%lld uncorrected memory errors", errors);
         word->diagnosis = "gpu-memory-errors";
         word->expected = "none since the driver was loaded";
@@ -73,7 +98,7 @@ static void ecc_mode(const struct shk_gpu_view *view, const json_t *gpu, struct 
         (void)shk_gpu_bool(sibling, "ecc", &theirs);
         other |= theirs;
     }
-    if (!on && worst(word, other ? SHK_WARN : SHK_NOTE)) {
+    if (!on && shk_gpu_worst(word, other ? SHK_WARN : SHK_NOTE)) {
         shk_row_text(&word->seen, "ECC off");
         word->diagnosis = NULL;
         word->expected = "on";
@@ -81,7 +106,7 @@ static void ecc_mode(const struct shk_gpu_view *view, const json_t *gpu, struct 
                           : "errors in the memory of these GPUs are not noticed";
         word->fix = "gpu-ecc-on";
     }
-    if (on != after && worst(word, SHK_NOTE)) {
+    if (on != after && shk_gpu_worst(word, SHK_NOTE)) {
         shk_row_text(&word->seen, after ? "ECC on after a reset" : "ECC off after a reset");
         word->diagnosis = NULL;
         word->expected = "the mode that is set";
@@ -131,7 +156,7 @@ static void reasons(const json_t *gpu, struct shk_gpu_word *word)
         json_array_foreach(list, k, name)
         {
             const char *text = json_string_value(name);
-            if (!text || strcmp(text, slowdowns[i].name) != 0 || !worst(word, SHK_WARN))
+            if (!text || strcmp(text, slowdowns[i].name) != 0 || !shk_gpu_worst(word, SHK_WARN))
                 continue;
             shk_row_text(&word->seen, "%s", text);
             word->diagnosis = slowdowns[i].diagnosis;
@@ -152,7 +177,8 @@ void shk_gpu_judge_clocks(struct shk_gpu_view *view, const json_t *gpu, struct s
     enum shk_verdict heat = shk_gpu_int(gpu, "temperature", &now);
     if (word->verdict == SHK_PASS && shk_gpu_pair(limit, heat) == SHK_UNKNOWN)
         word->verdict = SHK_UNKNOWN;
-    if (limit == SHK_PASS && heat == SHK_PASS && slow > 0 && now >= slow && worst(word, SHK_WARN)) {
+    if (limit == SHK_PASS && heat == SHK_PASS && slow > 0 && now >= slow &&
+        shk_gpu_worst(word, SHK_WARN)) {
         shk_row_text(&word->seen, "%lld °C, slowdown at %lld °C", now, slow);
         word->diagnosis = slowdowns[0].diagnosis;
         word->expected = "below the temperature of slowdown";

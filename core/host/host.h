@@ -63,6 +63,14 @@ int shk_host_readlink(const struct shk_host *host, char **target_p, struct shk_e
 int shk_host_stat(const struct shk_host *host, const char *path, struct stat *st) SHK_MUST_CHECK;
 bool shk_host_exists(const struct shk_host *host, const char *pathf, ...) SHK_PRINTF(2, 3);
 
+/* Does any process of this kernel, in whatever namespace, have the regular file open or mapped? 0
+ * none: the kernel granted this process a write lease on it (fcntl(2), F_SETLEASE), which was given
+ * back at once; -EAGAIN: one has it; -EACCES: neither its owner nor allowed to ask; -ENODATA: a
+ * captured tree; others as of open(). Of the last component a link is not followed. *st is that of
+ * the file itself, filled unless it could not be looked at (-ENOENT). Not for threads: SIGIO is
+ * ignored meanwhile, as whoever opens the file in that moment is made to wait and announced. */
+int shk_host_unused(const struct shk_host *host, const char *path, struct stat *st) SHK_MUST_CHECK;
+
 /* May this process open the path for reading and writing? 0 yes, -EACCES, -ENOENT, … Live: the
  * effective ids decide (faccessat AT_EACCESS). Capture: mode and owner as above against the
  * captured ids ("other" class when the capture has none; uid 0 may always). */

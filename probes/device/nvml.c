@@ -110,6 +110,47 @@ static json_t *nvml_links(const struct nvml *n, nvmlDevice_t device)
     return list;
 }
 
+/* What is wrong by the health mask (NVML_GPU_FABRIC_HEALTH_MASK_*): two bits each, 1 true, 2 false,
+ * 0 not told; four bits of configuration, 1 right; of a partition 2 is none. NULL: nothing is told.
+ */
+static json_t *nvml_fabric_health(unsigned mask)
+{
+    static const struct {
+        const char *name;
+        unsigned shift, width, bad;
+    } rows[] = {
+        {"degraded bandwidth", 0, 3, 1}, {"route recovery", 2, 3, 1},
+        {"route unhealthy", 4, 3, 1},    {"access timeout recovery", 6, 3, 1},
+        {"no partition", 12, 3, 2},
+    };
+    static const char *const wrong[] = {NULL,
+                                        NULL,
+                                        "wrong system GUID",
+                                        "wrong chassis serial number",
+                                        "no partition",
+                                        "too few NVLinks",
+                                        "incompatible GPU firmware",
+                                        "invalid location",
+                                        "invalid GPU state"};
+    const unsigned setup = mask >> 8 & 15;
+    json_t *list = json_array();
+    bool told = setup != 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        unsigned value = mask >> rows[i].shift & rows[i].width;
+        told |= value != 0;
+        if (value == rows[i].bad)
+            json_array_append_new(list, json_string(rows[i].name));
+    }
+    if (setup > 1)
+        json_array_append_new(list, json_string(setup < sizeof wrong / sizeof *wrong
+                                                    ? wrong[setup]
+                                                    : "wrong configuration"));
+    if (told)
+        return list;
+    json_decref(list);
+    return json_null();
+}
+
 /* Sets the member "fabric": null when the driver knows of none. */
 static void nvml_fabric(const struct nvml *n, nvmlDevice_t device, json_t *row)
 {
@@ -122,9 +163,10 @@ static void nvml_fabric(const struct nvml *n, nvmlDevice_t device, json_t *row)
     json_object_set_new(row, "fabric", json_null());
     if (rc == NVML_SUCCESS && info.state < NVML_FABRIC_STATES)
         json_object_set_new(row, "fabric",
-                            json_pack("{s:s,s:i,s:I,s:b}", "state", states[info.state], "status",
-                                      info.status, "clique", (json_int_t)info.cliqueId, "domain",
-                                      memcmp(info.clusterUuid, none, sizeof none) != 0));
+                            json_pack("{s:s,s:i,s:I,s:b,s:o}", "state", states[info.state],
+                                      "status", info.status, "clique", (json_int_t)info.cliqueId,
+                                      "domain", memcmp(info.clusterUuid, none, sizeof none) != 0,
+                                      "health", nvml_fabric_health(info.healthMask)));
     else if (rc == NVML_SUCCESS)
         shk_gather_member_problem(row, "fabric", "NVML tells a state of an unknown number");
     else if (!shk_nvml_none(rc))

@@ -5,40 +5,17 @@
 #include "core/run/isolate.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
+#include "probes/device/nvml_health_private.h"
 #include "probes/device/nvml_processes.h"
-#include "probes/device/nvml_value.h"
 #include "probes/library/ldsearch.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <time.h>
 
-/* Functions that give one number; a driver may lack any of them. */
-enum { NUMBERS = 10, NAMED_NUMBERS = NUMBERS - 1, RETIRED_PENDING = NAMED_NUMBERS };
 static const char *const number_members[NAMED_NUMBERS] = {
     "power_limit", "power_default",  "power_enforced", "pcie_gen",     "pcie_gen_max",
     "pcie_width",  "pcie_width_max", "pcie_replays",   "compute_mode",
-};
-
-typedef int nvml_number_fn(nvmlDevice_t device, unsigned *value);
-
-struct health_ops {
-    struct nvml_core core;
-    nvml_number_fn *number[NUMBERS];
-    int (*ecc_mode)(nvmlDevice_t device, unsigned *current, unsigned *pending);
-    int (*ecc_total)(nvmlDevice_t device, int error, int counter, unsigned long long *count);
-    int (*ecc_place)(nvmlDevice_t device, int error, int counter, int place,
-                     unsigned long long *count);
-    int (*remapped)(nvmlDevice_t device, unsigned *correctable, unsigned *uncorrectable,
-                    unsigned *pending, unsigned *failure);
-    int (*reasons)(nvmlDevice_t device, unsigned long long *mask);
-    int (*temperature)(nvmlDevice_t device, int sensor, unsigned *celsius);
-    int (*threshold)(nvmlDevice_t device, int threshold, unsigned *celsius);
-    int (*margin)(nvmlDevice_t device, nvmlMarginTemperature_v1_t *margin);
-    int (*fields)(nvmlDevice_t device, int count, nvmlFieldValue_t *values);
-    int (*processes)(nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v2_t *list);
-    int (*link_state)(nvmlDevice_t device, unsigned link, unsigned *active);
-    int (*link_errors)(nvmlDevice_t device, unsigned link, int counter, unsigned long long *count);
 };
 
 #define MAY(fn, member) NVML_FN_OPT(struct health_ops, "nvmlDeviceGet" fn, member)
@@ -67,35 +44,31 @@ static const struct shk_symbol health_symbols[] = {
     MAY("ComputeRunningProcesses_v3", processes),
     MAY("NvLinkState", link_state),
     MAY("NvLinkErrorCounter", link_errors),
+    MAY("Name", name),
+    MAY("VbiosVersion", vbios),
+    MAY("InforomImageVersion", inforom),
+    MAY("GspFirmwareVersion", gsp),
+    NVML_FN_OPT(struct health_ops, "nvmlDeviceValidateInforom", validate),
+    MAY("SramEccErrorStatus", sram),
+    MAY("RepairStatus", repair),
+    MAY("VirtualizationMode", virtualization),
+    MAY("GridLicensableFeatures_v4", licences),
+    NVML_FN_OPT(struct health_ops, "nvmlSystemGetConfComputeState", confidential),
+    NVML_FN_OPT(struct health_ops, "nvmlSystemGetConfComputeSettings", confidential_settings),
+    NVML_FN_OPT(struct health_ops, "nvmlSystemGetConfComputeGpusReadyState", confidential_ready),
     {.name = NULL},
 };
 
 static const struct shk_library health_library = NVML_LIBRARY(health_symbols);
 
-/* One GPU that is being asked. */
-struct gpu {
-    const struct health_ops *ops;
-    const struct shk_host *host;
-    nvmlDevice_t device;
-    unsigned index;
-    json_t *row;
-    int broken; /* NVML_ERROR_GPU_IS_LOST or _RESET_REQUIRED, as soon as an answer says so */
-};
-
-/* What a call answered, once for all; a function that the driver lacks is one that it does not
- * offer. */
-static int answered(struct gpu *gpu, int rc)
+int shk_nvml_answered(struct gpu *gpu, int rc)
 {
     if (rc == NVML_ERROR_GPU_IS_LOST || (rc == NVML_ERROR_RESET_REQUIRED && !gpu->broken))
         gpu->broken = rc;
     return rc;
 }
 
-#define ASK(gpu, fn, ...)                                                                          \
-    ((gpu)->ops->fn ? answered(gpu, (gpu)->ops->fn((gpu)->device, __VA_ARGS__))                    \
-                    : NVML_ERROR_FUNCTION_NOT_FOUND)
-
-static void set_count(json_t *object, const char *member, int rc, unsigned long long value)
+void shk_nvml_count(json_t *object, const char *member, int rc, unsigned long long value)
 {
     shk_nvml_member(object, member, rc, json_integer((json_int_t)value));
 }
@@ -110,7 +83,7 @@ static void ask_numbers(struct gpu *gpu)
         shk_crumb_call("%s(%u)", health_symbols[6 + i].name, gpu->index);
         rc = ASK(gpu, number[i], &value);
         if (i != NAMED_NUMBERS - 1)
-            set_count(gpu->row, number_members[i], rc, value);
+            shk_nvml_count(gpu->row, number_members[i], rc, value);
         else
             shk_nvml_member(gpu->row, number_members[i], rc,
                             json_string(value < 4 ? modes[value] : "unknown"));
@@ -135,13 +108,13 @@ static void ask_ecc(struct gpu *gpu)
             shk_crumb_call("nvmlDeviceGetTotalEccErrors(%u, %d, %d)", gpu->index, error, counter);
             snprintf(member, sizeof member, "ecc_%s_%s", counters[counter], errors[error]);
             rc = ASK(gpu, ecc_total, error, counter, &count);
-            set_count(gpu->row, member, rc, count);
+            shk_nvml_count(gpu->row, member, rc, count);
             snprintf(member, sizeof member, "ecc_%s_%s_dram", counters[counter], errors[error]);
             rc = ASK(gpu, ecc_place, error, counter, NVML_MEMORY_DRAM, &count);
-            set_count(gpu->row, member, rc, count);
+            shk_nvml_count(gpu->row, member, rc, count);
             snprintf(member, sizeof member, "ecc_%s_%s_sram", counters[counter], errors[error]);
             rc = ASK(gpu, ecc_place, error, counter, NVML_MEMORY_SRAM, &count);
-            set_count(gpu->row, member, rc, count);
+            shk_nvml_count(gpu->row, member, rc, count);
         }
 }
 
@@ -150,8 +123,8 @@ static void ask_remapped(struct gpu *gpu)
     unsigned correctable = 0, uncorrectable = 0, pending = 0, failure = 0;
     shk_crumb_call("nvmlDeviceGetRemappedRows(%u)", gpu->index);
     int rc = ASK(gpu, remapped, &correctable, &uncorrectable, &pending, &failure);
-    set_count(gpu->row, "remapped_correctable", rc, correctable);
-    set_count(gpu->row, "remapped_uncorrectable", rc, uncorrectable);
+    shk_nvml_count(gpu->row, "remapped_correctable", rc, correctable);
+    shk_nvml_count(gpu->row, "remapped_uncorrectable", rc, uncorrectable);
     shk_nvml_member(gpu->row, "remap_pending", rc, json_boolean(pending));
     shk_nvml_member(gpu->row, "remap_failure", rc, json_boolean(failure));
 }
@@ -197,9 +170,9 @@ static void ask_temperature(struct gpu *gpu)
     unsigned celsius = 0;
     shk_crumb_call("nvmlDeviceGetTemperature(%u)", gpu->index);
     int rc = ASK(gpu, temperature, NVML_SENSOR_GPU, &celsius);
-    set_count(gpu->row, "temperature", rc, celsius);
+    shk_nvml_count(gpu->row, "temperature", rc, celsius);
     rc = ASK(gpu, threshold, NVML_THRESHOLD_SLOWDOWN, &celsius);
-    set_count(gpu->row, "temperature_slowdown", rc, celsius);
+    shk_nvml_count(gpu->row, "temperature_slowdown", rc, celsius);
     rc = ASK(gpu, margin, &margin);
     shk_nvml_member(gpu->row, "temperature_margin", rc, json_integer(margin.marginTemperature));
 }
@@ -215,14 +188,13 @@ static long long field_number(const nvmlFieldValue_t *field)
     }
 }
 
-/* One field; drivers that do not know its number say that it is not supported. */
-static int ask_field(struct gpu *gpu, unsigned id, unsigned scope, long long *value)
+int shk_nvml_field(struct gpu *gpu, unsigned id, unsigned scope, long long *value)
 {
     nvmlFieldValue_t field = {.fieldId = id, .scopeId = scope};
     shk_crumb_call("nvmlDeviceGetFieldValues(%u, field %u, scope %u)", gpu->index, id, scope);
     int rc = ASK(gpu, fields, 1, &field);
     if (!rc)
-        rc = answered(gpu, field.nvmlReturn);
+        rc = shk_nvml_answered(gpu, field.nvmlReturn);
     *value = rc ? 0 : field_number(&field);
     return rc;
 }
@@ -233,7 +205,7 @@ static void ask_recovery(struct gpu *gpu)
                                           "drain P2P", "drain and reset", "IMEX domain",
                                           "bus reset", "system reboot"};
     long long action = 0;
-    int rc = ask_field(gpu, NVML_FIELD_RECOVERY_ACTION, 0, &action);
+    int rc = shk_nvml_field(gpu, NVML_FIELD_RECOVERY_ACTION, 0, &action);
     bool known = action >= 0 && (size_t)action < sizeof actions / sizeof *actions;
     shk_nvml_member(gpu->row, "recovery_action", rc,
                     json_string(known ? actions[action] : "unknown"));
@@ -259,14 +231,14 @@ static json_t *ask_link(struct gpu *gpu, unsigned link)
     shk_nvml_member(row, "active", rc, json_boolean(active == 1));
     if (rc || active != 1)
         return row;
-    rc = ask_field(gpu, NVML_FIELD_LINK_SPEED, link, &value);
+    rc = shk_nvml_field(gpu, NVML_FIELD_LINK_SPEED, link, &value);
     shk_nvml_member(row, "speed", rc, json_integer(value));
-    rc = ask_field(gpu, NVML_FIELD_LINK_RECOVERY_FAILED, link, &value);
+    rc = shk_nvml_field(gpu, NVML_FIELD_LINK_RECOVERY_FAILED, link, &value);
     shk_nvml_member(row, "recoveries_failed", rc, json_integer(value));
     for (int counter = NVML_LINK_REPLAY; counter <= NVML_LINK_CRC_FLIT; counter++) {
         shk_crumb_call("nvmlDeviceGetNvLinkErrorCounter(%u, link %u)", gpu->index, link);
         rc = ASK(gpu, link_errors, link, counter, &count);
-        set_count(row, errors[counter], rc, count);
+        shk_nvml_count(row, errors[counter], rc, count);
     }
     return row;
 }
@@ -305,7 +277,7 @@ static json_t *one_gpu(const struct shk_host *host, const struct health_ops *ops
     nvmlPciInfo_t pci = {.domain = 0};
     char address[32];
     shk_crumb_call("nvmlDeviceGetHandleByIndex_v2(%u)", index);
-    int rc = answered(&gpu, ops->core.by_index(index, &gpu.device));
+    int rc = shk_nvml_answered(&gpu, ops->core.by_index(index, &gpu.device));
     bool handle = rc == NVML_SUCCESS;
     rc = handle ? ASK(&gpu, core.pci_info, &pci) : rc;
     shk_nvml_address(address, sizeof address, &pci);
@@ -319,6 +291,7 @@ static json_t *one_gpu(const struct shk_host *host, const struct health_ops *ops
         ask_recovery(&gpu);
         ask_links(&gpu);
         ask_processes(&gpu);
+        shk_nvml_board(&gpu);
     }
     const char *state = gpu.broken == NVML_ERROR_GPU_IS_LOST      ? "lost"
                         : gpu.broken == NVML_ERROR_RESET_REQUIRED ? "reset required"
@@ -331,7 +304,22 @@ static json_t *one_gpu(const struct shk_host *host, const struct health_ops *ops
     return gpu.row;
 }
 
-static const char health_key[] = "nvml.health";
+static const char health_key[] = "nvml.health", confidential_key[] = "nvml.confidential";
+static const char *const health_provides[] = {health_key, confidential_key, NULL};
+
+static void ask_confidential(struct shk_gather *g, const struct shk_dynlib *lib,
+                             const struct health_ops *ops)
+{
+    int rc = 0;
+    json_t *row = shk_nvml_confidential(ops, &rc);
+    if (row)
+        shk_gather_present(g, confidential_key, row, NULL, lib->path);
+    else if (shk_nvml_none(rc))
+        shk_gather_absent(g, confidential_key, lib->path,
+                          "these GPUs, or this driver, do not offer it");
+    else
+        shk_gather_failed(g, confidential_key, lib->path, "NVML error %d", rc);
+}
 
 static void ask_all(struct shk_gather *g, const struct shk_dynlib *lib,
                     const struct health_ops *ops)
@@ -347,13 +335,15 @@ static void ask_all(struct shk_gather *g, const struct shk_dynlib *lib,
     }
     if (rc) {
         const char *text = ops->core.error_string(rc);
-        shk_gather_failed(g, health_key, lib->path, "%s: %s (%d)", call, text ? text : "error", rc);
+        for (const char *const *key = health_provides; *key; key++)
+            shk_gather_failed(g, *key, lib->path, "%s: %s (%d)", call, text ? text : "error", rc);
         return;
     }
     json_t *list = json_array();
     for (unsigned i = 0; i < count; i++)
         json_array_append_new(list, one_gpu(g->host, ops, i));
     shk_gather_present(g, health_key, list, NULL, lib->path);
+    ask_confidential(g, lib, ops);
     shk_crumb_call("nvmlShutdown");
     ops->core.shutdown();
 }
@@ -366,11 +356,13 @@ static int nvml_health_run(struct shk_probe_context *ctx, struct shk_error *err)
     struct shk_error why;
     struct shk_fact fact;
     if (shk_facts_get(ctx->known, "pci.count.gpu-nvidia", &fact) && fact.state == SHK_FACT_ABSENT) {
-        shk_gather_absent(&g, health_key, "/sys/bus/pci/devices", "no NVIDIA GPU on this node");
+        for (const char *const *key = health_provides; *key; key++)
+            shk_gather_absent(&g, *key, "/sys/bus/pci/devices", "no NVIDIA GPU on this node");
         return shk_gather_end(&g, err);
     }
     if (shk_dynlib_open(&lib, &health_library, &ops, &why)) {
-        shk_gather_failed(&g, health_key, health_library.names[0], "%s", why.text);
+        for (const char *const *key = health_provides; *key; key++)
+            shk_gather_failed(&g, *key, health_library.names[0], "%s", why.text);
         return shk_gather_end(&g, err);
     }
     ask_all(&g, &lib, &ops);
@@ -385,12 +377,11 @@ static bool health_idle(const struct shk_host *host, const struct shk_facts *kno
     return shk_ldsearch_lacks(host, &health_library);
 }
 
-static const char *const health_provides[] = {health_key, NULL};
-
 const struct shk_probe shk_probe_nvml_health = {
     .name = "nvml_health",
     .phase = SHK_PHASE_LIBRARY,
-    .doc = "NVIDIA GPUs by NVML: memory errors, row remapping, slowdowns, limits, modes, links",
+    .doc = "NVIDIA GPUs by NVML: memory errors, row remapping, slowdowns, limits, modes, links, "
+           "firmware, InfoROM, confidential computing, vGPU licence",
     .provides = health_provides,
     .needs_live = true,
     .deadline_ms = 20000,

@@ -13,7 +13,10 @@ bool shk_nvml_none(int rc)
 void shk_nvml_unread(json_t *object, const char *member, int rc)
 {
     char why[48];
-    snprintf(why, sizeof why, "NVML error %d", rc);
+    if (rc == NVML_ERROR_NO_PERMISSION)
+        snprintf(why, sizeof why, "NVML tells it to root only");
+    else
+        snprintf(why, sizeof why, "NVML error %d", rc);
     json_object_set_new(object, member, json_null());
     shk_gather_member_problem(object, member, why);
 }

@@ -22,6 +22,7 @@ struct verbs_ops {
     const char *(*get_device_name)(struct ibv_device *device);
     struct ibv_context *(*open_device)(struct ibv_device *device);
     int (*close_device)(struct ibv_context *context);
+    int (*query_port)(struct ibv_context *context, uint8_t port, void *attr);
     int (*is_fork_initialized)(void);
 };
 
@@ -31,6 +32,7 @@ static const struct shk_symbol verbs_symbols[] = {
     {.name = "ibv_get_device_name", .offset = offsetof(struct verbs_ops, get_device_name)},
     {.name = "ibv_open_device", .offset = offsetof(struct verbs_ops, open_device)},
     {.name = "ibv_close_device", .offset = offsetof(struct verbs_ops, close_device)},
+    {.name = "ibv_query_port", .offset = offsetof(struct verbs_ops, query_port), .optional = true},
     {.name = "ibv_is_fork_initialized",
      .offset = offsetof(struct verbs_ops, is_fork_initialized),
      .optional = true},
@@ -38,6 +40,13 @@ static const struct shk_symbol verbs_symbols[] = {
 };
 static const char *const verbs_names[] = {"libibverbs.so.1", NULL};
 static const struct shk_library verbs_library = {.names = verbs_names, .symbols = verbs_symbols};
+
+/* The first members of struct ibv_port_attr, and room for what follows in any release. MTUs are
+ * powers: 1 is 256 B, 5 is 4096 B. */
+struct verbs_port {
+    int state, max_mtu, active_mtu;
+    char others[244];
+};
 
 /* Layout and bits of rdma-core's providers/efa/efadv.h; the caller's size is part of the call, so
  * older and newer libraries agree on it. */
@@ -70,8 +79,8 @@ struct verbs {
     bool efa_tried;
 };
 
-/* What the kernel says of a device: "driver", "uverbs"; "" when not known. */
-static const char *verbs_known(const struct verbs *v, const char *name, const char *what)
+/* What the kernel says of a device, NULL when nothing. */
+static json_t *verbs_known(const struct verbs *v, const char *name)
 {
     size_t i;
     json_t *row;
@@ -79,20 +88,26 @@ static const char *verbs_known(const struct verbs *v, const char *name, const ch
     json_array_foreach(devices, i, row)
     {
         const char *have = json_string_value(json_object_get(row, "name"));
-        const char *text = json_string_value(json_object_get(row, what));
-        if (have && text && strcmp(have, name) == 0)
-            return text;
+        if (have && strcmp(have, name) == 0)
+            return row;
     }
-    return "";
+    return NULL;
+}
+
+/* The kernel's driver of a device, "" when not known. */
+static const char *verbs_driver(const struct verbs *v, const char *name)
+{
+    const char *driver = json_string_value(json_object_get(verbs_known(v, name), "driver"));
+    return driver ? driver : "";
 }
 
 /* libibverbs looks for a node that it cannot open in other places, and its errno is of the last
  * of them; that of the node itself counts. */
 static int verbs_refusal(const struct verbs *v, const char *name, int told)
 {
-    const char *node = verbs_known(v, name, "uverbs");
-    char *path = shk_strf("/dev/infiniband/%s", node);
-    int rc = *node && path ? shk_host_access_rw(v->ctx->host, path) : 0;
+    const char *node = json_string_value(json_object_get(verbs_known(v, name), "uverbs"));
+    char *path = node ? shk_strf("/dev/infiniband/%s", node) : NULL;
+    int rc = path ? shk_host_access_rw(v->ctx->host, path) : 0;
     free(path);
     return rc == -EACCES || rc == -EPERM || rc == -ENOENT ? -rc : told;
 }
@@ -118,6 +133,38 @@ static struct ibv_context *verbs_open(struct verbs *v, struct ibv_device *device
         json_object_set_new(row, "errno", json_integer(why));
     }
     return context;
+}
+
+static json_t *verbs_bytes(int mtu)
+{
+    return mtu >= 1 && mtu <= 5 ? json_integer(128 << mtu) : json_null();
+}
+
+/* The ports that the kernel lists: what goes into one packet, now and at most. */
+static void verbs_ports(struct verbs *v, struct ibv_context *context, const char *name, json_t *row)
+{
+    json_t *list = json_array(), *known = verbs_known(v, name), *one;
+    size_t i;
+    json_array_foreach(json_object_get(known, "ports"), i, one)
+    {
+        struct verbs_port attr = {.state = 0};
+        json_int_t number = json_integer_value(json_object_get(one, "port"));
+        json_t *port = json_pack("{s:I}", "port", number);
+        shk_crumb_call("ibv_query_port(%s, %d)", name, (int)number);
+        int rc = number > 0 && number < 256 ? v->ops.query_port(context, (uint8_t)number, &attr)
+                                            : EINVAL;
+        json_object_set_new(port, "mtu", rc ? json_null() : verbs_bytes(attr.active_mtu));
+        json_object_set_new(port, "mtu_max", rc ? json_null() : verbs_bytes(attr.max_mtu));
+        if (rc) {
+            const char *why = strerror(rc < 0 ? -rc : rc);
+            json_object_set_new(port, "problems",
+                                json_pack("{s:s, s:s}", "mtu", why, "mtu_max", why));
+        }
+        json_array_append_new(list, port);
+    }
+    if (json_array_size(list))
+        json_object_set(row, "ports", list);
+    json_decref(list);
 }
 
 static void verbs_efa(struct verbs *v, struct ibv_context *context, json_t *row)
@@ -155,8 +202,10 @@ static void verbs_efa(struct verbs *v, struct ibv_context *context, json_t *row)
 static void verbs_device(struct verbs *v, struct ibv_device *device, const char *name, json_t *row)
 {
     struct ibv_context *context = verbs_open(v, device, name, row);
-    if (strcmp(verbs_known(v, name, "driver"), "efa") == 0)
+    if (strcmp(verbs_driver(v, name), "efa") == 0)
         verbs_efa(v, context, row);
+    if (context && v->ops.query_port)
+        verbs_ports(v, context, name, row);
     if (context) {
         shk_crumb_call("ibv_close_device");
         v->ops.close_device(context);

@@ -1,7 +1,8 @@
-/* Which container runtime, if any, this process runs in. */
+/* Which container runtime, if any, this process runs in, and what it may not ask of the kernel. */
 #include "core/text/uses.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
+#include "probes/host/syscalls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,15 +116,17 @@ static int container_run(struct shk_probe_context *ctx, struct shk_error *err)
         shk_gather_text(&g, "host.container", kind ? kind : "none", source);
     free(cgroup);
     free(mounts);
+    shk_syscalls(&g);
     return shk_gather_end(&g, err);
 }
 
-static const char *const container_provides[] = {"host.container", NULL};
+static const char *const container_provides[] = {"host.container", "kernel.seccomp",
+                                                 "kernel.syscalls", NULL};
 
 const struct shk_probe shk_probe_container = {
     .name = "container",
     .phase = SHK_PHASE_HOST,
-    .doc = "container runtime around this process",
+    .doc = "container runtime around this process, and system calls that it is refused",
     .provides = container_provides,
     .deadline_ms = 5000,
     .run = container_run,

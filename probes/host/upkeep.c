@@ -1,10 +1,11 @@
 /* Upkeep of the node: its time source, mounts that do not answer, places for caches, authentication
- * of jobs, shared memory that is in use. A look at a dead network mount hangs, so each has a child
- * of its own. */
+ * of jobs, shared memory that is in use or left over. A look at a dead network mount hangs, so each
+ * has a child of its own. */
 #include "core/run/isolate.h"
 #include "core/text/strbuf.h"
 #include "probes/base/gather.h"
 #include "probes/base/registry.h"
+#include "probes/host/leftover.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -282,16 +283,20 @@ static int upkeep_run(struct shk_probe_context *ctx, struct shk_error *err)
     upkeep_places(&g);
     upkeep_munge(&g);
     upkeep_shm(&g);
+    shk_leftover(&g);
     return shk_gather_end(&g, err);
 }
 
 static const char *const upkeep_provides[] = {
-    "clock.source", "clock.sources", "mounts.remote", "caches", "munge.socket", "shm.files", NULL};
+    "clock.source", "clock.sources", "mounts.remote", "caches",
+    "munge.socket", "shm.files",     "shm.leftover",  NULL};
 
 const struct shk_probe shk_probe_upkeep = {
     .name = "upkeep",
     .phase = SHK_PHASE_HOST,
-    .doc = "time source, mounts that do not answer, places for caches, munge, files in /dev/shm",
+    .doc =
+        "time source, mounts that do not answer, places for caches, munge, files in /dev/shm and "
+        "what ended programs left of shared memory",
     .provides = upkeep_provides,
     .deadline_ms = 6000,
     .run = upkeep_run,

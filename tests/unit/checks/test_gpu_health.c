@@ -13,7 +13,10 @@
 #define GPU(n, more)                                                                               \
     "{'index': " n ", 'pci': '0000:0" n ":00.0', 'state': 'answers', 'ecc': true, 'ecc_pending': " \
     "true, 'ecc_volatile_uncorrected': 0, 'remap_pending': false, 'remap_failure': false, "        \
-    "'retired_pending': null, 'recovery_action': 'none', 'clock_reasons': ['idle'], "              \
+    "'retired_pending': null, 'repair_pending': false, 'retired_pages': null, "                    \
+    "'remapped_uncorrectable': 1, 'name': 'H100', 'vbios': '96.00.99.00.01', 'inforom': "          \
+    "'G520.0200.00.05', 'inforom_valid': true, 'sram_exceeded': false, 'virtualization': 'none', " \
+    "'licence': null, 'recovery_action': 'none', 'clock_reasons': ['idle'], "                      \
     "'temperature': 34, 'temperature_slowdown': 87, 'power_limit': 700000, 'power_default': "      \
     "700000, 'compute_mode': 'default', 'pcie_replays': 900, 'links': [{'link': 0, 'active': "     \
     "true, 'speed': 26562}, {'link': 1, 'active': true, 'speed': 26562}]" more "}"
@@ -23,13 +26,26 @@
 #define LOST(name) ", '" name "': null, 'problems': {'" name "': 'NVML error 999'}"
 #define RANKS(n)   "'job.local_ranks': " n ", "
 
-#define ACTION "GPU recovery action"
-#define MEMORY "GPU memory"
-#define CLOCKS "GPU clocks"
-#define POWER  "GPU power limit"
-#define MODE   "GPU compute mode"
-#define LINKS  "NVLink speed"
-#define HELD   "GPU processes"
+#define ACTION           "GPU recovery action"
+#define MEMORY           "GPU memory"
+#define CLOCKS           "GPU clocks"
+#define POWER            "GPU power limit"
+#define MODE             "GPU compute mode"
+#define LINKS            "NVLink speed"
+#define HELD             "GPU processes"
+#define BOARD            "GPU firmware"
+#define SRAM             "GPU SRAM"
+#define VGPU             "vGPU licence"
+#define FABRIC           "NVLink fabric health"
+#define CLOSED           "confidential computing"
+#define LICENCE(members) ", 'virtualization': 'vGPU', 'licence': {" members "}"
+#define JOINED(state, more)                                                                        \
+    NODE "'nvml.devices': [{'index': 3, 'pci': '0000:03:00.0', 'fabric': {'state': '" state        \
+         "', 'status': 0, 'health': " more "}}, {'index': 4, 'pci': '0000:04:00.0', 'fabric': "    \
+         "{'state': '" state "', 'status': 0, 'health': []}}]"
+#define NO_FABRIC(more)                                                                            \
+    NODE "'nvml.devices': [{'index': 3, 'pci': '0000:03:00.0', 'fabric': null" more "}]"
+#define CLOSING(members) NODE "'nvml.confidential': {" members "}"
 #define HOLDS(state)                                                                               \
     ", 'processes': [{'pid': 4711, 'memory': 5, 'state': " state                                   \
     ", 'name': 'python', 'uid': 1000, 'started_s': 3600, 'job': '77'}]"
@@ -104,14 +120,115 @@ static const struct {
      SHK_UNKNOWN, "0000:04:00.0"},
     {"no ECC, no remapping", MEMORY,
      BOTH(", 'ecc': null, 'ecc_pending': null, 'ecc_volatile_uncorrected': null, 'remap_pending': "
-          "null, 'remap_failure': null"),
+          "null, 'remap_failure': null, 'repair_pending': null, 'remapped_uncorrectable': null"),
      SHK_NA, "none of 2 GPUs"},
-    {"remapping only is not offered", MEMORY, BOTH(NONE("remap_pending") NONE("remap_failure")),
+    {"remapping only is not offered", MEMORY,
+     BOTH(NONE("remap_pending") NONE("remap_failure") NONE("repair_pending")
+              NONE("remapped_uncorrectable")),
      SHK_PASS, "no uncorrected error, 2 GPUs"},
     {"remapping unread", MEMORY, ONE(LOST("remap_failure")), SHK_UNKNOWN, "0000:03:00.0"},
     {"errors unread", MEMORY, ONE(LOST("ecc_volatile_uncorrected")), SHK_UNKNOWN, "0000:03:00.0"},
     {"pending beside unread", MEMORY, ONE(", 'remap_pending': true" LOST("remap_failure")),
      SHK_WARN, "gpu-repair-pending"},
+
+    {"repair pending", MEMORY, ONE(", 'repair_pending': true"), SHK_WARN, "waits for a reset"},
+    {"repair unread", MEMORY, ONE(LOST("repair_pending")), SHK_UNKNOWN, "0000:03:00.0"},
+    {"driver without repairs", MEMORY, BOTH(NONE("repair_pending")), SHK_PASS, NULL},
+    {"511 rows", MEMORY, ONE(", 'remapped_uncorrectable': 511"), SHK_PASS, NULL},
+    {"512 rows", MEMORY, ONE(", 'remapped_uncorrectable': 512"), SHK_FAIL, "gpu-memory-worn"},
+    {"62 pages", MEMORY, BOTH(", 'retired_pages': 62"), SHK_PASS, NULL},
+    {"63 pages", MEMORY, ONE(", 'retired_pages': 63"), SHK_FAIL, "63 pages retired"},
+    {"failed comes first", MEMORY, ONE(", 'remap_failure': true, 'remapped_uncorrectable': 512"),
+     SHK_FAIL, "gpu-row-remap-failed"},
+    {"pages unread", MEMORY, ONE(LOST("retired_pages")), SHK_UNKNOWN, "0000:03:00.0"},
+
+    {"healthy", BOARD, ONE(""), SHK_PASS, "InfoROM intact"},
+    {"corrupt", BOARD, ONE(", 'inforom_valid': false"), SHK_WARN, "gpu-inforom-corrupt"},
+    {"corrupt, by name", BOARD, ONE(", 'inforom_valid': false"), SHK_WARN,
+     "0000:03:00.0: InfoROM corrupt"},
+    {"one against one", BOARD, ONE(", 'vbios': '96.00.30.00.01'"), SHK_PASS, NULL},
+    {"one of three is older", BOARD,
+     NODE "'nvml.health': [" GPU("3", ", 'vbios': '96.00.30.00.01'") ", " GPU("4", "") ", " GPU(
+         "5", "") "]",
+     SHK_NOTE, "0000:03:00.0: VBIOS 96.00.30.00.01"},
+    {"one of three has another InfoROM", BOARD,
+     NODE "'nvml.health': [" GPU("3", ", 'inforom': 'G520.0200.00.03'") ", " GPU("4", "") ", " GPU(
+         "5", "") "]",
+     SHK_NOTE, "InfoROM G520.0200.00.03"},
+    {"another model has another VBIOS", BOARD,
+     NODE "'nvml.health': [" GPU("3", ", 'vbios': '86.00', 'name': 'T4'") ", " GPU(
+         "4", "") ", " GPU("5", "") "]",
+     SHK_PASS, NULL},
+    {"no InfoROM", BOARD, BOTH(NONE("inforom_valid") NONE("inforom")), SHK_PASS, NULL},
+    {"nothing of it offered", BOARD, BOTH(NONE("inforom_valid") NONE("inforom") NONE("vbios")),
+     SHK_NA, "none of 2 GPUs"},
+    {"checksums unread", BOARD, ONE(LOST("inforom_valid")), SHK_UNKNOWN, "0000:03:00.0"},
+    {"version unread", BOARD, ONE(LOST("vbios")), SHK_UNKNOWN, "0000:03:00.0"},
+    {"model unread", BOARD, ONE(LOST("name")), SHK_UNKNOWN, "0000:03:00.0"},
+    {"corrupt beside unread", BOARD, ONE(", 'inforom_valid': false" LOST("vbios")), SHK_WARN,
+     "gpu-inforom-corrupt"},
+
+    {"healthy", SRAM, ONE(""), SHK_PASS, "below the threshold"},
+    {"above", SRAM, ONE(", 'sram_exceeded': true"), SHK_FAIL, "gpu-memory-worn"},
+    {"not root", SRAM, BOTH(LOST("sram_exceeded")), SHK_UNKNOWN, "2 of 2"},
+    {"not offered", SRAM, BOTH(NONE("sram_exceeded")), SHK_NA, "none of 2 GPUs"},
+
+    {"no vGPU", VGPU, ONE(""), SHK_NA, "no GPU of this node is a vGPU"},
+    {"licensed", VGPU, BOTH(LICENCE("'needed': true, 'licensed': true")), SHK_PASS, "licensed, 2"},
+    {"unlicensed", VGPU, BOTH(LICENCE("'needed': true, 'licensed': false")), SHK_WARN,
+     "vgpu-unlicensed"},
+    {"needs none", VGPU, BOTH(LICENCE("'needed': false, 'licensed': false")), SHK_NA,
+     "needs a licence"},
+    {"licence unread", VGPU, ONE(", 'virtualization': 'vGPU'" LOST("licence")), SHK_UNKNOWN,
+     "0000:03:00.0"},
+    {"whether licensed unread", VGPU,
+     ONE(LICENCE("'needed': true, 'licensed': null, 'problems': {'licensed': 'x'}")), SHK_UNKNOWN,
+     "0000:03:00.0"},
+    {"a vGPU that says nothing", VGPU, ONE(", 'virtualization': 'vGPU'"), SHK_UNKNOWN,
+     "0000:03:00.0"},
+    {"mode unread", VGPU, ONE(LOST("virtualization")), SHK_UNKNOWN, "0000:03:00.0"},
+    {"mode not offered", VGPU, BOTH(NONE("virtualization")), SHK_NA, "none of 2 GPUs"},
+
+    {"healthy", FABRIC, JOINED("completed", "[]"), SHK_PASS, "no fault told, 2 GPUs"},
+    {"route", FABRIC, JOINED("completed", "['route unhealthy']"), SHK_FAIL,
+     "nvlink-fabric-unhealthy"},
+    {"set up wrongly", FABRIC, JOINED("completed", "['too few NVLinks']"), SHK_FAIL,
+     "0000:03:00.0: too few NVLinks"},
+    {"slower", FABRIC, JOINED("completed", "['degraded bandwidth']"), SHK_WARN, "degraded"},
+    {"recovers", FABRIC, JOINED("completed", "['route recovery']"), SHK_WARN, "route recovery"},
+    {"the worse of two", FABRIC, JOINED("completed", "['route recovery', 'no partition']"),
+     SHK_FAIL, "no partition"},
+    {"a word of another release", FABRIC, JOINED("completed", "['dance']"), SHK_UNKNOWN, "1 of 2"},
+    {"not told", FABRIC, JOINED("completed", "null"), SHK_PASS, "1 GPUs"},
+    {"not joined", FABRIC, JOINED("not started", "['route unhealthy']"), SHK_NA, "has joined"},
+    {"no fabric", FABRIC, NO_FABRIC(""), SHK_NA, "none of 1 GPUs"},
+    {"fabric unread", FABRIC, NO_FABRIC(", 'problems': {'fabric': 'NVML error 999'}"), SHK_UNKNOWN,
+     "0000:03:00.0"},
+    {"of an older document", FABRIC,
+     NODE "'nvml.devices': [{'index': 3, 'pci': '0000:03:00.0', 'fabric': {'state': 'completed', "
+          "'status': 0}}]",
+     SHK_UNKNOWN, "0000:03:00.0"},
+
+    {"off", CLOSED, CLOSING("'on': false, 'devtools': false, 'ready': null"), SHK_PASS, "off"},
+    {"on", CLOSED, CLOSING("'on': true, 'devtools': false, 'ready': true, 'multi_gpu': 'none'"),
+     SHK_NOTE, "on"},
+    {"on, several GPUs", CLOSED,
+     CLOSING("'on': true, 'devtools': false, 'ready': true, 'multi_gpu': 'protected PCIe'"),
+     SHK_NOTE, "on, protected PCIe"},
+    {"on, open to tools", CLOSED, CLOSING("'on': true, 'devtools': true, 'ready': true"), SHK_NOTE,
+     "is not protected"},
+    {"on, not ready", CLOSED, CLOSING("'on': true, 'devtools': false, 'ready': false"), SHK_FAIL,
+     "nvidia-smi conf-compute -srs 1"},
+    {"on, ready unread", CLOSED,
+     CLOSING("'on': true, 'devtools': false, 'ready': null, 'problems': {'ready': 'NVML error "
+             "999'}"),
+     SHK_UNKNOWN, "NVML error 999"},
+    {"whether on unread", CLOSED, CLOSING("'devtools': false, 'ready': true"), SHK_UNKNOWN, NULL},
+    {"not offered", CLOSED,
+     NODE "'nvml.confidential': {'state': 'absent', 'reason': 'not offered'}", SHK_NA, NULL},
+    {"unread", CLOSED, NODE "'nvml.confidential': {'state': 'failed', 'reason': 'timed out'}",
+     SHK_UNKNOWN, "timed out"},
+    {"no GPU", CLOSED, "'pci.count.gpu-nvidia': 0", SHK_NA, "no NVIDIA GPU"},
 
     {"healthy", CLOCKS, ONE(""), SHK_PASS, "no slowdown, 2 GPUs"},
     {"at its power cap", CLOCKS, ONE(", 'clock_reasons': ['power cap']"), SHK_PASS, NULL},
@@ -195,7 +312,8 @@ Test(gpu_health, table)
 /* All rows are there, whatever was read, and none is green or red for nothing. */
 Test(gpu_health, whole)
 {
-    static const char *const settings[] = {ACTION, MEMORY, CLOCKS, POWER, MODE, LINKS};
+    static const char *const settings[] = {ACTION, MEMORY, CLOCKS, POWER, MODE,
+                                           LINKS,  BOARD,  SRAM,   VGPU};
     static const struct {
         const char *facts;
         enum shk_verdict verdict;

@@ -72,6 +72,25 @@ static const struct {
     {"pcie-width", "pcie_width", "16", "8"},
     {"ecc-off", "ecc", "true", "false"},
     {"ecc-off-next", "ecc_pending", "true", "false"},
+    {"other-vbios", "vbios", "\"96.00.99.00.01\"", "\"96.00.30.00.01\""},
+    {"other-inforom", "inforom", "\"G520.0200.00.05\"", "\"G520.0200.00.03\""},
+    {"inforom", "inforom_valid", "true", "false"},
+    {"no-gsp", "gsp", "\"550.54.15\"", "null"},
+    {"worn-sram", "sram_exceeded", "false", "true"},
+    {"worn-sram", "sram_parity", "0", "6"},
+    {"repair-channel", "repair_pending", "false", "true"},
+    {"repair-tpc", "repair_pending", "false", "true"},
+    {"worn-pages", "retired_pages", "null", "63"},
+    {"mode-unheard-of", "virtualization", "\"passthrough\"", "null"},
+    {"vgpu-licensed", "virtualization", "\"passthrough\"", "\"vGPU\""},
+    {"vgpu-licensed", "licence", "null",
+     "{\"needed\":true,\"licensed\":true,\"product\":\"NVIDIA Virtual Compute Server\",\"expires\":"
+     "\"2026-12-24T18:00:00Z\"}"},
+    {"vgpu-unlicensed", "licence", "null",
+     "{\"needed\":true,\"licensed\":false,\"product\":\"NVIDIA Virtual Compute "
+     "Server\",\"expires\":"
+     "null}"},
+    {"vgpu-licence-unread", "licence", "null", "null"},
     {"reset-required", "state", "\"answers\"", "\"reset required\""},
     {"lost-later", "state", "\"answers\"", "\"lost\""},
 };
@@ -125,10 +144,18 @@ Test(nvml_health, links)
 Test(nvml_health, not_offered_and_unread)
 {
     static const char *const members[] = {
-        "ecc",           "ecc_volatile_uncorrected", "remap_pending", "clock_reasons",
-        "temperature",   "temperature_margin",       "power_limit",   "compute_mode",
-        "pcie_gen",      "recovery_action",          "remap_failure", "ecc_pending",
-        "power_default", "ecc_volatile_corrected",   "pcie_replays",  "temperature_slowdown",
+        "ecc",           "ecc_volatile_uncorrected",
+        "remap_pending", "clock_reasons",
+        "temperature",   "temperature_margin",
+        "power_limit",   "compute_mode",
+        "pcie_gen",      "recovery_action",
+        "remap_failure", "ecc_pending",
+        "power_default", "ecc_volatile_corrected",
+        "pcie_replays",  "temperature_slowdown",
+        "vbios",         "inforom",
+        "inforom_valid", "gsp",
+        "sram_exceeded", "repair_pending",
+        "retired_pages", "virtualization",
     };
     struct shk_facts *none = ask("nvml", "not-offered"), *old = ask("nvml_old", "");
     struct shk_facts *unread = ask("nvml", "unread");
@@ -160,4 +187,55 @@ Test(nvml_health, a_gpu_without_a_handle_is_lost)
     cr_expect_not_null(strstr(fact_text(facts, "nvml.health"),
                               "failed: nvmlInit_v2: Driver/library version mismatch (18)"));
     shk_facts_destroy(facts);
+}
+
+/* The longest text that the one function without a length may write has no end of its own. */
+Test(nvml_health, a_text_without_an_end)
+{
+    struct shk_facts *facts = ask("nvml", "endless-gsp");
+    const char *text = json_string_value(json_object_get(gpu_of(facts, 2), "gsp"));
+    cr_expect_eq(strlen(text ? text : ""), 64);
+    shk_facts_destroy(facts);
+}
+
+/* What root alone is told is unread for others, and said so. */
+Test(nvml_health, told_to_root_only)
+{
+    setenv("NVML_NOT_ROOT", "1", 1);
+    struct shk_facts *facts = ask("nvml", "");
+    const json_t *problems = json_object_get(gpu_of(facts, 2), "problems");
+    const char *why = json_string_value(json_object_get(problems, "sram_exceeded"));
+    cr_expect_str_eq(why ? why : "", "NVML tells it to root only");
+    expect(facts, 2, "sram_exceeded", "null", "not root");
+    expect(facts, 2, "inforom_valid", "true", "not root");
+    shk_facts_destroy(facts);
+}
+
+Test(nvml_health, confidential_computing)
+{
+    static const struct {
+        const char *fake, *mode, *want;
+    } cases[] = {
+        {"nvml", NULL, "absent: these GPUs, or this driver, do not offer it"},
+        {"nvml_old", "on", "absent: these GPUs, or this driver, do not offer it"},
+        {"nvml", "unread", "failed: NVML error 999"},
+        {"nvml", "off",
+         "{\"devtools\":false,\"environment\":\"production\",\"multi_gpu\":\"none\",\"on\":"
+         "false,\"ready\":null}"},
+        {"nvml", "on",
+         "{\"devtools\":false,\"environment\":\"production\",\"multi_gpu\":\"none\",\"on\":"
+         "true,\"ready\":true}"},
+        {"nvml", "devtools", "\"devtools\":true"},
+        {"nvml", "not-ready", "\"on\":true,\"ready\":false"},
+        {"nvml", "pcie", "\"multi_gpu\":\"protected PCIe\",\"on\":true,\"ready\":true"},
+        {"nvml", "ready-unread", "\"ready\":\"NVML error 999\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i].mode)
+            setenv("NVML_CC", cases[i].mode, 1);
+        struct shk_facts *facts = ask(cases[i].fake, "");
+        const char *text = fact_text(facts, "nvml.confidential");
+        cr_expect_not_null(strstr(text, cases[i].want), "%s: %s", cases[i].mode, text);
+        shk_facts_destroy(facts);
+    }
 }

@@ -45,6 +45,29 @@ Test(verbs, devices_their_capabilities_and_fork)
     shk_facts_destroy(facts);
 }
 
+/* Of ports that the kernel lists; one that the library does not answer for is unread. */
+Test(verbs, what_goes_into_a_packet)
+{
+    struct shk_facts *known = shk_facts_create();
+    json_t *rows = json_pack("[{s:s, s:s, s:[{s:i}]}, {s:s, s:s, s:[{s:i}, {s:i}]}]", "name",
+                             "rdmap32s27", "driver", "efa", "ports", "port", 1, "name", "mlx5_0",
+                             "driver", "mlx5_core", "ports", "port", 1, "port", 2);
+    shk_facts_present(known, "rdma.devices", rows, NULL, "test");
+    preload("plain");
+    struct shk_facts *facts = probe_facts(&shk_probe_verbs, NULL, known, false, 0);
+    json_t *list = shk_facts_get_array(facts, "verbs.devices");
+    char *efa = json_dumps(json_object_get(json_array_get(list, 1), "ports"), JSON_SORT_KEYS);
+    char *mlx = json_dumps(json_object_get(json_array_get(list, 2), "ports"), JSON_SORT_KEYS);
+    cr_expect_str_eq(efa, "[{\"mtu\": 4096, \"mtu_max\": 4096, \"port\": 1}]");
+    cr_expect_str_eq(mlx, "[{\"mtu\": 1024, \"mtu_max\": 4096, \"port\": 1}, "
+                          "{\"mtu\": null, \"mtu_max\": null, \"port\": 2, \"problems\": {\"mtu\": "
+                          "\"Invalid argument\", \"mtu_max\": \"Invalid argument\"}}]");
+    free(efa);
+    free(mlx);
+    shk_facts_destroy(facts);
+    shk_facts_destroy(known);
+}
+
 Test(verbs, a_device_without_its_driver_is_not_listed)
 {
     struct shk_facts *facts = verbs("no_driver");
