@@ -2,7 +2,7 @@
  * reading a log does not start with compiling.
  *
  *   shk_embed_logdb OUT.c */
-#include "cli/session/logpatterns.h"
+#include "cli/logpatterns.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static int embed_write(const char *path, uint64_t digest, const char *data, size
     if (!out)
         return -1;
     fputs("/* Generated from config/signatures/, do not edit. */\n"
-          "#include \"cli/session/logpatterns.h\"\n\n"
+          "#include \"cli/logpatterns.h\"\n\n"
           "static const unsigned char data[] = {",
           out);
     for (size_t i = 0; i < size; i++)

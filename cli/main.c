@@ -1,7 +1,7 @@
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
 #include "cli/how.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "collectives/meet/key.h"
 #include "config/config.h"
 #include "core/run/dynlib.h"
@@ -51,6 +51,7 @@ int main(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error like a full disk */
+    shk_commands_are(shk_command_table, shk_command_count);
     if (shk_options_parse(argc, argv, &options, &command, &err)) {
         shk_say("%s", err.text);
         rc = SHK_EXIT_USAGE;

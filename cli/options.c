@@ -150,6 +150,21 @@ static int option_take(int argc, char **argv, int *i, struct shk_options *option
     return option_store(options, option, value, err);
 }
 
+static const struct shk_command *command_table;
+static size_t command_count;
+
+void shk_commands_are(const struct shk_command *commands, size_t count)
+{
+    command_table = commands;
+    command_count = count;
+}
+
+const struct shk_command *shk_commands(size_t *count_p)
+{
+    *count_p = command_count;
+    return command_table;
+}
+
 static const struct shk_command *command_find(const char *name)
 {
     size_t n;

@@ -102,6 +102,8 @@ struct shk_command {
     int (*run)(const struct shk_options *options, int argc, char **argv); /* enum shk_exit */
 };
 
+/* The commands are those of this table from now on (borrowed); main() says so first. */
+void shk_commands_are(const struct shk_command *commands, size_t count);
 const struct shk_command *shk_commands(size_t *count_p);
 const struct shk_option *shk_option_table(size_t *count_p);
 

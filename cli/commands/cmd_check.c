@@ -8,6 +8,7 @@ int shk_cmd_check(const struct shk_options *options, int argc, char **argv)
     struct shk_session session;
     int kept;
     int rc = shk_session_begin(&session, options, argc, argv);
+    session.past = options->history || options->baseline ? shk_history_verdict : NULL;
     if (rc == SHK_EXIT_OK)
         rc = shk_session_outputs(&session);
     if (rc == SHK_EXIT_OK)

@@ -2,7 +2,7 @@
  * holds are asked from `shakedown list` at completion time. */
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 
 #include <ctype.h>
 #include <string.h>

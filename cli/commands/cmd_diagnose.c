@@ -1,7 +1,7 @@
 #include "checks/base/check.h"
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "core/run/stop.h"
 #include "core/text/strbuf.h"

@@ -4,7 +4,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/shells.h"
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "core/text/strbuf.h"
 

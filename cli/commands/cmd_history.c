@@ -2,7 +2,7 @@
 #include "cli/exit_code.h"
 #include "cli/history/history.h"
 #include "cli/history/print.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>

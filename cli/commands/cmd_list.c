@@ -1,7 +1,7 @@
 #include "checks/base/check.h"
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "collectives/collective.h"
 #include "config/config.h"
 #include "core/text/strbuf.h"

@@ -1,6 +1,6 @@
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "core/run/stop.h"
 

@@ -2,7 +2,7 @@
 #include "cli/exit_code.h"
 #include "cli/history/profile.h"
 #include "cli/how.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 
 #include <errno.h>

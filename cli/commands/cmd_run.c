@@ -9,6 +9,7 @@ int shk_cmd_run(const struct shk_options *options, int argc, char **argv)
     bool done = false;
     int kept;
     int rc = shk_session_begin(&session, options, argc, argv);
+    session.past = options->history || options->baseline ? shk_history_verdict : NULL;
     if (rc == SHK_EXIT_OK)
         rc = shk_session_join(&session, &done);
     if (rc == SHK_EXIT_OK && !done)

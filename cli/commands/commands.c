@@ -1,6 +1,6 @@
 #include "cli/commands/commands.h"
 
-static const struct shk_command commands[] = {
+const struct shk_command shk_command_table[] = {
     {.name = "run",
      .examples =
          "  shakedown                                  this node\n"
@@ -150,8 +150,4 @@ static const struct shk_command commands[] = {
      .run = shk_cmd_completion},
 };
 
-const struct shk_command *shk_commands(size_t *count_p)
-{
-    *count_p = sizeof commands / sizeof *commands;
-    return commands;
-}
+const size_t shk_command_count = sizeof shk_command_table / sizeof *shk_command_table;

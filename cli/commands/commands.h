@@ -4,6 +4,10 @@
 
 #include "cli/options.h"
 
+/* For shk_commands_are(). */
+extern const struct shk_command shk_command_table[];
+extern const size_t shk_command_count;
+
 int shk_cmd_run(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_probe(const struct shk_options *options, int argc, char **argv);
 int shk_cmd_check(const struct shk_options *options, int argc, char **argv);

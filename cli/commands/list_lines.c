@@ -1,6 +1,6 @@
 /* list signatures --log FILE: which signatures match which lines. */
 #include "cli/commands/commands.h"
-#include "cli/session/logpatterns.h"
+#include "cli/logpatterns.h"
 #include "core/text/messages.h"
 
 #include <errno.h>

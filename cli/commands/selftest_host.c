@@ -1,6 +1,6 @@
 /* Faults of this host's own making: children, files, output. */
 #include "cli/commands/selftest.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "core/host/host.h"
 #include "core/run/isolate.h"
 #include "core/text/strbuf.h"

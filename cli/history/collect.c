@@ -1,6 +1,6 @@
 #include "cli/exit_code.h"
 #include "cli/history/history.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "core/text/strbuf.h"
 #include "reports/model/hardware.h"
 

@@ -1,7 +1,7 @@
 #include "cli/history/print.h"
 #include "cli/exit_code.h"
 #include "cli/how.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "core/text/stamp.h"
 #include "core/text/strbuf.h"
 #include "reports/history/history.h"

@@ -18,6 +18,9 @@ struct shk_node_profile {
 
 struct shk_session {
     const struct shk_options *options;
+    /* Adds the rows of --history and --baseline to the findings, returns an enum shk_exit; NULL:
+     * the command compares with nothing. */
+    int (*past)(struct shk_session *session);
     char *command_line; /* as typed */
     double started_s;   /* CLOCK_MONOTONIC */
     time_t started_at;  /* the same moment of the day */

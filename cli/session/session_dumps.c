@@ -1,5 +1,5 @@
 /* Dumps of PyTorch's flight recorder among the files that diagnose is given. */
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "probes/dumps/flight.h"
 #include "probes/dumps/pickle.h"

@@ -1,6 +1,6 @@
 /* An environment from a file, as facts of every node. */
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "core/text/strbuf.h"
 #include "probes/base/probe.h"

@@ -1,7 +1,7 @@
 /* Large sets of facts, saved or of a job: nodes that say the same are one entry of the session,
  * whose name is the folded list of theirs. */
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "core/facts/factset.h"
 #include "core/text/nodefold.h"

@@ -1,5 +1,5 @@
 /* One host is one node, however many documents of it were given. */
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 
 #include <string.h>

@@ -1,8 +1,7 @@
 #include "checks/base/check.h"
 #include "checks/base/look.h"
 #include "cli/exit_code.h"
-#include "cli/history/history.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "core/run/stop.h"
 
@@ -157,8 +156,7 @@ int shk_session_judge(struct shk_session *session)
         shk_facts_freeze(session->facts[i]);
     rc = rc ? rc : shk_session_profiles(session, &err);
     rc = rc ? rc : judge_all(session, &err);
-    if (!rc && (session->options->history || session->options->baseline) &&
-        (code = shk_history_verdict(session)) != SHK_EXIT_OK)
+    if (!rc && session->past && (code = session->past(session)) != SHK_EXIT_OK)
         return code;
     if (!rc && (rc = shk_repeats_settle(session->findings)))
         shk_error_sys(&err, -rc, "findings");

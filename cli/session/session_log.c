@@ -1,6 +1,6 @@
 #include "cli/exit_code.h"
-#include "cli/session/logpatterns.h"
-#include "cli/session/output.h"
+#include "cli/logpatterns.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "core/text/strbuf.h"
 #include "probes/dumps/flight.h"

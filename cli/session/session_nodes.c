@@ -3,7 +3,7 @@
  * job and to no node leaves no list of healthy nodes at all. */
 #include "checks/base/check.h"
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "core/text/nodefold.h"
 

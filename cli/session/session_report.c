@@ -1,6 +1,6 @@
 #include "cli/exit_code.h"
 #include "cli/how.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "core/run/stop.h"
 #include "core/text/strbuf.h"

@@ -1,5 +1,5 @@
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "collectives/meet/hosts.h"
 

@@ -1,6 +1,6 @@
 /* Outputs of tools in the logs (probes/ticket) become facts of the nodes. */
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 #include "probes/ticket/ticket.h"
 

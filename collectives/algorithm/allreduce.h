@@ -2,9 +2,9 @@
 #ifndef SHK_COLLECTIVES_ALLREDUCE_H
 #define SHK_COLLECTIVES_ALLREDUCE_H
 
+#include "collectives/algorithm/heap.h"
 #include "collectives/algorithm/wire.h"
 #include "collectives/ranks/data.h"
-#include "collectives/ranks/heap.h"
 
 /* Bytes that travel and are added up while the next are under way: small enough for a level-2
  * cache, large enough to hide the cost of a put. */

@@ -3,7 +3,7 @@
 #define SHK_COLLECTIVES_ALLREDUCE_PRIVATE_H
 
 #include "collectives/algorithm/allreduce.h"
-#include "collectives/ranks/memory.h"
+#include "collectives/algorithm/memory.h"
 
 /* Pieces that one chunk is cut into at most. */
 #define SHK_PIECES ((size_t)64)

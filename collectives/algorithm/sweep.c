@@ -1,6 +1,6 @@
 #include "collectives/algorithm/sweep.h"
+#include "collectives/algorithm/memory.h"
 #include "collectives/ranks/job_private.h"
-#include "collectives/ranks/memory.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #ifndef SHK_COLLECTIVES_WIRE_H
 #define SHK_COLLECTIVES_WIRE_H
 
-#include "collectives/ranks/heap.h"
+#include "collectives/algorithm/heap.h"
 #include "collectives/ranks/job.h"
 #include "core/text/error.h"
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #include "collectives/counters/counters.h"
-#include "collectives/ranks/job_private.h"
 #include "core/job/moved.h"
+#include "core/run/clock.h"
 #include "core/text/strbuf.h"
 #include <errno.h>
 #include <stdio.h>
@@ -11,9 +11,14 @@
 /* A reading that is older says more than what the run did. */
 #define COUNTERS_FRESH_NS 2000000000ULL
 
+static uint64_t counters_now_ns(void)
+{
+    return (uint64_t)(shk_clock_s() * 1e9);
+}
+
 static bool counters_fresh(uint64_t at_ns)
 {
-    return shk_job_now_ns() - at_ns < COUNTERS_FRESH_NS;
+    return counters_now_ns() - at_ns < COUNTERS_FRESH_NS;
 }
 
 /* [{what, nodes: [{node, seconds, read, moved, unread}]}] of this host alone. */
@@ -104,7 +109,7 @@ json_t *shk_counters_after(struct shk_counters_kept *kept, json_t *(*read)(void 
     if (kept != NULL) {
         json_decref(kept->after);
         kept->after = json_incref(after);
-        kept->read_ns = shk_job_now_ns();
+        kept->read_ns = counters_now_ns();
     }
     return after;
 }
@@ -151,7 +156,7 @@ static int counters_owe(const struct shk_collective_options *options, json_t *be
     }
     kept->reading = reading;
     kept->end = source->end;
-    kept->begun_ns = shk_job_now_ns();
+    kept->begun_ns = counters_now_ns();
     kept->before = before;
     kept->key = key;
     kept->facts = facts;

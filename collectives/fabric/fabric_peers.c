@@ -1,5 +1,5 @@
-#include "collectives/algorithm/agree.h"
 #include "collectives/fabric/fabric_private.h"
+#include "collectives/ranks/agree.h"
 #include "core/run/isolate.h"
 #include "core/text/uses.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
 #include "collectives/gpu/gpu_private.h"
-#include "collectives/gpuload/gpu_copies.h"
+#include "collectives/gpu/load/gpu_copies.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef SHK_COLLECTIVES_GPU_MEMORY_H
 #define SHK_COLLECTIVES_GPU_MEMORY_H
 
+#include "collectives/algorithm/memory.h"
 #include "collectives/gpu/gpu.h"
-#include "collectives/ranks/memory.h"
 
 struct shk_gpu_memory {
     struct shk_memory memory; /* first */

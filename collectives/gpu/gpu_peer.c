@@ -1,5 +1,5 @@
 #include "collectives/gpu/gpu_private.h"
-#include "collectives/gpuload/gpu_copies.h"
+#include "collectives/gpu/load/gpu_copies.h"
 #include "collectives/ranks/job_private.h"
 #include "core/run/isolate.h"
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "collectives/multicast/gpu_multicast.h"
+#include "collectives/gpu/multicast/gpu_multicast.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>

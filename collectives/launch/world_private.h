@@ -2,10 +2,10 @@
 #ifndef SHK_COLLECTIVES_WORLD_PRIVATE_H
 #define SHK_COLLECTIVES_WORLD_PRIVATE_H
 
-#include "collectives/launch/link.h"
 #include "collectives/launch/world.h"
 #include "collectives/meet/card.h"
 #include "collectives/meet/greet.h"
+#include "collectives/meet/link.h"
 #include "collectives/meet/meet.h"
 #include "collectives/meet/pmix.h"
 #include "collectives/ranks/crew_private.h"

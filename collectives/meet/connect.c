@@ -1,6 +1,6 @@
 #include "collectives/meet/connect.h"
-#include "collectives/launch/link.h"
 #include "collectives/meet/card.h"
+#include "collectives/meet/link.h"
 #include "collectives/ranks/job_private.h"
 #include "core/run/isolate.h"
 #include "core/text/strbuf.h"

@@ -1,4 +1,4 @@
-#include "collectives/algorithm/agree.h"
+#include "collectives/ranks/agree.h"
 #include "collectives/ranks/crew_private.h"
 #include "collectives/ranks/oom.h"
 #include "core/run/stop.h"

@@ -1,6 +1,6 @@
 /* A probe: one source of facts. It writes facts and never judges.
  *
- * One file per probe, one const descriptor per file, one line in probes/base/registry.c. Probes of
+ * One file per probe, one const descriptor per file, one line in probes/run/registry.c. Probes of
  * one phase run side by side, in children with deadlines; a later phase sees the facts
  * of the earlier ones. In the report their order is that of the registry. */
 #ifndef SHK_PROBES_PROBE_H

@@ -4,7 +4,7 @@
 #include "core/run/isolate.h"
 #include "probes/hang/hang_private.h"
 #include "probes/library/elf.h"
-#include "probes/nccl/nccl_strings.h"
+#include "probes/library/nccl_strings.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 
 #include "core/text/strbuf.h"
 #include "probes/library/libcopies.h"
-#include "probes/nccl/nccl_strings.h"
+#include "probes/library/nccl_strings.h"
 
 #include <ctype.h>
 #include <errno.h>

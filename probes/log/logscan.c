@@ -1,6 +1,6 @@
 #include "probes/log/logscan.h"
 
-#include "core/host/logfile.h"
+#include "core/run/logfile.h"
 #include "core/text/messages.h"
 #include "core/text/strbuf.h"
 #include "probes/log/logcapture.h"

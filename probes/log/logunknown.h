@@ -2,7 +2,7 @@
 #ifndef SHK_PROBES_LOGUNKNOWN_H
 #define SHK_PROBES_LOGUNKNOWN_H
 
-#include "core/host/logfile.h"
+#include "core/run/logfile.h"
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>

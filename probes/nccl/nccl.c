@@ -5,7 +5,7 @@
 #include "core/text/strbuf.h"
 #include "probes/library/elfdeps.h"
 #include "probes/library/libcopies.h"
-#include "probes/nccl/nccl_strings.h"
+#include "probes/library/nccl_strings.h"
 
 #include <errno.h>
 #include <stdio.h>

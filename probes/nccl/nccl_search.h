@@ -4,7 +4,7 @@
 #define SHK_PROBES_NCCL_SEARCH_H
 
 #include "core/text/error.h"
-#include "probes/nccl/nccl_strings.h"
+#include "probes/library/nccl_strings.h"
 
 enum shk_nccl_owner { SHK_OWNER_NCCL, SHK_OWNER_RCCL };
 

@@ -1,8 +1,8 @@
 #include "reports/formats.h"
 #include "reports/hang/hang_private.h"
 #include "reports/privacy/anonymize.h"
-#include "reports/term/style.h"
 #include "reports/text/escape.h"
+#include "reports/text/style.h"
 #include "reports/text/utf8.h"
 #include "reports/text/wrap.h"
 

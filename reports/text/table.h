@@ -6,7 +6,7 @@
 #define SHK_REPORTS_TABLE_H
 
 #include "core/text/strbuf.h"
-#include "reports/term/style.h"
+#include "reports/text/style.h"
 #include <stdbool.h>
 
 struct shk_column {

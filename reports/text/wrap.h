@@ -3,7 +3,7 @@
 #define SHK_REPORTS_WRAP_H
 
 #include "core/text/strbuf.h"
-#include "reports/term/style.h"
+#include "reports/text/style.h"
 
 /* Where to end the first line of printable text s so that it fits `columns` (at least 1): at a
  * space, else behind one of , ; : / = |, else anywhere. Returns its bytes (0 only for ""), and in

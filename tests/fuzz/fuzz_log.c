@@ -1,5 +1,5 @@
 /* Logs from a stranger: our reader of NCCL's log, and the scan for signatures with captures. */
-#include "collectives/nccl/nccl_log.h"
+#include "collectives/gpu/nccl/nccl_log.h"
 #include "fuzz.h"
 #include "probes/log/logscan.h"
 

@@ -2,7 +2,7 @@
 #ifndef SHK_TESTS_HIDDEN_H
 #define SHK_TESTS_HIDDEN_H
 
-#include "collectives/ranks/memory.h"
+#include "collectives/algorithm/memory.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* Who is to blame does not depend on who noticed first, nor on which message came first. */
-#include "collectives/algorithm/agree.h"
+#include "collectives/ranks/agree.h"
 #include "collectives/ranks/crew_private.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* Copy engines, against the stand-in for the driver, and the PCIe link above a GPU from a tree. */
-#include "collectives/gpuload/gpu_copies.h"
+#include "collectives/gpu/load/gpu_copies.h"
 #include "core/facts/facts.h"
 
 #include <criterion/criterion.h>

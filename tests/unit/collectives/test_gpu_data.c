@@ -1,8 +1,8 @@
 /* Test data of the GPU all-reduce, conversions, and what NCCL's log says. */
 #include "collectives/gpu/gpu_data.h"
 #include "collectives/gpu/gpu_private.h"
-#include "collectives/nccl/nccl_api.h"
-#include "collectives/nccl/nccl_log.h"
+#include "collectives/gpu/nccl/nccl_api.h"
+#include "collectives/gpu/nccl/nccl_log.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

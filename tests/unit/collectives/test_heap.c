@@ -1,4 +1,4 @@
-#include "collectives/ranks/heap.h"
+#include "collectives/algorithm/heap.h"
 #include "tests/unit/collectives/hidden.h"
 
 #include <criterion/criterion.h>

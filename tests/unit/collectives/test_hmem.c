@@ -3,7 +3,7 @@
 #include "collectives/algorithm/sweep.h"
 #include "collectives/fabric/fabric.h"
 #include "collectives/gpu/gpu.h"
-#include "collectives/gpu/layers.h"
+#include "collectives/layers.h"
 #include "core/facts/facts.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "collectives/launch/link.h"
+#include "collectives/meet/link.h"
 #include "collectives/meet/pmix.h"
 #include "collectives/ranks/job_private.h"
 

@@ -1,7 +1,7 @@
 /* The multimem transport against a stand-in driver: sums and stores through multicast addresses,
  * their faults, and that nothing of multicast is called where it is not to be used. */
 #include "collectives/gpu/gpu.h"
-#include "collectives/gpu/layers.h"
+#include "collectives/layers.h"
 #include "core/facts/facts.h"
 #include "tests/unit/collectives/gpu_measure.h"
 

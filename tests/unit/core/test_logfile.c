@@ -1,4 +1,4 @@
-#include "core/host/logfile.h"
+#include "core/run/logfile.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

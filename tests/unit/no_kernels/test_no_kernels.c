@@ -1,6 +1,6 @@
 /* A build without a CUDA compiler: linked with the image that such a build has, none. */
 #include "collectives/gpu/gpu.h"
-#include "collectives/gpu/layers.h"
+#include "collectives/layers.h"
 #include "core/facts/facts.h"
 #include "tests/unit/collectives/gpu_measure.h"
 

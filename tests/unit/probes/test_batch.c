@@ -1,6 +1,6 @@
 /* Probes that share a child: all answers arrive, and one that crashes or hangs costs the others
  * nothing. */
-#include "probes/base/run_private.h"
+#include "probes/run/run_private.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-#include "collectives/nccl/nccl_comm.h"
-#include "collectives/algorithm/agree.h"
+#include "collectives/gpu/nccl/nccl_comm.h"
+#include "collectives/ranks/agree.h"
 #include "core/run/isolate.h"
 #include "core/text/uses.h"
 #include <errno.h>

@@ -3,8 +3,8 @@
 #define SHK_COLLECTIVES_NCCL_COMM_H
 
 #include "collectives/gpu/gpu_private.h"
-#include "collectives/nccl/nccl_api.h"
-#include "collectives/nccl/nccl_log.h"
+#include "collectives/gpu/nccl/nccl_api.h"
+#include "collectives/gpu/nccl/nccl_log.h"
 
 struct nccl_comm {
     struct nccl_lib lib;

@@ -1,4 +1,4 @@
-#include "probes/base/run_private.h"
+#include "probes/run/run_private.h"
 
 #include "core/facts/facts.h"
 #include "core/run/clock.h"

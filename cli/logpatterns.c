@@ -1,4 +1,4 @@
-#include "cli/session/logpatterns.h"
+#include "cli/logpatterns.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-#include "collectives/ranks/heap.h"
-#include "collectives/ranks/memory.h"
+#include "collectives/algorithm/heap.h"
+#include "collectives/algorithm/memory.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

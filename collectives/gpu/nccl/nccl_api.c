@@ -1,4 +1,4 @@
-#include "collectives/nccl/nccl_api.h"
+#include "collectives/gpu/nccl/nccl_api.h"
 #include <errno.h>
 #include <stdio.h>
 

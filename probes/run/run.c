@@ -1,7 +1,7 @@
 #include "probes/base/probe.h"
 
 #include "core/text/strbuf.h"
-#include "probes/base/run_private.h"
+#include "probes/run/run_private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "collectives/multicast/gpu_multicast.h"
+#include "collectives/gpu/multicast/gpu_multicast.h"
 #include "core/run/isolate.h"
 #include "core/text/uses.h"
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "collectives/gpu/layers.h"
+#include "collectives/layers.h"
 #include "collectives/counters/counters.h"
 #include "collectives/fabric/fabric.h"
 #include "collectives/gpu/gpu.h"

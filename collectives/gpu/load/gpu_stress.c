@@ -1,6 +1,6 @@
 /* All GPUs of a node at once, for a while: copies within each, to the next one, and over PCIe both
  * ways. What arrives is compared word by word; how fast it goes is noted from round to round. */
-#include "collectives/gpuload/gpu_copies.h"
+#include "collectives/gpu/load/gpu_copies.h"
 #include "collectives/ranks/job_private.h"
 #include "core/run/isolate.h"
 #include <errno.h>

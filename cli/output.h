@@ -31,4 +31,10 @@ int shk_output_finish(struct shk_output *out, const char *path,
 bool shk_output_unread(void);
 void shk_output_discard(struct shk_output *out);
 
+/* One line on stderr that says what is being done, until anything else is written; on a terminal it
+ * is gone when the work is, elsewhere there is one every ten seconds at most, and none of a run
+ * that is over by then. `text` is one probe or phase. With verbose each becomes a line of its own
+ * that stays, on a terminal or not. */
+void shk_progress(const char *text, bool verbose);
+
 #endif

@@ -1,4 +1,4 @@
-#include "collectives/gpuload/gpu_copies.h"
+#include "collectives/gpu/load/gpu_copies.h"
 #include "collectives/ranks/job_private.h"
 #include "collectives/ranks/place.h"
 #include "core/run/isolate.h"

@@ -1,4 +1,4 @@
-#include "reports/term/style.h"
+#include "reports/text/style.h"
 
 /* ISO 6429 SGR parameters out of the eight basic colours, which every terminal theme keeps legible.
  */

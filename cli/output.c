@@ -1,6 +1,6 @@
-#include "cli/session/output.h"
+#include "cli/output.h"
 
-#include "cli/session/progress.h"
+#include "core/run/clock.h"
 #include "core/text/redact.h"
 #include "core/text/strbuf.h"
 
@@ -10,8 +10,21 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* A line of shk_progress() stands on the terminal. */
+static bool progress_shown;
+
+static void progress_clear(void)
+{
+    if (!progress_shown)
+        return;
+    fputs("\r\x1b[K", stderr);
+    fflush(stderr);
+    progress_shown = false;
+}
 
 void shk_say(const char *fmt, ...)
 {
@@ -20,15 +33,50 @@ void shk_say(const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(line.text, sizeof line.text, fmt, args);
     va_end(args);
-    shk_progress_clear();
+    progress_clear();
     char *clean = shk_redact(line.text);
     fprintf(stderr, "shakedown: %s\n", clean ? clean : "out of memory");
     free(clean);
 }
 
+/* Seconds between two lines where none can be erased: a log of a job, a pipe. */
+#define PROGRESS_EVERY 10.0
+
+/* Columns of the terminal on stderr; 0: there is none that can erase a line. */
+static int progress_columns(void)
+{
+    const char *term = getenv("TERM");
+    struct winsize size;
+    if (!isatty(STDERR_FILENO) || !term || strcmp(term, "dumb") == 0)
+        return 0;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20 ? size.ws_col : 80;
+}
+
+void shk_progress(const char *text, bool verbose)
+{
+    static double first, said;
+    int columns = progress_columns();
+    if (verbose) {
+        shk_say("%s", text);
+        return;
+    }
+    first = first > 0 ? first : shk_clock_s();
+    double s = shk_clock_s() - first;
+    if (!columns) {
+        if (s - said >= PROGRESS_EVERY) {
+            said = s;
+            shk_say("%.0f s: %s", s, text);
+        }
+        return;
+    }
+    fprintf(stderr, "\r\x1b[K%5.1f s  %.*s", s, columns - 10, text);
+    fflush(stderr);
+    progress_shown = true;
+}
+
 void shk_tell(const char *text)
 {
-    shk_progress_clear();
+    progress_clear();
     fputs(text, stderr);
 }
 
@@ -173,7 +221,7 @@ int shk_output_finish(struct shk_output *out, const char *path, struct shk_error
     const char *name = to_stdout ? "standard output" : path;
     int rc = fclose(out->stream) ? -errno : 0;
     out->stream = NULL;
-    shk_progress_clear();
+    progress_clear();
     if (rc)
         shk_error_sys(err, -rc, "output");
     else if ((rc = to_stdout ? output_stdout(out) : output_file(out, path)))

@@ -1,4 +1,4 @@
-#include "collectives/nccl/nccl_comm.h"
+#include "collectives/gpu/nccl/nccl_comm.h"
 #include "core/run/isolate.h"
 #include <errno.h>
 #include <string.h>

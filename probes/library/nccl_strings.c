@@ -1,4 +1,4 @@
-#include "probes/nccl/nccl_strings.h"
+#include "probes/library/nccl_strings.h"
 #include "core/text/uses.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-#include "collectives/nccl/nccl_log.h"
+#include "collectives/gpu/nccl/nccl_log.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "collectives/gpuload/gpu_copies.h"
+#include "collectives/gpu/load/gpu_copies.h"
 #include "core/text/strbuf.h"
 #include <ctype.h>
 #include <stdio.h>

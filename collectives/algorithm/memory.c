@@ -1,4 +1,4 @@
-#include "collectives/ranks/memory.h"
+#include "collectives/algorithm/memory.h"
 
 static int memory_done(struct shk_wire *wire, int rc, const struct shk_error *err)
 {

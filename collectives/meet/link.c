@@ -1,4 +1,4 @@
-#include "collectives/launch/link.h"
+#include "collectives/meet/link.h"
 #include "collectives/ranks/job_private.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "collectives/algorithm/agree.h"
+#include "collectives/ranks/agree.h"
 #include "collectives/ranks/job_private.h"
 #include "core/facts/facts.h"
 #include "core/text/strbuf.h"
