@@ -2,7 +2,7 @@
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
 #include "cli/how.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "config/config.h"
 #include "core/host/host.h"
 #include "core/text/redact.h"

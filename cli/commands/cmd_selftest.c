@@ -3,7 +3,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/selftest.h"
 #include "cli/exit_code.h"
-#include "cli/session/output.h"
+#include "cli/output.h"
 #include "cli/session/session.h"
 
 #include <string.h>

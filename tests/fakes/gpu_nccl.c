@@ -8,7 +8,7 @@
  *                          used-error, used-crash, used-hang, used-corrupt: only in a communicator
  *                          that had a window which it has no more */
 #include "collectives/gpu/gpu_data.h"
-#include "collectives/nccl/nccl_api.h"
+#include "collectives/gpu/nccl/nccl_api.h"
 #include "tests/fakes/gpu_driver.h"
 #include "tests/fakes/rest.h"
 
