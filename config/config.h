@@ -91,8 +91,6 @@ enum shk_severity {
     SHK_SEV_FATAL
 };
 
-enum shk_verify { SHK_VERIFY_DIRECT, SHK_VERIFY_LOG, SHK_VERIFY_INDIRECT, SHK_VERIFY_NOT };
-
 /* Values whose rules no grammar can say: who judges them. */
 enum shk_value_rule {
     SHK_RULE_NONE,
@@ -139,8 +137,6 @@ struct shk_setting {
                                   only lines at the start; NULL-terminated, NULL = by severity */
     enum shk_severity severity;
     const char *if_wrong;
-    enum shk_verify verify;
-    const char *proof;       /* log line (regular expression) that proves the effect; NULL */
     const char *replaced_by; /* the real control; NULL */
     const char *diagnosis;   /* key when the value is wrong; NULL */
     const char *missed;      /* key when what a profile wants of it is not so; NULL */
@@ -315,6 +311,8 @@ struct shk_signature {
     const char *const *ended_by;  /* lines that say later that it is over; NULL */
     const char *behind; /* cause when one process has a lower count than the others; NULL */
     const char *more;   /* what gives more detail of the same kind; NULL */
+    const char *reads;  /* the variable that the line says was read; NULL: it says of none */
+    const char *const *prefixes; /* with reads: how such variables begin */
     const char *source;
     const char *place;
 };
@@ -462,6 +460,5 @@ const char *shk_strength_name(enum shk_strength strength);
 const char *shk_line_strength(const struct shk_profile_setting *line);
 const char *shk_value_type_name(enum shk_value_type type);
 const char *shk_setting_kind_name(enum shk_setting_kind kind);
-const char *shk_verify_name(enum shk_verify verify);
 
 #endif

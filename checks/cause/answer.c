@@ -1,6 +1,7 @@
 /* What a diagnosis comes to: a cause, a healthy start, or nothing decided. */
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
+#include "checks/log/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Findings that share a key become one root cause; causes are ranked before their effects. */
 #include "checks/base/check.h"
 #include "checks/cause/clue.h"
+#include "checks/log/log.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>

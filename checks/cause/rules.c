@@ -2,6 +2,7 @@
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
 #include "checks/cause/term.h"
+#include "checks/log/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static bool said_before(const struct shk_rule *rule, size_t at)
 }
 
 /* The reason, then what it rests on. */
-static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rule, bool sure)
+static char *rule_text(const struct shk_rule_scope *scope, const struct shk_rule *rule, bool sure)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     const char *between = " (", *unset = sure ? " not set" : " perhaps not set";
@@ -66,8 +67,9 @@ static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rul
         const struct shk_rule_term *term = &rule->when[i];
         if (said_before(rule, i))
             continue;
-        char *place = term->log ? shk_log_place(facts, term->log) : NULL;
-        const char *value = term->setting ? shk_log_env(facts, term->setting) : NULL;
+        char *place = term->log ? shk_log_place(scope->facts, term->log) : NULL;
+        const char *value =
+            term->setting ? shk_log_env(scope->config, scope->facts, term->setting) : NULL;
         if (place)
             shk_strbuf_printf(&sb, "%s%s", between, place);
         else if (term->setting)
@@ -86,13 +88,13 @@ static char *rule_text(const struct shk_facts *facts, const struct shk_rule *rul
     return shk_strbuf_take(&sb);
 }
 
-static void speak(struct shk_clues *clues, const struct shk_facts *facts,
+static void speak(struct shk_clues *clues, const struct shk_rule_scope *scope,
                   const struct shk_rule *rule, bool sure)
 {
     int weight = sure || rule->weight < PERHAPS ? rule->weight : PERHAPS;
     bool specific = weight >= SPECIFIC && !only_settings(rule);
     if (sure || weight > 0)
-        shk_clue_add(clues, rule->diagnosis, weight, specific, rule_text(facts, rule, sure));
+        shk_clue_add(clues, rule->diagnosis, weight, specific, rule_text(scope, rule, sure));
 }
 
 void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *config,
@@ -102,10 +104,10 @@ void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *conf
     const struct shk_rule *rules = shk_config_rules(config, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t n = 0; n < nodes; n++) {
-            const struct shk_rule_scope scope = {facts[n], facts, nodes};
+            const struct shk_rule_scope scope = {config, facts[n], facts, nodes};
             int holds = rule_holds(&scope, &rules[i]);
             if (holds) {
-                speak(clues, facts[n], &rules[i], holds > 0);
+                speak(clues, &scope, &rules[i], holds > 0);
                 break;
             }
         }

@@ -2,7 +2,6 @@
  * read all that it rests on says UNKNOWN. Here it is asked once more, with the usual value in
  * the place of what nobody looked at: what it then calls bad is a suspicion. */
 #include "checks/cause/clue.h"
-#include "checks/env/env.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "checks/cause/term.h"
 
 #include "checks/base/row.h"
-#include "checks/cause/clue.h"
+#include "checks/log/log.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -110,59 +110,62 @@ static bool among(const char *list, const char *name)
 }
 
 /* The test of a term on a value that is known. */
-static bool value_fits(const struct shk_facts *facts, const struct shk_rule_term *term,
+static bool value_fits(const struct shk_rule_scope *scope, const struct shk_rule_term *term,
                        const char *value)
 {
-    const char *other = term->same_as ? shk_log_env(facts, term->same_as) : NULL;
+    const char *other =
+        term->same_as ? shk_log_env(scope->config, scope->facts, term->same_as) : NULL;
     if (term->same_as)
         return other && among(other, value);
     if (term->in)
-        return names_known(facts, term->in, term->in_member, value, term->setting != NULL) == 1;
+        return names_known(scope->facts, term->in, term->in_member, value, term->setting != NULL) ==
+               1;
     if (term->not_in)
-        return names_known(facts, term->not_in, term->in_member, value, term->setting != NULL) == 0;
+        return names_known(scope->facts, term->not_in, term->in_member, value,
+                           term->setting != NULL) == 0;
     if (term->matches)
         return matches(term->matches, value);
     return term->lacks ? !matches(term->lacks, value) : term->set;
 }
 
 /* -1: it should not be set, and nobody knows whether it is. */
-static int setting_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
+static int setting_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
 {
-    const char *value = shk_log_env(facts, term->setting), *told = NULL;
+    const char *value = shk_log_env(scope->config, scope->facts, term->setting), *told = NULL;
     if (value)
-        return !term->unset && value_fits(facts, term, value);
+        return !term->unset && value_fits(scope, term, value);
     if (!term->unset)
         return 0;
-    enum shk_look look = shk_look_env(facts, term->setting, &told);
+    enum shk_look look = shk_look_env(scope->facts, term->setting, &told);
     return look == SHK_LOOK_ABSENT ? 1 : look == SHK_LOOK_MISSING ? -1 : 0;
 }
 
-static bool member_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
+static bool member_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
 {
     bool gap = false;
-    json_t *texts = texts_of(facts, term->fact, term->member, &gap), *text;
+    json_t *texts = texts_of(scope->facts, term->fact, term->member, &gap), *text;
     size_t i, fit = 0, count = json_array_size(texts);
     bool all = term->every || term->lacks;
-    json_array_foreach(texts, i, text) fit += value_fits(facts, term, json_string_value(text));
+    json_array_foreach(texts, i, text) fit += value_fits(scope, term, json_string_value(text));
     json_decref(texts);
     return all ? count && fit == count && !gap : fit > 0;
 }
 
 /* A fact of any type, as text; an array or object as JSON. Absent is the empty text. */
-static bool fact_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
+static bool fact_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
 {
     struct shk_fact fact;
-    enum shk_look look = shk_look(facts, term->fact, &fact);
+    enum shk_look look = shk_look(scope->facts, term->fact, &fact);
     if (term->present || term->absent)
         return look == (term->present ? SHK_LOOK_PRESENT : SHK_LOOK_ABSENT);
     if (term->member)
-        return member_holds(facts, term);
+        return member_holds(scope, term);
     if (look == SHK_LOOK_ABSENT)
-        return value_fits(facts, term, "");
+        return value_fits(scope, term, "");
     if (look != SHK_LOOK_PRESENT)
         return false;
     char *text = text_of(fact.value);
-    bool holds = text && value_fits(facts, term, text);
+    bool holds = text && value_fits(scope, term, text);
     free(text);
     return holds;
 }
@@ -178,21 +181,21 @@ static bool count_fits(const struct shk_facts *facts, const struct shk_rule_term
            (!term->fewer_than || lines < most);
 }
 
-static bool log_holds(const struct shk_facts *facts, const struct shk_rule_term *term)
+static bool log_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
 {
-    json_t *entry = shk_log_seen(facts, term->log), *tuple;
+    json_t *entry = shk_log_seen(scope->facts, term->log), *tuple;
     size_t i;
     long long lines = 1;
     if (entry)
         (void)shk_look_member_int(entry, "lines", &lines);
-    if (!entry || !count_fits(facts, term, lines))
+    if (!entry || !count_fits(scope->facts, term, lines))
         return false;
     if (!term->capture)
         return true;
     json_array_foreach(json_object_get(entry, "captures"), i, tuple)
     {
-        const char *value = shk_clue_capture(tuple, term->capture);
-        if (value && value_fits(facts, term, value))
+        const char *value = shk_log_captured(tuple, term->capture);
+        if (value && value_fits(scope, term, value))
             return true;
     }
     return false;
@@ -224,8 +227,8 @@ int shk_rule_term_holds(const struct shk_rule_scope *scope, const struct shk_rul
     if (term->differs)
         return nodes_differ(scope, term);
     if (term->log)
-        return log_holds(facts, term);
+        return log_holds(scope, term);
     if (term->no_log)
         return shk_log_given(facts) && !shk_log_seen(facts, term->no_log);
-    return term->setting ? setting_holds(facts, term) : fact_holds(facts, term);
+    return term->setting ? setting_holds(scope, term) : fact_holds(scope, term);
 }

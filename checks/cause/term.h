@@ -6,6 +6,7 @@
 #include "core/facts/facts.h"
 
 struct shk_rule_scope {
+    const struct shk_config *config;
     const struct shk_facts *facts;      /* of the node that is asked about */
     const struct shk_facts *const *all; /* of every node */
     size_t nodes;

@@ -1,6 +1,7 @@
 /* From lines of logs to clues. */
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
+#include "checks/log/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  * printed elsewhere, too, is no more than a guess where its usual cause cannot be. */
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
+#include "checks/log/log.h"
 
 #include <stdlib.h>
 #include <string.h>

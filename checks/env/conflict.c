@@ -1,8 +1,8 @@
 /* Settings that do not go together: the conflicts of the catalogue. */
 #include "checks/base/remedy.h"
 #include "checks/env/env.h"
-#include "checks/env/grammar.h"
-#include "checks/env/readers_together.h"
+#include "checks/readers/readers_together.h"
+#include "checks/value/grammar.h"
 
 #include <regex.h>
 #include <stdlib.h>

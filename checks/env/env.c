@@ -1,8 +1,8 @@
 /* Every variable that is set: is it read, is its value right, does it fit node and profile? One row
  * per variable; the worst opinion wins. */
 #include "checks/base/remedy.h"
-#include "checks/cause/clue.h"
 #include "checks/env/envcase.h"
+#include "checks/log/log.h"
 
 #include <stdlib.h>
 #include <string.h>

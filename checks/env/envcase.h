@@ -3,7 +3,7 @@
 #define SHK_CHECKS_ENVCASE_H
 
 #include "checks/env/env.h"
-#include "checks/env/readers.h"
+#include "checks/readers/readers.h"
 
 struct shk_env_case {
     const struct shk_check_context *ctx;

@@ -2,8 +2,8 @@
  * says, what it costs. Each is a row; env.c keeps the worst. */
 #include "checks/base/remedy.h"
 #include "checks/env/envcase.h"
-#include "checks/env/grammar.h"
 #include "checks/env/resolve.h"
+#include "checks/value/grammar.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
-#include "checks/env/grammar.h"
-#include "checks/env/makers.h"
+#include "checks/value/grammar.h"
+#include "checks/value/makers.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 #include "checks/env/resolve.h"
-#include "checks/env/grammar.h"
+#include "checks/fabric/fabric.h"
+#include "checks/value/grammar.h"
 
 #include <ctype.h>
 #include <stdlib.h>

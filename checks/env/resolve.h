@@ -22,21 +22,4 @@ bool shk_resolve_hcas(const struct shk_check_context *ctx, const struct shk_sett
 bool shk_resolve_special(const struct shk_check_context *ctx, const struct shk_setting *setting,
                          const char *value, struct shk_row *row);
 
-/* A list of providers against the loaded library; as shk_resolve(). */
-bool shk_resolve_provider(const struct shk_check_context *ctx, const char *value,
-                          struct shk_row *row);
-
-/* The name of a network against the networks that are here; an empty value, too, is a name. */
-bool shk_resolve_network(const struct shk_check_context *ctx, const char *value,
-                         struct shk_row *row);
-
-/* Container and VM bridges, tunnels: interfaces that no other node can reach. */
-bool shk_iface_is_bridge(const char *name);
-
-/* Does one address of the interface serve other nodes (not link-local)? */
-bool shk_iface_is_routable(const json_t *iface);
-
-/* `name` matches NCCL's list entry [item, item + len): as prefix or exactly. */
-bool shk_name_matches(const char *name, const char *item, size_t len, bool exact);
-
 #endif

@@ -1,6 +1,7 @@
 #include "checks/base/remedy.h"
-#include "checks/env/grammar.h"
 #include "checks/env/resolve.h"
+#include "checks/value/grammar.h"
+#include "checks/value/iface.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,6 @@
 /* Rules of NCCL: src/misc/socket.cc, src/misc/utils.cc (NVSHMEM's UID bootstrap and the net plugin
  * took them over). */
 static const char *const nccl_rules[] = {"nccl", "rccl", "nvshmem", "ofi-plugin", "neuron", NULL};
-
-static const char *const bridges[] = {"docker", "veth",  "virbr", "cni",    "flannel", "cali",
-                                      "br-",    "lxc",   "lxd",   "podman", "tun",     "tap",
-                                      "kube",   "weave", "vnet",  NULL};
 
 enum { MAX_ITEM = 64 };
 
@@ -39,29 +36,8 @@ static void list_add(struct shk_strbuf *sb, const char *text)
     shk_strbuf_printf(sb, "%s%s", sb->len ? ", " : "", text);
 }
 
-bool shk_iface_is_bridge(const char *name)
-{
-    for (const char *const *b = bridges; *b; b++)
-        if (strncmp(name, *b, strlen(*b)) == 0)
-            return true;
-    return false;
-}
-
-bool shk_iface_is_routable(const json_t *iface)
-{
-    size_t i;
-    json_t *addr;
-    json_array_foreach(json_object_get(iface, "addrs"), i, addr)
-    {
-        const char *text = NULL;
-        if (shk_look_member_text(addr, "addr", &text) == SHK_LOOK_PRESENT &&
-            strncmp(text, "fe80", 4) != 0 && strncmp(text, "169.254.", 8) != 0)
-            return true;
-    }
-    return false;
-}
-
-bool shk_name_matches(const char *name, const char *item, size_t len, bool exact)
+/* `name` matches NCCL's list entry [item, item + len): as prefix or exactly. */
+static bool name_matches(const char *name, const char *item, size_t len, bool exact)
 {
     return strncmp(name, item, len) == 0 && (!exact || name[len] == '\0');
 }
@@ -201,7 +177,7 @@ static bool listed(const char *body, const char *name, bool exact)
     size_t len;
     while (shk_grammar_item(&body, ',', &item, &len)) {
         len = name_length(item, len);
-        if (len && shk_name_matches(name, item, len, exact))
+        if (len && name_matches(name, item, len, exact))
             return true;
     }
     return false;
@@ -220,7 +196,7 @@ static void match_missing(struct match *m, const json_t *devices, const char *bo
         {
             const char *name = NULL;
             if (shk_look_member_text(device, "name", &name) == SHK_LOOK_PRESENT)
-                hit |= shk_name_matches(name, item, len, exact);
+                hit |= name_matches(name, item, len, exact);
         }
         if (!hit && len)
             note_missing(m, devices, item, len);
@@ -423,7 +399,7 @@ static struct hca_hits match_hca(struct match *m, const json_t *devices, const c
             m->nameless++;
             continue;
         }
-        if (!shk_name_matches(name, item, name_len, exact))
+        if (!name_matches(name, item, name_len, exact))
             continue;
         hits.count++;
         hits.same |= strlen(name) == name_len;

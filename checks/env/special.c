@@ -1,8 +1,8 @@
 /* Values whose rules are their own. */
 #include "checks/base/remedy.h"
-#include "checks/env/grammar.h"
 #include "checks/env/resolve.h"
 #include "checks/fabric/fabric.h"
+#include "checks/value/grammar.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Links of the chain that belong to the process rather than to the node: limits, fork(), what its
  * devices can do for it, and its network service. */
-#include "checks/env/env.h"
+#include "checks/base/coded.h"
+#include "checks/base/read.h"
 #include "checks/fabric/chain_private.h"
 #include "checks/hardware/limits.h"
 

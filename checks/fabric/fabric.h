@@ -12,6 +12,14 @@ enum shk_provider_state {
     SHK_PROVIDER_USABLE     /* fi_getinfo() offers at least one domain */
 };
 
+/* A list of providers against the loaded library; as shk_resolve() in checks/env/resolve.h. */
+bool shk_resolve_provider(const struct shk_check_context *ctx, const char *value,
+                          struct shk_row *row);
+
+/* The name of a network against the networks that are here; an empty value, too, is a name. */
+bool shk_resolve_network(const struct shk_check_context *ctx, const char *value,
+                         struct shk_row *row);
+
 /* Layered names ("verbs;ofi_rxm") match by their core part too. */
 enum shk_provider_state shk_provider_state(const struct shk_facts *facts, const char *provider,
                                            size_t len);

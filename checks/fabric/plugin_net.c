@@ -3,7 +3,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
-#include "checks/env/resolve.h"
+#include "checks/fabric/fabric.h"
 #include "checks/fabric/plugin.h"
 #include "core/text/uses.h"
 

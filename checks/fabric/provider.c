@@ -1,8 +1,7 @@
 #include "checks/base/remedy.h"
-#include "checks/env/grammar.h"
-#include "checks/env/resolve.h"
 #include "checks/fabric/chain.h"
 #include "checks/fabric/fabric.h"
+#include "checks/value/grammar.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
-#include "checks/env/grammar.h"
 #include "checks/fabric/chain.h"
 #include "checks/fabric/fabric.h"
+#include "checks/value/grammar.h"
 #include "core/text/uses.h"
 
 #include <string.h>

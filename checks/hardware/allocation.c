@@ -1,8 +1,8 @@
 /* What of the node's accelerators this job may use. */
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
-#include "checks/env/grammar.h"
-#include "checks/env/makers.h"
+#include "checks/value/grammar.h"
+#include "checks/value/makers.h"
 #include "core/text/uses.h"
 
 #include <string.h>

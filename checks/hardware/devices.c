@@ -1,8 +1,8 @@
 /* Accelerators: on the bus, served by the driver. */
 #include "checks/base/remedy.h"
-#include "checks/env/makers.h"
 #include "checks/hardware/pci.h"
 #include "checks/job/named.h"
+#include "checks/value/makers.h"
 #include "core/text/uses.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Device nodes that a job opens: there, and may be opened. */
 #include "checks/base/remedy.h"
 #include "checks/base/tally.h"
-#include "checks/env/makers.h"
+#include "checks/value/makers.h"
 
 #include <string.h>
 

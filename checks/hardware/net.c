@@ -1,7 +1,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
-#include "checks/env/resolve.h"
+#include "checks/value/iface.h"
 #include "core/text/uses.h"
 
 #include <string.h>

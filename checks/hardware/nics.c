@@ -1,8 +1,8 @@
 /* NICs of the profile's fabric: how many, and their links. */
 #include "checks/base/remedy.h"
 #include "checks/base/tally.h"
-#include "checks/env/grammar.h"
 #include "checks/job/named.h"
+#include "checks/value/grammar.h"
 
 #include "checks/base/coded.h"
 #include "core/text/uses.h"

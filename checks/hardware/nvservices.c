@@ -1,8 +1,8 @@
 /* Services and modules that NVIDIA GPUs need to reach each other. */
 #include "checks/base/remedy.h"
 #include "checks/base/tally.h"
-#include "checks/env/readers_together.h"
 #include "checks/hardware/pci.h"
+#include "checks/readers/readers_together.h"
 #include "core/text/uses.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/remedy.h"
 #include "checks/base/tally.h"
-#include "checks/env/readers_together.h"
+#include "checks/readers/readers_together.h"
 #include "core/text/uses.h"
 
 #include <string.h>

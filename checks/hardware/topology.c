@@ -1,9 +1,9 @@
 /* Where GPUs, NICs and the ranks that use them sit. */
 #include "checks/base/remedy.h"
 #include "checks/base/tally.h"
-#include "checks/env/grammar.h"
-#include "checks/env/makers.h"
 #include "checks/hardware/pci.h"
+#include "checks/value/grammar.h"
+#include "checks/value/makers.h"
 #include "core/text/uses.h"
 
 #include <string.h>

@@ -1,7 +1,9 @@
 /* Settings that the profile wants and that are not set. */
+#include "checks/job/profile.h"
+#include "checks/base/coded.h"
+#include "checks/base/read.h"
 #include "checks/base/remedy.h"
-#include "checks/env/env.h"
-#include "checks/env/grammar.h"
+#include "checks/value/grammar.h"
 
 #include <regex.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
+#include "checks/job/collective_why.h"
 #include "checks/measured/unaligned.h"
 
 #include <string.h>

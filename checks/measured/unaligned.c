@@ -4,7 +4,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
-#include "checks/cause/clue.h"
+#include "checks/log/log.h"
 #include "core/text/uses.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 #include "checks/base/check.h"
+#include "checks/log/log.h"
 #include "cli/commands/commands.h"
 #include "cli/exit_code.h"
 #include "cli/how.h"
@@ -180,6 +181,28 @@ static void explain_here(FILE *out, const struct shk_setting *s)
     free(text);
 }
 
+/* What a log tells of the setting: lines that show it read, in effect, or without effect. */
+static void explain_log(FILE *out, const struct shk_config *config, const struct shk_setting *s)
+{
+    size_t n, said = 0;
+    const struct shk_signature *all = shk_config_signatures(config, &n);
+    for (size_t i = 0; i < n; i++) {
+        bool proves = all[i].proves && shk_list_has(all[i].proves, s->name);
+        if (!proves && !(all[i].refutes && shk_list_has(all[i].refutes, s->name)))
+            continue;
+        char *text = shk_strf("%s: %s (%s)", proves ? "in effect" : "without effect",
+                              all[i].meaning, all[i].id);
+        explain_line(out, said++ ? "" : "In a log", text);
+        free(text);
+    }
+    const struct shk_signature *reads = shk_log_reads(config, s->name);
+    if (!reads)
+        return;
+    char *text = shk_strf("read, with its value: %s (%s)", reads->meaning, reads->id);
+    explain_line(out, said ? "" : "In a log", text);
+    free(text);
+}
+
 static bool explain_setting(const struct shk_config *config, const char *name, FILE *out)
 {
     const struct shk_setting *s = shk_config_setting(config, name);
@@ -199,8 +222,7 @@ static bool explain_setting(const struct shk_config *config, const char *name, F
     explain_line(out, "If wrong", wrong);
     free(wrong);
     explain_line(out, "Instead", s->replaced_by);
-    explain_line(out, "Verified", shk_verify_name(s->verify));
-    explain_line(out, "Proof", s->proof);
+    explain_log(out, config, s);
     explain_put(out, "Fix", s->fix, true);
     explain_line(out, "Advice", s->advice);
     explain_in_profiles(out, config, name);

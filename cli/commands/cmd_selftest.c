@@ -1,5 +1,5 @@
-#include "checks/base/mutate.h"
-#include "checks/base/selftest.h"
+#include "checks/selftest/mutate.h"
+#include "checks/selftest/selftest.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/selftest.h"
 #include "cli/exit_code.h"

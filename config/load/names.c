@@ -61,13 +61,6 @@ const char *const shk_misread_names[] = {
     [SHK_MISREAD_ENDS] = "ends",
 };
 
-const char *const shk_verify_names[] = {
-    [SHK_VERIFY_DIRECT] = "direct",
-    [SHK_VERIFY_LOG] = "log",
-    [SHK_VERIFY_INDIRECT] = "indirect",
-    [SHK_VERIFY_NOT] = "none",
-};
-
 const char *const shk_strength_names[] = {
     [SHK_OPTIONAL] = "optional",
     [SHK_RECOMMENDED] = "recommended",
@@ -99,9 +92,4 @@ const char *shk_value_type_name(enum shk_value_type type)
 const char *shk_setting_kind_name(enum shk_setting_kind kind)
 {
     return NAME_OF(shk_setting_kind_names, kind);
-}
-
-const char *shk_verify_name(enum shk_verify verify)
-{
-    return NAME_OF(shk_verify_names, verify);
 }

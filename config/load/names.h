@@ -11,7 +11,6 @@ extern const char *const shk_misread_names[SHK_MISREAD_ENDS + 1];
 extern const char *const shk_value_rule_names[SHK_RULE_COUNT];
 extern const char *const shk_mask_names[SHK_MASK_COUNT];
 extern const char *const shk_severity_names[SHK_SEV_FATAL + 1];
-extern const char *const shk_verify_names[SHK_VERIFY_NOT + 1];
 extern const char *const shk_strength_names[SHK_REQUIRED + 1];
 
 /* What may read a setting; in settings.c. */

@@ -157,6 +157,16 @@ static const struct shk_field signature_fields[] = {
      .kind = SHK_FIELD_TEXT,
      .doc = "a command, or settings for the next run, that tell more than a log of this kind does; "
             "shown where the logs have no detail"},
+    {.key = "reads",
+     SHK_AT(struct shk_signature, reads),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_reads,
+     .doc = "with a capture of `value`: the variable that the line says was read with this value; "
+            "`{name}` and `{other}` are what these groups captured, in capitals"},
+    {.key = "prefixes",
+     SHK_AT(struct shk_signature, prefixes),
+     .kind = SHK_FIELD_TEXTS,
+     .doc = "with `reads`: how the names of such variables begin"},
     {.key = "source",
      SHK_AT(struct shk_signature, source),
      .kind = SHK_FIELD_TEXT,
@@ -188,6 +198,10 @@ static int signature_check(const struct shk_fill *fill, const struct shk_yaml_no
         return shk_fill_error(fill, node, "elsewhere", "needs differs");
     if (s->behind && (!s->capture || !strstr(s->capture, "(?<count>")))
         return shk_fill_error(fill, node, "behind", "needs a capture with the group count");
+    if (s->reads && (!s->capture || !strstr(s->capture, "(?<value>")))
+        return shk_fill_error(fill, node, "reads", "needs a capture with the group value");
+    if (!s->reads != !s->prefixes)
+        return shk_fill_error(fill, node, "prefixes", "goes with reads, and reads with it");
     if (s->role == SHK_LOG_PROOF && !s->proves && !s->refutes && !s->capture)
         return shk_fill_error(fill, node, "proves", "missing, the role is proof");
     return 0;

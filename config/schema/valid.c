@@ -170,6 +170,22 @@ bool shk_valid_capture(const char *text, struct shk_why *why)
                          "and link");
 }
 
+bool shk_valid_reads(const char *text, struct shk_why *why)
+{
+    const char *p = text;
+    while (*p) {
+        size_t name = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+        size_t group = strncmp(p, "{name}", 6) == 0 ? 6 : strncmp(p, "{other}", 7) == 0 ? 7 : 0;
+        if (!name && !group)
+            return valid_no(why,
+                            "\"%.16s\" is no part of the name of a variable, nor {name} or "
+                            "{other}",
+                            p);
+        p += name ? name : group;
+    }
+    return strchr(text, '{') || valid_no(why, "neither {name} nor {other} is in it");
+}
+
 /* Names that checks/base/condition.c can look up, besides fact keys. */
 static const char *const valid_subjects[] = {
     "nodes",    "ranks",   "container", "inside_container", "gpus",   "virt",

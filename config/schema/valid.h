@@ -35,6 +35,9 @@ shk_text_check_f shk_valid_messages; /* the texts of a table, core/text/messages
 /* PCRE with at least one named group of a known name. */
 shk_text_check_f shk_valid_capture;
 
+/* Name of a variable in which "{name}" and "{other}" stand for captured groups. */
+shk_text_check_f shk_valid_reads;
+
 /* Condition of a profile line: terms joined by ',' or '&&', each "[!]NAME" or "NAME OP VALUE", OP
  * one of = == != < <= > >=; NAME is a known word or a fact key. */
 shk_text_check_f shk_valid_condition;

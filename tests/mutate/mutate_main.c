@@ -2,7 +2,7 @@
  *   mutate [--list] NAME.json...
  * A document is one of facts, or of this folder's form: {like: another name, without: [keys],
  * facts: {…}}. --list prints the document that it stands for instead. */
-#include "checks/base/mutate.h"
+#include "checks/selftest/mutate.h"
 #include "core/text/strbuf.h"
 
 #include <stdio.h>

@@ -255,6 +255,26 @@ class Diagnose(Case):
         report = self.json_of(run("diagnose", "--format", "json", "--log", broken, "--env", env))
         self.assertTrue([f for f in report["findings"] if f["setting"] == "NCCL_NET" and f["verdict"] in ("warn", "fail")])
 
+    def test_values_that_a_log_says_were_read(self):
+        """libfabric prints the provider and the name without it, NVSHMEM every option with its default."""
+        log = self.write("l", "libfabric:47:17::core:core:fi_param_get_():282<info> read string var mr_cache_monitor=kdreg2\n"
+                         "libfabric:47:17::cxi:core:fi_param_get_():282<info> read long var default_cq_size=131072\n"
+                         "libfabric:47:cxi:core:fi_param_get_():282<info> read bool var optimized_mrs=0\n"
+                         "libfabric:47:17::cxi:core:fi_param_get_():282<info> read int var rdzv_get_min=16\n"
+                         "libfabric:47:17::efa:core:fi_param_get_():282<info> variable iface=<not set>\n"
+                         "  NVSHMEM_SYMMETRIC_SIZE      1073741824 (type: size, default: 1073741824)\n"
+                         '  NVSHMEM_REMOTE_TRANSPORT    "libfabric" (type: string, default: "ibrc")\n')
+        env = self.write("env", "NCCL_DEBUG=INFO\nFI_CXI_DEFAULT_CQ_SIZE=0x20000\nFI_CXI_OPTIMIZED_MRS=false\n"
+                         "FI_CXI_RDZV_GET_MIN=32\nFI_MR_CACHE_MONITOR=kdreg2\nNVSHMEM_REMOTE_TRANSPORT=libfabric\n")
+        report = self.json_of(run("diagnose", "--format", "json", "--log", log, "--env", env))
+        seen = {f["setting"]: f["evidence"] for f in report["findings"] if f["setting"].startswith(("FI_", "NVSHMEM_"))}
+        self.assertEqual(seen, {"FI_MR_CACHE_MONITOR": "log", "FI_CXI_DEFAULT_CQ_SIZE": "log", "FI_CXI_OPTIMIZED_MRS": "log",
+                                "FI_CXI_RDZV_GET_MIN": "declared", "NVSHMEM_REMOTE_TRANSPORT": "log"})
+        for name, said in (("FI_CXI_RDZV_GET_MIN", "fi-param-read"), ("FI_MR_CACHE_MONITOR", "fi-param-read"),
+                           ("NVSHMEM_REMOTE_TRANSPORT", "nvshmem-option"), ("NCCL_PROTO", "nccl-env-read")):
+            self.assertIn(said, run("explain", name).stdout)
+        self.assertNotIn("In a log", run("explain", "UCX_TLS").stdout)
+
     def test_packed_logs_and_stdin(self):
         text = b"x NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 2000\n" * 3
         gz = self.write("a.gz", gzip.compress(text))

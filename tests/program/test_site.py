@@ -9,7 +9,6 @@ SETTING = """- name: {name}
   effect: Something of this site.
   severity: fatal
   if-wrong: The job script stops at once.
-  verify: direct
   advice: Load the module site-env.
   source: "site handbook"
 """

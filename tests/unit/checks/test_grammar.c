@@ -1,4 +1,4 @@
-#include "checks/env/grammar.h"
+#include "checks/value/grammar.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "checks/env/known.h"
+#include "checks/readers/known.h"
 
 #include <criterion/criterion.h>
 

@@ -28,7 +28,6 @@ void write_file(const char *dir, const char *path, const char *text);
     "  grammar: {type: string}\n"                                                                  \
     "  effect: Does something.\n"                                                                  \
     "  severity: noise\n"                                                                          \
-    "  verify: direct\n"                                                                           \
     "  source: project:file\n"
 #define PROFILE_ROW(name_)                                                                         \
     "name: " name_ "\n"                                                                            \

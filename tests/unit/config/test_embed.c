@@ -44,7 +44,7 @@ Test(embed, refuses)
         {"settings/a.yaml", "- name: X\n  famly: nccl\n",
          "settings/a.yaml:2: famly: unknown key of a setting, did you mean \"family\"?\n"},
         {"settings/a.yaml", SETTING_ROW("X") "  diagnosis: none-such\n",
-         "settings/a.yaml:9: diagnosis: unknown diagnosis \"none-such\"\n"},
+         "settings/a.yaml:8: diagnosis: unknown diagnosis \"none-such\"\n"},
         {"profiles/a.yaml", PROFILE_ROW("a") "extends: a\n",
          "profiles/a.yaml:4: extends: a cycle: a -> a\n"},
         {"other/a.yaml", "", "other/a.yaml: not in a folder of the catalogue\n"},

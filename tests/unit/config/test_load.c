@@ -205,8 +205,8 @@ Test(load, twice_in_one_folder)
     char *dir = make_dir();
     write_file(dir, "settings/a.yaml", SETTING_ROW("X"));
     write_file(dir, "settings/b.yaml", "\n" SETTING_ROW("Y") SETTING_ROW("X"));
-    char *want = shk_strf(
-        "/settings/b.yaml:10: name: setting \"X\" is at %s/settings/a.yaml:1 already", dir);
+    char *want =
+        shk_strf("/settings/b.yaml:9: name: setting \"X\" is at %s/settings/a.yaml:1 already", dir);
     cr_expect_str_eq(load_error(dir, -EINVAL, &err), want);
     remove_tree(dir);
     free(want);
@@ -297,7 +297,7 @@ Test(load, references_may_point_into_other_layers)
     cr_expect_not_null(shk_config_diagnosis(config, "site-cause"));
     shk_config_free(config);
     cr_expect_eq(shk_config_load(&config, etc, NULL, &err), -EINVAL);
-    char *want = shk_strf("%s/settings/a.yaml:9: diagnosis: unknown diagnosis \"site-cause\"", etc);
+    char *want = shk_strf("%s/settings/a.yaml:8: diagnosis: unknown diagnosis \"site-cause\"", etc);
     cr_expect_str_eq(err.text, want);
     remove_tree(etc);
     remove_tree(dir);

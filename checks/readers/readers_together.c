@@ -1,4 +1,4 @@
-#include "checks/env/readers_together.h"
+#include "checks/readers/readers_together.h"
 
 #include "checks/base/read.h"
 

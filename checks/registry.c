@@ -1,6 +1,5 @@
 #include "checks/base/coded.h"
-#include "checks/env/env.h"
-#include "checks/fabric/fabric.h"
+#include "checks/base/read.h"
 
 #include <errno.h>
 

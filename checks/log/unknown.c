@@ -1,7 +1,6 @@
 /* Lines of a log that look like errors and that no signature knows. */
-#include "checks/base/check.h"
-#include "checks/cause/clue.h"
-#include "checks/env/env.h"
+#include "checks/base/coded.h"
+#include "checks/log/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@ const json_t *shk_log_unknown_shapes(const struct shk_facts *facts, long long *l
 
 char *shk_log_unknown_place(const json_t *shape)
 {
-    const char *file = shk_clue_capture(shape, "file"), *slash = file ? strrchr(file, '/') : NULL;
+    const char *file = shk_log_captured(shape, "file"), *slash = file ? strrchr(file, '/') : NULL;
     long long line = 0;
     (void)shk_look_member_int(shape, "line", &line);
     return shk_strf("%s:%lld", slash && slash[1] ? slash + 1 : file ? file : "log", line);
@@ -28,7 +27,7 @@ char *shk_log_unknown_place(const json_t *shape)
 
 const char *shk_log_unknown_text(const json_t *shape)
 {
-    const char *text = shk_clue_capture(shape, "text");
+    const char *text = shk_log_captured(shape, "text");
     return text ? text + strspn(text, " \t") : "";
 }
 
@@ -36,12 +35,12 @@ const json_t *shk_log_unknown_before(const struct shk_facts *facts, const json_t
 {
     long long lines, first = 0;
     const json_t *shapes = shk_log_unknown_shapes(facts, &lines);
-    const char *file = shk_clue_capture(seen, "file");
+    const char *file = shk_log_captured(seen, "file");
     if (!file || shk_look_member_int(seen, "line", &first) != SHK_LOOK_PRESENT)
         return NULL;
     for (size_t i = 0; i < json_array_size(shapes); i++) {
         const json_t *shape = json_array_get(shapes, i);
-        const char *where = shk_clue_capture(shape, "file");
+        const char *where = shk_log_captured(shape, "file");
         long long line = 0;
         if (where && strcmp(where, file) == 0 &&
             shk_look_member_int(shape, "line", &line) == SHK_LOOK_PRESENT && line < first)

@@ -1,6 +1,6 @@
-#include "checks/env/readers.h"
+#include "checks/readers/readers.h"
 #include "checks/base/row.h"
-#include "checks/env/readers_provider.h"
+#include "checks/readers/readers_provider.h"
 
 #include <stdlib.h>
 #include <string.h>

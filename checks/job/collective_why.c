@@ -1,5 +1,6 @@
 /* Whose fault a collective that failed is: its cause, ranks that do not agree, nodes of which it is
  * not known which. */
+#include "checks/job/collective_why.h"
 #include "checks/base/coded.h"
 #include "core/text/uses.h"
 

@@ -1,5 +1,5 @@
 /* Do two texts of a value mean the same? */
-#include "checks/env/grammar.h"
+#include "checks/value/grammar.h"
 #include "core/text/strbuf.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "checks/env/makers.h"
+#include "checks/value/makers.h"
 #include "checks/base/remedy.h"
 
 #include <string.h>

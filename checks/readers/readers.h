@@ -4,7 +4,7 @@
 #define SHK_CHECKS_READERS_H
 
 #include "checks/base/check.h"
-#include "checks/env/known.h"
+#include "checks/readers/known.h"
 
 enum { SHK_READERS_LIBRARIES = 12 };
 

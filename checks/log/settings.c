@@ -1,84 +1,17 @@
-/* What logs prove or refute about settings: the evidence "log" of the matrix. */
+/* Rows of the variables that the processes of a log have read, and of logs that say too little. */
 #include "checks/base/coded.h"
-#include "checks/cause/clue.h"
-#include "checks/env/env.h"
+#include "checks/base/read.h"
+#include "checks/log/log.h"
 #include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The first signature that was seen and has `name` in its list; *place_p: where (free()). */
-static const struct shk_signature *seen_for(const struct shk_check_context *ctx, const char *name,
-                                            bool refutes, char **place_p)
-{
-    size_t count;
-    const struct shk_signature *sigs = shk_config_signatures(ctx->config, &count);
-    for (size_t i = 0; i < count; i++) {
-        const char *const *list = refutes ? sigs[i].refutes : sigs[i].proves;
-        if (!list || !shk_list_has(list, name))
-            continue;
-        *place_p = shk_log_place(ctx->facts, sigs[i].id);
-        if (*place_p)
-            return &sigs[i];
-    }
-    return NULL;
-}
-
-/* Does a process of the log say that it has read the variable with this value? */
-static bool was_read(const struct shk_facts *facts, const char *name, const char *value)
-{
-    json_t *tuple;
-    size_t i;
-    json_array_foreach(json_object_get(shk_log_seen(facts, "nccl-env-read"), "captures"), i, tuple)
-    {
-        const char *read = NULL, *got = NULL;
-        if (shk_look_member_text(tuple, "name", &read) == SHK_LOOK_PRESENT &&
-            shk_look_member_text(tuple, "value", &got) == SHK_LOOK_PRESENT &&
-            strcmp(read, name) == 0 && strcmp(got, value) == 0)
-            return true;
-    }
-    return false;
-}
-
-bool shk_log_refute(const struct shk_check_context *ctx, const char *name, struct shk_row *row)
-{
-    char *place = NULL;
-    const struct shk_signature *sig =
-        shk_log_given(ctx->facts) ? seen_for(ctx, name, true, &place) : NULL;
-    if (!sig)
-        return false;
-    shk_row_verdict(row, SHK_WARN, SHK_LOG);
-    shk_row_text(&row->why, "set, and a log shows it without effect: %s (%s)", sig->meaning, place);
-    free(place);
-    return true;
-}
-
-/* A refutation counts more than a proof: a fallback is printed after the attempt. */
-bool shk_log_judge(const struct shk_check_context *ctx, const char *name, const char *value,
-                   struct shk_row *row)
-{
-    char *place = NULL;
-    if (!shk_log_given(ctx->facts))
-        return false;
-    if (shk_log_refute(ctx, name, row))
-        return true;
-    const struct shk_signature *sig = seen_for(ctx, name, false, &place);
-    if (sig) {
-        shk_row_verdict(row, SHK_PASS, SHK_LOG);
-        shk_row_text(&row->why, "seen in a log: %s (%s)", sig->meaning, place ? place : "");
-    } else if (was_read(ctx->facts, name, value)) {
-        shk_row_verdict(row, SHK_PASS, SHK_LOG);
-        shk_row_text(&row->why, "a log says that the library has read this value");
-    }
-    free(place);
-    return row->evidence == SHK_LOG;
-}
-
 static void judge_read(const struct shk_check_context *ctx, struct shk_findings *findings,
-                       const char *name)
+                       const char *name, const char *fact)
 {
     const struct shk_setting *setting = shk_config_setting(ctx->config, name);
-    const char *value = shk_log_env(ctx->facts, name), *set = NULL;
+    const char *value = shk_log_env(ctx->config, ctx->facts, name), *set = NULL;
     enum shk_look look = shk_look_env(ctx->facts, name, &set);
     if (!setting || !value || look == SHK_LOOK_PRESENT || look == SHK_LOOK_FAILED)
         return; /* with a fact of its own, env.value has the row */
@@ -86,7 +19,7 @@ static void judge_read(const struct shk_check_context *ctx, struct shk_findings 
     shk_row_was_read(&row);
     row.family = setting->family;
     row.source = setting->source;
-    row.fact = "log.sig.nccl-env-read";
+    row.fact = fact;
     shk_row_text(&row.observed, "%s (from a log)", value);
     shk_log_judge(ctx, name, value, &row);
     shk_row_end(findings, &row);
@@ -100,7 +33,7 @@ static const char *const detail[] = {"nccl-env-read",
                                      "nccl-bootstrap-using",
                                      "nccl-bootstrap-using-2",
                                      "ofi-plugin-version-value",
-                                     "fi-read-string-var"};
+                                     "fi-param-read"};
 
 /* What would tell more than these logs do, by the kinds of lines that they have; false: nothing
  * better than a log of NCCL and libfabric. */
@@ -141,24 +74,36 @@ static void judge_detail(const struct shk_check_context *ctx, struct shk_finding
     shk_row_end(findings, &row);
 }
 
+/* A row for each variable that lines of this signature say was read. */
+static void judge_reads(const struct shk_check_context *ctx, struct shk_findings *findings,
+                        const struct shk_signature *sig)
+{
+    json_t *tuples = json_object_get(shk_log_seen(ctx->facts, sig->id), "captures"), *tuple;
+    json_t *said = json_object();
+    char *fact = shk_strf("log.sig.%s", sig->id);
+    size_t i;
+    json_array_foreach(tuples, i, tuple)
+    {
+        char *name = shk_log_read_name(sig, tuple);
+        if (fact && name && !json_object_get(said, name)) {
+            json_object_set_new(said, name, json_true());
+            judge_read(ctx, findings, name, fact);
+        }
+        free(name);
+    }
+    free(fact);
+    json_decref(said);
+}
+
 static void eval(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
+    size_t count;
+    const struct shk_signature *sigs = shk_config_signatures(ctx->config, &count);
     judge_detail(ctx, findings);
     shk_log_unknown_rows(ctx, findings);
-    json_t *tuples = json_object_get(shk_log_seen(ctx->facts, "nccl-env-read"), "captures");
-    for (size_t i = 0; i < json_array_size(tuples); i++) {
-        const char *name = NULL;
-        bool again = false;
-        if (shk_look_member_text(json_array_get(tuples, i), "name", &name) != SHK_LOOK_PRESENT)
-            continue;
-        for (size_t j = 0; j < i && !again; j++) {
-            const char *before = NULL;
-            (void)shk_look_member_text(json_array_get(tuples, j), "name", &before);
-            again = before && strcmp(before, name) == 0;
-        }
-        if (!again)
-            judge_read(ctx, findings, name);
-    }
+    for (size_t i = 0; i < count; i++)
+        if (sigs[i].reads)
+            judge_reads(ctx, findings, &sigs[i]);
 }
 
 const struct shk_check shk_check_log_setting = {
@@ -172,7 +117,8 @@ const struct shk_check shk_check_log_setting = {
         "Of the variables that the processes of a log say they have read, those that the "
         "environment does not tell get a row here; the rows of the others (env.value) take their "
         "evidence from the log. PASS when a line shows the setting read or in effect, WARN when "
-        "a line shows that it had none; which lines do is data (config/signatures: proves, "
-        "refutes). Lines that look like errors and that no signature knows have a row each, the "
+        "a line shows that it had none; which lines do is data (config/signatures: reads, "
+        "proves, refutes). Lines that look like errors and that no signature knows have a row "
+        "each, the "
         "first of each kind; these are UNKNOWN.",
 };

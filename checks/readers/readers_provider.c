@@ -1,4 +1,4 @@
-#include "checks/env/readers_provider.h"
+#include "checks/readers/readers_provider.h"
 
 #include "checks/base/row.h"
 #include "core/text/uses.h"

@@ -1,4 +1,4 @@
-#include "checks/env/known.h"
+#include "checks/readers/known.h"
 #include "checks/base/look.h"
 #include "core/text/strbuf.h"
 

@@ -1,7 +1,7 @@
-#include "checks/base/mutate.h"
+#include "checks/selftest/mutate.h"
 
 #include "checks/base/look.h"
-#include "checks/base/mutate_private.h"
+#include "checks/selftest/mutate_private.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>

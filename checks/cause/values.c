@@ -1,6 +1,7 @@
 /* Values that lines of a log name: do all processes say the same? */
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
+#include "checks/log/log.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

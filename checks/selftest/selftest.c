@@ -1,4 +1,4 @@
-#include "checks/base/selftest.h"
+#include "checks/selftest/selftest.h"
 
 #include "core/text/strbuf.h"
 

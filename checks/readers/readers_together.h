@@ -4,7 +4,7 @@
 #define SHK_CHECKS_READERS_TOGETHER_H
 
 #include "checks/base/row.h"
-#include "checks/env/readers.h"
+#include "checks/readers/readers.h"
 
 /* YES when one library reads all of these settings or, where the catalogue names none that could,
  * each of them has a reader. Settings without a reader in the catalogue do not count; one whose

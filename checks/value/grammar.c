@@ -1,4 +1,4 @@
-#include "checks/env/grammar.h"
+#include "checks/value/grammar.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-#include "checks/base/mutate_private.h"
+#include "checks/selftest/mutate_private.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>
