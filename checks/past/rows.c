@@ -76,9 +76,10 @@ void shk_past_row(const struct shk_past_case *c, const char *node, struct shk_fi
     rows_compare(c, &why, &known);
     char *seen = shk_strf("%.4g %s", c->value, c->unit);
     char *few =
-        shk_strf("the history has %zu runs of this node before it and %zu siblings; %d runs "
+        shk_strf("the history has %zu run%s of this node before it and %zu sibling%s; %d runs "
                  "or %d siblings are needed",
-                 c->earlier_count, c->siblings_count, SHK_PAST_FIRST, SHK_PAST_SIBLINGS);
+                 c->earlier_count, c->earlier_count == 1 ? "" : "s", c->siblings_count,
+                 c->siblings_count == 1 ? "" : "s", SHK_PAST_FIRST, SHK_PAST_SIBLINGS);
     rows_add(findings,
              &(struct shk_finding_in){
                  .id = "history.past",

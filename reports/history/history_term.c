@@ -241,8 +241,8 @@ static void term_fleet(const struct history_term *t, const json_t *document)
     const json_t *silent = json_object_get(document, "silent"), *node;
     struct shk_strbuf line = SHK_STRBUF_INIT;
     size_t i;
-    shk_strbuf_printf(
-        &line, "%lld nodes: ", (long long)json_integer_value(json_object_get(document, "nodes")));
+    long long nodes = (long long)json_integer_value(json_object_get(document, "nodes"));
+    shk_strbuf_printf(&line, "%lld node%s: ", nodes, nodes == 1 ? "" : "s");
     term_counts(&line, json_object_get(document, "verdicts"));
     term_line(t, 0, shk_strbuf_text(&line));
     shk_strbuf_free(&line);

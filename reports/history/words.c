@@ -72,7 +72,10 @@ static void words_siblings(struct shk_strbuf *out, const json_t *row)
     long long count = (long long)json_integer_value(json_object_get(row, "siblings_count"));
     if (!isfinite(now))
         return;
-    shk_strbuf_printf(out, "; the %lld nodes of its kind have %.4g", count, now);
+    if (count == 1)
+        shk_strbuf_printf(out, "; the other node of its kind has %.4g", now);
+    else
+        shk_strbuf_printf(out, "; the %lld nodes of its kind have %.4g", count, now);
     if (isfinite(spread))
         shk_strbuf_printf(out, " (+- %.2g)", spread);
     if (isfinite(before))
@@ -111,8 +114,8 @@ void shk_history_sentence(struct shk_strbuf *out, const json_t *row)
         return;
     }
     if (strcmp(change, "few") == 0) {
-        shk_strbuf_printf(out, "%.4g %s; %lld runs are too few to compare with", now, unit,
-                          samples);
+        shk_strbuf_printf(out, "%.4g %s; %lld run%s too few to compare with", now, unit, samples,
+                          samples == 1 ? " is" : "s are");
         return;
     }
     if (strcmp(change, "same") == 0 || strcmp(change, "siblings") == 0)
