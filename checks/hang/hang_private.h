@@ -92,8 +92,6 @@ void hang_unread_add(struct hang_case *c, const json_t *nodes);
 /* New reference: the judgement, as checks/hang/hang.h has it. */
 json_t *hang_result(const struct hang_case *c, const struct hang_verdict *v);
 
-const char *hang_kind_code(enum hang_kind kind);
-
 /* The row whose symbols have the function; NULL: none. */
 const struct shk_waitcall *hang_call_of(const struct hang_case *c, const char *function);
 

@@ -12,11 +12,6 @@ static const char *const kind_codes[HANG_KINDS] = {
     [HANG_BEHIND] = "behind",     [HANG_UNKNOWN] = "unknown",
 };
 
-const char *hang_kind_code(enum hang_kind kind)
-{
-    return kind_codes[kind];
-}
-
 static const char *result_confidence(const struct hang_case *c, const struct hang_verdict *v,
                                      const struct hang_place *place)
 {

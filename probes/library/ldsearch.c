@@ -19,7 +19,6 @@ struct shk_ldsearch {
     const struct shk_host *host;
     char *library_path; /* LD_LIBRARY_PATH, "" when unset */
     struct shk_ldcache *cache;
-    char *cache_problem;
     unsigned machine;
     char triplet[64]; /* Debian's library directory, "x86_64-linux-gnu" */
     char cwd[1024];   /* for relative entries; "" on a capture */
@@ -55,8 +54,8 @@ int shk_ldsearch_create(struct shk_ldsearch **search_p, const struct shk_host *h
     const char *path = shk_host_getenv(host, shk_variable("loader-path"));
     s->library_path = shk_copy(path);
     if (shk_ldcache_read(&s->cache, host, "/etc/ld.so.cache", &cache_err) != 0)
-        s->cache_problem = strdup(cache_err.text);
-    if (!s->library_path || (!s->cache && !s->cache_problem)) {
+        s->cache = NULL;
+    if (!s->library_path) {
         shk_ldsearch_destroy(s);
         return shk_error_sys(err, ENOMEM, "library search");
     }
@@ -72,7 +71,6 @@ void shk_ldsearch_destroy(struct shk_ldsearch *search)
     if (!search)
         return;
     shk_ldcache_destroy(search->cache);
-    free(search->cache_problem);
     free(search->library_path);
     free(search);
 }
@@ -80,11 +78,6 @@ void shk_ldsearch_destroy(struct shk_ldsearch *search)
 const struct shk_host *shk_ldsearch_host(const struct shk_ldsearch *search)
 {
     return search->host;
-}
-
-const char *shk_ldsearch_cache_problem(const struct shk_ldsearch *search)
-{
-    return search->cache_problem;
 }
 
 bool shk_ldsearch_complete(const struct shk_ldsearch *search)

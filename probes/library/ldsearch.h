@@ -18,13 +18,12 @@
 struct shk_ldsearch;
 
 /* Reads LD_LIBRARY_PATH and the loader's cache of the host. A missing or damaged cache is not an
- * error: shk_ldsearch_cache_problem() then says so. */
+ * error: nothing is found there then. */
 int shk_ldsearch_create(struct shk_ldsearch **search_p, const struct shk_host *host,
                         struct shk_error *err) SHK_MUST_CHECK;
 void shk_ldsearch_destroy(struct shk_ldsearch *search);
 
 const struct shk_host *shk_ldsearch_host(const struct shk_ldsearch *search);
-const char *shk_ldsearch_cache_problem(const struct shk_ldsearch *search); /* NULL when readable */
 
 /* Whether a library that is found nowhere is therefore not there. False on a capture without the
  * loader's cache: it then simply does not hold the libraries. */
