@@ -21,7 +21,7 @@ enum {
 /* What the line tells of is over, as a later one says: no more than a guess is left of it. */
 static void say_ended(struct shk_clues *clues, size_t from, const json_t *ended)
 {
-    const char *file = shk_clue_capture(ended, "file");
+    const char *file = shk_log_captured(ended, "file");
     const char *slash = file ? strrchr(file, '/') : NULL;
     long long line = 0;
     (void)shk_look_member_int(ended, "line", &line);

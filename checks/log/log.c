@@ -6,7 +6,7 @@
 bool shk_log_given(const struct shk_facts *facts)
 {
     json_t *files;
-    return shk_look_array(facts, "log.files", &files) == SHK_LOOK_PRESENT;
+    return shk_look_list(facts, "log.files", &files) == SHK_LOOK_PRESENT;
 }
 
 const char *shk_log_captured(const json_t *tuple, const char *group)

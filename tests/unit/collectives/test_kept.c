@@ -43,7 +43,7 @@ Test(kept, an_old_reading_does_not_count)
     struct shk_counters_kept kept = {0};
     int reads = 0;
     cr_expect_eq(value(shk_counters_after(&kept, next, &reads)), 1);
-    kept.read_s -= 3;
+    kept.read_ns -= 3000000000ULL;
     cr_expect_eq(value(shk_counters_before(&kept, next, &reads)), 2);
     shk_counters_forget(&kept);
 }

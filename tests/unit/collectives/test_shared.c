@@ -1,7 +1,7 @@
 /* lsa, nccl and nccl-window in one set of ranks, against stand-ins: the same facts as in ranks of
  * their own, and whatever goes wrong is told of the layer in which it does. */
 #include "collectives/counters/counters.h"
-#include "collectives/gpu/layers.h"
+#include "collectives/layers.h"
 #include "core/run/stop.h"
 #include "tests/unit/collectives/gpu_measure.h"
 
