@@ -5,7 +5,7 @@ from support import CAPTURES, Case, main, run
 # Facts that differ between two looks at the same host: times, free memory, how a probe fared; and who answers, which only a
 # live host tells.
 MOVING = re.compile(r"^(probe\.|run\.|clock\.|shm\.free|host\.memory_available|hugepages\.|topology\.(xml|source)"
-                    r"|fabric\.(getinfo|open)_ms|limits\.core|munge\.socket)")
+                    r"|fabric\.(getinfo|open)_ms|limits\.core|munge\.socket|kernel\.syscalls|shm\.leftover)")
 
 
 class Capture(Case):

@@ -28,7 +28,7 @@ TICKETS = {
     "fm-tree": ("fabric-manager-down", ["lspci -t", "systemctl"], {"pci.count.gpu-nvidia": 1, "pci.count.nvswitch": 1, "host.name": "hgx11"}),
     "memlock-ansible": ("memlock-too-low", ["ulimit"], {"limits.memlock": {"soft": -1}, "host.name": "gpu41"}),
     "ifname-mail": ("socket-ifname-missing", ["ip -br", "2 variables"], {"env.NCCL_SOCKET_IFNAME": "eth2"}),
-    "drained": ("slurm-node-out", ["sinfo", "scontrol show node"], {"slurm.sinfo": [{"name": "gpu[09-12]", "reason": "Kill task failed"}]}),
+    "drained": ("slurm-kill-failed", ["sinfo", "scontrol show node"], {"slurm.sinfo": [{"name": "gpu[09-12]", "reason": "Kill task failed"}]}),
     "ras": ("rank-hung", ["ncclras"], {"nccl.version": "2.28.9"}),
     "inspector": ("rank-late", ["NCCL Inspector"], {}),
     "module": ("network-module", ["ethtool"], {"net.modules": [{"name": "ens1f0np0", "alarms": ["Module temperature high alarm"]}]}),
