@@ -226,9 +226,11 @@ static void one_row(const struct shk_check_context *ctx, struct shk_findings *fi
                    def->key == library_key ? "amd_smi is not installed" : "the driver has no GPU");
         return;
     }
+    if (look == SHK_LOOK_PRESENT && json_array_size(all.gpus) == 0)
+        shk_row_lacks(&row, def->key, "the list has none of the AMD GPUs on the PCI bus");
     enum shk_verdict worst = judge_all(&all, def, &tally);
     bool any = shk_tally_judge(&tally, &row, worst, SHK_TESTED, def->key, "GPUs");
-    if (look == SHK_LOOK_PRESENT && !any) {
+    if (look == SHK_LOOK_PRESENT && !any && json_array_size(all.gpus)) {
         shk_row_na(findings, &row, "not offered for any of %zu GPUs", json_array_size(all.gpus));
         shk_tally_free(&tally);
         return;
