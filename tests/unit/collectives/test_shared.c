@@ -24,7 +24,7 @@ static const struct shk_gpu_tweaks fakes = {
 static struct shk_collective_options brief(void)
 {
     return (struct shk_collective_options){
-        .ranks = 2, .min_bytes = 8, .max_bytes = 1024, .deadline_ms = 60000, .brief = true};
+        .ranks = 2, .min_bytes = 8, .max_bytes = 1024, .deadline_ms = 240000, .brief = true};
 }
 
 static struct shk_facts *run_with(const struct shk_collective_options *options,
@@ -221,7 +221,7 @@ static void expect_again(const char *fault, const char *status, const char *reas
     const json_t *shared = NULL;
 
     setenv("SHK_FAKE_NCCL_FAULT", fault, 1);
-    options.deadline_ms = hangs ? 30000 : 60000;
+    options.deadline_ms = hangs ? 30000 : 240000;
     facts = run_with(&options, &fakes, true);
     expect(facts, "ok", "ok", "ok");
     cr_expect_neq(pid_of(facts, "lsa"), pid_of(facts, "nccl"), "%s", fault);
@@ -247,7 +247,7 @@ Test(shared, trouble_after_others_gets_ranks_of_its_own, .timeout = 600)
 
 Test(shared_long, a_hang_after_others, .timeout = 600)
 {
-    expect_again("used-hang", "timeout", "hang in phase allreduce");
+    expect_again("used-hang", "timeout", "in phase allreduce");
 }
 
 /* A wrong result is one, whatever was before; and nobody goes on with that memory. */
