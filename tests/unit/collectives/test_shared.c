@@ -265,6 +265,15 @@ Test(shared, a_wrong_result_stays, .timeout = 600)
     shk_facts_destroy(facts);
 }
 
+/* Without how many ranks had said so when the first of them was judged. */
+static const char *of_phase(const struct shk_facts *facts, const char *layer)
+{
+    const char *reason = text(facts, layer, "reason");
+    const char *phase = strstr(reason, ", phase ");
+
+    return phase != NULL ? phase : reason;
+}
+
 /* The same as in ranks of their own, for each. */
 Test(shared, what_does_not_apply_or_fails_by_itself, .timeout = 600)
 {
@@ -292,7 +301,7 @@ Test(shared, what_does_not_apply_or_fails_by_itself, .timeout = 600)
         expect(facts, rows[i].lsa, rows[i].nccl, rows[i].window);
         cr_expect_str_eq(text(facts, "nccl-window", "cause"), rows[i].cause);
         for (l = 0; l < 3; l++) {
-            cr_expect_str_eq(text(facts, layers[l], "reason"), text(apart, layers[l], "reason"));
+            cr_expect_str_eq(of_phase(facts, layers[l]), of_phase(apart, layers[l]));
             cr_expect_str_eq(text(facts, layers[l], "cause"), text(apart, layers[l], "cause"));
             cr_expect_str_eq(text(facts, layers[l], "phase"), text(apart, layers[l], "phase"));
             cr_expect_null(object(facts, layers[l], "shared"));
