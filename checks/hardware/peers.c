@@ -333,11 +333,13 @@ static void refused(struct shk_row *row, const struct access *access)
 }
 
 /* Of pairs that the list leaves out nothing is known. */
-static void note_missing(struct access *access)
+static void note_missing(struct access *access, long long on_bus)
 {
     json_t *gpus = NULL;
     (void)shk_look_array(access->row->ctx->facts, "topology.gpus", &gpus);
-    size_t count = json_array_size(gpus), all = count * (count - 1) / 2;
+    size_t shown = json_array_size(gpus);
+    size_t count = on_bus > 0 && (size_t)on_bus > shown ? (size_t)on_bus : shown;
+    size_t all = count * (count - 1) / 2;
     if (count && access->pairs < all)
         shk_row_lacks(access->row, "topology.peers", "%u of %zu pairs of GPUs are known",
                       access->pairs, all);
@@ -386,7 +388,7 @@ static void eval_access(const struct shk_check_context *ctx, struct shk_findings
     access.seen = json_object();
     json_array_foreach(pairs, i, pair) note_pair(&access, pair);
     if (access.pairs)
-        note_missing(&access);
+        note_missing(&access, gpus);
     if (!access.pairs)
         shk_row_na(findings, &row, "fewer than two GPUs");
     else

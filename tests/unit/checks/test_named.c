@@ -93,6 +93,13 @@ Test(named, lists_that_leave_something_out)
         {"a pair is missing", "single-node", "gpu.peer_access", "GPU peer access",
          GPUS ", 'topology.peers': [" PAIR("a", "b") "," PAIR("a", "c") "]", SHK_UNKNOWN,
          SHK_NOT_COVERED, "2 of 3 pairs"},
+        {"a GPU of the bus that hwloc does not show", "single-node", "gpu.peer_access",
+         "GPU peer access",
+         "'pci.count.gpu-nvidia': 4, 'pci.count.neuron': 0, 'topology.gpus': [{'pci': 'a'}, "
+         "{'pci': "
+         "'b'}, {'pci': 'c'}], 'topology.peers': [" PAIR("a", "b") "," PAIR("a", "c") "," PAIR(
+             "b", "c") "]",
+         SHK_UNKNOWN, SHK_NOT_COVERED, "3 of 6 pairs"},
         {"a pair is there twice", "single-node", "gpu.peer_access", "GPU peer access",
          GPUS ", 'topology.peers': [" PAIR("a", "b") "," PAIR("a", "c") "," PAIR("c", "a") "]",
          SHK_UNKNOWN, SHK_NOT_COVERED, "2 of 3 pairs"},
