@@ -11,6 +11,7 @@
 struct counted {
     const char *name;
     double link, resent, missed;
+    double down, perhaps; /* links that the collective used, or of which that is not known */
 };
 
 struct counters {
@@ -44,6 +45,51 @@ static void counted_show(struct counters *c, const char *node, const char *scope
                           by);
 }
 
+/* The PCI address behind an interface of that name; NULL not known, or none. */
+static const char *counted_pci(const struct shk_facts *facts, const char *name)
+{
+    json_t *ifaces = NULL, *iface;
+    size_t i;
+    if (shk_look_array(facts, "net.ifaces", &ifaces) != SHK_LOOK_PRESENT)
+        return NULL;
+    json_array_foreach(ifaces, i, iface)
+    {
+        const char *pci = NULL;
+        if (strcmp(shk_member_name(iface, "name"), name) == 0 &&
+            shk_look_member_text(iface, "pci", &pci) == SHK_LOOK_PRESENT)
+            return pci;
+    }
+    return NULL;
+}
+
+/* Does a rail of this name, or of this card, carry the collective? Domains of verbs and EFA are
+ * called as their device, with what they do behind it: mlx5_0-dgram, rdmap16s27-rdm. */
+static bool counted_on_rail(const json_t *rail, const char *scope, const char *pci)
+{
+    const char *domain = shk_member_name(rail, "domain"), *at = NULL;
+    size_t len = strcspn(scope, "/");
+    if (strncmp(domain, scope, len) == 0 && (domain[len] == '\0' || domain[len] == '-'))
+        return true;
+    return pci && shk_look_member_text(rail, "pci", &at) == SHK_LOOK_PRESENT &&
+           strcmp(at, pci) == 0;
+}
+
+static void counted_down(struct counted *of, const struct shk_row *row, const char *scope,
+                         double by)
+{
+    const struct shk_facts *facts = row->ctx->facts;
+    json_t *rails = NULL, *rail;
+    size_t i;
+    if (shk_look_array(facts, "collective.fabric.rails", &rails) != SHK_LOOK_PRESENT) {
+        of->perhaps += by;
+        return;
+    }
+    const char *pci = counted_pci(facts, scope);
+    bool used = false;
+    json_array_foreach(rails, i, rail) used |= counted_on_rail(rail, scope, pci);
+    *(used ? &of->down : &of->link) += by;
+}
+
 /* True when it speaks of an error rather than of load. */
 static bool counted_moved(struct counters *c, struct shk_row *row, const char *key,
                           const char *node, const json_t *moved)
@@ -62,6 +108,8 @@ static bool counted_moved(struct counters *c, struct shk_row *row, const char *k
     of->link += strcmp(kind, "link") == 0 ? (double)by : 0;
     of->resent += strcmp(kind, "resent") == 0 ? (double)by : 0;
     of->missed += strcmp(kind, "missed") == 0 ? (double)by : 0;
+    if (strcmp(kind, "down") == 0)
+        counted_down(of, row, scope, (double)by);
     counted_show(c, node, scope, name, by);
     return true;
 }
@@ -104,6 +152,16 @@ static void counters_run(struct counters *c, struct shk_row *row, const char *ke
     c->devices += quiet > 0 ? (size_t)quiet : 0;
     c->measurements += json_array_size(list) > 0 || quiet > 0;
     c->with_errors += errors;
+}
+
+/* Nodes of which a link that was used went down; those where it may have been used. */
+static json_t *counters_down(const struct counters *c, bool perhaps)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < c->count; i++)
+        if ((perhaps ? c->nodes[i].perhaps : c->nodes[i].down) > 0)
+            json_array_append_new(names, json_string(c->nodes[i].name));
+    return names;
 }
 
 /* Nodes whose own link has errors; else the one node that takes part in most of what was sent again
@@ -149,6 +207,32 @@ static void counters_bad(struct counters *c, struct shk_row *row)
     row->diagnosis = repeated ? "network-errors" : NULL;
 }
 
+/* Takes the place of what a loss would be: that is its echo. Names of nodes, or NULL: none went
+ * down. */
+static json_t *counters_lost_link(struct counters *c, struct shk_row *row)
+{
+    json_t *used = counters_down(c, false), *perhaps = counters_down(c, true);
+    bool fails = json_array_size(used) > 0, any = fails || json_array_size(perhaps) > 0;
+    if (any) {
+        if (c->more)
+            shk_strbuf_printf(&c->moved, "; and %zu more", c->more);
+        shk_row_verdict(row, fails ? SHK_FAIL : SHK_WARN, SHK_TESTED);
+        shk_row_text(&row->observed, "%s", shk_strbuf_text(&c->moved));
+        shk_row_text(&row->expected, "links that stay up while the collective runs");
+        shk_row_text(&row->why, fails ? "a link that the collective used went down during the run: "
+                                        "what is on its way is lost, and a job ends or hangs when "
+                                        "it stays down for longer than its transport waits"
+                                      : "a link went down during the run; which links the "
+                                        "collective used is not known");
+        shk_row_fix(row, "moved-link", NULL);
+        row->diagnosis = "network-link-flaps";
+    }
+    json_decref(fails || !any ? perhaps : used);
+    if (!any)
+        json_decref(used);
+    return !any ? NULL : fails ? used : perhaps;
+}
+
 static void counters_row(struct shk_row *row, struct shk_findings *findings, const char *key)
 {
     struct counters c = {.moved = SHK_STRBUF_INIT};
@@ -158,7 +242,9 @@ static void counters_row(struct shk_row *row, struct shk_findings *findings, con
         json_array_foreach(runs, i, run) counters_run(&c, row, key, run);
     if (runs && !c.measurements)
         shk_row_lacks(row, key, "no node told what its devices counted");
-    if (c.with_errors) {
+    if ((names = counters_lost_link(&c, row))) {
+        /* said */
+    } else if (c.with_errors) {
         counters_bad(&c, row);
         names = counters_blame(&c);
     } else if (c.devices) {
@@ -192,12 +278,14 @@ const struct shk_check shk_check_counters = {
     .of_job = true,
     .title = "No network device counts errors while the collective runs",
     .eval = eval_counters,
-    .doc =
-        "Fact: collective.<transport>.counters, member counters: error and retry counters of "
-        "interfaces, RDMA ports and Slingshot devices, before and after each measurement; only "
-        "what moved counts.\nErrors of a link, and what was sent again or missed, are a note "
-        "when they show in one measurement and WARN in two or more. Counters of load (no room at "
-        "the receiver, discards) are not judged. Named are nodes whose own link has errors, "
-        "else the one that takes part in most of the losses. A counter that was not read is "
-        "UNKNOWN.",
+    .doc = "Fact: collective.<transport>.counters, member counters: error and retry counters of "
+           "interfaces, RDMA ports and Slingshot devices, before and after each measurement; only "
+           "what moved counts.\nErrors of a link, and what was sent again or missed, are a note "
+           "when they show in one measurement and WARN in two or more. A link that the collective "
+           "used "
+           "(a rail) and that went down during it is FAIL; WARN when the rails are not known. "
+           "Counters of load (no room at "
+           "the receiver, discards) are not judged. Named are nodes whose own link has errors, "
+           "else the one that takes part in most of the losses. A counter that was not read is "
+           "UNKNOWN.",
 };

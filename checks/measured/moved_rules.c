@@ -200,7 +200,7 @@ struct shk_moved_word shk_moved_judge(const struct shk_config *config,
         {"replay", judge_replays},       {"link-replay", judge_links},
         {"link-crc", judge_links},       {"slowed", judge_slowed},
     };
-    static const char *const noted[] = {"corrected", "link", "resent", "missed"};
+    static const char *const noted[] = {"corrected", "link", "down", "resent", "missed"};
     if (strcmp(item->kind, "event") == 0 && starts(item->counter, "Xid "))
         return judge_xid(config, item);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

@@ -74,6 +74,9 @@ static void link_attribute(json_t *link, struct rtattr *a)
         if (len)
             json_object_set_new(link, "carrier", json_boolean(data[0]));
         break;
+    case IFLA_CARRIER_DOWN_COUNT:
+        json_object_set_new(link, "carrier_down", json_integer(link_number(a)));
+        break;
     case IFLA_ADDRESS: link_mac(link, data, len); break;
     case IFLA_LINKINFO: link_kind(link, a); break;
     default: break;

@@ -83,6 +83,7 @@ struct shk_counters_reading *shk_counters_read_begin(const struct shk_host *host
         reading->gpus = counters_nvml_begin(c);
         counters_tcp(c);
         counters_dev(c);
+        counters_links(c);
         counters_ethtool(c);
         counters_rdma(c);
         counters_cxi(c);

@@ -11,6 +11,7 @@
  *   "resent"       sent again, or waited for in vain: counted by the sender, whoever lost it
  *   "missed"       arrived damaged, out of order or not at all: counted by the receiver
  *   "link"         an error of this node's own network link: cable, transceiver, port
+ *   "down"         the link of this node went away
  *   "busy"         the receiver had no room, or the network slowed the sender: load
  *   "corrected"    an error that the hardware made good (ECC, PCIe)
  *   "replay"       a transfer that PCIe sent again

@@ -12,13 +12,13 @@
  * (ice_ethtool.c), ionic (ionic_stats.c), ena. The first that fits holds; queues of their own are
  * left out, their sums are there as well. */
 static const struct counters_name ethtool_names[] = {
-    {"link_down_events_phy", "link"},
+    {"link_down_events_phy", "down"},
     {"rx_symbol_err_phy", "link"},
     {"rx_crc_errors_phy", "link"},
     {"rx_pcs_symbol_err_phy", "link"},
     {"rx_fcs_err_frames", "link"},
     {"rx_crc_errors.nic", "link"},
-    {"link_down_events", "link"},
+    {"link_down_events", "down"},
     {"module_bus_stuck", "link"},
     {"module_high_temp", "link"},
     {"rx_discards_phy", "busy"},

@@ -1,4 +1,5 @@
 /* TCP and interfaces of this network namespace. */
+#include "core/host/hostcall.h"
 #include "probes/counters/counters_private.h"
 
 #include <stdbool.h>
@@ -111,4 +112,36 @@ void counters_dev(struct counters *c)
     for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state))
         dev_line(c, line);
     free(text);
+}
+
+/* Bridges, tunnels and their like lose their carrier whenever the last of those behind them goes,
+ * as with each container that ends. */
+static bool links_of_its_own(const json_t *link)
+{
+    const char *kind = json_string_value(json_object_get(link, "kind"));
+    return !kind || strcmp(kind, "veth") == 0;
+}
+
+void counters_links(struct counters *c)
+{
+    struct shk_error err = {""};
+    json_t *answers = NULL, *answer;
+    size_t i;
+    if (!shk_host_is_live(c->host))
+        return;
+    if (shk_hostcall(c->host, SHK_CALL_IFADDRS, &answers, &err) != 0) {
+        counters_begin(c, "interfaces", "network");
+        counters_unread(c, "interfaces", err.text);
+    }
+    json_array_foreach(answers, i, answer)
+    {
+        const char *name = json_string_value(json_object_get(answer, "name"));
+        const json_t *link = json_object_get(answer, "link");
+        const json_t *down = json_object_get(link, "carrier_down");
+        if (!name || strcmp(name, "lo") == 0 || !json_is_integer(down) || !links_of_its_own(link))
+            continue;
+        counters_begin(c, name, "network");
+        counters_set(c, name, "carrier_down", "down", (unsigned long long)json_integer_value(down));
+    }
+    json_decref(answers);
 }

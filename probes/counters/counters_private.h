@@ -33,6 +33,8 @@ char **counters_list(struct counters *c, const char *dir, const char *scope, con
 
 void counters_tcp(struct counters *c);
 void counters_dev(struct counters *c);
+/* How often the carrier of an interface went away (rtnetlink, Linux 4.16). A live host only. */
+void counters_links(struct counters *c);
 void counters_ethtool(struct counters *c);
 void counters_rdma(struct counters *c);
 void counters_cxi(struct counters *c);

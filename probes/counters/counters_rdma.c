@@ -9,7 +9,7 @@
 static const struct counters_name port_names[] = {
     {"symbol_error", "link"},
     {"link_error_recovery", "link"},
-    {"link_downed", "link"},
+    {"link_downed", "down"},
     {"port_rcv_errors", "link"},
     {"local_link_integrity_errors", "link"},
     {"port_rcv_switch_relay_errors", "missed"},
@@ -102,7 +102,7 @@ static const struct counters_name hw_names[] = {
     {"send_rnr_err", "busy"},
     {"retry_rnr_exceeded_err", "busy"},
     {"send_err", "link"},
-    {"link_downed", "link"},
+    {"link_downed", "down"},
     {NULL, NULL},
 };
 

@@ -205,6 +205,15 @@ def cut(run, bad):
         all_links("up")
 
 
+def flapping(run, bad):
+    """The fabric's port goes down and comes back, twice."""
+    for _ in range(2):
+        for state, seconds in (("down", 0.4), ("up", 1)):
+            for host in bad:
+                run.hosts.on("ctl", "ip", "link", "set", f"hsn0-{host[3:]}", state)
+            time.sleep(seconds)
+
+
 LOSS = {"sizes": "4:256K", "deadline": 45}
 LONG = {"sizes": "4:64M"}
 PLANTED = [
@@ -224,6 +233,7 @@ PLANTED = [
 WHILE_RUNNING = [
     Fault("killed rank", ("rank-ended",), says="SIGKILL", during=signalled("KILL"), **LONG),
     Fault("stopped rank", ("rank-stopped",), says="SIGSTOP", during=signalled("STOP"), **LONG),
+    Fault("flapping link", ("network-link-flaps",), says="went down", during=flapping, each=lambda hosts: (ON_FABRIC, "true"), **LONG),
     Fault("lost link", ("node-unreachable",), alone=True, says="acknowledges nothing", during=cut, **LONG),
 ]
 FAULTS = PLANTED + WHILE_RUNNING

@@ -20,6 +20,13 @@
     "{'node': '" name "', 'read': [" read "], 'moved': [" moved "], 'unread': [" unread "]}"
 #define MOVED(counter, kind, by)                                                                   \
     "{'scope': 'mlx5_0/1', 'counter': '" counter "', 'kind': '" kind "', 'by': " #by "}"
+#define WENT(iface) "{'scope': '" iface "', 'counter': 'carrier_down', 'kind': 'down', 'by': 2}"
+#define RAILS(name)                                                                                \
+    ", 'collective.fabric.rails': [{'domain': '" name "', 'pci': '0000:9b:00.0', "                 \
+    "'status': 'used'}]"
+#define IFACES                                                                                     \
+    ", 'net.ifaces': [{'name': 'ens3', 'pci': '0000:9b:00.0'}, {'name': 'eno1', 'pci': "           \
+    "'0000:01:00.0'}]"
 #define QUIET(name) NODE(name, "'tcp', 'mlx5_0/1'", "", "")
 #define RUN(flows, unread, counters)                                                               \
     "{'what': 'pairs', 'flows': [" flows "], 'unread': [" unread "], 'counters': [" counters       \
@@ -196,6 +203,44 @@ static const struct row_case row_cases[] = {
      SHK_PASS,
      "none moved",
      {NULL}},
+    {"a link that went down, of a rail",
+     ONCE(NODE("a", "'mlx5_0/1'", MOVED("link_downed", "down", 1), "")) RAILS("mlx5_0-dgram"),
+     ERRORS,
+     SHK_FAIL,
+     "a: mlx5_0/1 link_downed +1",
+     {"a"}},
+    {"of the interface of a rail's card",
+     ONCE(NODE("a", "'ens3'", WENT("ens3"), "")) RAILS("mlx5_0") IFACES,
+     ERRORS,
+     SHK_FAIL,
+     "a: ens3 carrier_down +2",
+     {"a"}},
+    {"with what was lost by others because of it",
+     ONCE(NODE("a", "'hsn0'", WENT("hsn0"), "") ", " NODE(
+         "b", "'mlx5_0/1'", MOVED("packet_seq_err", "resent", 5), "")) RAILS("hsn0"),
+     ERRORS,
+     SHK_FAIL,
+     "went down during the run",
+     {"a"}},
+    {"of a port that the collective does not use",
+     ONCE(NODE("a", "'eno1'", WENT("eno1"), "")) RAILS("mlx5_0") IFACES,
+     ERRORS,
+     SHK_NOTE,
+     "in one of 2 measurements",
+     {"a"}},
+    {"of one whose name only begins so",
+     ONCE(NODE("a", "'hsn1'", WENT("hsn1"), "")) RAILS("hsn10"),
+     ERRORS,
+     SHK_NOTE,
+     "in one of 2 measurements",
+     {"a"}},
+    {"what the collective used was not read",
+     ONCE(NODE("a", "'hsn0'", WENT("hsn0"), "")) ", 'collective.fabric.rails': {'state': 'failed', "
+                                                 "'source': 'x', 'reason': 'gone'}",
+     ERRORS,
+     SHK_WARN,
+     "which links the collective used is not known",
+     {"a"}},
     {"nodes of which nothing is to be told",
      FACT("{'flows': [], 'unread': [], 'counters': [], 'quiet': 40}"),
      ERRORS,

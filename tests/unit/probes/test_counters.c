@@ -140,7 +140,7 @@ Test(counters, software_roce)
            "\"out_of_seq_request\", "
            "\"kind\": \"missed\", \"by\": 4}, {\"scope\": \"rxe0/1\", \"class\": \"network\", "
            "\"counter\": "
-           "\"link_downed\", \"kind\": \"link\", \"by\": 4}]");
+           "\"link_downed\", \"kind\": \"down\", \"by\": 4}]");
     json_decref(moved);
 }
 
@@ -227,7 +227,7 @@ static const struct {
      "mlx5_0/1 network rnr_nak_retry_err busy 4"},
     {HCA "hw_counters/np_ecn_marked_roce_packets", "0\n", "4\n",
      "mlx5_0/1 network np_ecn_marked_roce_packets busy 4"},
-    {HCA "counters/link_downed", "1\n", "2\n", "mlx5_0/1 network link_downed link 1"},
+    {HCA "counters/link_downed", "1\n", "2\n", "mlx5_0/1 network link_downed down 1"},
     {HCA "counters/port_xmit_discards", "1\n", "2\n", "mlx5_0/1 network port_xmit_discards busy 1"},
     {"/sys/class/cxi/cxi0/device/telemetry/hni_llr_tx_replay_event", "1@5.1\n", "2@9.1\n",
      "cxi0 network hni_llr_tx_replay_event link 1"},
@@ -333,6 +333,36 @@ Test(counters, each_unread)
         cr_expect_str_eq(scope ? scope : "none", odd[i].scope, "%s", odd[i].path);
         json_decref(moved);
     }
+}
+
+/* Of this machine's own interfaces, as its sysfs has them. A bridge's carrier is nobody's link. */
+Test(counters, carrier)
+{
+    struct shk_error err = {{0}};
+    struct shk_host *host = NULL;
+    cr_assert_eq(shk_host_open(&host, NULL, &err), 0, "%s", err.text);
+    json_t *counters = shk_counters_read(host), *of;
+    json_t *values = json_object_get(counters, "values");
+    const char *name;
+    shk_host_close(host);
+    json_object_foreach(values, name, of)
+    {
+        const json_t *down = json_object_get(of, "carrier_down");
+        char path[128];
+        long long same = -1;
+        if (!down)
+            continue;
+        snprintf(path, sizeof path, "/sys/class/net/%s/carrier_down_count", name);
+        FILE *file = fopen(path, "r");
+        if (file && fscanf(file, "%lld", &same) == 1)
+            cr_expect_eq(json_integer_value(down), same, "%s", name);
+        if (file)
+            fclose(file);
+        snprintf(path, sizeof path, "/sys/class/net/%s/bridge", name);
+        cr_expect(access(path, F_OK) != 0, "%s is a bridge", name);
+    }
+    cr_assert_null(json_object_get(json_object_get(values, "lo"), "carrier_down"));
+    json_decref(counters);
 }
 
 /* The network's part and the rest: each has its own. */
