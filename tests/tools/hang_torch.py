@@ -1,7 +1,7 @@
-"""A PyTorch job (gloo, on CPUs) for hang_score: hang_torch.py MODE VICTIM RANKS PORT, which starts
+"""A PyTorch job (gloo, on CPUs) for hang_score: hang_torch.py MODE VICTIM RANKS PORT PATH, which starts
 one process for each rank with the variables of torchrun, as that does not run with every Python. After some work that
 all share, the victim does what the mode says and the others wait for it; in the modes of a healthy job all go on for ever."""
-import os, subprocess, sys, threading, time
+import multiprocessing, os, socket, subprocess, sys, threading, time
 
 if "RANK" not in os.environ:
     ranks, port = sys.argv[3:5]
@@ -23,6 +23,10 @@ class Slow(torch.utils.data.Dataset):
         return 8
 
     def __getitem__(self, i):
+        if mode == "loader-locked":
+            locked = threading.Lock()
+            locked.acquire()
+            locked.acquire()
         time.sleep(0.002 if mode == "loader" else 100000)
         return torch.ones(4)
 
@@ -48,7 +52,7 @@ def stand():
         lock = threading.Lock()
         lock.acquire()
         lock.acquire()
-    elif mode == "loader-hangs":
+    elif mode in ("loader-hangs", "loader-locked"):
         epoch()
     elif mode == "exit":
         os._exit(0)
@@ -56,12 +60,49 @@ def stand():
         os.read(os.pipe()[0], 1)
     elif mode == "receive":
         dist.recv(torch.ones(1), (victim + 1) % dist.get_world_size())
+    else:
+        stand_elsewhere()
+
+
+def silent_peer():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).recv(1)
+
+
+def recursion(levels):
+    while levels == 0:
+        pass
+    return recursion(levels - 1) + 1
+
+
+def forked():
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(100000)
+    os.waitpid(pid, 0)
+
+
+def stand_elsewhere():
+    tensor, peer = torch.ones(1 << 20), (victim + 1) % dist.get_world_size()
+    {"reduce": lambda: dist.reduce(tensor, peer),
+     "store": lambda: dist.distributed_c10d._get_default_store().get("what nobody sets"),
+     "new-group": lambda: dist.barrier(dist.new_group()),
+     "sends": lambda: dist.send(tensor, peer),
+     "object": lambda: dist.broadcast_object_list([None], peer),
+     "queue": lambda: multiprocessing.Queue().get(),
+     "subprocess": lambda: subprocess.run(["sleep", "100000"], check=False),
+     "fifo": lambda: open(sys.argv[5], encoding="utf-8").read(),
+     "peer": silent_peer,
+     "event": lambda: threading.Event().wait(),
+     "recursion": lambda: recursion(400),
+     "native": lambda: sum(iter(int, 1)),
+     "fork": forked}[mode]()
 
 
 dist.init_process_group("gloo")
 for _ in range(5):
     dist.all_reduce(torch.ones(4))
-print("rank", dist.get_rank(), "process", os.getpid(), flush=True)
+os.write(1, f"rank {dist.get_rank()} process {os.getpid()}\n".encode())  # at once: the ranks share the pipe
 while mode in ("train", "loader", "matmul"):
     if mode == "loader":
         epoch()
