@@ -323,6 +323,38 @@ int gpu_device_again(struct gpu_rank *g, struct shk_error *err)
     return rc == 0 ? shk_job_put(g->job, GPU_KEY_IDENTITY, &mine, sizeof(mine), err) : rc;
 }
 
+bool gpu_device_pci(const struct shk_job *job, unsigned rank, char *buf, size_t size)
+{
+    struct device_identity id;
+    size_t len = 0;
+
+    if (shk_job_get(job, rank, GPU_KEY_IDENTITY, &id, sizeof(id), &len, NULL) != 0 ||
+        len != sizeof(id)) {
+        return false;
+    }
+    snprintf(buf, size, "%.*s", (int)strnlen(id.pci, sizeof(id.pci)), id.pci);
+    return true;
+}
+
+unsigned gpu_device_hosts(const struct shk_job *job)
+{
+    json_t *hosts = json_object();
+    struct device_identity id;
+    unsigned rank = 0;
+    unsigned count = 0;
+    size_t len = 0;
+
+    for (rank = 0; rank < shk_job_size(job); rank++) {
+        if (shk_job_get(job, rank, GPU_KEY_IDENTITY, &id, sizeof(id), &len, NULL) == 0) {
+            id.host[sizeof(id.host) - 1] = '\0';
+            (void)json_object_set_new_nocheck(hosts, id.host, json_true());
+        }
+    }
+    count = (unsigned)json_object_size(hosts);
+    json_decref(hosts);
+    return count;
+}
+
 json_t *gpu_device_json(const struct shk_job *job)
 {
     json_t *devices = json_array();

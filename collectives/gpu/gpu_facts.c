@@ -290,6 +290,9 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
     } else if (na) {
         facts_status(out, "na", result->reason.text, -1, NULL, NULL);
     } else {
+        /* of a pair neither is to blame */
+        blamed =
+            cause != NULL && strcmp(cause, gpu_cause_names[GPU_CAUSE_NO_PEER]) == 0 ? -1 : blamed;
         facts_status(out, shk_crew_status(result->outcome), result->reason.text, blamed,
                      result->phase, result->out_of_memory || cause == NULL ? result->cause : cause);
     }

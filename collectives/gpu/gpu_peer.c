@@ -12,7 +12,8 @@
 #define PEER_COPY_BYTES   ((size_t)256 << 20)
 #define PEER_COPY_REPEATS 8U
 
-static int peer_map(struct gpu_rank *g, unsigned peer, struct shk_error *err)
+/* *way_p: enum gpu_access. Not an error when access is what lacks: first all are tried. */
+static int peer_map(struct gpu_rank *g, unsigned peer, uint8_t *way_p, struct shk_error *err)
 {
     struct gpu_ipc handle;
     size_t len = 0;
@@ -24,16 +25,47 @@ static int peer_map(struct gpu_rank *g, unsigned peer, struct shk_error *err)
     }
     shk_crumb_call("cuIpcOpenMemHandle of rank %u", peer);
     status = g->gpu.api.ipc_open(&g->base[peer], handle, GPU_IPC_LAZY_PEER);
-    if (status == GPU_SUCCESS) {
-        return 0;
+    if (status == GPU_OUT_OF_MEMORY) {
+        rc = gpu_check(&g->gpu, status, err, "memory of rank %u cannot be mapped on GPU %d (%s)",
+                       peer, g->ordinal, g->pci);
+        return gpu_fail(g, GPU_CAUSE_MEMORY, rc);
     }
-    rc = gpu_check(&g->gpu, status, err, "memory of rank %u cannot be mapped on GPU %d (%s)", peer,
-                   g->ordinal, g->pci);
-    return gpu_fail(g, status == GPU_OUT_OF_MEMORY ? GPU_CAUSE_MEMORY : GPU_CAUSE_NO_PEER, rc);
+    *way_p = GPU_ACCESS_OK;
+    if (status != GPU_SUCCESS) {
+        g->base[peer] = 0;
+        *way_p = gpu_access_offered(g, peer) == GPU_ACCESS_REFUSED ? GPU_ACCESS_REFUSED
+                                                                   : GPU_ACCESS_BROKEN;
+        (void)gpu_check(&g->gpu, status, err, "cuIpcOpenMemHandle");
+    }
+    return 0;
+}
+
+/* The same on every rank: that two GPUs do not reach each other is the fault of neither. `last`:
+ * what the driver said, "" when not to this rank. */
+static int peer_judge(struct gpu_rank *g, const char *last, struct shk_error *err)
+{
+    char pairs[400];
+
+    if (gpu_access_lacking(g, GPU_ACCESS_BROKEN, pairs, sizeof(pairs)) > 0) {
+        return gpu_fail(g, GPU_CAUSE_NO_PEER,
+                        shk_error_set(err, ENOTSUP,
+                                      "memory cannot be mapped between the GPUs %s, and the driver "
+                                      "does not say that they lack peer access%s%s",
+                                      pairs, *last != '\0' ? ": " : "", last));
+    }
+    if (gpu_access_lacking(g, GPU_ACCESS_REFUSED, pairs, sizeof(pairs)) > 0) {
+        return gpu_fail(g, GPU_CAUSE_NA,
+                        shk_error_set(err, ENOTSUP,
+                                      "the driver offers no peer access between the GPUs %s",
+                                      pairs));
+    }
+    return 0;
 }
 
 static int peer_exchange(struct gpu_rank *g, struct shk_error *err)
 {
+    uint8_t ways[SHK_GPU_MAX_RANKS] = {GPU_ACCESS_UNKNOWN};
+    struct shk_error last = {{0}};
     struct gpu_ipc handle;
     unsigned peer = 0;
     int rc = gpu_ok(g, g->gpu.api.ipc_get(&handle, g->base[g->rank]), err, "cuIpcGetMemHandle");
@@ -47,9 +79,15 @@ static int peer_exchange(struct gpu_rank *g, struct shk_error *err)
     }
     for (peer = 0; peer < g->ranks && rc == 0; peer++) {
         if (peer != g->rank) {
-            rc = peer_map(g, peer, err);
+            rc = peer_map(g, peer, &ways[peer], &last);
         }
     }
+    if (rc < 0) {
+        *err = last;
+        return rc;
+    }
+    rc = rc == 0 ? gpu_access_put(g, ways, err) : rc;
+    rc = rc == 0 ? peer_judge(g, last.text, err) : rc;
     return rc == 0 ? shk_job_fence(g->job, 0, err) : rc;
 }
 

@@ -134,7 +134,7 @@ struct gpu_rank {
     uint64_t kernel_timeout_ns;
     size_t max_bytes; /* of an operation, on all ranks */
     struct gpu_heap heap;
-    gpu_ptr base[SHK_GPU_MAX_RANKS]; /* own at [rank]; others 0 unless mapped */
+    gpu_ptr base[SHK_JOB_MAX_RANKS]; /* own at [rank]; others 0 unless mapped */
     gpu_ptr multicast;               /* the heaps of all ranks at once; 0 none */
     bool zeroed;                     /* own memory has its control block and guards */
     uint32_t seed;
@@ -144,6 +144,10 @@ struct gpu_rank {
 /* gpu_device.c: driver, device of this rank, kernels. Checks that the ranks' devices differ. */
 int gpu_device_open(struct gpu_rank *g, struct shk_error *err);
 json_t *gpu_device_json(const struct shk_job *job);
+/* PCI address of that rank's GPU as its driver writes it; false: it has not published one. */
+bool gpu_device_pci(const struct shk_job *job, unsigned rank, char *buf, size_t size);
+/* Hosts that the ranks said they are on. */
+unsigned gpu_device_hosts(const struct shk_job *job);
 /* Publishes in g->job what gpu_device_open() did in another one. */
 int gpu_device_again(struct gpu_rank *g, struct shk_error *err);
 
@@ -153,6 +157,24 @@ int gpu_fail(struct gpu_rank *g, enum gpu_cause cause, int rc);
 /* 0, or the driver's error as text with its cause noted. */
 int gpu_ok(struct gpu_rank *g, int status, struct shk_error *err, const char *callf, ...)
     SHK_PRINTF(4, 5);
+
+/* gpu_access.c: which GPUs of the ranks reach each other's memory. */
+enum gpu_access {
+    GPU_ACCESS_UNKNOWN, /* the driver does not show that GPU to this process, or cannot tell */
+    GPU_ACCESS_OK,
+    GPU_ACCESS_REFUSED, /* the driver offers none */
+    GPU_ACCESS_BROKEN   /* it does not refuse, and cannot map */
+};
+/* What the driver offers from this rank's GPU to that rank's. */
+enum gpu_access gpu_access_offered(const struct gpu_rank *g, unsigned peer);
+/* Publishes enum gpu_access to each rank, and waits until all have. */
+int gpu_access_put(struct gpu_rank *g, const uint8_t ways[SHK_GPU_MAX_RANKS],
+                   struct shk_error *err);
+/* The same for what the driver offers. Nothing to do with more ranks than our kernels are for. */
+int gpu_access_tell(struct gpu_rank *g, struct shk_error *err);
+/* Pairs for which that was published, the same on every rank, and their PCI addresses: all of few,
+ * "A, B and C, D" where such groups do not reach each other, "A to B" where only one way lacks. */
+unsigned gpu_access_lacking(const struct gpu_rank *g, enum gpu_access what, char *buf, size_t size);
 
 /* gpu_heap.c */
 struct gpu_room {

@@ -4,6 +4,7 @@
  *
  *   SHK_FAKE_GPUS     devices, 2 by default
  *   SHK_FAKE_DRIVER   version, 13000 by default
+ *   SHK_FAKE_REFUSED … pairs that are not like the others: gpu_peers.c
  *   SHK_FAKE_MULTICAST 1: has it, see gpu_multicast.c for its faults
  *   SHK_FAKE_FLUSH    1: writes of other devices need a flush, and the driver has one
  *   SHK_FAKE_FAULT    init, flush, no-device, peer, memory, illegal, image, hang, crash, corrupt,
@@ -102,7 +103,7 @@ int CALL(cuDeviceGetName, hipDeviceGetName)(char *name, int len, int device)
     return SUCCESS;
 }
 
-int CALL(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char *address, int len, int device)
+static int bus_of(int device)
 {
     const char *visible = visible_devices();
     int bus = device;
@@ -112,8 +113,12 @@ int CALL(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char *address, int len, int 
         visible = strchr(visible, ',');
         visible = visible != NULL ? visible + 1 : NULL;
     }
-    bus = visible != NULL ? atoi(visible) : bus;
-    snprintf(address, (size_t)len, "0000:%02X:00.0", bus + 1);
+    return visible != NULL ? atoi(visible) : bus;
+}
+
+int CALL(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char *address, int len, int device)
+{
+    snprintf(address, (size_t)len, "0000:%02X:00.0", bus_of(device) + 1);
     return SUCCESS;
 }
 
@@ -137,9 +142,8 @@ int cuFlushGPUDirectRDMAWrites(int target, int scope)
 
 int CALL(cuDeviceCanAccessPeer, hipDeviceCanAccessPeer)(int *can, int device, int peer)
 {
-    (void)device;
-    (void)peer;
-    *can = !shk_fake_faulty("peer");
+    *can = !shk_fake_faulty("peer") &&
+           !shk_fake_pair("SHK_FAKE_REFUSED", bus_of(device), bus_of(peer));
     return SUCCESS;
 }
 
@@ -160,12 +164,18 @@ int CALL(cuCtxSetCurrent, hipCtxSetCurrent)(void *context)
     return SUCCESS;
 }
 
+int shk_fake_bus(void)
+{
+    return bus_of(current);
+}
+
 /* ---- memory ---- */
 
 static struct block {
     gpu_ptr at;
     size_t bytes;
     int fd;
+    int bus; /* of the GPU that has it */
 } blocks[64];
 
 int CALL(cuMemGetInfo_v2, hipMemGetInfo)(size_t *available, size_t *total)
@@ -192,7 +202,7 @@ int CALL(cuMemAlloc_v2, hipMalloc)(gpu_ptr *at, size_t bytes)
     }
     for (i = 0; map != MAP_FAILED && i < 64; i++) {
         if (blocks[i].at == 0) {
-            blocks[i] = (struct block){(gpu_ptr)(uintptr_t)map, bytes, fd};
+            blocks[i] = (struct block){(gpu_ptr)(uintptr_t)map, bytes, fd, shk_fake_bus()};
             *at = blocks[i].at;
             return SUCCESS;
         }
@@ -206,7 +216,7 @@ int shk_fake_block(gpu_ptr at, size_t bytes)
 
     for (i = 0; i < 64; i++) {
         if (blocks[i].at == 0) {
-            blocks[i] = (struct block){at, bytes, -1};
+            blocks[i] = (struct block){at, bytes, -1, shk_fake_bus()};
             return SUCCESS;
         }
     }
@@ -274,6 +284,7 @@ struct handle {
     int pid;
     int fd;
     size_t bytes;
+    int bus;
 };
 
 int CALL(cuIpcGetMemHandle, hipIpcGetMemHandle)(struct gpu_ipc *ipc, gpu_ptr at)
@@ -284,7 +295,7 @@ int CALL(cuIpcGetMemHandle, hipIpcGetMemHandle)(struct gpu_ipc *ipc, gpu_ptr at)
     if (block == NULL) {
         return INVALID;
     }
-    handle = (struct handle){(int)getpid(), block->fd, block->bytes};
+    handle = (struct handle){(int)getpid(), block->fd, block->bytes, block->bus};
     memset(ipc, 0, sizeof(*ipc));
     memcpy(ipc->bytes, &handle, sizeof(handle));
     return SUCCESS;
@@ -301,7 +312,8 @@ int CALL(cuIpcOpenMemHandle_v2, hipIpcOpenMemHandle)(gpu_ptr *at, struct gpu_ipc
 
     (void)flags;
     memcpy(&handle, ipc.bytes, sizeof(handle));
-    if (shk_fake_faulty("peer")) {
+    if (shk_fake_faulty("peer") || shk_fake_pair("SHK_FAKE_REFUSED", shk_fake_bus(), handle.bus) ||
+        shk_fake_pair("SHK_FAKE_UNMAPPED", shk_fake_bus(), handle.bus)) {
         return 217;
     }
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle.pid, handle.fd);
@@ -312,7 +324,7 @@ int CALL(cuIpcOpenMemHandle_v2, hipIpcOpenMemHandle)(gpu_ptr *at, struct gpu_ipc
     }
     for (i = 0; map != MAP_FAILED && i < 64; i++) {
         if (blocks[i].at == 0) {
-            blocks[i] = (struct block){(gpu_ptr)(uintptr_t)map, handle.bytes, -1};
+            blocks[i] = (struct block){(gpu_ptr)(uintptr_t)map, handle.bytes, -1, handle.bus};
             *at = blocks[i].at;
             return SUCCESS;
         }
@@ -479,8 +491,13 @@ static void run_copy(void *arg)
 {
     const struct copy *copy = arg;
 
-    engine("slow-memory", (void *)(uintptr_t)copy->to, (const void *)(uintptr_t)copy->from,
-           copy->bytes);
+    const struct block *to = block_of(copy->to);
+    int slow = to != NULL && shk_fake_pair("SHK_FAKE_SLOW_PAIRS", shk_fake_bus(), to->bus) ? 5 : 1;
+
+    for (; slow > 0; slow--) {
+        engine("slow-memory", (void *)(uintptr_t)copy->to, (const void *)(uintptr_t)copy->from,
+               copy->bytes);
+    }
 }
 
 int CALL(cuMemHostAlloc, hipHostMalloc)(void **at, size_t bytes, unsigned flags)
@@ -519,8 +536,12 @@ int CALL(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(gpu_ptr to, gpu_ptr from, siz
                                                    void *stream)
 {
     struct copy copy = {to, from, bytes};
+    const struct block *block = block_of(to);
 
     (void)stream;
+    if (block != NULL && shk_fake_pair("SHK_FAKE_NO_COPY", shk_fake_bus(), block->bus)) {
+        return INVALID;
+    }
     return shk_fake_enqueue(run_copy, &copy, sizeof(copy));
 }
 

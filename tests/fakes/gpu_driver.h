@@ -39,9 +39,15 @@ void shk_fake_unblock(gpu_ptr at);
  * an illegal access. libcuda only. */
 unsigned shk_fake_multicast(gpu_ptr at, unsigned char **member);
 
+/* Is the pair of GPUs, by their numbers on the bus, on the list in that variable? gpu_peers.c */
+int shk_fake_pair(const char *variable, int from, int to);
+
+/* The GPU of this process, by its number on the bus. */
+int shk_fake_bus(void);
+
 /* What a symmetric window is, in "device" memory. */
 struct shk_fake_window {
-    gpu_ptr base[SHK_GPU_MAX_RANKS];
+    gpu_ptr base[64];
 };
 
 #endif

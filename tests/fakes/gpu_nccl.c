@@ -3,6 +3,7 @@
  *
  *   SHK_FAKE_NCCL_VERSION  22809 by default
  *   SHK_FAKE_NCCL_DIR      a folder where ranks meet that do not see each other's processes
+ *   SHK_FAKE_NCCL_TEAM     ranks that reach each other by load and store, all by default
  *   SHK_FAKE_NCCL_FAULT    init, hang, crash, corrupt, no-window, net, unaligned (16-bit data at
  *                          odd places in windows), narrow (16-bit data anywhere): what goes wrong;
  *                          used-error, used-crash, used-hang, used-corrupt: only in a communicator
@@ -21,7 +22,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define RANKS      SHK_GPU_MAX_RANKS
+#define RANKS      64
 #define ROOM_BYTES ((size_t)16 << 20) /* of one rank; longer vectors take several turns */
 
 struct meeting {
@@ -188,6 +189,13 @@ int ncclMemFree(void *at)
     return CALL(cuMemFree_v2, hipFree)((gpu_ptr)(uintptr_t)at) == 0 ? 0 : 1;
 }
 
+static int team(void)
+{
+    const char *value = getenv("SHK_FAKE_NCCL_TEAM");
+
+    return value != NULL ? atoi(value) : the_comm.ranks;
+}
+
 int ncclCommWindowRegister(void *comm, void *at, size_t bytes, void **window, int flags)
 {
     struct shk_fake_window *made = NULL;
@@ -207,6 +215,10 @@ int ncclCommWindowRegister(void *comm, void *at, size_t bytes, void **window, in
     made = (struct shk_fake_window *)(uintptr_t)ptr;
     barrier();
     for (i = 0; i < the_comm.ranks; i++) {
+        if (i / team() != the_comm.rank / team()) {
+            made->base[i] = 0;
+            continue;
+        }
         if (CALL(cuIpcOpenMemHandle_v2, hipIpcOpenMemHandle)(&made->base[i],
                                                              the_comm.meeting->heap[i], 1) != 0) {
             return 1;
@@ -232,7 +244,7 @@ int ncclCommWindowDeregister(void *comm, void *window)
 struct nccl_team ncclTeamLsa(void *comm)
 {
     (void)comm;
-    return (struct nccl_team){the_comm.ranks, the_comm.rank, 1};
+    return (struct nccl_team){team(), the_comm.rank % team(), 1};
 }
 
 struct reduce {
@@ -242,18 +254,20 @@ struct reduce {
     enum shk_gpu_type type;
 };
 
-static void sum_turn(const struct reduce *r, size_t first, size_t count)
+/* One rank's part of a turn of so many elements, into its own room, where nobody else reads it
+ * before all are done. */
+static void sum_part(const struct reduce *r, size_t from, size_t to)
 {
     size_t bytes = shk_gpu_type_bytes(r->type);
     size_t i = 0;
     int p = 0;
 
-    for (i = 0; i < count; i++) {
+    for (i = from; i < to; i++) {
         double sum = 0;
         float value = 0;
         int32_t whole = 0;
         uint16_t narrow = 0;
-        const void *from = &value;
+        const void *sum_at = &value;
 
         for (p = 0; p < the_comm.ranks; p++) {
             sum += shk_gpu_data_number(r->type, the_comm.meeting->room[p] + i * bytes);
@@ -261,12 +275,30 @@ static void sum_turn(const struct reduce *r, size_t first, size_t count)
         value = (float)sum;
         if (r->type == SHK_GPU_I32) {
             whole = (int32_t)sum;
-            from = &whole;
+            sum_at = &whole;
         } else if (r->type != SHK_GPU_F32) {
             narrow = r->type == SHK_GPU_F16 ? shk_gpu_half_of(value) : shk_gpu_bfloat_of(value);
-            from = &narrow;
+            sum_at = &narrow;
         }
-        memcpy(r->recv + (first + i) * bytes, from, bytes);
+        memcpy(the_comm.meeting->room[the_comm.rank] + i * bytes, sum_at, bytes);
+    }
+}
+
+static size_t part_of(size_t count, int rank)
+{
+    return count * (size_t)rank / (size_t)the_comm.ranks;
+}
+
+static void take_turn(const struct reduce *r, size_t first, size_t count)
+{
+    size_t bytes = shk_gpu_type_bytes(r->type);
+    int p = 0;
+
+    for (p = 0; p < the_comm.ranks; p++) {
+        size_t from = part_of(count, p);
+
+        memcpy(r->recv + (first + from) * bytes, the_comm.meeting->room[p] + from * bytes,
+               (part_of(count, p + 1) - from) * bytes);
     }
     if (count > 1 && bytes == 2 &&
         (faulty("narrow") || (faulty("unaligned") && the_comm.windows > 0 &&
@@ -296,7 +328,9 @@ static void run_reduce(void *arg)
 
         memcpy(the_comm.meeting->room[the_comm.rank], r->send + first * bytes, count * bytes);
         barrier();
-        sum_turn(r, first, count);
+        sum_part(r, part_of(count, the_comm.rank), part_of(count, the_comm.rank + 1));
+        barrier();
+        take_turn(r, first, count);
         barrier();
     }
 }

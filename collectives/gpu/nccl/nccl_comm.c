@@ -181,10 +181,42 @@ int nccl_comm_memory(struct gpu_rank *g, bool slots, struct shk_error *err)
     return rc == 0 ? gpu_heap_prepare(g, err) : rc;
 }
 
+/* Where the driver offers no peer access nothing is broken: there is no such memory. */
 static int comm_no_window(struct gpu_rank *g, struct shk_error *err, const char *why)
 {
+    char pairs[400];
+    unsigned hosts = gpu_device_hosts(g->job);
+
+    if (hosts > 1) {
+        return gpu_fail(
+            g, GPU_CAUSE_NA,
+            shk_error_set(err, ENOTSUP, "no symmetric memory across %u nodes: %s", hosts, why));
+    }
+    if (gpu_access_lacking(g, GPU_ACCESS_REFUSED, pairs, sizeof(pairs)) > 0) {
+        return gpu_fail(g, GPU_CAUSE_NA,
+                        shk_error_set(err, ENOTSUP,
+                                      "no symmetric memory: the driver offers no peer access "
+                                      "between the GPUs %s",
+                                      pairs));
+    }
     return gpu_fail(g, GPU_CAUSE_NO_WINDOW,
                     shk_error_set(err, ENOTSUP, "no symmetric memory: %s", why));
+}
+
+/* Ranks that reach each other by load and store must be all. */
+static int comm_team(struct gpu_rank *g, struct shk_error *err)
+{
+    int ranks = g->comm->lib.api.team_lsa != NULL ? g->comm->lib.api.team_lsa(g->comm->comm).ranks
+                                                  : (int)g->ranks;
+    char why[128];
+
+    if (ranks == (int)g->ranks) {
+        return 0;
+    }
+    snprintf(why, sizeof(why),
+             "NCCL makes teams of %d of the %u ranks that reach each other by load and store",
+             ranks, g->ranks);
+    return comm_no_window(g, err, why);
 }
 
 int nccl_comm_window(struct gpu_rank *g, struct shk_error *err)
@@ -199,6 +231,10 @@ int nccl_comm_window(struct gpu_rank *g, struct shk_error *err)
         return gpu_fail(
             g, GPU_CAUSE_NA,
             shk_error_set(err, ENOSYS, "NCCL %s has no windows: they came with 2.27", version));
+    }
+    rc = gpu_access_tell(g, err);
+    if (rc < 0) {
+        return rc;
     }
     shk_crumb_call("ncclCommWindowRegister");
     rc = nccl_ok(g,
@@ -215,11 +251,7 @@ int nccl_comm_window(struct gpu_rank *g, struct shk_error *err)
     if (log.symmetric_no) {
         return comm_no_window(g, err, "NCCL's log says that it is not supported");
     }
-    if (comm->lib.api.team_lsa != NULL &&
-        comm->lib.api.team_lsa(comm->comm).ranks != (int)g->ranks) {
-        return comm_no_window(g, err, "not all ranks can reach each other by load and store");
-    }
-    return 0;
+    return comm_team(g, err);
 }
 
 int nccl_comm_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err)

@@ -241,7 +241,8 @@ static const struct fault {
     const char *cause;
     const char *reason; /* part of it */
 } faults[] = {
-    {"peer", "SHK_FAKE_FAULT", "peer", "failed", "no-peer-access", "memory of rank"},
+    {"peer", "SHK_FAKE_FAULT", "peer", "na", "", "between the GPUs 0000:01:00.0 and 0000:02:00.0"},
+    {"peer", "SHK_FAKE_UNMAPPED", "0>1", "failed", "no-peer-access", "memory cannot be mapped"},
     {"peer", "SHK_FAKE_FAULT", "memory", "failed", "out-of-memory", "out of memory"},
     {"peer", "SHK_FAKE_FAULT", "illegal", "failed", "illegal-access", "illegal memory access"},
     {"peer", "SHK_FAKE_FAULT", "image", "failed", "driver-old", "load of the kernels"},

@@ -1,0 +1,194 @@
+/* GPU transports on three, four, five and eight stand-in GPUs: right sums, and what becomes of
+ * pairs that do not reach each other, are slow, or cannot be copied between. */
+#include "collectives/gpu/gpu.h"
+#include "core/facts/facts.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const cuda[] = {SHK_BUILD_DIR "/tests/fakes/gpu/libcuda.so.1", NULL};
+static const char *const nccl[] = {SHK_BUILD_DIR "/tests/fakes/gpu/libnccl.so.2", NULL};
+
+static struct shk_collective_options options = {
+    .ranks = 8, .min_bytes = 8, .max_bytes = 1024, .deadline_ms = 300000, .brief = true};
+static struct shk_gpu_tweaks tweaks = {
+    .driver_names = cuda, .nccl_names = nccl, .image = "kernels", .copies_shift = 6};
+
+TestSuite(many, .timeout = 1200);
+TestSuite(many_long, .timeout = 1200);
+
+static const struct shk_transport *transport_of(const char *name)
+{
+    size_t count = 0, i = 0;
+    const struct shk_transport *const *all = shk_transports(&count);
+    while (i < count && strcmp(all[i]->name, name) != 0)
+        i++;
+    cr_assert_lt(i, count, "%s", name);
+    return all[i];
+}
+
+static struct shk_facts *run(const char *name, unsigned ranks)
+{
+    struct shk_facts *facts = shk_facts_create();
+    struct shk_error err = {{0}};
+    char gpus[16];
+    snprintf(gpus, sizeof gpus, "%u", ranks);
+    setenv("SHK_FAKE_GPUS", gpus, 1);
+    options.ranks = ranks;
+    cr_assert_eq(shk_gpu_run(transport_of(name), &options, &tweaks, facts, &err), 0, "%s",
+                 err.text);
+    return facts;
+}
+
+static const char *text(const struct shk_facts *facts, const char *name, const char *member)
+{
+    char key[96];
+    snprintf(key, sizeof key, "collective.%s.%s", name, member);
+    const char *value = shk_facts_get_text(facts, key);
+    return value ? value : "";
+}
+
+static void expect_right(const struct shk_facts *facts, const char *name, unsigned ranks)
+{
+    char key[96];
+    size_t i;
+    json_t *row;
+    snprintf(key, sizeof key, "collective.%s.sizes", name);
+    json_t *sizes = shk_facts_get_array(facts, key);
+    cr_assert_str_eq(text(facts, name, "status"), "ok", "%s on %u: %s", name, ranks,
+                     text(facts, name, "reason"));
+    cr_assert_gt(json_array_size(sizes), 1, "%s on %u", name, ranks);
+    json_array_foreach(sizes, i, row)
+    {
+        cr_expect_eq(json_integer_value(json_object_get(row, "wrong")), 0, "%s on %u", name, ranks);
+        cr_expect_eq(json_integer_value(json_object_get(row, "in_place_wrong")), 0);
+    }
+    snprintf(key, sizeof key, "collective.%s.devices", name);
+    cr_expect_eq(json_array_size(shk_facts_get_array(facts, key)), ranks);
+}
+
+static void right(const char *name, unsigned ranks)
+{
+    struct shk_facts *facts = run(name, ranks);
+    expect_right(facts, name, ranks);
+    shk_facts_destroy(facts);
+}
+
+/* Before the sizes: combinations of type, odd count, offset and place. */
+static const unsigned many[] = {3, 4, 5, 8};
+
+Test(many, kernels_of_our_own)
+{
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+        right("peer", many[i]);
+        right("lsa", many[i]);
+    }
+}
+
+Test(many, library)
+{
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+        right("nccl", many[i]);
+        right("nccl-window", many[i]);
+    }
+}
+
+/* Two-shot, and pieces of the library's memory. */
+Test(many_long, large_ones)
+{
+    options.max_bytes = 2 << 20;
+    right("peer", 8);
+    right("nccl", 5);
+    tweaks.push_from = 64;
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+        right("peer", many[i]);
+}
+
+/* NCCL is for more ranks than our own kernels are: a rank's memory is its own then, too. */
+Test(many, more_ranks_than_kernels_are_for)
+{
+    right("nccl", 20);
+    struct shk_facts *facts = run("peer", 20);
+    cr_expect_str_eq(text(facts, "peer", "status"), "na");
+    cr_expect_not_null(strstr(text(facts, "peer", "reason"), "up to 16 ranks"), "%s",
+                       text(facts, "peer", "reason"));
+    shk_facts_destroy(facts);
+}
+
+/* Another order of the GPUs, and one that is hidden. */
+Test(many, another_order)
+{
+    setenv("CUDA_VISIBLE_DEVICES", "3,1,7,0,2,6,5", 1);
+    struct shk_facts *facts = run("peer", 7);
+    expect_right(facts, "peer", 7);
+    json_t *devices = shk_facts_get_array(facts, "collective.peer.devices");
+    cr_expect_str_eq(json_string_value(json_object_get(json_array_get(devices, 2), "pci")),
+                     "0000:08:00.0");
+    shk_facts_destroy(facts);
+    setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6", 1);
+    facts = run("peer", 8);
+    cr_expect_str_eq(text(facts, "peer", "status"), "na");
+    cr_expect_not_null(strstr(text(facts, "peer", "reason"), "7 GPUs are visible"));
+    shk_facts_destroy(facts);
+}
+
+/* What is refused is of the machine, what cannot be mapped is not; the pair is named, not a rank.
+ */
+static const struct {
+    const char *name, *variable, *pairs;
+    unsigned ranks;
+    const char *status, *cause, *reason;
+} lacking[] = {
+    {"peer", "SHK_FAKE_REFUSED", "2>5,5>2", 8, "na", "",
+     "no peer access between the GPUs 0000:03:00.0 and 0000:06:00.0"},
+    {"peer", "SHK_FAKE_REFUSED", "5>2", 8, "na", "", "GPUs 0000:06:00.0 to 0000:03:00.0"},
+    {"peer", "SHK_FAKE_REFUSED", "/4", 8, "na", "",
+     "0000:01:00.0, 0000:02:00.0, 0000:03:00.0, 0000:04:00.0 and 0000:05:00.0, 0000:06:00.0, "
+     "0000:07:00.0, 0000:08:00.0"},
+    {"peer", "SHK_FAKE_REFUSED", "3>*,*>3", 4, "na", "",
+     "0000:01:00.0, 0000:02:00.0, 0000:03:00.0 and 0000:04:00.0"},
+    {"peer", "SHK_FAKE_REFUSED", "0>7,7>0,1>6,6>1,2>5,5>2,3>4,4>3,0>2,2>0", 8, "na", "",
+     "and 1 more of 28 pairs"},
+    {"peer", "SHK_FAKE_UNMAPPED", "2>5", 8, "failed", "no-peer-access",
+     "memory cannot be mapped between the GPUs 0000:03:00.0 to 0000:06:00.0"},
+    {"nccl-window", "SHK_FAKE_NCCL_TEAM", "4", 8, "failed", "no-symmetric-memory",
+     "teams of 4 of the 8 ranks"},
+    {"lsa", "SHK_FAKE_NCCL_TEAM", "4", 8, "failed", "no-symmetric-memory",
+     "teams of 4 of the 8 ranks"},
+};
+
+Test(many, pairs_that_lack_access)
+{
+    for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++) {
+        const char *name = lacking[i].name;
+        setenv(lacking[i].variable, lacking[i].pairs, 1);
+        struct shk_facts *facts = run(name, lacking[i].ranks);
+        char key[96];
+        snprintf(key, sizeof key, "collective.%s.rank", name);
+        cr_expect_str_eq(text(facts, name, "status"), lacking[i].status, "%s: %s", lacking[i].pairs,
+                         text(facts, name, "reason"));
+        cr_expect_str_eq(text(facts, name, "cause"), lacking[i].cause, "%s", lacking[i].pairs);
+        cr_expect_not_null(strstr(text(facts, name, "reason"), lacking[i].reason), "%s: %s",
+                           lacking[i].pairs, text(facts, name, "reason"));
+        cr_expect(strcmp(name, "peer") != 0 || shk_facts_get_int(facts, key, -1) == -1);
+        unsetenv(lacking[i].variable);
+        shk_facts_destroy(facts);
+    }
+}
+
+/* Teams of NCCL are of the machine where the driver refuses. */
+Test(many, windows_of_islands)
+{
+    setenv("SHK_FAKE_REFUSED", "/4", 1);
+    setenv("SHK_FAKE_NCCL_TEAM", "4", 1);
+    struct shk_facts *facts = run("nccl-window", 8);
+    cr_expect_str_eq(text(facts, "nccl-window", "status"), "na");
+    cr_expect_not_null(strstr(text(facts, "nccl-window", "reason"), "no peer access between"), "%s",
+                       text(facts, "nccl-window", "reason"));
+    shk_facts_destroy(facts);
+    right("nccl", 8);
+}
