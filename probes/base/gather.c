@@ -128,6 +128,19 @@ void shk_gather_member_problem(json_t *object, const char *name, const char *rea
     json_object_set_new(problems, name, shk_gather_str(reason));
 }
 
+void shk_gather_both_ways(json_t *list, json_t *there, json_t *back)
+{
+    json_t *turned = json_copy(back);
+    (void)json_object_set(turned, "gpu", json_object_get(back, "peer"));
+    (void)json_object_set(turned, "peer", json_object_get(back, "gpu"));
+    json_array_append_new(list, there);
+    if (json_equal(turned, there))
+        json_decref(back);
+    else
+        json_array_append_new(list, back);
+    json_decref(turned);
+}
+
 void shk_gather_member_unread(const struct shk_host *host, json_t *object, const char *name,
                               const char *path, int rc, const struct shk_error *err)
 {

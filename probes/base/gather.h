@@ -72,6 +72,10 @@ void shk_gather_member_unread(const struct shk_host *host, json_t *object, const
                               const char *path, int rc, const struct shk_error *err);
 void shk_gather_member_problem(json_t *object, const char *name, const char *reason);
 
+/* Appends what was said of a pair {gpu, peer, …}, and what of {peer, gpu, …}, which are stolen: the
+ * second only where it says something else. */
+void shk_gather_both_ways(json_t *list, json_t *there, json_t *back);
+
 /* "0000:c1:00.0": is text of len bytes the address of a PCI function? */
 bool shk_gather_is_pci(const char *text, size_t len);
 

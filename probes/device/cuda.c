@@ -182,7 +182,7 @@ static void cuda_all(struct cuda *c)
     for (int a = 0; a < c->count; a++) {
         json_array_append_new(devices, cuda_device(c, a));
         for (int b = a + 1; b < c->count; b++)
-            json_array_append_new(pairs, cuda_pair(c, a, b));
+            shk_gather_both_ways(pairs, cuda_pair(c, a, b), cuda_pair(c, b, a));
     }
     shk_gather_present(&c->g, "cuda.devices", devices, NULL, c->lib.path);
     shk_gather_present(&c->g, "cuda.p2p", pairs, NULL, c->lib.path);

@@ -239,7 +239,7 @@ static void nvml_pairs(struct nvml *n)
     }
     for (unsigned a = 0; a < n->count; a++)
         for (unsigned b = a + 1; b < n->count; b++)
-            json_array_append_new(list, nvml_pair(n, a, b));
+            shk_gather_both_ways(list, nvml_pair(n, a, b), nvml_pair(n, b, a));
     shk_gather_present(&n->g, "nvml.p2p", list, NULL, n->lib.path);
 }
 

@@ -132,26 +132,56 @@ static json_t *peers_class(const struct shk_facts *known, const char *a, const c
     return json_string(pcie ? pcie : "SYS");
 }
 
-/* "ok", the reason against it, or null when nobody knows. */
-static json_t *peers_access(const struct shk_facts *known, const char *a, const char *b)
+/* What was said of `from` to `to`, else of the pair. */
+static const json_t *peers_way(const json_t *list, const char *from, const char *to)
 {
-    const json_t *nvml = peers_find(shk_facts_get_array(known, "nvml.p2p"), a, b);
-    const json_t *cuda = peers_find(shk_facts_get_array(known, "cuda.p2p"), a, b);
+    size_t i;
+    json_t *row;
+    json_array_foreach((json_t *)list, i, row)
+    {
+        if (peers_same(row, "gpu", from) && peers_same(row, "peer", to))
+            return row;
+    }
+    return peers_find(list, from, to);
+}
+
+/* "ok", the reason against it, or NULL when nobody knows. */
+static const char *peers_access(const struct shk_facts *known, const char *a, const char *b)
+{
+    const json_t *nvml = peers_way(shk_facts_get_array(known, "nvml.p2p"), a, b);
+    const json_t *cuda = peers_way(shk_facts_get_array(known, "cuda.p2p"), a, b);
     const json_t *kfd = peers_find(shk_facts_get_array(known, "gpu.amd.links"), a, b);
     const char *read = shk_gather_get(nvml, "read"), *write = shk_gather_get(nvml, "write");
     if (read && strcmp(read, "ok") != 0)
-        return json_string(read);
+        return read;
     if (write && strcmp(write, "ok") != 0)
-        return json_string(write);
+        return write;
     if (json_is_false(json_object_get(cuda, "access")))
-        return json_string("CUDA offers no access");
+        return "CUDA offers no access";
     if (read || write || json_is_true(json_object_get(cuda, "access")))
-        return json_string("ok");
+        return "ok";
     /* the amdgpu driver lists XGMI neighbours and PCIe peers only when they reach each other */
     if (peers_same(kfd, "type", "xgmi") || json_is_true(json_object_get(kfd, "p2p")) ||
         peers_same(peers_find(shk_facts_get_array(known, "topology.links"), a, b), "type", "xgmi"))
-        return json_string("ok");
-    return json_null();
+        return "ok";
+    return NULL;
+}
+
+/* p2p of both ways: the one against it, unknown unless both are known; and which one it is. */
+static void peers_put_access(json_t *pair, const struct shk_facts *known, const char *a,
+                             const char *b)
+{
+    const char *there = peers_access(known, a, b), *back = peers_access(known, b, a);
+    bool lacks_there = there && strcmp(there, "ok") != 0;
+    bool lacks_back = back && strcmp(back, "ok") != 0;
+    json_object_set_new(pair, "p2p",
+                        shk_gather_str(lacks_there     ? there
+                                       : lacks_back    ? back
+                                       : there && back ? "ok"
+                                                       : NULL));
+    if (lacks_there != lacks_back)
+        json_object_set_new(pair, "one_way",
+                            json_sprintf("%s to %s", lacks_there ? a : b, lacks_there ? b : a));
 }
 
 static json_t *peers_matrix(const struct shk_facts *known, json_t **gpus, size_t n)
@@ -162,10 +192,11 @@ static json_t *peers_matrix(const struct shk_facts *known, json_t **gpus, size_t
         for (size_t k = i + 1; k < n; k++) {
             const char *a = shk_gather_get(gpus[i], "pci"), *b = shk_gather_get(gpus[k], "pci");
             const char *distance = shk_gather_get(peers_find(pcie, a, b), "class");
-            json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:o,s:o}", "gpu", a, "peer", b,
-                                                  "class", peers_class(known, a, b, distance),
-                                                  "pcie", shk_gather_str(distance), "p2p",
-                                                  peers_access(known, a, b)));
+            json_t *pair =
+                json_pack("{s:s,s:s,s:o,s:o}", "gpu", a, "peer", b, "class",
+                          peers_class(known, a, b, distance), "pcie", shk_gather_str(distance));
+            peers_put_access(pair, known, a, b);
+            json_array_append_new(list, pair);
         }
     }
     return list;

@@ -169,6 +169,10 @@ int nvmlDeviceGetP2PStatus(struct device *a, struct device *b, unsigned index, u
     if (a->index == 0 && b->index == 1 && index < 2)
         *status = 3;
 #endif
+#ifdef P2P_ONE_WAY
+    if (a->index == 5 && b->index == 2 && index < 2)
+        *status = 1;
+#endif
     return 0;
 }
 

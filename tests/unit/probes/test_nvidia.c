@@ -73,6 +73,11 @@ Test(nvidia, nvml_faults)
     cr_expect_not_null(strstr(fact_text(facts, "nvml.p2p"), "failed: this version cannot tell"));
     cr_expect_not_null(strstr(fact_text(facts, "nvml.devices"), "\"fabric\":null"));
     shk_facts_destroy(facts);
+    facts = ask_nvml("nvml_p2p_one_way");
+    json_t *ways = shk_facts_get_array(facts, "nvml.p2p");
+    cr_expect_eq(json_array_size(ways), 29, "the way back says something else");
+    cr_expect_not_null(strstr(fact_text(facts, "nvml.p2p"), "\"chipset not supported\""));
+    shk_facts_destroy(facts);
     facts = ask_nvml("nvml_p2p_broken");
     cr_expect_not_null(strstr(fact_text(facts, "nvml.p2p"), "\"topology not supported\""));
     shk_facts_destroy(facts);

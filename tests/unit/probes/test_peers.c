@@ -211,6 +211,29 @@ Test(peers, what_joins_two_gpus)
     }
 }
 
+/* A way that lacks access, or was not read, is not made good by the other one. */
+Test(peers, each_way)
+{
+    static const struct {
+        const char *there, *back, *p2p, *one_way;
+    } rows[] = {
+        {"true", "false", "CUDA offers no access", "0000:c6:00.0 to 0000:c1:00.0"},
+        {"false", "true", "CUDA offers no access", "0000:c1:00.0 to 0000:c6:00.0"},
+        {"true", "null", "(null)", "(null)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[4096];
+        snprintf(text, sizeof text,
+                 "%s, 'cuda.p2p': [{'gpu': '0000:c1:00.0', 'peer': '0000:c6:00.0', 'access': %s}, "
+                 "{'gpu': '0000:c6:00.0', 'peer': '0000:c1:00.0', 'access': %s}]",
+                 DEVICES, rows[i].there, rows[i].back);
+        join(text);
+        json_t *pair = json_array_get(tree_value("topology.peers"), 0);
+        cr_expect_str_eq(tree_item_text(pair, "p2p"), rows[i].p2p);
+        cr_expect_str_eq(tree_item_text(pair, "one_way"), rows[i].one_way);
+    }
+}
+
 Test(peers, no_topology)
 {
     join("'topology.devices': {'state': 'failed', 'reason': 'hwloc hung'}");
