@@ -109,16 +109,31 @@ const struct shk_check shk_check_gpu_library = {
            "a GPU that the driver lists but that does not answer.",
 };
 
-/* Links of one GPU. */
+/* Links of one GPU; of the active ones: those to a switch, those of which it is not told where they
+ * lead, and how many other GPUs the rest leads to. */
 struct gpu_links {
     unsigned all, active, unread;
+    unsigned switched, untold, peers;
     bool mig;
 };
+
+static void note_end(struct gpu_links *links, const json_t *link, json_t *peers)
+{
+    const char *remote = shk_member_words(link, "remote"), *pci = shk_member_words(link, "pci");
+    bool gpu = remote && pci && strcmp(remote, "gpu") == 0;
+    bool onward = remote && strcmp(remote, "switch") == 0;
+    links->switched += onward;
+    links->untold += !gpu && !onward && !(remote && strcmp(remote, "npu") == 0);
+    if (gpu && !json_object_get(peers, pci)) {
+        (void)json_object_set_new(peers, pci, json_true());
+        links->peers++;
+    }
+}
 
 static struct gpu_links links_of(const json_t *gpu)
 {
     struct gpu_links links = {.all = 0};
-    json_t *list = NULL, *link;
+    json_t *list = NULL, *link, *peers = json_object();
     size_t i;
     enum shk_look look = shk_look_member_array(gpu, "links", &list);
     links.unread += look != SHK_LOOK_PRESENT;
@@ -129,13 +144,17 @@ static struct gpu_links links_of(const json_t *gpu)
         links.all++;
         links.unread += shk_look_member_bool(link, "active", &active) != SHK_LOOK_PRESENT;
         links.active += active;
+        if (active)
+            note_end(&links, link, peers);
     }
+    json_decref(peers);
     return links;
 }
 
 struct nvlinks {
     struct shk_tally tally; /* of GPUs with links */
     unsigned most, down;    /* most active links of one; links missing from that */
+    unsigned bare;          /* GPUs without a bridge */
 };
 
 /* Models may have fewer links than others, so only GPUs of one model are compared. */
@@ -153,17 +172,40 @@ static unsigned most_of_model(const json_t *gpus, const char *model)
     return most;
 }
 
-/* Beside no NVSwitch, a GPU without any link up is one without a bridge. */
+enum bare { BARE_DESIGN, BARE_FAULT, BARE_UNKNOWN };
+
+/* A GPU without any link up, where no NVSwitch is seen. A bridge joins a GPU with one other, so
+ * that one may be left over; it is no bridge where the links of a sibling lead to a switch (of
+ * which a virtual machine sees nothing), or to several GPUs while some of them are down. */
+static enum bare bare_of(const json_t *gpus, const char *model)
+{
+    enum bare bare = BARE_DESIGN;
+    size_t i;
+    json_t *gpu;
+    json_array_foreach((json_t *)gpus, i, gpu)
+    {
+        struct gpu_links links = links_of(gpu);
+        if (!links.active || strcmp(shk_member_name(gpu, "name"), model) != 0)
+            continue;
+        if (links.switched || (links.peers > 1 && links.active < links.all))
+            return BARE_FAULT;
+        bare = links.untold ? BARE_UNKNOWN : bare;
+    }
+    return bare;
+}
+
 static void judge_links(struct nvlinks *all, const json_t *gpus, const json_t *gpu,
                         long long switches)
 {
-    const char *pci = shk_member_name(gpu, "pci");
+    const char *pci = shk_member_name(gpu, "pci"), *model = shk_member_name(gpu, "name");
     struct gpu_links links = links_of(gpu);
-    unsigned most = most_of_model(gpus, shk_member_name(gpu, "name"));
+    unsigned most = most_of_model(gpus, model);
     bool dark = !links.active && (links.all || most);
-    if (links.unread || (dark && switches < 0)) {
+    enum bare bare = dark && switches == 0 && !links.mig ? bare_of(gpus, model) : BARE_FAULT;
+    if (links.unread || (dark && switches < 0) || bare == BARE_UNKNOWN) {
         shk_tally_unread(&all->tally, "%s", pci);
-    } else if (links.mig || (!links.all && !most) || (dark && switches == 0)) {
+    } else if (links.mig || (!links.all && !most) || bare == BARE_DESIGN) {
+        all->bare += bare == BARE_DESIGN;
         return;
     } else if (links.active < most) {
         shk_tally_bad(&all->tally, "%s: %u", pci, links.active);
@@ -207,6 +249,9 @@ static void judge_nvlinks(struct shk_findings *findings, struct shk_row *row, st
     }
     if (dark || links->tally.bad)
         links_down(row, links, switches);
+    else if (links->bare)
+        shk_row_text(&row->observed, "%u up on each of %u GPUs; %u without a bridge", links->most,
+                     gpus, links->bare);
     else
         shk_row_text(&row->observed, "%u up on each of %u GPUs", links->most, gpus);
     shk_row_end(findings, row);
@@ -236,16 +281,20 @@ const struct shk_check shk_check_nvlink = {
     .family = "devices",
     .title = "All NVLinks are up",
     .eval = eval_nvlink,
-    .doc = "Facts: nvml.devices[].links, pci.count.nvswitch.\n"
-           "A GPU with fewer active links than another of its model is WARN; none at all beside "
-           "NVSwitches is FAIL. GPUs in MIG mode, and without NVSwitches those without any active "
-           "link (no bridge), are not judged.",
+    .doc =
+        "Facts: nvml.devices[].links, pci.count.nvswitch.\n"
+        "A GPU with fewer active links than another of its model is WARN; none at all beside "
+        "NVSwitches is FAIL. GPUs in MIG mode are not judged; nor is a GPU without any active link "
+        "(no bridge), but where the links of another of its model lead to a switch, or to "
+        "several GPUs while some of them are down.",
 };
 
 struct access {
     struct shk_row *row;
     unsigned pairs, good, refused, linked, near;
     json_t *seen; /* "gpu peer" in the order of names */
+    json_t *of;   /* refused pairs that weigh, by each GPU of them */
+    struct shk_strbuf names;
     struct shk_tally tally;
     const json_t *first; /* the refused pair that weighs most */
 };
@@ -285,6 +334,26 @@ static bool is_model(struct access *access, const json_t *pair, const char *why)
             may_be_geforce(access, shk_member_name(pair, "gpu")));
 }
 
+enum { PAIRS_NAMED = 4 };
+
+static void name_pair(struct access *access, const json_t *pair)
+{
+    const char *one_way = shk_member_words(pair, "one_way");
+    unsigned count = access->linked + access->near;
+    for (int i = 0; i < 2; i++) {
+        const char *pci = shk_member_name(pair, i ? "peer" : "gpu");
+        json_int_t have = json_integer_value(json_object_get(access->of, pci));
+        (void)json_object_set_new(access->of, pci, json_integer(have + 1));
+    }
+    if (count > PAIRS_NAMED)
+        return;
+    if (one_way)
+        shk_strbuf_printf(&access->names, "%s%s", count > 1 ? ", " : "", one_way);
+    else
+        shk_strbuf_printf(&access->names, "%s%s with %s", count > 1 ? ", " : "",
+                          shk_member_name(pair, "gpu"), shk_member_name(pair, "peer"));
+}
+
 static void note_pair(struct access *access, const json_t *pair)
 {
     const char *class = NULL, *p2p = NULL;
@@ -316,20 +385,41 @@ static void note_pair(struct access *access, const json_t *pair)
         access->first = pair;
     access->refused++;
     access->linked += linked;
-    access->near += near;
+    access->near += near && !linked;
+    if (linked || near)
+        name_pair(access, pair);
+}
+
+/* A GPU that is part of all these pairs, of several and of all that it has; else the pairs. */
+static char *names_of(const struct access *access)
+{
+    unsigned count = access->linked + access->near;
+    const char *pci;
+    json_t *n;
+    json_object_foreach(access->of, pci, n)
+    {
+        json_int_t own = json_integer_value(n);
+        if (own == count && own > 1 && own * (own + 1) / 2 == access->pairs)
+            return shk_strf("%s with all %u others", pci, count);
+    }
+    return count > PAIRS_NAMED
+               ? shk_strf("%s, and %u more", shk_strbuf_text(&access->names), count - PAIRS_NAMED)
+               : shk_strf("%s", shk_strbuf_text(&access->names));
 }
 
 static void refused(struct shk_row *row, const struct access *access)
 {
+    char *names = names_of(access);
     shk_row_verdict(row, access->linked ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
-    shk_row_text(&row->observed, "refused between %u of %u pairs: %s", access->refused,
-                 access->pairs, shk_member_name(access->first, "p2p"));
+    shk_row_text(&row->observed, "refused between %u of %u pairs: %s (%s)", access->refused,
+                 access->pairs, shk_member_name(access->first, "p2p"), names ? names : "");
     shk_row_text(&row->expected, "allowed between GPUs joined by %s",
                  access->linked ? "a link" : "a PCIe switch");
     shk_row_text(&row->why, "%s and %s (%s) exchange data through host memory",
                  shk_member_name(access->first, "gpu"), shk_member_name(access->first, "peer"),
                  shk_member_name(access->first, "class"));
     shk_row_fix(row, access->linked ? "peer-linked" : "peer-pcie", NULL);
+    free(names);
 }
 
 /* Of pairs that the list leaves out nothing is known. */
@@ -369,7 +459,7 @@ static void eval_access(const struct shk_check_context *ctx, struct shk_findings
 {
     struct shk_row row = shk_row_begin(ctx, &shk_check_peer_access, "GPU peer access");
     json_t *pairs = NULL, *pair;
-    struct access access = {.row = &row, .tally = SHK_TALLY_INIT};
+    struct access access = {.row = &row, .names = SHK_STRBUF_INIT, .tally = SHK_TALLY_INIT};
     size_t i;
     row.fact = "topology.peers, nvml.p2p, cuda.p2p, gpu.amd.links";
     row.source = "NVIDIA/nccl:src/graph/paths.cc";
@@ -386,6 +476,7 @@ static void eval_access(const struct shk_check_context *ctx, struct shk_findings
         json_array_size(pairs) == 0)
         shk_row_lacks(&row, "topology.peers", "no pair of the %lld GPUs is known", gpus);
     access.seen = json_object();
+    access.of = json_object();
     json_array_foreach(pairs, i, pair) note_pair(&access, pair);
     if (access.pairs)
         note_missing(&access, gpus);
@@ -394,7 +485,9 @@ static void eval_access(const struct shk_check_context *ctx, struct shk_findings
     else
         judge_access(findings, &row, &access);
     shk_tally_free(&access.tally);
+    shk_strbuf_free(&access.names);
     json_decref(access.seen);
+    json_decref(access.of);
 }
 
 const struct shk_check shk_check_peer_access = {

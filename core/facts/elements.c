@@ -27,6 +27,7 @@ static const char *const element_identities[SHK_ELEMENT_IDENTITIES][4] = {
     {"group"},
     {"node"},
     {"minor"},
+    {"link"},
 };
 
 char *shk_element_identity(const json_t *element, size_t which)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* Sets of members that may tell the elements of an array apart, the closest first. */
-#define SHK_ELEMENT_IDENTITIES 20U
+#define SHK_ELEMENT_IDENTITIES 21U
 
 /* What set `which` (below SHK_ELEMENT_IDENTITIES) says of an element, "cxi 0000:01:00.0": a new
  * string. NULL: a member of the set is missing, or neither text nor integer; or out of memory. */

@@ -22,7 +22,18 @@
                                                                                           "'p2p':" \
                                                                                           " " p2p  \
                                                                                           "}]"
-#define MODEL(name) "'nvml.devices': [{'pci': '0000:03:00.0', 'name': '" name "'}], "
+#define TO(i, n)       "{'link': " i ", 'active': true, 'remote': 'gpu', 'pci': '0000:0" n ":00.0'}"
+#define SWITCH         "{'link': 0, 'active': true, 'remote': 'switch', 'pci': null}"
+#define DARK(i)        "{'link': " i ", 'active': false, 'remote': null, 'pci': null}"
+#define THREE(a, b, c) a ", " b ", " c
+#define LIT(n, of)     "{'pci': '0000:0" n ":00.0', 'mig': false, 'links': [" of "]}"
+#define WAY(a, b, class, p2p)                                                                      \
+    "{'gpu': '0000:0" a ":00.0', 'peer': '0000:0" b ":00.0', 'class': '" class "', 'p2p': '" p2p   \
+                                                                               "'}"
+#define OK_WAY(a, b) WAY(a, b, "NV4", "ok")
+#define NO_WAY(a, b) WAY(a, b, "NV4", "GPU not supported")
+#define FOUR         "'pci.count.gpu-nvidia': 4, 'pci.count.gpu-amd': 0, 'pci.count.neuron': 0, "
+#define MODEL(name)  "'nvml.devices': [{'pci': '0000:03:00.0', 'name': '" name "'}], "
 #define GPU(n, class, nic, cpus)                                                                   \
     "{'name': 'GPU" n "', 'pci': '0000:0" n ":00.0', 'class': '" class "', 'nic': '" nic           \
                                                                        "', 'cpus': '" cpus "'}"
@@ -86,10 +97,36 @@ static const struct peers_case {
             "'0000:04:00.0', 'links': null, 'problems': {'links': 'denied'}}]",
      SHK_UNKNOWN, "0000:04:00.0"},
     {"a GPU without a bridge", "gpu.nvlink", "nvlink-state",
-     NVIDIA "'nvml.devices': [{'pci': '0000:03:00.0', 'links': [{'active': true}]}, {'pci': "
-            "'0000:04:00.0', 'links': [{'active': true}]}, {'pci': '0000:05:00.0', 'links': "
-            "[{'active': false}]}]",
-     SHK_PASS, "1 up on each of 2"},
+     NVIDIA "'nvml.devices': [" LIT("3", TO("0", "4")) ", " LIT("4", TO("0", "3")) ", " LIT(
+         "5", DARK("0")) "]",
+     SHK_PASS, "1 up on each of 2 GPUs; 1 without a bridge"},
+    {"a GPU without links where a bridge or more is not known", "gpu.nvlink", "nvlink-state",
+     NVIDIA "'nvml.devices': [" LIT(
+         "3", "{'link': 0, 'active': true, 'remote': null, 'pci': null}") ", " LIT("5",
+                                                                                   DARK("0")) "]",
+     SHK_UNKNOWN, "1 of 2 GPUs could not be read: 0000:05:00.0"},
+    {"a GPU that has left its mesh", "gpu.nvlink", "nvlink-state",
+     NVIDIA "'nvml.devices': [" LIT("3", THREE(TO("0", "4"), TO("1", "5"), DARK("2"))) ", " LIT(
+         "4", THREE(TO("0", "3"), TO("1", "5"),
+                    DARK("2"))) ", " LIT("5", THREE(TO("0", "3"), TO("1", "4"),
+                                                    DARK("2"))) ", " LIT("6",
+                                                                         THREE(DARK("0"), DARK("1"),
+                                                                               DARK("2"))) "]",
+     SHK_WARN, "2 links down (0000:06:00.0: 0)"},
+    {"an uneven mesh", "gpu.nvlink", "nvlink-state",
+     NVIDIA "'nvml.devices': [" LIT("3", THREE(TO("0", "4"), TO("1", "4"), TO("2", "5"))) ", " LIT(
+         "4", THREE(TO("0", "3"), TO("1", "3"),
+                    TO("2", "5"))) ", " LIT("5",
+                                            THREE(TO("0", "3"), TO("1", "4"), TO("2", "6"))) "]",
+     SHK_PASS, "3 up on each of 3"},
+    {"a GPU whose siblings reach a switch that this machine does not see", "gpu.nvlink",
+     "nvlink-state",
+     NVIDIA "'nvml.devices': [" LIT("3", SWITCH) ", " LIT("4", SWITCH) ", " LIT("5", DARK("0")) "]",
+     SHK_WARN, "1 links down (0000:05:00.0: 0)"},
+    {"a GPU in MIG mode beside them", "gpu.nvlink", "nvlink-state",
+     NVIDIA "'nvml.devices': [" LIT("3", SWITCH) ", {'pci': '0000:04:00.0', 'mig': true, 'links': "
+                                                 "[" DARK("0") "]}]",
+     SHK_PASS, "1 up on each of 1"},
     {"GPUs of two models", "gpu.nvlink", "nvlink-state",
      NVIDIA "'nvml.devices': [{'pci': '0000:03:00.0', 'name': 'A', 'links': [{'active': true}]}, "
             "{'pci': '0000:04:00.0', 'name': 'B', 'links': [{'active': true}, {'active': true}]}]",
@@ -118,6 +155,29 @@ static const struct peers_case {
      SHK_UNKNOWN, "denied"},
     {"consumer cards on a switch", "gpu.peer_access", "GPU peer access",
      NVIDIA PEERS("PIX", "'not supported'"), SHK_NA, "not supported"},
+    {"one of four reaches nobody", "gpu.peer_access", "GPU peer access",
+     FOUR "'topology.peers': [" OK_WAY("3", "4") ", " OK_WAY("3", "5") ", " NO_WAY(
+         "3", "6") ", " OK_WAY("4", "5") ", " NO_WAY("4", "6") ", " NO_WAY("5", "6") "]",
+     SHK_FAIL, "3 of 6 pairs: GPU not supported (0000:06:00.0 with all 3 others)"},
+    {"two pairs of four", "gpu.peer_access", "GPU peer access",
+     FOUR "'topology.peers': [" OK_WAY("3", "4") ", " NO_WAY("3", "5") ", " OK_WAY(
+         "3", "6") ", " OK_WAY("4", "5") ", " NO_WAY("4", "6") ", " OK_WAY("5", "6") "]",
+     SHK_FAIL, "(0000:03:00.0 with 0000:05:00.0, 0000:04:00.0 with 0000:06:00.0)"},
+    {"one way", "gpu.peer_access", "GPU peer access",
+     NVIDIA "'topology.peers': [{'gpu': '0000:03:00.0', 'peer': '0000:04:00.0', 'class': 'NV18', "
+            "'p2p': 'CUDA offers no access', 'one_way': '0000:04:00.0 to 0000:03:00.0'}]",
+     SHK_FAIL, "(0000:04:00.0 to 0000:03:00.0)"},
+    {"two islands on PCIe", "gpu.peer_access", "GPU peer access",
+     FOUR MODEL("NVIDIA A40") "'topology.peers': [" WAY("3", "4", "PIX", "ok") ", " WAY("5", "6", "PIX", "ok") ", " WAY(
+         "3", "5", "SYS",
+         "chipset not supported") ", " WAY("3", "6", "SYS",
+                                           "chipset not supported") ", " WAY("4", "5", "SYS",
+                                                                             "chipset not "
+                                                                             "supported") ", " WAY("4",
+                                                                                                   "6",
+                                                                                                   "SYS",
+                                                                                                   "chipset not supported") "]",
+     SHK_NA, "none between 4 of 6 pairs"},
     {"far apart", "gpu.peer_access", "GPU peer access",
      NVIDIA PEERS("SYS", "'chipset not supported'"), SHK_NA, "NCCL uses host memory"},
     {"nobody told", "gpu.peer_access", "GPU peer access", NVIDIA PEERS("PIX", "null"), SHK_UNKNOWN,

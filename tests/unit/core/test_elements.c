@@ -27,6 +27,10 @@ static const struct {
      "[{'pci': '0000:01:00.0', 'index': 0}, {'pci': null, 'index': 1, 'problems': {'pci': 'x'}}, "
      "{'pci': '0000:03:00.0', 'index': 2}]",
      true},
+    {"NVLinks of which one leads nowhere",
+     "[{'link': 0, 'pci': '0000:01:00.0'}, {'link': 1, 'pci': '0000:02:00.0'}, {'link': 2, 'pci': "
+     "null}]",
+     true},
     {"nothing that tells any apart", "[{'count': 1}, {'count': 2}, {'bits': 3}]", true},
     {"a pair of which one end is left",
      "[{'gpu': 'a', 'peer': 'b'}, {'gpu': 'a', 'peer': 'c'}, {'gpu': 'b'}]", false},
