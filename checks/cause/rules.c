@@ -9,7 +9,7 @@
 
 /* A rule of less weight is a guess among several causes; one of which something is not known, at
  * most PERHAPS. */
-enum { SPECIFIC = 50, PERHAPS = 40 };
+enum { SPECIFIC = 45, PERHAPS = 40 };
 
 /* Something that is there, not something that is missing, as on every node that nobody set up. */
 static bool is_something(const struct shk_rule_term *term)

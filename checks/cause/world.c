@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Added to guesses that fit what the evidence shows. */
-enum { FITS = 6 };
+enum {
+    FITS = 6,    /* added to guesses that fit what the evidence shows */
+    UNSHOWN = 48 /* at most, where nothing shows that the cause can be there: not likely */
+};
 
 enum group { FABRIC, LINK, GPU, PLACE, GROUPS };
 
@@ -167,6 +169,20 @@ static int fits(const struct shown *shown, const struct shk_diagnosis *entry)
     return there ? 1 : gone ? -1 : 0;
 }
 
+/* Can it be in a container only, or on one kind of link only? Lines of a library or driver name
+ * their fabric and their GPU themselves, these they do not. */
+static bool needs_shown(const struct shk_diagnosis *entry)
+{
+    bool any = false, other = false;
+    for (size_t w = 0; entry && entry->only_on && w < WORLDS; w++) {
+        bool place = worlds[w].group == PLACE || worlds[w].group == LINK;
+        bool named = shk_list_has(entry->only_on, worlds[w].name);
+        any |= named && place;
+        other |= named && !place;
+    }
+    return any && !other;
+}
+
 void shk_clues_in_context(struct shk_clues *clues, const struct shk_config *config,
                           const struct shk_facts *const *facts, size_t nodes)
 {
@@ -176,7 +192,8 @@ void shk_clues_in_context(struct shk_clues *clues, const struct shk_config *conf
         struct shk_clue clue = clues->items[i];
         bool guess = clue.weight > 0 && !clue.specific;
         bool line = clue.weight > 0 && clue.seen;
-        int fit = guess || line ? fits(&shown, shk_config_diagnosis(config, clue.key)) : 0;
+        const struct shk_diagnosis *entry = shk_config_diagnosis(config, clue.key);
+        int fit = guess || line ? fits(&shown, entry) : 0;
         if (fit < 0 && guess) {
             free(clue.text);
             continue;
@@ -184,8 +201,10 @@ void shk_clues_in_context(struct shk_clues *clues, const struct shk_config *conf
         if (fit < 0) {
             clue.specific = false;
             clue.weight /= 2;
-        } else if (guess) {
-            clue.weight += fit * FITS;
+        } else if (guess && fit > 0 && clue.weight < UNSHOWN) {
+            clue.weight = clue.weight + FITS < UNSHOWN ? clue.weight + FITS : UNSHOWN;
+        } else if (fit == 0 && line && clue.weight > UNSHOWN && needs_shown(entry)) {
+            clue.weight = UNSHOWN;
         }
         clues->items[kept++] = clue;
     }
