@@ -98,6 +98,9 @@ include(CPack)
 add_custom_target(check_packages
   COMMAND ${CMAKE_SOURCE_DIR}/tests/packages/check ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/packages
   USES_TERMINAL VERBATIM)
+add_custom_target(check_image
+  COMMAND ${CMAKE_SOURCE_DIR}/tests/packages/image ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/portable/${CMAKE_SYSTEM_PROCESSOR}
+  USES_TERMINAL VERBATIM)
 add_custom_target(check_portable
   COMMAND ${CMAKE_SOURCE_DIR}/tests/packages/portable ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/portable
   USES_TERMINAL VERBATIM)
