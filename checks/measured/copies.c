@@ -31,7 +31,11 @@ struct copies {
     struct shk_row *row;
     struct rate rates[COPIES_MAX];
     size_t count, bad, held; /* of the slow ones, those that another program uses */
-    char *holder;            /* the first such program */
+    size_t lacking;          /* not measured, while others were */
+    struct shk_strbuf lacks;
+    json_t *ends;   /* slow pairs of each GPU, by node and address */
+    double slow[3]; /* the slow ones: least, most, and what others of the worst have */
+    char *holder;   /* the first such program */
     long long pid;
     struct shk_strbuf seen; /* the slow ones */
     json_t *nodes;          /* that have one */
@@ -142,6 +146,17 @@ static double memory_rate(struct copies *c, const json_t *gpu)
     return peak;
 }
 
+static char *name_of(const struct rate *rate, const char *way);
+
+static void lack(struct copies *c, const json_t *of, const char *node, const char *member)
+{
+    struct rate rate = {.of = of, .node = node};
+    char *name = name_of(&rate, member);
+    if (c->lacking++ < 3)
+        shk_strbuf_printf(&c->lacks, "%s%s", c->lacks.len ? ", " : "", name ? name : "?");
+    free(name);
+}
+
 static void add(struct copies *c, const json_t *of, const char *node, const char *member,
                 double expected)
 {
@@ -149,8 +164,21 @@ static void add(struct copies *c, const json_t *of, const char *node, const char
     enum shk_look look = shk_look_member_number(of, member, &gbs);
     if (look == SHK_LOOK_PRESENT && gbs > 0 && c->count < COPIES_MAX)
         c->rates[c->count++] = (struct rate){of, node, gbs, expected};
-    else if (look != SHK_LOOK_ABSENT && look != SHK_LOOK_PRESENT)
+    else if (look == SHK_LOOK_ABSENT || look == SHK_LOOK_PRESENT)
+        lack(c, of, node, member);
+    else
         shk_row_lacks(c->row, key, "%s of %s was not read", member, node);
+}
+
+/* Each GPU to each other. */
+static void count_pairs(struct copies *c, const json_t *node, const char *name, size_t listed)
+{
+    json_t *gpus = NULL;
+    (void)shk_read_member_array(c->row, key, node, "gpus", &gpus);
+    size_t n = json_array_size(gpus);
+    if (n > 1 && listed < n * (n - 1))
+        shk_row_lacks(c->row, key, "%zu of %zu pairs of %s were not measured", n * (n - 1) - listed,
+                      n * (n - 1), name);
 }
 
 static void gather(struct copies *c, const json_t *nodes, const struct view *view,
@@ -172,6 +200,8 @@ static void gather(struct copies *c, const json_t *nodes, const struct view *vie
                                             pairs    ? pair_rate(c, of)
                                             : memory ? memory_rate(c, of)
                                                      : link_rate(c, of));
+        if (pairs)
+            count_pairs(c, node, name, json_array_size(list));
     }
 }
 
@@ -200,10 +230,9 @@ static double siblings(const struct copies *c, const struct rate *own)
     return n < 2 ? 0 : n == 2 ? like[1] : like[n / 2];
 }
 
-static char *name_of(const struct copies *c, const struct rate *rate, const char *way)
+static char *name_of(const struct rate *rate, const char *way)
 {
     const char *from = shk_member_words(rate->of, "from"), *to = shk_member_words(rate->of, "to");
-    (void)c;
     if (from && to)
         return shk_strf("%s: %s to %s", rate->node, from, to);
     return shk_strf("%s: %s %s", rate->node, way, shk_member_name(rate->of, "pci"));
@@ -232,6 +261,23 @@ static void look_for_holder(struct copies *c, const struct rate *rate)
         }
     }
     c->held += held;
+}
+
+/* Counts a slow pair for both its GPUs. */
+static void note_ends(struct copies *c, const struct rate *rate, double like)
+{
+    static const char *const members[] = {"from", "to"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *pci = shk_member_words(rate->of, members[i]);
+        char *end = pci ? shk_strf("%s: %s", rate->node, pci) : NULL;
+        json_int_t have = end ? json_integer_value(json_object_get(c->ends, end)) : 0;
+        if (end)
+            (void)json_object_set_new(c->ends, end, json_integer(have + 1));
+        free(end);
+    }
+    c->slow[0] = c->slow[0] == 0 || rate->gbs < c->slow[0] ? rate->gbs : c->slow[0];
+    c->slow[1] = rate->gbs > c->slow[1] ? rate->gbs : c->slow[1];
+    c->slow[2] = like > c->slow[2] ? like : c->slow[2];
 }
 
 static void blame(struct copies *c, const struct rate *rate)
@@ -270,8 +316,9 @@ static void judge(struct copies *c, const struct view *view, int which)
         c->high = rate->gbs > c->high ? rate->gbs : c->high;
         if (rate->gbs >= part_of_siblings * like && rate->gbs >= limit * rate->expected)
             continue;
-        char *name = name_of(c, rate, view->ways[which]);
+        char *name = name_of(rate, view->ways[which]);
         blame(c, rate);
+        note_ends(c, rate, like);
         if (c->bad <= 8)
             shk_strbuf_printf(&c->seen, "%s%s %.1f GB/s", c->seen.len ? ", " : "",
                               name ? name : "?", rate->gbs);
@@ -312,6 +359,27 @@ static void tell_shared(struct copies *c)
     free(pid);
 }
 
+/* "node9: 0000:02:00.0 with each of 7 others, 20.0 to 21.0 GB/s (others 40.0)": one GPU is part of
+ * all slow pairs, and has no other, at least one way. NULL: it is not so. */
+static char *slow_gpu(const struct copies *c, const json_t *nodes)
+{
+    json_t *gpus = NULL, *n;
+    const char *end;
+    (void)shk_look_member_array(json_array_get(nodes, 0), "gpus", &gpus);
+    size_t others = json_array_size(gpus) > 1 ? json_array_size(gpus) - 1 : 0;
+    if (json_array_size(nodes) != 1 || others < 2 || json_object_size(c->ends) != others + 1 ||
+        (c->bad != others && c->bad != 2 * others))
+        return NULL;
+    json_object_foreach(c->ends, end, n)
+    {
+        if (json_integer_value(n) == (json_int_t)c->bad)
+            return shk_strf("%s with each of %zu others, %s, %.1f to %.1f GB/s (others %.1f)", end,
+                            others, c->bad == others ? "one way" : "both ways", c->slow[0],
+                            c->slow[1], c->slow[2]);
+    }
+    return NULL;
+}
+
 static void tell(struct copies *c, const struct view *view, const json_t *nodes)
 {
     struct shk_row *row = c->row;
@@ -323,10 +391,12 @@ static void tell(struct copies *c, const struct view *view, const json_t *nodes)
             shk_row_text(&row->expected, "%s", c->expectation);
         return;
     }
+    char *gpu = slow_gpu(c, nodes);
     if (c->bad > 8)
         shk_strbuf_printf(&c->seen, ", and %zu more", c->bad - 8);
     row->diagnosis = view->diagnosis;
-    shk_row_text(&row->observed, "%s", shk_strbuf_text(&c->seen));
+    shk_row_text(&row->observed, "%s", gpu ? gpu : shk_strbuf_text(&c->seen));
+    free(gpu);
     shk_row_text(&row->expected, "%s%sat least 80 %% of the others",
                  c->expectation ? c->expectation : "", c->expectation ? "; " : "");
     shk_row_text(
@@ -353,13 +423,18 @@ static void one_row(const struct shk_check_context *ctx, struct shk_findings *fi
     }
     c->row = &row;
     c->nodes = json_array();
+    c->ends = json_object();
     for (int i = 0; i < 2 && view->members[i]; i++) {
         gather(c, nodes, view, view->members[i]);
         judge(c, view, i);
         measured += c->count;
     }
-    if (measured) {
-        tell(c, view, nodes);
+    if (measured && c->lacking)
+        shk_row_lacks(&row, key, "%zu not measured: %s%s", c->lacking, shk_strbuf_text(&c->lacks),
+                      c->lacking > 3 ? ", …" : "");
+    if (measured || shk_row_lacking(&row)) {
+        if (measured)
+            tell(c, view, nodes);
         shk_row_end(findings, &row);
         if (c->bad)
             shk_row_nodes(findings, c->nodes, NULL);
@@ -369,6 +444,8 @@ static void one_row(const struct shk_check_context *ctx, struct shk_findings *fi
                                                         : "memory was short, or the driver cannot");
     }
     json_decref(c->nodes);
+    json_decref(c->ends);
+    shk_strbuf_free(&c->lacks);
     shk_strbuf_free(&c->seen);
     free(c->expectation);
     free(c->holder);
@@ -408,6 +485,9 @@ const struct shk_check shk_check_copies = {
         "of twice its clock times the width of its bus is WARN. Pairs: below 70 % of what their "
         "active NVLinks carry is WARN. Anything below 80 % of the median of its like on the node "
         "(of two the faster one; over PCIe only there and back are alike) is WARN, and so is a "
-        "link that is slower under load than both its ends can do. Slow GPUs and pairs are named. "
+        "link that is slower under load than both its ends can do. Slow GPUs and pairs are named, "
+        "a GPU "
+        "that is slow with each other one as such. What was not measured while others were is "
+        "unknown. "
         "Where another process holds each of them (nvml.health), that is the cause.",
 };

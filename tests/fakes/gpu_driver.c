@@ -492,7 +492,7 @@ static void run_copy(void *arg)
     const struct copy *copy = arg;
 
     const struct block *to = block_of(copy->to);
-    int slow = to != NULL && shk_fake_pair("SHK_FAKE_SLOW_PAIRS", shk_fake_bus(), to->bus) ? 5 : 1;
+    int slow = to != NULL && shk_fake_pair("SHK_FAKE_SLOW_PAIRS", shk_fake_bus(), to->bus) ? 20 : 1;
 
     for (; slow > 0; slow--) {
         engine("slow-memory", (void *)(uintptr_t)copy->to, (const void *)(uintptr_t)copy->from,

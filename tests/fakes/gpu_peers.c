@@ -4,7 +4,7 @@
  *
  *   SHK_FAKE_REFUSED    no peer access
  *   SHK_FAKE_UNMAPPED   the driver offers access, and cannot map
- *   SHK_FAKE_SLOW_PAIRS copies take five times as long
+ *   SHK_FAKE_SLOW_PAIRS copies take twenty times as long
  *   SHK_FAKE_NO_COPY    copies end with an error that does not stay */
 #include "tests/fakes/gpu_driver.h"
 

@@ -26,6 +26,15 @@
 #define COPIES_ROUND_MS 4.0F
 #define COPIES_REPEATS  64U
 
+/* A copy that takes as long is not repeated: a link that is as slow is slow, awake or not; and of
+ * one that is slower than any healthy one a single copy tells. */
+#define COPIES_LONG_MS 200.0F
+#define COPIES_SLOW_MS 25.0F
+
+/* All pairs together, which take 15 ms each over NVLink 4 and 55 over PCIe 4: their number grows
+ * with the square of the GPUs. Those that are left are not measured. */
+#define COPIES_PAIRS_NS UINT64_C(4000000000)
+
 /* CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE (kHz), …_GLOBAL_MEMORY_BUS_WIDTH (bits). */
 #define ATTR_MEMORY_CLOCK 36
 #define ATTR_MEMORY_WIDTH 37
@@ -91,9 +100,12 @@ static double copies_rate(const struct copies *c, enum copies_kind kind, unsigne
     double best = 0;
     unsigned i = 0;
 
-    once = once > 0 ? copies_time(c, kind, peer, 1) : once;
+    once = once > 0 && once < COPIES_LONG_MS ? copies_time(c, kind, peer, 1) : once;
     if (once <= 0) {
         return 0;
+    }
+    if (once > COPIES_SLOW_MS) {
+        return (double)bytes / once / 1e6;
     }
     if (once * COPIES_REPEATS > COPIES_ROUND_MS) {
         repeats = (unsigned)(COPIES_ROUND_MS / once) + 1;
@@ -199,7 +211,8 @@ static void copies_peak(struct copies *c)
 
 static void copies_own(struct copies *c, const struct shk_host *host)
 {
-    unsigned peer = 0;
+    uint64_t begin_ns = 0;
+    unsigned i = 0;
 
     if (c->event[0] == NULL || c->event[1] == NULL) {
         return;
@@ -214,8 +227,12 @@ static void copies_own(struct copies *c, const struct shk_host *host)
     if (c->device[0] != 0 && c->device[1] != 0 && c->room) {
         c->out.memory = copies_rate(c, COPY_WITHIN, 0, 2 * c->device_bytes);
     }
-    for (peer = 0; peer < c->g->ranks; peer++) {
-        if (peer != c->g->rank && c->g->base[peer] != 0 && c->out.pair_bytes >= COPIES_PAIR_MIN) {
+    begin_ns = shk_job_now_ns();
+    for (i = 1; i < c->g->ranks; i++) {
+        unsigned peer = (c->g->rank + i) % c->g->ranks;
+        bool left = i == 1 || shk_job_now_ns() - begin_ns < COPIES_PAIRS_NS / c->g->ranks;
+
+        if (left && c->g->base[peer] != 0 && c->out.pair_bytes >= COPIES_PAIR_MIN) {
             c->out.pair[peer] = copies_rate(c, COPY_TO_PEER, peer, c->out.pair_bytes);
         }
     }
@@ -282,10 +299,10 @@ static void copies_pairs(json_t *pairs, const struct gpu_copies *all, unsigned f
     unsigned to = 0;
 
     for (to = 0; to < ranks && to < SHK_GPU_MAX_RANKS; to++) {
-        if (all[from].pair[to] > 0) {
-            (void)json_array_append_new(pairs,
-                                        json_pack("{s:s, s:s, s:f}", "from", all[from].pci, "to",
-                                                  all[to].pci, "gbs", all[from].pair[to]));
+        if (to != from && all[from].pair_bytes >= COPIES_PAIR_MIN && all[to].pci[0] != '\0') {
+            (void)json_array_append_new(pairs, json_pack("{s:s, s:s, s:o}", "from", all[from].pci,
+                                                         "to", all[to].pci, "gbs",
+                                                         copies_number(all[from].pair[to])));
         }
     }
 }
