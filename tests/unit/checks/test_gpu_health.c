@@ -20,7 +20,10 @@
     "'temperature': 34, 'temperature_slowdown': 87, 'power_limit': 700000, 'power_default': "      \
     "700000, 'compute_mode': 'default', 'pcie_replays': 900, 'links': [{'link': 0, 'active': "     \
     "true, 'speed': 26562}, {'link': 1, 'active': true, 'speed': 26562}]" more "}"
-#define ONE(more)  NODE "'nvml.health': [" GPU("3", more) ", " GPU("4", "") "]"
+#define ONE(more) NODE "'nvml.health': [" GPU("3", more) ", " GPU("4", "") "]"
+#define EIGHT(fifth, sixth)                                                                        \
+    NODE "'nvml.health': [" GPU("0", "") ", " GPU("1", "") ", " GPU("2", "") ", " GPU(             \
+        "3", "") ", " GPU("4", "") ", " GPU("5", fifth) ", " GPU("6", sixth) ", " GPU("7", "") "]"
 #define BOTH(more) NODE "'nvml.health': [" GPU("3", more) ", " GPU("4", more) "]"
 #define NONE(name) ", '" name "': null"
 #define LOST(name) ", '" name "': null, 'problems': {'" name "': 'NVML error 999'}"
@@ -73,6 +76,14 @@ static const struct {
     {"an action of another release", ACTION, ONE(", 'recovery_action': 'dance'"), SHK_UNKNOWN,
      "1 of 2"},
     {"driver without actions", ACTION, BOTH(NONE("recovery_action")), SHK_NA, "none of 2 GPUs"},
+    {"one bad among eight", ACTION, EIGHT(", 'recovery_action': 'GPU reset'", ""), SHK_FAIL,
+     "GPU 5 at 0000:05:00.0: GPU reset"},
+    {"one unread among eight", ACTION, EIGHT(LOST("recovery_action"), ""), SHK_UNKNOWN,
+     "1 of 8 GPUs could not be read: GPU 5 at 0000:05:00.0"},
+    {"one bad, one unread among eight", ACTION,
+     EIGHT(", 'recovery_action': 'GPU reset'", LOST("recovery_action")), SHK_FAIL,
+     "GPU 5 at 0000:05:00.0: GPU reset"},
+    {"eight fine ones", ACTION, EIGHT("", ""), SHK_PASS, "8 GPUs"},
     {"action unread", ACTION, ONE(LOST("recovery_action")), SHK_UNKNOWN, "0000:03:00.0"},
     {"state unread", ACTION, ONE(LOST("state")), SHK_UNKNOWN, "0000:03:00.0"},
 

@@ -252,3 +252,40 @@ Test(many_long, a_pair_that_is_not_copied)
     cr_expect_eq(unmeasured, 1);
     shk_facts_destroy(facts);
 }
+
+static int hurt_with;
+
+static void hurt_rank_5(struct shk_job *job, enum shk_phase phase, void *arg)
+{
+    (void)arg;
+    if (shk_job_rank(job) == 5 && phase == SHK_PHASE_ALLREDUCE)
+        raise(hurt_with);
+}
+
+/* Of eight, the one that was killed or stopped is named, not one that waits for it. */
+Test(many, killed_and_stopped)
+{
+    static const struct {
+        const char *name, *status, *cause;
+        int sig;
+    } rows[] = {
+        {"peer", "crashed", "rank-ended", SIGKILL},
+        {"peer", "timeout", "rank-stopped", SIGSTOP},
+        {"nccl", "crashed", "rank-ended", SIGKILL},
+        {"nccl-window", "timeout", "rank-stopped", SIGSTOP},
+    };
+    tweaks.at_phase = hurt_rank_5;
+    options.deadline_ms = 30000;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char key[96];
+        hurt_with = rows[i].sig;
+        struct shk_facts *facts = run(rows[i].name, 8);
+        snprintf(key, sizeof key, "collective.%s.rank", rows[i].name);
+        cr_expect_eq(shk_facts_get_int(facts, key, -1), 5, "%s: %s", rows[i].name,
+                     text(facts, rows[i].name, "reason"));
+        cr_expect_str_eq(text(facts, rows[i].name, "status"), rows[i].status, "%s: %s",
+                         rows[i].name, text(facts, rows[i].name, "reason"));
+        cr_expect_str_eq(text(facts, rows[i].name, "cause"), rows[i].cause);
+        shk_facts_destroy(facts);
+    }
+}
