@@ -197,3 +197,31 @@ void shk_clues_between_nodes(struct shk_clues *clues, const struct shk_config *c
         mtus(&b);
     }
 }
+
+void shk_clues_of_alike(struct shk_clues *clues, const struct shk_config *config,
+                        const struct shk_facts *const *facts, size_t nodes)
+{
+    const struct shk_facts **of = calloc(nodes + 1, sizeof(*of));
+    char **hardware = calloc(nodes + 1, sizeof(*hardware));
+    bool any = false;
+    for (size_t i = 0; hardware && i < nodes; i++)
+        any |= (hardware[i] = shk_kind_hardware(facts[i])) != NULL;
+    for (size_t i = 0; of && hardware && i < nodes; i++) {
+        size_t count = 0, before = 0;
+        while (before < i &&
+               (!hardware[i] || !hardware[before] || strcmp(hardware[before], hardware[i]) != 0))
+            before++;
+        if (before < i || (any ? !hardware[i] : i > 0))
+            continue; /* its kind has been seen, or it goes with each of them */
+        for (size_t k = 0; k < nodes; k++)
+            if (!hardware[i] || !hardware[k] || strcmp(hardware[i], hardware[k]) == 0)
+                of[count++] = facts[k];
+        shk_clues_from_rules(clues, config, of, count);
+        shk_clues_between_nodes(clues, config, of, count);
+    }
+    clues->failed |= !of || !hardware;
+    for (size_t i = 0; hardware && i < nodes; i++)
+        free(hardware[i]);
+    free(hardware);
+    free(of);
+}

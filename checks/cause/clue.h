@@ -43,6 +43,12 @@ void shk_clues_from_values(struct shk_clues *clues, const struct shk_config *con
 void shk_clues_between_nodes(struct shk_clues *clues, const struct shk_config *config,
                              const struct shk_facts *const *facts, size_t nodes);
 
+/* What rules and values say of nodes that are alike, for each kind: other hardware has other
+ * libraries and settings, and nodes of which it was not read may be any. With one kind of hardware,
+ * all of them. */
+void shk_clues_of_alike(struct shk_clues *clues, const struct shk_config *config,
+                        const struct shk_facts *const *facts, size_t nodes);
+
 /* The cause that a variable which differs between ranks or nodes points to, and its weight; NULL
  * when it may differ. */
 const char *shk_clue_variable(const struct shk_config *config, const char *name, int *weight_p);

@@ -23,6 +23,7 @@ static const double clue_score = 10, more_clue_score = 2;
 static const double both_score = 0.3; /* of the weaker one of findings and clues */
 static const int refuted_weight = 60; /* taken from a cause that a fact speaks against */
 static const int late_weight = 70;    /* makes likely what comes after unknown errors */
+static const int agreed_weight = 40;  /* makes likely what a check or a fact says as well */
 static const int strong_weight = 60;  /* of a clue that puts mere settings below its cause */
 
 /* One key while it is being merged. */
@@ -268,14 +269,24 @@ static const char *clue_confidence(const struct cause *cause)
     return cause->specific && net >= likely ? "likely" : "possible";
 }
 
+/* A line that alone has several causes, and something on the node that shows this one. */
+static bool agreed(const struct cause *cause)
+{
+    bool seen = cause->count && cause->evidence < SHK_DECLARED;
+    return (seen || cause->confirmed) && cause->specific &&
+           cause->weight + cause->against >= agreed_weight;
+}
+
 static const char *confidence(const struct cause *cause)
 {
     if (cause->refuted)
         return "possible";
     if (cause->confirmed && cause->specific && cause->weight + cause->against >= strong_weight)
         return "confirmed";
-    if (cause->weight && clues_score(cause) > findings_score(cause))
-        return clue_confidence(cause);
+    if (cause->weight && clues_score(cause) > findings_score(cause)) {
+        const char *sure = clue_confidence(cause);
+        return agreed(cause) && strcmp(sure, "possible") == 0 ? "likely" : sure;
+    }
     bool seen = cause->evidence == SHK_TESTED || cause->evidence == SHK_LOG;
     if (cause->verdict == SHK_FAIL)
         return seen || (cause->evidence == SHK_EFFECT && cause->count > 1) ? "confirmed" : "likely";
@@ -509,46 +520,13 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
     return rc;
 }
 
-/* What rules and values say of nodes that are alike: other hardware has other libraries and
- * settings, and nodes of which it was not read may be any. With one kind of hardware, all of them.
- */
-static int gather_alike(struct shk_clues *clues, const struct shk_config *config,
-                        const struct shk_facts *const *facts, size_t nodes)
-{
-    const struct shk_facts **of = calloc(nodes + 1, sizeof(*of));
-    char **hardware = calloc(nodes + 1, sizeof(*hardware));
-    bool any = false;
-    for (size_t i = 0; hardware && i < nodes; i++)
-        any |= (hardware[i] = shk_kind_hardware(facts[i])) != NULL;
-    for (size_t i = 0; of && hardware && i < nodes; i++) {
-        size_t count = 0, before = 0;
-        while (before < i &&
-               (!hardware[i] || !hardware[before] || strcmp(hardware[before], hardware[i]) != 0))
-            before++;
-        if (before < i || (any ? !hardware[i] : i > 0))
-            continue; /* its kind has been seen, or it goes with each of them */
-        for (size_t k = 0; k < nodes; k++)
-            if (!hardware[i] || !hardware[k] || strcmp(hardware[i], hardware[k]) == 0)
-                of[count++] = facts[k];
-        shk_clues_from_rules(clues, config, of, count);
-        shk_clues_between_nodes(clues, config, of, count);
-    }
-    int rc = of && hardware ? 0 : -ENOMEM;
-    for (size_t i = 0; hardware && i < nodes; i++)
-        free(hardware[i]);
-    free(hardware);
-    free(of);
-    return rc;
-}
-
 static int gather(struct shk_clues *clues, const struct shk_config *config,
                   const struct shk_findings *findings, const struct shk_facts *const *facts,
                   size_t nodes, bool part)
 {
     if (nodes)
         shk_clues_from_log(clues, config, facts[0]);
-    if (gather_alike(clues, config, facts, nodes))
-        return -ENOMEM;
+    shk_clues_of_alike(clues, config, facts, nodes);
     shk_clues_from_values(clues, config, facts, nodes);
     for (size_t i = 0; part && i < nodes; i++) {
         const struct shk_clue_source src = {config, facts[i], findings};

@@ -329,6 +329,39 @@ class Diagnose(Case):
         self.assertIn("before:1", text)
         self.assertIn("2 lines look like errors, and no signature knows them: frobnicator failed on n1", " ".join(text.split()))
 
+    def test_a_line_with_several_causes_is_a_guess(self):
+        for line in ("n1:5:9 [0] NCCL WARN NET/IB : Got completion from peer 10.0.0.1<1> with status=12 opcode=0 len=0 vendor err 129",
+                     "n1:5:9 [0] misc/socket.cc:49 NCCL WARN socketStartConnect: Connect to 10.0.0.1<1> failed : Connection refused",
+                     "[rank1]: ValueError: something is not as it should be", "RuntimeError: Address already in use",
+                     "failed (exitcode: -7) local_rank: 1 (pid: 7) of binary: python3", "curl: (7) connect to n2: No route to host",
+                     "DMAR: [DMA Read] Request device [3a:00.0] fault addr 0", "pcieport 0000:00:01.0: AER: Uncorrected (Fatal) error received: 0000:01:00.0",
+                     "NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x24:0x65:1459)", "ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!",
+                     "init.cc:179 NCCL WARN Missing \"iommu=pt\" from kernel command line which can lead to system instablity or hang!",
+                     "ucp_context.c:1 UCX ERROR connect(fd=41, dest_addr=10.0.0.1:45031) failed: Connection refused"):
+            with self.subTest(line=line):
+                causes = self.causes("--log", self.write("l", line + "\n"))
+                self.assertEqual({c["confidence"] for c in causes} - {"possible"}, set(), [(c["key"], c["confidence"]) for c in causes])
+
+    def test_what_binds_a_line_makes_it_likely(self):
+        def first(lines, **facts):
+            facts = self.write("f", json.dumps({"schema": "shakedown.facts/1", "facts": facts}))
+            cause = self.causes("--log", self.write("l", lines + "\n"), "--facts", facts)[0]
+            return cause["key"], cause["confidence"]
+        pmix = "[n1:7] PMIX ERROR: PMIX TEMPORARILY UNAVAILABLE in file ptl_tcp.c at line 685"
+        self.assertEqual(first(pmix, **{"host.container": "singularity"}), ("pmix-version-mismatch", "likely"))
+        self.assertEqual(first(pmix, **{"host.kernel": "6.1"})[1], "possible")
+        iommu = "DMAR: [DMA Read] Request device [3a:00.0] fault addr 0"
+        self.assertEqual(first(iommu + "\nNVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54", **{"host.kernel": "6.1"}), ("iommu-not-passthrough", "likely"))
+        gids = [{"name": "mlx5_0", "driver": "mlx5_core", "ports": [{"port": 1, "state": "ACTIVE", "link_layer": "Ethernet", "gids": [
+            {"index": i, "type": "RoCE v2", "family": "ipv4"} for i in (0, 1, 2, 4)]}]}]
+        env = self.write("env", "NCCL_IB_GID_INDEX=3\n")
+        facts = self.write("f", json.dumps({"schema": "shakedown.facts/1", "facts": {"rdma.devices": gids}}))
+        found = {c["key"]: c["confidence"] for c in self.causes("--env", env, "--facts", facts)}
+        self.assertEqual(found.get("roce-gid-index-wrong"), "likely")
+        gids[0]["ports"][0]["gids"][3]["index"] = 3
+        facts = self.write("f", json.dumps({"schema": "shakedown.facts/1", "facts": {"rdma.devices": gids}}))
+        self.assertNotIn("roce-gid-index-wrong", self.keys("--env", env, "--facts", facts))
+
     def test_guesses_of_another_fabric_are_dropped(self):
         line = "n1:1:1 [0] misc/ibvwrap.cc:1 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory\n"
         self.assertIn("efa-nic-count-low", self.keys("--log", self.write("l", line)))
