@@ -186,6 +186,12 @@ static const struct shk_option table[] = {
      .type = SHK_OPT_FLAG,
      .offset = AT(no_stacks),
      .doc = "stop no thread, not even for the millisecond that a copy of its stack takes"},
+    {.name = "intrusive",
+     .group = SHK_GROUP_TEST,
+     .type = SHK_OPT_FLAG,
+     .offset = AT(intrusive),
+     .doc = "ask PyTorch's flight recorder for a dump, which the ranks then write to a file "
+            "(TORCH_NCCL_DEBUG_INFO_PIPE_FILE)"},
     {.name = "pods",
      .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,

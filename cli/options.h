@@ -46,7 +46,7 @@ struct shk_options {
     long interval_s;
     const char *pods, *container; /* a selector of pods; one container of each, or of this host */
     long watch_s;                 /* look again and again; 0: once */
-    bool no_stacks, here, then_check;
+    bool no_stacks, intrusive, here, then_check;
     const char *healthy_nodes, *bad_nodes; /* files to write */
     const char *history, *baseline;        /* a database, a folder of good runs */
     const char *until;                     /* a day of the past that stands for today */

@@ -1,7 +1,7 @@
 /* Inside of the judgement: place.c (where a rank is), judge.c (who holds whom up), absent.c (ranks
- * without a process), behind.c (what NCCL says), wires.c (connections), libraries.c and audit.c
- * (what the ranks have loaded, and their variables), say.c and result.c (words), tree.c (stacks
- * merged). */
+ * without a process), behind.c (what NCCL says), wires.c (connections), gpus.c, libraries.c and
+ * audit.c (what the ranks have loaded, and their variables), say.c and result.c (words), tree.c
+ * (stacks merged). */
 #ifndef SHK_CHECKS_HANG_PRIVATE_H
 #define SHK_CHECKS_HANG_PRIVATE_H
 
@@ -44,6 +44,7 @@ struct hang_place {
     enum hang_known still; /* did nothing of it move between the looks? */
     double seconds;        /* for how long so, at least; -1: not known */
     bool moving;           /* calls of its own code changed between the looks */
+    bool guessed;          /* its stack was not read to the end */
     bool working;          /* bytes go through the file that it is in */
     size_t group;
 };
@@ -126,6 +127,10 @@ size_t hang_behind(const struct hang_case *c, const json_t *nodes, struct behind
  * host that all of them begin or end at, where they lead to two others at least (free()); NULL:
  * there is none. */
 char *hang_wires(const struct hang_case *c, json_t *said);
+
+/* Adds sentences about GPUs that were busy, or idle, all the time, for a job that does not go on.
+ */
+void hang_gpus_say(struct hang_case *c, const json_t *nodes, json_t *said);
 
 /* New reference: [{frames, ranks, children}]. */
 json_t *hang_tree(const struct hang_case *c);

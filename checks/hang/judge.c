@@ -299,6 +299,8 @@ static void judge_behind(struct hang_case *c, const json_t *nodes, struct hang_v
     struct behind_marks marks = {.behind = open ? behind : NULL};
     size_t count = behind ? hang_behind(c, nodes, &marks, &v->said) : 0;
     v->cut = v->said ? hang_wires(c, v->said) : NULL;
+    if (v->said && v->outcome != SHK_HANG_PROGRESS)
+        hang_gpus_say(c, nodes, v->said);
     for (size_t i = 0; open && count && i < c->count; i++) {
         v->named[i] = behind[i];
         v->named_count += behind[i];

@@ -200,11 +200,13 @@ static enum hang_kind place_restarted(const json_t *thread)
 static void place_by_syscall(const json_t *thread, struct hang_place *place)
 {
     static const char *const sleeps[] = {"nanosleep", "pause", "sigsuspend", "sigwait", NULL};
-    static const char *const locks[] = {"futex", "wait", "semop", NULL};
-    static const char *const peers[] = {"poll",    "select",         "epoll_wait",   "recv",
-                                        "recvmsg", "accept",         "connect",      "send",
-                                        "sendmsg", "read",           "readv",        "write",
-                                        "writev",  "io_uring_enter", "io_getevents", NULL};
+    static const char *const locks[] = {"futex", "futex_waitv", "wait", NULL};
+    static const char *const peers[] = {
+        "poll",     "select",   "epoll_wait", "recv",           "recvmsg",
+        "accept",   "connect",  "send",       "sendmsg",        "read",
+        "readv",    "write",    "writev",     "io_uring_enter", "io_getevents",
+        "semop",    "msgrcv",   "msgsnd",     "mq_receive",     "mq_send",
+        "recvmmsg", "sendmmsg", "splice",     "vmsplice",       NULL};
     const char *name = hang_text(json_object_get(thread, "syscall"), "name");
     const json_t *frames = json_object_get(thread, "frames");
     bool asleep = json_is_true(json_object_get(thread, "blocked"));
@@ -216,6 +218,9 @@ static void place_by_syscall(const json_t *thread, struct hang_place *place)
         place->kind = HANG_PEER;
     if (place->kind == HANG_UNKNOWN)
         place->kind = place_restarted(thread);
+    /* of all calls that there are, one that the looks know by its number only */
+    if (place->kind == HANG_UNKNOWN && asleep && place_starts(name, "system call "))
+        place->kind = HANG_PEER;
     /* it was on its way into the kernel or out of it */
     if (place->kind == HANG_UNKNOWN && json_array_size(frames) && !asleep)
         place->kind = HANG_USER;
@@ -316,6 +321,21 @@ static void place_by_state(const json_t *first, struct hang_place *place, bool *
     }
 }
 
+/* Can it be told that the thread is in none of the catalogue's functions? Also where the outermost
+ * frames of very many are missing, as a function that waits for others is not called and then calls
+ * so many; and in code that no file has (made by a compiler at run time), which does not wait. */
+static bool place_is_whole(const json_t *thread, struct hang_place *place)
+{
+    const json_t *frames = json_object_get(thread, "frames");
+    size_t count = json_array_size(frames);
+    const json_t *last = json_array_get(frames, count - 1);
+    bool cut = json_is_true(json_object_get(thread, "cut"));
+    bool made = count && !hang_text(last, "library") && !hang_text(last, "function") &&
+                place_starts(hang_text(thread, "state"), "R");
+    place->guessed = cut;
+    return count && (!cut || made || json_is_true(json_object_get(thread, "deep")));
+}
+
 void hang_place_find(const struct hang_case *c, struct hang_place *place)
 {
     const json_t *threads = json_object_get(place->rank, "threads");
@@ -332,9 +352,8 @@ void hang_place_find(const struct hang_case *c, struct hang_place *place)
     if (sure)
         return;
     const struct shk_waitcall *call = place_call(c, first, &depth);
-    const json_t *frames = json_object_get(first, "frames");
     bool running = place_starts(hang_text(first, "state"), "R");
-    bool whole = json_array_size(frames) && !json_is_true(json_object_get(first, "cut"));
+    bool whole = place_is_whole(first, place);
     if (!call && !running)
         place_by_syscall(first, place);
     if (call ? call->kind >= SHK_WAIT_REQUEST : place->kind == HANG_LOCK)

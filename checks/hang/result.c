@@ -21,7 +21,7 @@ static const char *result_confidence(const struct hang_case *c, const struct han
     if (place->kind == HANG_CALL)
         return seen && c->count >= 3 && v->named_count * 4 <= c->count ? "likely" : "possible";
     /* one that works may be about to join the others */
-    return seen && !place->moving ? "likely" : "possible";
+    return seen && !place->moving && !place->guessed ? "likely" : "possible";
 }
 
 static void result_reason(const struct hang_case *c, const struct hang_verdict *v,

@@ -122,7 +122,8 @@ static int hang_look(struct shk_session *session, const struct hang_pids *pids, 
                                       .seconds = (double)options->interval_s,
                                       .libraries = libraries,
                                       .names = session->names,
-                                      .no_stacks = options->no_stacks}};
+                                      .no_stacks = options->no_stacks,
+                                      .intrusive = options->intrusive}};
     struct shk_isolate_job job = {.name = "look",
                                   .fn = hang_look_run,
                                   .arg = &look,

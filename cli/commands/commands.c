@@ -50,9 +50,10 @@ const struct shk_command shk_command_table[] = {
                  "  shakedown hang --pods job-name=train       in the pods of a Kubernetes job\n"
                  "  shakedown hang -o here.json                to be put together elsewhere\n",
      .arguments = "[FILE...]",
-     .options = "pid job hosts pods container here interval watch no-stacks then-check format "
-                "output color config "
-                "anonymize",
+     .options =
+         "pid job hosts pods container here interval watch no-stacks intrusive then-check format "
+         "output color config "
+         "anonymize",
      .max_args = SHK_LIST_MAX,
      .doc = "a job hangs now: which rank holds the others up, and where it is",
      .exit = "0 the ranks go on, 1 a rank is named, 2 usage error, no such process, "

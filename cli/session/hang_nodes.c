@@ -113,6 +113,8 @@ static void nodes_words(const struct shk_options *options, char buf[32],
         words[n++] = "--job";
         words[n++] = options->job;
     }
+    if (options->intrusive)
+        words[n++] = "--intrusive";
     if (options->no_stacks)
         words[n++] = "--no-stacks";
     words[n] = NULL;

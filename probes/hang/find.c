@@ -89,12 +89,35 @@ static void find_environment(const struct shk_host *host, struct hang_process *p
         const char *dump = find_first(shk_variables("flight-dump"), &variables);
         process->dump = strdup(dump ? dump : FIND_DUMP);
     }
+    const char *pipe = find_first(shk_variables("flight-pipe"), &variables);
+    process->pipe = pipe ? strdup(pipe) : NULL;
     const char *job = find_first(shk_variables("scheduler-job"), &variables);
     process->job = job ? strdup(job) : NULL;
     const char *step = find_first(shk_variables("job.slurm.step_id"), &variables);
     process->step = step ? strdup(step) : NULL;
     process->ras_port = shk_ras_port(find_first(shk_variables("ras-address"), &variables));
     free(text);
+}
+
+/* A process whose first thread is over goes on with its others: then one of these, whose folder in
+ * /proc has what that of the first one has no more, stands for it. */
+static void find_other_thread(const struct shk_host *host, struct hang_process *process)
+{
+    char **names = NULL;
+    size_t count = 0;
+    struct hang_process other = {0};
+    if (process->state != 'Z' ||
+        shk_host_list(host, &names, &count, NULL, "/proc/%ld/task", process->pid))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        long tid = strtol(names[i], NULL, 10);
+        if (tid != process->pid && !hang_stat(host, tid, 0, &other) && other.state != 'Z' &&
+            other.state != 'X') {
+            *process = other;
+            break;
+        }
+    }
+    shk_host_list_free(names);
 }
 
 static int find_read(struct find_table *table, struct shk_error *err)
@@ -110,6 +133,7 @@ static int find_read(struct find_table *table, struct shk_error *err)
         long pid = isdigit((unsigned char)*names[i]) ? strtol(names[i], NULL, 10) : 0;
         if (pid <= 0 || pid == getpid() || hang_stat(table->host, pid, 0, process))
             continue;
+        find_other_thread(table->host, process);
         find_environment(table->host, process);
         table->count++;
     }
@@ -333,7 +357,7 @@ static int find_take(const struct find_table *table, struct hang_process **found
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         taken[i] = *found[i];
-        found[i]->group = found[i]->job = found[i]->step = found[i]->dump = NULL;
+        found[i]->group = found[i]->job = found[i]->step = found[i]->dump = found[i]->pipe = NULL;
         if (table->want->names)
             hang_environment(table->host, table->want->names, &taken[i]);
     }
@@ -381,6 +405,7 @@ void hang_find_free(struct hang_process *processes, size_t count)
         free(processes[i].job);
         free(processes[i].step);
         free(processes[i].dump);
+        free(processes[i].pipe);
         json_decref(processes[i].environment);
         json_decref(processes[i].withheld);
     }

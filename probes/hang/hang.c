@@ -409,6 +409,16 @@ static json_t *hang_limits(const struct shk_host *host, const struct shk_hang_wa
     return unread;
 }
 
+/* What the GPUs do at the beginning and at the end; `first` is stolen. */
+static void hang_add_gpus(const struct shk_host *host, json_t *node, json_t *first)
+{
+    json_t *last = first ? hang_gpus(host) : NULL;
+    if (first)
+        json_object_set_new(node, "gpus_first", first);
+    if (last)
+        json_object_set_new(node, "gpus", last);
+}
+
 /* NCCL's own word at the beginning and at the end; `first` is stolen. */
 static void hang_add_ras(json_t *node, const struct hang_process *processes, size_t count,
                          json_t *first)
@@ -449,6 +459,9 @@ int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want,
     for (size_t i = 0; !rc && i < results.count; i++)
         looks[i] = (struct hang_look){.host = host, .want = want, .process = &processes[i]};
     json_t *ras = rc ? NULL : hang_ras(processes, results.count);
+    json_t *gpus = rc ? NULL : hang_gpus(host), *unasked = json_array();
+    if (!rc && want->intrusive)
+        hang_ask(processes, results.count, unasked);
     if (!rc)
         rc = hang_sample_all(looks, want, &results, &seconds, err);
     if (!rc && !(*node_p = hang_document(host, want, processes, &results, seconds)))
@@ -460,10 +473,15 @@ int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want,
         json_object_set_new(*node_p, "dumps", dumps);
     if (!rc && partial)
         json_object_set_new(*node_p, "partial", json_true());
-    if (!rc)
+    if (!rc) {
         hang_add_ras(*node_p, processes, results.count, ras);
-    else
+        hang_add_gpus(host, *node_p, gpus);
+        json_array_extend(json_object_get(*node_p, "unread"), unasked);
+    } else {
         json_decref(ras);
+        json_decref(gpus);
+    }
+    json_decref(unasked);
     for (size_t i = 0; i < results.count; i++)
         if (processes[i].arena)
             munmap(processes[i].arena, sizeof(struct hang_arena) + HANG_POOL);

@@ -22,6 +22,7 @@ struct shk_hang_want {
                                      NULL-terminated, NULL: none */
     const struct shk_name_set *names; /* of variables that are written down; NULL: none */
     bool no_stacks;                   /* nothing is stopped */
+    bool intrusive;                   /* the ranks may be asked for dumps */
 };
 
 /* Looks at this host: *node_p becomes {host, seconds, samples, ranks: [...], unread: [...],

@@ -15,7 +15,7 @@
 enum {
     HANG_SAMPLES = 5,
     HANG_THREADS = 192,   /* of a process: PyTorch with NCCL has about 100 */
-    HANG_FRAMES = 128,    /* of a thread; Python has many */
+    HANG_FRAMES = 256,    /* of a thread; Python has many */
     HANG_REGIONS = 16384, /* of /proc/PID/maps */
     HANG_MODULES = 1024,
     HANG_RANKS = 1024, /* of one node */
@@ -95,6 +95,7 @@ struct hang_process {
     char *group;                     /* what tells jobs apart; NULL without launch */
     char *step;                      /* of that job; NULL */
     char *dump; /* beginning of the name of the flight recorder's file; NULL: no rank. Owned */
+    char *pipe; /* the same of the pipe that it reads; NULL: none. Owned */
     char *job;  /* of the batch system; NULL */
     long rank, ranks, local_rank, local_ranks; /* -1: not known */
     bool unreadable;                           /* its environment is */
@@ -150,6 +151,12 @@ int hang_versions(const struct shk_host *host, const struct hang_process *proces
 /* Asks the RAS services of the processes, one after the other; a new reference:
  * [{port, answer}] or {port, unread}; NULL: there is none. */
 json_t *hang_ras(const struct hang_process *processes, size_t count);
+/* Writes to the pipes of the flight recorders of these ranks, which then write a dump; what could
+ * not be done is added to `unread`. */
+void hang_ask(const struct hang_process *processes, size_t count, json_t *unread);
+/* {list: [{index, pci, busy: %, processes: [pid]}], unread} of this host's NVIDIA GPUs, a new
+ * reference; NULL: it has none. */
+json_t *hang_gpus(const struct shk_host *host);
 /* What the flight recorder's dumps of these ranks say (probes/dumps/flight.h), lines; NULL: there
  * are none. */
 json_t *hang_dumps(const struct shk_host *host, const struct hang_process *processes, size_t count);

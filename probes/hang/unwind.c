@@ -47,6 +47,7 @@ struct unwind_stack {
     struct unwind_frame frames[HANG_FRAMES]; /* the innermost first */
     size_t count;
     bool cut;
+    bool deep; /* cut because there is more of it than is copied or kept */
 };
 
 struct unwind {
@@ -136,7 +137,7 @@ static int unwind_on_frame(Dwfl_Frame *state, void *arg)
     if (!dwfl_frame_pc(state, &pc, &activation))
         return DWARF_CB_ABORT;
     if (stack->count == HANG_FRAMES) {
-        stack->cut = true;
+        stack->cut = stack->deep = true;
         return DWARF_CB_ABORT;
     }
     struct unwind_frame *frame = &stack->frames[stack->count++];
@@ -157,13 +158,13 @@ static void unwind_one(Dwfl *dwfl, struct unwind *unwind, const struct hang_copy
     unwind->stack = stack;
     unwind->highest = 0;
     stack->count = 0;
-    stack->cut = false;
+    stack->cut = stack->deep = false;
     /* an end that libdw is not sure of is none: the thread may be deeper in than it looks */
     if (dwfl_getthread_frames(dwfl, copy->tid, unwind_on_frame, unwind))
         stack->cut = true;
     /* the copy ends where the stack was longer than is copied */
     if (stack->count && stack->frames[stack->count - 1].lower >= copy->start + copy->length)
-        stack->cut = true;
+        stack->cut = stack->deep = true;
 }
 
 static bool unwind_same(const struct hang_arena *arena, const struct hang_copy *a,
@@ -228,6 +229,8 @@ static json_t *unwind_thread_json(Dwfl *dwfl, const struct unwind_stack *stack, 
     for (size_t i = stack->count; i-- > 0;)
         json_array_append_new(frames, unwind_name(dwfl, stack->frames[i].pc));
     json_t *thread = json_pack("{s:o,s:b}", "frames", frames, "cut", (int)stack->cut);
+    if (stack->deep)
+        json_object_set_new(thread, "deep", json_true());
     if (seen == HANG_SAMPLES)
         json_object_set_new(thread, "still", json_integer((json_int_t)still));
     return thread;

@@ -19,10 +19,14 @@ class Hang(unittest.TestCase):
         cls.program = cls.hosts.dir / "hang_job"
         subprocess.run(["mpicc", "-O1", "-o", cls.program, HERE.parent / "program" / "hang_job.c", "-lm", "-lpthread"], check=True)
 
+    def setUp(self):
+        self.path = self.hosts.dir / f"file-{self._testMethodName}"
+
     def start(self, mode):
         """(srun, {rank: pid} of its ranks, past their common work); None for the ranks when it ended before that."""
         env = {**environment(), "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl_tcp_if_include": "hsn0"}
-        process = subprocess.Popen(self.hosts.run("srun", "--mpi=pmix", "-N3", "--ntasks-per-node=2", self.program, mode, VICTIM),
+        process = subprocess.Popen(self.hosts.run("srun", "--mpi=pmix", "-N3", "--ntasks-per-node=2", "--kill-on-bad-exit=0", self.program,
+                                                   mode, VICTIM, self.path),
                                    env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         pids = {}
         while len(pids) < RANKS:
@@ -75,6 +79,47 @@ class Hang(unittest.TestCase):
 
     def test_in_a_loop(self):
         self.named("loop", "user-code")
+
+    def test_other_collective(self):
+        self.named("other", "call")
+
+    def test_mismatched_counts(self):
+        """The victim reduces fewer numbers, gets an error, and waits in a barrier."""
+        self.named("counts", "call")
+
+    def test_lock_of_a_file(self):
+        self.named("flock", "io")
+
+    def test_file_system_that_does_not_answer(self):
+        """One that shk2 has mounted and nobody serves."""
+        self.path.mkdir()
+        code = ("import ctypes, os, sys, time\n"
+                "fd = os.open('/dev/fuse', os.O_RDWR)\n"
+                "options = f'fd={fd},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()},allow_other'\n"
+                "rc = ctypes.CDLL(None).mount(b'stopped', sys.argv[1].encode(), b'fuse', 0, options.encode())\n"
+                "print('mounted' if rc == 0 else 'refused', flush=True)\n"
+                "time.sleep(600)")
+        serve = subprocess.Popen(self.hosts.command("shk2", sys.executable, "-c", code, self.path), stdout=subprocess.PIPE, text=True,
+                                 env=environment())
+        try:
+            if serve.stdout.readline().strip() != "mounted":
+                self.skipTest("no FUSE here")
+            folder, self.path = self.path, self.path / "file"
+            self.named("stat", "io")
+        finally:
+            serve.kill()
+            serve.wait()
+            serve.stdout.close()
+            self.hosts.on("shk2", "umount", "-l", folder)
+
+    def test_left(self):
+        """One rank is over, of its own accord: Slurm and Open MPI end a job of which one was killed."""
+        with self.job("exit") as (number, _):
+            code, doc = self.look(number, lambda code, _: code == 1)
+        named = doc["judgement"]["named"]
+        self.assertEqual(code, 1, doc["judgement"]["headline"] + str(doc["judgement"]["unknown"]))
+        self.assertEqual([n.get("rank") for n in named], [VICTIM], doc["judgement"]["headline"])
+        self.assertIn(named[0]["kind"], ("absent", "dead"))
 
     def test_stopped(self):
         self.named("stop", "stopped")

@@ -510,6 +510,54 @@ exec {support.BINARY} "$@"
         self.valid(doc)
         self.assertIn("flight-recorder[order]", " ".join(doc["judgement"]["said"]))
 
+    def test_dump_asked_for_by_the_pipe(self):
+        """Only with --intrusive; a pipe that nobody reads, and what is no pipe, is said and left alone."""
+        folder = self.scratch()
+        pipe = folder / "trace_0.pipe"
+        os.mkfifo(pipe)
+        code = (f"import os, shutil, time\nfd = os.open({str(pipe)!r}, os.O_RDONLY | os.O_NONBLOCK)\nprint(flush=True)\n"
+                f"while True:\n    time.sleep(0.05)\n    if os.read(fd, 128): open({str(folder / 'asked')!r}, 'a').write('x')")
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env={
+            **BASE_ENV, "RANK": "0", "WORLD_SIZE": "1", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": f"{folder}/trace_"})
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        args = ("hang", "--pid", process.pid, "--interval", 1, "--format", "json")
+        run(*args)
+        self.assertFalse((folder / "asked").exists())
+        self.valid(json.loads(run(*args, "--intrusive").stdout))
+        self.assertEqual((folder / "asked").read_text(), "x")
+        pipe.unlink()
+        os.mkfifo(pipe)
+        doc = json.loads(run(*args, "--intrusive").stdout)
+        self.assertIn("rank 0: no dump of the flight recorder was asked for", " ".join(doc["judgement"]["unknown"]))
+        pipe.unlink()
+        pipe.write_text("")  # no pipe: it stays as it is
+        doc = json.loads(run(*args, "--intrusive").stdout)
+        self.assertIn("rank 0: no dump of the flight recorder was asked for", " ".join(doc["judgement"]["unknown"]))
+        self.assertEqual(pipe.read_text(), "")
+
+    def test_gpus_of_the_ranks(self):
+        """By a stand-in for NVML: one GPU for each rank, busy but for the victim's; one that does not answer is unknown."""
+        with self.job("stop") as (job, pids):
+            until(lambda: state(pids[VICTIM]) == "T")
+            held = ",".join(str(pids[rank]) for rank in range(RANKS))
+            env = {"NVML_HELD": held, "NVML_BUSY": "100,0,100", "SHAKEDOWN_NVML": str(support.FAKES / "nvml/libnvidia-ml.so.1")}
+            args = ("hang", "--pid", job.pid, "--interval", 1, "--format", "json")
+            doc = json.loads(run(*args, env=env).stdout)
+            hangs = json.loads(run(*args, env={**env, "SHAKEDOWN_NVML": str(support.FAKES / "nvml_init_segv/libnvidia-ml.so.1")}).stdout)
+        self.valid(doc)
+        said = doc["judgement"]["said"]
+        self.assertEqual(len(said), 2, said)
+        self.assertIn("busy at 100 %", said[0])
+        self.assertIn("idle", said[1])
+        for rank in range(RANKS):
+            self.assertIn(f"process {pids[rank]}", said[rank == VICTIM])
+        self.valid(hangs)
+        self.assertEqual([n["rank"] for n in hangs["judgement"]["named"]], [VICTIM])
+        self.assertIn("GPUs of", " ".join(hangs["judgement"]["unknown"]))
+
     def test_frames_of_python(self):
         """By a stand-in for py-spy; one that others than root can change is not run."""
         if os.getuid() != 0:

@@ -15,9 +15,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/un.h>
@@ -253,6 +255,76 @@ static void writes_fifo(void)
         ;
 }
 
+/* Code that no file has, as compilers make it at run time: a loop without an end. */
+static void made_code(void)
+{
+#if defined __x86_64__
+    static const unsigned char loop[] = {0xeb, 0xfe};
+#else
+    static const unsigned char loop[] = {0x00, 0x00, 0x00, 0x14};
+#endif
+    void *code =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void (*run)(void);
+    memcpy(code, loop, sizeof loop);
+    memcpy(&run, &code, sizeof run);
+    run();
+}
+
+static void semaphore_set(void)
+{
+    struct sembuf down = {.sem_op = -1};
+    int set = semget(IPC_PRIVATE, 1, 0600);
+    semop(set, &down, 1);
+}
+
+static void watches_folder(void)
+{
+    char events[256];
+    int watch = inotify_init();
+    inotify_add_watch(watch, "/", IN_DELETE_SELF);
+    sink += (double)read(watch, events, sizeof events);
+}
+
+static void full_queue(void)
+{
+    struct {
+        long type;
+        char text[1024];
+    } message = {.type = 1};
+    int queue = msgget(IPC_PRIVATE, 0600);
+    while (msgsnd(queue, &message, sizeof message.text, 0) == 0)
+        ;
+}
+
+__attribute__((noinline)) static double large_frame(int levels)
+{
+    volatile char room[64 << 10];
+    room[levels] = 1;
+    while (levels == 0 && !never)
+        sink += 1;
+    return levels ? large_frame(levels - 1) + room[levels] : 0;
+}
+
+static void large_frames(void)
+{
+    sink += large_frame(60);
+}
+
+static void *receives(void *arg)
+{
+    int got;
+    MPI_Recv(&got, 1, MPI_INT, (rank + 1) % ranks, 4711, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return arg;
+}
+
+static void worker(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, receives, NULL);
+    pthread_join(thread, NULL);
+}
+
 static const struct {
     const char *name;
     void (*stand)(void);
@@ -279,6 +351,12 @@ static const struct {
     {"reduce-scatter", in_reduce_scatter},
     {"statvfs", folder_of},
     {"writes-fifo", writes_fifo},
+    {"made-code", made_code},
+    {"semop", semaphore_set},
+    {"inotify", watches_folder},
+    {"full-queue", full_queue},
+    {"large-frames", large_frames},
+    {"worker", worker},
 };
 
 /* Healthy: the process's first thread is over, or sleeps for ever; another one takes part. */

@@ -493,3 +493,52 @@ Test(hang, hostile_documents)
         json_decref(nodes);
     }
 }
+
+/* Adds what NVML said of one GPU for each process, at both looks. */
+static json_t *with_gpus(json_t *nodes, const int *busy, size_t count, bool unread)
+{
+    static const char *const when[] = {"gpus_first", "gpus"};
+    for (int look = 0; look < 2; look++) {
+        json_t *list = json_array();
+        for (size_t i = 0; i < count; i++)
+            json_array_append_new(list,
+                                  json_pack("{s:i,s:o,s:i,s:[i]}", "index", (int)i, "pci",
+                                            json_sprintf("0000:%02zx:00.0", i), "busy",
+                                            busy[2 * i + (size_t)look], "processes", 100 + (int)i));
+        json_t *gpus = json_pack("{s:o}", "list", list);
+        if (unread)
+            json_object_set_new(gpus, "unread", json_string("no answer"));
+        json_object_set_new(json_array_get(nodes, 0), when[look], gpus);
+    }
+    return nodes;
+}
+
+static json_t *three_gpu_waiters(void)
+{
+    return node_of(gpu_waiter(0, 3), gpu_waiter(1, 3), gpu_waiter(2, 3), NULL);
+}
+
+Test(hang, gpus_that_are_busy_or_idle_all_the_time)
+{
+    static const int busy[] = {100, 100, 0, 0, 100, 40};
+    json_t *j = judge(with_gpus(three_gpu_waiters(), busy, 3, false), SHK_HANG_UNDECIDED);
+    const json_t *said = json_object_get(j, "said");
+    cr_assert_eq(json_array_size(said), 2);
+    const char *first = json_string_value(json_array_get(said, 0)),
+               *second = json_string_value(json_array_get(said, 1));
+    cr_expect(strstr(first, "rank 0") && strstr(first, "busy at 100 %"), "%s", first);
+    cr_expect(!strstr(first, "rank 1") && !strstr(first, "rank 2"), "%s", first);
+    cr_expect(strstr(second, "rank 1") && strstr(second, "idle"), "%s", second);
+    json_decref(j);
+}
+
+Test(hang, gpus_that_were_not_read_are_not_idle)
+{
+    static const int busy[] = {0, 0, 0, 0, 0, 0};
+    json_t *j = judge(with_gpus(three_gpu_waiters(), busy, 3, true), SHK_HANG_UNDECIDED);
+    cr_expect_eq(json_array_size(json_object_get(j, "said")), 0);
+    char *unknown = json_dumps(json_object_get(j, "unknown"), 0);
+    cr_expect(strstr(unknown, "no answer"), "%s", unknown);
+    free(unknown);
+    json_decref(j);
+}
