@@ -53,7 +53,7 @@ struct shk_measure {
 };
 
 struct shk_transport {
-    const char *name; /* "fabric", "fabric-hmem", "nccl", "peer", "lsa", "multimem" */
+    const char *name; /* "fabric", "fabric-hmem", "nccl", "peer", "lsa", "multimem", "shm" */
     const char *doc;
     /* Writes collective.<name>.*; an error is returned only when not even those could be written.
      */
@@ -96,7 +96,7 @@ unsigned shk_gpus_visible(const struct shk_facts *facts);
  *                              busbw, wrong, efficiency}]; GB/s (10^9), busbw = algbw * 2(n-1)/n;
  *                              efficiency: busbw by the roofline, where there is one
  *   collective.<t>.roofline    {latency_us, sizes: [{bytes, bandwidth}]} of plain puts between the
- *                              same ranks (fabric only)
+ *                              same ranks (fabric and shm)
  *   collective.<t>.hmem        fabric: {status: "offered" or "na", reason}, is there FI_HMEM?
  *                              fabric-hmem: what it was asked for and does, see docs/facts.md
  *   collective.<t>.rails       [{domain, status, reason, bandwidth, …}], see docs/facts.md (fabric

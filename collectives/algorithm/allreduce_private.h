@@ -48,6 +48,8 @@ extern const struct shk_algorithm shk_allreduce_doubling;
 extern const struct shk_algorithm shk_allreduce_halving;
 extern const struct shk_algorithm shk_allreduce_twoshot;
 extern const struct shk_algorithm shk_allreduce_pull;
+extern const struct shk_algorithm shk_allreduce_readall;
+extern const struct shk_algorithm shk_allreduce_readpart;
 extern const struct shk_algorithm shk_allreduce_inplace;
 extern const struct shk_algorithm shk_allreduce_ring;
 

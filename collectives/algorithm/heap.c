@@ -127,12 +127,43 @@ static int heap_layout(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT
     return 0;
 }
 
+static void heap_mark(const struct shk_heap *heap)
+{
+    unsigned i = 0;
+
+    heap_fill(heap->base, heap->bytes, HEAP_GUARD);
+    for (i = 0; i < SHK_AREA_COUNT; i++) {
+        heap_fill(heap->base + heap->offset[i], heap->length[i], HEAP_POISON);
+    }
+}
+
+int shk_heap_bytes(const size_t length[SHK_AREA_COUNT], size_t *bytes_p, struct shk_error *err)
+{
+    struct shk_heap heap = {0};
+    int rc = heap_layout(&heap, length, err);
+
+    *bytes_p = heap.bytes;
+    return rc;
+}
+
+int shk_heap_create_at(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT],
+                       unsigned char *base, struct shk_error *err)
+{
+    struct shk_heap made = {.base = base, .borrowed = true};
+    int rc = heap_layout(&made, length, err);
+
+    if (rc == 0) {
+        heap_mark(&made);
+        *heap = made;
+    }
+    return rc;
+}
+
 int shk_heap_create(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT],
                     struct shk_error *err)
 {
     struct shk_heap made = {0};
     void *map = NULL;
-    unsigned i = 0;
     int rc = heap_layout(&made, length, err);
 
     if (rc < 0) {
@@ -144,10 +175,7 @@ int shk_heap_create(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT],
     }
     made.base = map;
     (void)madvise(map, made.bytes, MADV_HUGEPAGE); /* a hint: fewer page faults and TLB misses */
-    heap_fill(made.base, made.bytes, HEAP_GUARD);
-    for (i = 0; i < SHK_AREA_COUNT; i++) {
-        heap_fill(made.base + made.offset[i], made.length[i], HEAP_POISON);
-    }
+    heap_mark(&made);
     *heap = made;
     return 0;
 }
@@ -190,7 +218,7 @@ void shk_heap_destroy(struct shk_heap *heap)
     if (heap->memory != NULL) {
         heap->memory->release(heap->memory, heap->base);
         free(heap->stage);
-    } else {
+    } else if (!heap->borrowed) {
         munmap(heap->base, heap->bytes);
     }
     memset(heap, 0, sizeof(*heap));

@@ -4,6 +4,7 @@
 #define SHK_COLLECTIVES_HEAP_H
 
 #include "core/text/error.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct shk_heap {
     unsigned char *base;
     struct shk_memory *memory; /* NULL: host memory, which base points to */
     unsigned char *stage;      /* else: host memory for the longest area */
+    bool borrowed;             /* base is the caller's */
     size_t bytes;              /* whole block, multiple of the page size */
     size_t offset[SHK_AREA_COUNT];
     size_t length[SHK_AREA_COUNT];
@@ -40,6 +42,13 @@ int shk_heap_create(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT],
  */
 int shk_heap_create_in(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT],
                        struct shk_memory *memory, struct shk_error *err) SHK_MUST_CHECK;
+/* The same in memory that the caller has mapped, of shk_heap_bytes() bytes, which it also unmaps.
+ * -EOVERFLOW. */
+int shk_heap_create_at(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT],
+                       unsigned char *base, struct shk_error *err) SHK_MUST_CHECK;
+/* Bytes of a whole block. */
+int shk_heap_bytes(const size_t length[SHK_AREA_COUNT], size_t *bytes_p,
+                   struct shk_error *err) SHK_MUST_CHECK;
 void shk_heap_destroy(struct shk_heap *heap);
 
 const char *shk_area_name(enum shk_area area);

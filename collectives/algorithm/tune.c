@@ -1,6 +1,7 @@
 #include "collectives/algorithm/tune.h"
 #include "collectives/algorithm/allreduce_private.h"
 #include "collectives/ranks/job_private.h"
+#include <limits.h>
 
 /* Sizes below this are tried in steps of four only: nothing changes between. */
 #define TUNE_FINE_LOG 10U
@@ -12,7 +13,7 @@
 /* What won for the size before wins again unless another is better by more than noise. */
 #define TUNE_STICKY 0.97
 
-#define TUNE_CANDIDATES 16U
+#define TUNE_CANDIDATES 24U
 
 /* Longer than any chunk: not cut at all. */
 #define TUNE_WHOLE ((size_t)1 << 40)
@@ -62,7 +63,8 @@ static void tune_candidates(struct tune_trial *trial)
         const struct shk_algorithm *algorithm = shk_algorithms[a];
 
         if (!algorithm->fits(ranks, trial->count) ||
-            (algorithm->gets && trial->wire->ops->get == NULL)) {
+            (algorithm->gets && trial->wire->ops->get == NULL) ||
+            algorithm->maps != (trial->wire->mapped != NULL)) {
             continue;
         }
         tune_add(trial, a, 0);
@@ -180,6 +182,22 @@ int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint
     }
     rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, wire->heap->length[SHK_AREA_RECV]) : rc;
     return rc < 0 ? rc : shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire);
+}
+
+void shk_tune_mapped(struct shk_tune *tune, unsigned ranks)
+{
+    unsigned k = 0;
+    uint32_t a = 0;
+
+    for (k = tune_log(SHK_TYPE_BYTES); ranks > 1 && k < sizeof(size_t) * CHAR_BIT; k++) {
+        for (a = 0; shk_algorithms[a] != NULL; a++) {
+            if (shk_algorithms[a]->maps &&
+                shk_algorithms[a]->fits(ranks, ((size_t)1 << k) / SHK_TYPE_BYTES)) {
+                tune->choice[k] = (struct shk_tune_choice){.measured = true, .algorithm = a};
+                break;
+            }
+        }
+    }
 }
 
 struct shk_tune_choice shk_tune_choose(const struct shk_tune *tune, unsigned ranks, size_t count)

@@ -12,7 +12,7 @@
 #define SHK_TUNE_MAX_BYTES ((size_t)4 << 20)
 
 struct shk_tune_choice {
-    bool measured;
+    bool measured;      /* or preset: shk_tune_mapped() */
     uint32_t algorithm; /* index in shk_algorithms */
     size_t piece_bytes;
 };
@@ -26,6 +26,9 @@ struct shk_tune {
  * spent. An error only when the wire fails. */
 int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint64_t budget_ns,
                  struct shk_tune *tune) SHK_MUST_CHECK;
+
+/* Choices for ranks that map each other's heaps, as if measured: what is measured replaces them. */
+void shk_tune_mapped(struct shk_tune *tune, unsigned ranks);
 
 /* What to use: the choice of the nearest measured size at or below, where it fits; otherwise the
  * default. */

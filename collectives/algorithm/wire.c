@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-int shk_wire_init(struct shk_wire *wire, const struct shk_wire_ops *ops, struct shk_job *job,
-                  struct shk_heap *heap, uint32_t indices, struct shk_error *err)
+/* Polls of a sign before each pause between two: it comes within less than one. */
+#define WIRE_LOOKS 64U
+
+static void wire_prepare(struct shk_wire *wire, const struct shk_wire_ops *ops, struct shk_job *job,
+                         struct shk_heap *heap, uint32_t indices)
 {
     wire->ops = ops;
     wire->job = job;
@@ -16,6 +19,12 @@ int shk_wire_init(struct shk_wire *wire, const struct shk_wire_ops *ops, struct 
     wire->max_put = SIZE_MAX;
     wire->lanes = 1;
     wire->indices = indices;
+}
+
+int shk_wire_init(struct shk_wire *wire, const struct shk_wire_ops *ops, struct shk_job *job,
+                  struct shk_heap *heap, uint32_t indices, struct shk_error *err)
+{
+    wire_prepare(wire, ops, job, heap, indices);
     wire->arrived[0] = calloc(indices, 1);
     wire->arrived[1] = calloc(indices, 1);
     if (wire->arrived[0] == NULL || wire->arrived[1] == NULL) {
@@ -25,10 +34,21 @@ int shk_wire_init(struct shk_wire *wire, const struct shk_wire_ops *ops, struct 
     return 0;
 }
 
+void shk_wire_init_at(struct shk_wire *wire, const struct shk_wire_ops *ops, struct shk_job *job,
+                      struct shk_heap *heap, uint32_t indices, uint8_t *const arrived[2])
+{
+    wire_prepare(wire, ops, job, heap, indices);
+    wire->arrived[0] = arrived[0];
+    wire->arrived[1] = arrived[1];
+    wire->borrowed = true;
+}
+
 void shk_wire_fini(struct shk_wire *wire)
 {
-    free(wire->arrived[0]);
-    free(wire->arrived[1]);
+    if (!wire->borrowed) {
+        free(wire->arrived[0]);
+        free(wire->arrived[1]);
+    }
     wire->arrived[0] = NULL;
     wire->arrived[1] = NULL;
 }
@@ -90,14 +110,20 @@ int shk_wire_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, s
     return wire->ops->get(wire, peer, from, to, bytes, index);
 }
 
+/* Peers that share memory set it themselves. */
+static bool wire_here(const uint8_t *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_ACQUIRE) != 0;
+}
+
 int shk_wire_wait(struct shk_wire *wire, unsigned peer, uint32_t index)
 {
     uint8_t *flag = &wire->arrived[shk_wire_parity(wire)][index];
     unsigned idle = 0;
 
-    if (*flag == 0) {
+    if (!wire_here(flag)) {
         shk_job_set_waiting(wire->job, (int)peer);
-        while (*flag == 0 && wire->status == 0) {
+        while (!wire_here(flag) && wire->status == 0) {
             if (wire->ops->progress(wire) == 0) {
                 shk_job_relax(wire->job, &idle);
             }
@@ -107,8 +133,39 @@ int shk_wire_wait(struct shk_wire *wire, unsigned peer, uint32_t index)
     if (wire->status != 0) {
         return wire->status;
     }
-    *flag = 0;
+    __atomic_store_n(flag, 0, __ATOMIC_RELAXED);
     return 0;
+}
+
+static bool wire_seen(const struct shk_wire *wire, const struct shk_wire_sign *sign)
+{
+    unsigned i = 0;
+
+    for (i = 0; i < WIRE_LOOKS; i++) {
+        if (__atomic_load_n(&sign->op, __ATOMIC_ACQUIRE) >= wire->op) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int shk_wire_see(struct shk_wire *wire, unsigned peer, const struct shk_wire_sign *sign)
+{
+    unsigned idle = 0;
+
+    if (wire->status == 0 && !wire_seen(wire, sign)) {
+        shk_job_set_waiting(wire->job, (int)peer);
+        while (wire->status == 0 && !wire_seen(wire, sign)) {
+            shk_job_relax(wire->job, &idle);
+        }
+        shk_job_set_waiting(wire->job, -1);
+    }
+    return wire->status;
+}
+
+void shk_wire_show(struct shk_wire *wire, struct shk_wire_sign *sign)
+{
+    __atomic_store_n(&sign->op, wire->op, __ATOMIC_RELEASE);
 }
 
 int shk_wire_flush(struct shk_wire *wire)

@@ -19,6 +19,9 @@
 
 struct shk_wire;
 
+/* Beside an operation's number in a cache line of 64 bytes. */
+#define SHK_WIRE_SIGN_BYTES ((size_t)56)
+
 struct shk_wire_ops {
     int (*put)(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
                uint32_t index);
@@ -29,6 +32,25 @@ struct shk_wire_ops {
     /* Moves data along and collects arrivals (shk_wire_arrived()); negative on error. Returns how
      * many events it handled. */
     int (*progress)(struct shk_wire *wire);
+};
+
+/* What a rank shows to those that map its memory. Each part has its cache line, and the one that
+ * processors fetch along with it, to itself. */
+struct shk_wire_sign {
+    _Alignas(128) uint64_t op; /* stored with release order, after what it speaks of */
+    unsigned char data[SHK_WIRE_SIGN_BYTES];
+};
+
+struct shk_wire_board {
+    struct shk_wire_sign vector[2]; /* a vector of operation `op` is there, by parity */
+    struct shk_wire_sign ready;     /* the send area is filled, the receive area may be written */
+    struct shk_wire_sign done;      /* nothing of the peers is read or written any more */
+};
+
+/* A rank as the others see it in their own memory. */
+struct shk_wire_mapped {
+    unsigned char *base; /* of its heap */
+    struct shk_wire_board *board;
 };
 
 /* Base of a transport's own structure (first member). */
@@ -45,6 +67,8 @@ struct shk_wire {
     uint64_t op;        /* operations begun */
     uint32_t indices;
     uint8_t *arrived[2]; /* by parity of the operation: arrivals not yet consumed */
+    bool borrowed;       /* they are the transport's: peers write there */
+    const struct shk_wire_mapped *mapped; /* of each rank; NULL: no rank maps another's memory */
     int status;
     bool by_peer; /* the error may be the echo of a peer's end */
     struct shk_error error;
@@ -54,6 +78,11 @@ struct shk_wire {
 int shk_wire_init(struct shk_wire *wire, const struct shk_wire_ops *ops, struct shk_job *job,
                   struct shk_heap *heap, uint32_t indices, struct shk_error *err) SHK_MUST_CHECK;
 void shk_wire_fini(struct shk_wire *wire);
+
+/* The same with arrivals in memory of the transport's, zeroed: peers set arrived[parity of the
+ * operation][index] to 1 with release order. */
+void shk_wire_init_at(struct shk_wire *wire, const struct shk_wire_ops *ops, struct shk_job *job,
+                      struct shk_heap *heap, uint32_t indices, uint8_t *const arrived[2]);
 
 /* For transports: notes the first error, returns its status. */
 int shk_wire_fail(struct shk_wire *wire, int errnum, bool by_peer, const char *fmt, ...)
@@ -80,6 +109,14 @@ int shk_wire_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, s
 
 /* Waits for `index` of the current operation, which comes from `peer`, and consumes it. */
 int shk_wire_wait(struct shk_wire *wire, unsigned peer, uint32_t index) SHK_MUST_CHECK;
+
+/* Where ranks map each other's memory: waits until peer's sign says that it is in operation
+ * wire->op, or one later. */
+int shk_wire_see(struct shk_wire *wire, unsigned peer,
+                 const struct shk_wire_sign *sign) SHK_MUST_CHECK;
+
+/* Shows a sign of this rank to them. */
+void shk_wire_show(struct shk_wire *wire, struct shk_wire_sign *sign);
 
 /* Waits until every source may be changed again. */
 int shk_wire_flush(struct shk_wire *wire) SHK_MUST_CHECK;

@@ -5,6 +5,7 @@ statistic (tests/bench/mpi_allreduce.c). Per size the least time of the rounds i
 busy machine disturbs least; --json has every round.
 
   allreduce.py BUILD_DIR --transport shm --ranks 2,4
+  allreduce.py BUILD_DIR --provider own                       own shared memory instead of libfabric's
   allreduce.py BUILD_DIR --transport tcp --hosts 2 --sizes 4:64M     two network namespaces joined by a
                                                               veth pair (root), removed at the end
 """
@@ -168,7 +169,8 @@ def one(options, build, ranks, scratch, spaces):
         r["busbw"] = r["bytes"] / r["ours_us"] / 1000 * 2 * (ranks - 1) / ranks
         r["roof"] = roof(mine, r["bytes"])
     latency = min((m["roofline"]["latency_us"] for m in mine if m.get("roofline")), default=0)
-    print(f"\n{ranks} ranks on {max(len(spaces), 1)} host(s): libfabric {mine[0]['version']} provider {mine[0]['provider']}"
+    way = "own shared memory" if provider == "own" else f"libfabric {mine[0]['version']} provider {mine[0]['provider']}"
+    print(f"\n{ranks} ranks on {max(len(spaces), 1)} host(s): {way}"
           f" beside {other[0]['library']} btl {options.transport}; least of {options.rounds} alternating rounds;"
           f" put {latency:.2f} us one way")
     show(rows)
@@ -180,7 +182,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build", type=pathlib.Path)
     p.add_argument("--transport", choices=("shm", "tcp"), default="shm")
-    p.add_argument("--provider", help="libfabric provider, if not named as the transport")
+    p.add_argument("--provider", help="libfabric provider, if not named as the transport; own: shared memory without libfabric")
     p.add_argument("--ranks", default="2")
     p.add_argument("--hosts", type=int, choices=(1, 2), default=1)
     p.add_argument("--sizes", default="4:64M")

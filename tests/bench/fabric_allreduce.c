@@ -4,8 +4,10 @@
  * usage: fabric_allreduce RANKS PROVIDER MIN_BYTES MAX_BYTES [NETNS...]
  * Of the environment: BENCH_RAILS, devices to use at most; BENCH_NOTIFY=message, no CQ data;
  * BENCH_DEADLINE in seconds.
+ * PROVIDER "own": the transport shm, shared memory without libfabric.
  * Ranks are dealt out to the namespaces in blocks; a namespace is a file such as /run/netns/a. */
 #include "collectives/fabric/fabric.h"
+#include "collectives/other/shm.h"
 #include "core/facts/facts.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -50,10 +52,19 @@ static void bench_enter(struct shk_job *job, enum shk_phase phase, void *arg)
     close(fd);
 }
 
-static int bench_print(const struct shk_facts *facts)
+static const char *bench_key(char *buf, size_t size, const char *transport, const char *member)
 {
-    const char *status = shk_facts_get_text(facts, "collective.fabric.status");
-    const char *reason = shk_facts_get_text(facts, "collective.fabric.reason");
+    snprintf(buf, size, "collective.%s.%s", transport, member);
+    return buf;
+}
+
+static int bench_print(const struct shk_facts *facts, const char *transport)
+{
+    static const char *const texts[] = {"status", "provider", "version"};
+    static const char *const lists[] = {"sizes", "rails", "evidence"};
+    char key[64];
+    const char *status = shk_facts_get_text(facts, bench_key(key, sizeof key, transport, "status"));
+    const char *reason = shk_facts_get_text(facts, bench_key(key, sizeof key, transport, "reason"));
     json_t *out = json_object();
     int rc = 0;
 
@@ -62,15 +73,19 @@ static int bench_print(const struct shk_facts *facts)
                 reason != NULL ? reason : "");
         rc = 1;
     }
-    json_object_set_new(out, "status", json_string(status));
-    json_object_set_new(out, "provider",
-                        json_string(shk_facts_get_text(facts, "collective.fabric.provider")));
-    json_object_set_new(out, "version",
-                        json_string(shk_facts_get_text(facts, "collective.fabric.version")));
-    json_object_set(out, "sizes", shk_facts_get_array(facts, "collective.fabric.sizes"));
-    json_object_set(out, "roofline", shk_facts_get_object(facts, "collective.fabric.roofline"));
-    json_object_set(out, "rails", shk_facts_get_array(facts, "collective.fabric.rails"));
-    json_object_set(out, "evidence", shk_facts_get_array(facts, "collective.fabric.evidence"));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *text =
+            shk_facts_get_text(facts, bench_key(key, sizeof key, transport, texts[i]));
+
+        json_object_set_new(out, texts[i], text != NULL ? json_string(text) : json_null());
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        json_object_set(
+            out, lists[i],
+            shk_facts_get_array(facts, bench_key(key, sizeof key, transport, lists[i])));
+    }
+    json_object_set(out, "roofline",
+                    shk_facts_get_object(facts, bench_key(key, sizeof key, transport, "roofline")));
     json_dumpf(out, stdout, JSON_COMPACT);
     json_decref(out);
     putchar('\n');
@@ -84,6 +99,7 @@ int main(int argc, char **argv)
     struct shk_collective_options options = {.deadline_ms = BENCH_DEADLINE_MS};
     struct shk_error err = {{0}};
     struct shk_facts *facts = NULL;
+    bool own = false;
     int rc = 0;
 
     if (getenv("BENCH_DEADLINE") != NULL) {
@@ -104,11 +120,15 @@ int main(int argc, char **argv)
     spaces.paths = argv + 5;
     spaces.count = (unsigned)argc - 5;
     facts = shk_facts_create();
-    if (facts == NULL || shk_fabric_run(&options, &tweaks, facts, &err) != 0) {
+    own = strcmp(argv[2], "own") == 0;
+    rc = facts == NULL ? -1
+         : own         ? shk_shm_run(&options, NULL, facts, &err)
+                       : shk_fabric_run(&options, &tweaks, facts, &err);
+    if (rc != 0) {
         fprintf(stderr, "fabric_allreduce: %s\n", err.text);
         rc = 1;
     } else {
-        rc = bench_print(facts);
+        rc = bench_print(facts, own ? "shm" : "fabric");
     }
     shk_facts_destroy(facts);
     return rc;

@@ -14,6 +14,9 @@
 #define SWEEP(w)                                                                                   \
     "'collective.fabric.sizes': [{'bytes': 4, 'busbw': 0.1, 'wrong': 0}, {'bytes': "               \
     "1048576, 'busbw': 5.5, 'wrong': " w "}], "
+#define SHM_SWEEP(w)                                                                               \
+    "'collective.shm.sizes': [{'bytes': 4, 'busbw': 0.1, 'wrong': 0}, {'bytes': 1048576, "         \
+    "'busbw': 5.5, 'wrong': " w "}], "
 #define PLUGIN(more)                                                                               \
     "'plugin.candidates': [{'name': 'libnccl-net.so', 'kind': 'net', 'considered': true, "         \
     "'owner': 'nccl', 'found': true, 'path': "                                                     \
@@ -86,6 +89,22 @@ static const struct support_case cases[] = {
      "'collective.nvshmem.sizes': [{'bytes': 8, 'wrong': 1}], 'collective.nvshmem.status': 'ok', "
      "'collective.nvshmem.ranks': 1, 'collective.nvshmem.self': 'puts of 8 B in 3 us'",
      SHK_FAIL, SHK_TESTED, "wrong elements at 1 of 1"},
+    {"all-reduce in shared memory of our own", "single-node", "collective.allreduce",
+     "all-reduce (shm)", SHM_SWEEP("0") "'collective.shm.status': 'ok', 'collective.shm.ranks': 2",
+     SHK_PASS, SHK_TESTED, "2 ranks over own shared memory, without libfabric, 2 sizes verified"},
+    {"all-reduce in shared memory, wrong", "single-node", "collective.allreduce",
+     "all-reduce (shm)", SHM_SWEEP("3") "'collective.shm.status': 'ok', 'collective.shm.ranks': 2",
+     SHK_FAIL, SHK_TESTED, "wrong elements at 1 of 2"},
+    {"all-reduce in shared memory, rank killed", "single-node", "collective.allreduce",
+     "all-reduce (shm)",
+     "'collective.shm.status': 'crashed', 'collective.shm.rank': 1, 'collective.shm.ranks': 2, "
+     "'collective.shm.phase': 'allreduce 64 B', 'collective.shm.reason': 'rank 1 died of SIGKILL'",
+     SHK_FAIL, SHK_TESTED, "rank 1 in phase allreduce 64 B"},
+    {"all-reduce in shared memory, status unread", "single-node", "collective.allreduce",
+     "all-reduce (shm)",
+     SHM_SWEEP("0") "'collective.shm.status': {'state': 'failed', 'reason': "
+                    "'cannot be read'}, 'collective.shm.ranks': 2",
+     SHK_UNKNOWN, SHK_NOT_COVERED, NULL},
     {"rank killed", "single-node", "collective.allreduce", "all-reduce (fabric)",
      "'collective.fabric.status': 'crashed', 'collective.fabric.rank': 1, "
      "'collective.fabric.phase': 'allreduce 65536 B', 'collective.fabric.reason': 'rank 1 died of "

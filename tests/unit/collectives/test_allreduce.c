@@ -36,7 +36,8 @@ static struct {
     struct shk_allreduce_layout layout;
     unsigned char *region;
     _Atomic uint8_t *flags;
-    bool hidden; /* the heaps' addresses are not where their memory is */
+    struct shk_wire_board *boards; /* of all ranks, as many as there are most */
+    bool hidden;                   /* the heaps' addresses are not where their memory is */
     unsigned fail_after;
 } world;
 
@@ -156,11 +157,26 @@ static int check_count(struct shared_wire *self, const struct shk_algorithm *alg
     return rc != 0 ? rc : shk_heap_check(heap, err);
 }
 
+enum { BOARDS = 16 };
+
+/* Heaps that every rank sees: where nothing hides them, and there is a board for each. */
+static void map_heaps(struct shared_wire *self, struct shk_wire_mapped mapped[BOARDS])
+{
+    unsigned i = 0;
+
+    for (i = 0; i < self->wire.size && i < BOARDS; i++) {
+        mapped[i] = (struct shk_wire_mapped){.base = world.region + i * self->wire.heap->bytes,
+                                             .board = &world.boards[i]};
+    }
+    self->wire.mapped = !world.hidden && self->wire.size <= BOARDS ? mapped : NULL;
+}
+
 static int work_allreduce(struct shk_job *job, void *arg, struct shk_error *err)
 {
     struct hidden_memory hidden = {.memory = hidden_ops};
     struct shk_heap heap = world.heap;
     struct shared_wire self = {.region = world.region, .flags = world.flags};
+    struct shk_wire_mapped mapped[BOARDS] = {{0}};
     uint32_t seed = 0;
     size_t i = 0;
     int rc = 0;
@@ -175,6 +191,7 @@ static int work_allreduce(struct shk_job *job, void *arg, struct shk_error *err)
     }
     if (rc == 0) {
         rc = shk_wire_init(&self.wire, &shared_ops, job, &heap, world.layout.indices, err);
+        map_heaps(&self, mapped);
     }
     for (i = 0; i < sizeof(counts) / sizeof(counts[0]) && rc == 0;
          i += shk_job_size(job) > 5 ? 3 : 1) {
@@ -185,7 +202,8 @@ static int work_allreduce(struct shk_job *job, void *arg, struct shk_error *err)
         }
 
         for (a = 0; shk_algorithms[a] != NULL && rc == 0; a++) {
-            if (shk_algorithms[a]->fits(shk_job_size(job), counts[i])) {
+            if (shk_algorithms[a]->fits(shk_job_size(job), counts[i]) &&
+                (!shk_algorithms[a]->maps || self.wire.mapped != NULL)) {
                 enum shk_type type = (seed & 1) != 0 ? SHK_INT32 : SHK_FLOAT32;
 
                 rc = check_count(&self, shk_algorithms[a], counts[i], type, ++seed, err);
@@ -216,7 +234,10 @@ static void world_make(unsigned ranks)
     world.flags =
         mmap(NULL, world_flags(ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq((void *)world.region, MAP_FAILED);
+    world.boards = mmap(NULL, BOARDS * sizeof(*world.boards), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq((void *)world.flags, MAP_FAILED);
+    cr_assert_neq((void *)world.boards, MAP_FAILED);
     for (i = 0; i < ranks; i++) {
         memcpy(world.region + i * world.heap.bytes, world.heap.base, world.heap.bytes);
     }
@@ -226,6 +247,7 @@ static void world_clear(unsigned ranks)
 {
     munmap(world.region, ranks * world.heap.bytes);
     munmap((void *)world.flags, world_flags(ranks));
+    munmap(world.boards, BOARDS * sizeof(*world.boards));
     shk_heap_destroy(&world.heap);
 }
 
