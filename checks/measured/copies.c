@@ -372,10 +372,14 @@ static char *slow_gpu(const struct copies *c, const json_t *nodes)
         return NULL;
     json_object_foreach(c->ends, end, n)
     {
-        if (json_integer_value(n) == (json_int_t)c->bad)
-            return shk_strf("%s with each of %zu others, %s, %.1f to %.1f GB/s (others %.1f)", end,
-                            others, c->bad == others ? "one way" : "both ways", c->slow[0],
-                            c->slow[1], c->slow[2]);
+        if (json_integer_value(n) != (json_int_t)c->bad)
+            continue;
+        char *like = c->slow[2] > 0 ? shk_strf(" (others %.1f)", c->slow[2]) : NULL;
+        char *text = shk_strf("%s with each of %zu others, %s, %.1f to %.1f GB/s%s", end, others,
+                              c->bad == others ? "one way" : "both ways", c->slow[0], c->slow[1],
+                              like ? like : "");
+        free(like);
+        return text;
     }
     return NULL;
 }

@@ -30,6 +30,13 @@
     ":00.0', 'links': [{'link': 0, 'active': true, 'remote': 'switch', 'pci': "                    \
     "null}, {'link': 1, 'active': true, 'remote': 'switch', 'pci': null}]}"
 #define HEALTH(n) "{'pci': '0000:0" n ":00.0', 'links': [{'link': 0, 'speed': 26562}]}"
+/* Two links between 1 and 2, one between 1 and 3, none between 2 and 3. */
+#define TO(n) "{'link': 0, 'active': true, 'remote': 'gpu', 'pci': '0000:0" n ":00.0'}"
+#define UNEVEN                                                                                     \
+    "'nvml.devices': [{'pci': '0000:01:00.0', 'links': [" TO("2") ", " TO("2") ", " TO(            \
+        "3") "]}, {'pci': '0000:02:00.0', 'links': [" TO("1") ", " TO("1") "]}, {'pci': "          \
+                                                                           "'0000:03:00.0', "      \
+                                                                           "'links': [" TO("1") "]}], 'nvml.health': [" HEALTH("1") ", " HEALTH("2") ", " HEALTH("3") "], "
 /* GPU 2 of this node is held by a process in that state. */
 #define HELD(host, state)                                                                          \
     "'host.name': '" host "', 'nvml.health': [{'pci': '0000:01:00.0', 'processes': []}, {'pci': "  \
@@ -113,6 +120,11 @@ static const struct {
      SHK_PASS, "20.0 to 40.0"},
     {"slower one way", PAIRS, PAIRED(SIX("40.0", "20.0", "40.0", "40.0", "40.0", "40.0")), SHK_WARN,
      "node9: 0000:02:00.0 to 0000:01:00.0 20.0 GB/s (others 40.0)"},
+    {"NVLinks of another number between each pair", PAIRS,
+     UNEVEN PAIRED(SIX("45.0", "45.0", "23.0", "23.0", "11.0", "11.0")), SHK_PASS, "11.0 to 45.0"},
+    {"the wide one of them is as slow as the narrow one", PAIRS,
+     UNEVEN PAIRED(SIX("45.0", "23.0", "23.0", "23.0", "11.0", "11.0")), SHK_WARN,
+     "node9: 0000:02:00.0 to 0000:01:00.0 23.0 GB/s (others 45.0)"},
     {"one GPU is slow with both others, one way", PAIRS,
      SWITCHED PAIRED(SIX("43.0", "43.0", "20.0", "43.0", "21.0", "43.0")), SHK_WARN,
      "node9: 0000:03:00.0 with each of 2 others, one way, 20.0 to 21.0 GB/s (others 43.0)"},
