@@ -143,7 +143,8 @@ static void hear(struct shk_gpu_view *view, const json_t *gpu, const struct shk_
     const char *pci = shk_member_words(gpu, "pci");
     long long index = -1;
     char *number = NULL;
-    if (shk_look_member_int(gpu, "index", &index) == SHK_LOOK_PRESENT)
+    bool bad = word->verdict >= SHK_NOTE && word->verdict <= SHK_FAIL;
+    if ((bad || !pci) && shk_look_member_int(gpu, "index", &index) == SHK_LOOK_PRESENT)
         number = shk_strf("GPU %lld%s%s", index, pci ? " at " : "", pci ? pci : "");
     const char *name = number ? number : pci ? pci : "?";
     if (word->verdict == SHK_PASS)

@@ -32,11 +32,12 @@
 #define HEALTH(n) "{'pci': '0000:0" n ":00.0', 'links': [{'link': 0, 'speed': 26562}]}"
 /* Two links between 1 and 2, one between 1 and 3, none between 2 and 3. */
 #define TO(n) "{'link': 0, 'active': true, 'remote': 'gpu', 'pci': '0000:0" n ":00.0'}"
-#define UNEVEN                                                                                     \
-    "'nvml.devices': [{'pci': '0000:01:00.0', 'links': [" TO("2") ", " TO("2") ", " TO(            \
-        "3") "]}, {'pci': '0000:02:00.0', 'links': [" TO("1") ", " TO("1") "]}, {'pci': "          \
-                                                                           "'0000:03:00.0', "      \
-                                                                           "'links': [" TO("1") "]}], 'nvml.health': [" HEALTH("1") ", " HEALTH("2") ", " HEALTH("3") "], "
+#define UNEVEN                                                                                                                  \
+    "'nvml.devices': [{'pci': '0000:01:00.0', 'links': [" TO("2") ", " TO("2") ", " TO(                                         \
+        "3") "]}, {'pci': '0000:02:00.0', 'links': [" TO("1") ", " TO("1") "]}, {'pci': "                                       \
+                                                                           "'0000:03:00.0', "                                   \
+                                                                           "'links': [" TO("1") "]}], 'nvml.health': [" HEALTH( \
+                                                                               "1") ", " HEALTH("2") ", " HEALTH("3") "], "
 /* GPU 2 of this node is held by a process in that state. */
 #define HELD(host, state)                                                                          \
     "'host.name': '" host "', 'nvml.health': [{'pci': '0000:01:00.0', 'processes': []}, {'pci': "  \

@@ -79,7 +79,7 @@ static const struct {
     {"one bad among eight", ACTION, EIGHT(", 'recovery_action': 'GPU reset'", ""), SHK_FAIL,
      "GPU 5 at 0000:05:00.0: GPU reset"},
     {"one unread among eight", ACTION, EIGHT(LOST("recovery_action"), ""), SHK_UNKNOWN,
-     "1 of 8 GPUs could not be read: GPU 5 at 0000:05:00.0"},
+     "1 of 8 GPUs could not be read: 0000:05:00.0"},
     {"one bad, one unread among eight", ACTION,
      EIGHT(", 'recovery_action': 'GPU reset'", LOST("recovery_action")), SHK_FAIL,
      "GPU 5 at 0000:05:00.0: GPU reset"},
