@@ -11,6 +11,20 @@ class Ranks(Case):
         row = self.finding(report, "all-reduce (fabric)", "pass")
         self.assertEqual(row["evidence"], "tested")
 
+    def test_own_shared_memory(self):
+        """When asked for, without libfabric, between 2 and 5 ranks; not beside the fabric by default."""
+        before = own_shm()
+        for ranks in (2, 5):
+            p = run("bench", "--transport", "shm", "--ranks", ranks, "--sizes", "4:64K", "--format", "json",
+                    env={"FI_PROVIDER": "there-is-none"})
+            self.assertEqual(p.returncode, 0, p.stdout)
+            row = self.finding(self.json_of(p), "all-reduce (shm)", "pass")
+            self.assertIn("%d ranks over own shared memory, without libfabric" % ranks, row["observed"])
+        self.assertEqual(set(), left_behind(before))
+        settings = [f["setting"] for f in self.json_of(run("--sizes", "4:64", "--format", "json"))["findings"]]
+        self.assertIn("all-reduce (fabric)", settings)
+        self.assertNotIn("all-reduce (shm)", settings)
+
     def test_missing_provider_is_named(self):
         p = run("--sizes", "4:64", "--format", "json", env={"FI_PROVIDER": "cxi"})
         self.assertEqual(p.returncode, 1)
