@@ -190,8 +190,7 @@ static const struct shk_option table[] = {
      .group = SHK_GROUP_TEST,
      .type = SHK_OPT_FLAG,
      .offset = AT(intrusive),
-     .doc = "ask PyTorch's flight recorder for a dump, which the ranks then write to a file "
-            "(TORCH_NCCL_DEBUG_INFO_PIPE_FILE)"},
+     .doc = "ask PyTorch's flight recorder by its pipe for a dump, which the ranks then write"},
     {.name = "pods",
      .group = SHK_GROUP_TEST,
      .type = SHK_OPT_TEXT,

@@ -40,7 +40,8 @@ static enum gpus_state gpus_of(const json_t *node, const struct hang_place *plac
 {
     size_t i, busy = 0, idle = 0, all = 0;
     json_t *gpu;
-    const json_t *first = json_object_get(node, "gpus_first"), *last = json_object_get(node, "gpus");
+    const json_t *first = json_object_get(node, "gpus_first"),
+                 *last = json_object_get(node, "gpus");
     if (hang_text(last, "unread"))
         return GPUS_STATES;
     json_array_foreach(json_object_get(last, "list"), i, gpu)
@@ -59,7 +60,8 @@ static void gpus_say(const struct hang_place *const *list, size_t count, enum gp
                      json_t *said)
 {
     static const char *const texts[GPUS_STATES] = {
-        "busy at 100 % at the first and at the last look: a kernel runs that does not end; one of a "
+        "busy at 100 % at the first and at the last look: a kernel runs that does not end; one of "
+        "a "
         "collective is such while it waits for another rank",
         "idle at the first and at the last look: no kernel runs there, so what others may wait for "
         "was not launched, or is over"};

@@ -332,8 +332,16 @@ static bool place_is_whole(const json_t *thread, struct hang_place *place)
     bool cut = json_is_true(json_object_get(thread, "cut"));
     bool made = count && !hang_text(last, "library") && !hang_text(last, "function") &&
                 place_starts(hang_text(thread, "state"), "R");
-    place->guessed = cut;
+    place->guessed = cut || !count;
     return count && (!cut || made || json_is_true(json_object_get(thread, "deep")));
+}
+
+/* Not stopped, as its call would have ended by that: no library for communication waits so. */
+static bool place_left_alone(const json_t *thread)
+{
+    const char *name = hang_text(json_object_get(thread, "syscall"), "name");
+    return json_is_true(json_object_get(thread, "blocked")) && name &&
+           (strcmp(name, "semop") == 0 || strcmp(name, "sigwait") == 0);
 }
 
 void hang_place_find(const struct hang_case *c, struct hang_place *place)
@@ -372,7 +380,7 @@ void hang_place_find(const struct hang_case *c, struct hang_place *place)
         place->kind = HANG_USER;
         place->still = HANG_NO;
         place->where = place_function(first);
-    } else if (!whole) {
+    } else if (!whole && !place_left_alone(first)) {
         place->kind = HANG_UNKNOWN; /* the frames that are missing may be of a call */
     }
 }

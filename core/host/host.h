@@ -76,6 +76,11 @@ int shk_host_unused(const struct shk_host *host, const char *path, struct stat *
  * captured ids ("other" class when the capture has none; uid 0 may always). */
 int shk_host_access_rw(const struct shk_host *host, const char *path) SHK_MUST_CHECK;
 
+/* Writes one byte to the fifo at the absolute path, which `owner` must own and someone must read
+ * from: nothing is waited for. Of the running host only. -ENXIO: nobody reads; -EPERM: no fifo, or
+ * another one's. */
+int shk_host_poke(const struct shk_host *host, const char *path, unsigned owner) SHK_MUST_CHECK;
+
 /* Opens a regular file read-only under the root (for libraries that want a descriptor, such as
  * libelf). The caller closes it. */
 int shk_host_open_file(const struct shk_host *host, const char *path, int *fd_p,

@@ -6,41 +6,29 @@
 #include "probes/hang/hang_private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { ASK_MS = 5000 };
 
 struct ask {
+    const struct shk_host *host;
     const struct hang_process *processes;
     size_t count;
 };
 
-/* A pipe that the rank itself can read, and made by it: it is written to without waiting for a
- * reader. 0 or errno. */
-static int ask_one(const struct hang_process *process)
+/* A pipe that the rank itself has made and reads. 0 or a negative errno. */
+static int ask_one(const struct shk_host *host, const struct hang_process *process)
 {
-    struct stat pipe, owner;
+    struct stat owner;
     char folder[64];
-    int error = 0;
     snprintf(folder, sizeof folder, "/proc/%ld", process->pid);
     char *path = shk_strf("%s/root%s%ld.pipe", folder, process->pipe, process->rank);
-    int fd = path ? open(path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
-    error = !path ? ENOMEM : fd < 0 ? errno : 0;
+    int rc = !path ? -ENOMEM : stat(folder, &owner) ? -errno : 0;
+    rc = rc ? rc : shk_host_poke(host, path, owner.st_uid);
     free(path);
-    if (fd < 0)
-        return error;
-    if (fstat(fd, &pipe) || stat(folder, &owner))
-        error = errno;
-    else if (!S_ISFIFO(pipe.st_mode) || pipe.st_uid != owner.st_uid)
-        error = EPERM;
-    else if (write(fd, "1", 1) != 1)
-        error = errno;
-    close(fd);
-    return error;
+    return rc;
 }
 
 static int ask_run(void *arg, json_t **result_p, struct shk_error *err)
@@ -52,20 +40,20 @@ static int ask_run(void *arg, json_t **result_p, struct shk_error *err)
         const struct hang_process *process = &ask->processes[i];
         if (!process->pipe || *process->pipe != '/' || process->rank < 0)
             continue;
-        int error = ask_one(process);
+        int rc = ask_one(ask->host, process);
         json_array_append_new(
-            *result_p, error ? json_sprintf("rank %ld: no dump of the flight recorder was asked "
-                                            "for: %s",
-                                            process->rank, strerror(error))
-                             : json_null());
+            *result_p, rc ? json_sprintf("rank %ld: no dump of the flight recorder was asked "
+                                         "for: %s",
+                                         process->rank, strerror(-rc))
+                          : json_null());
     }
     return 0;
 }
 
-void hang_ask(const struct hang_process *processes, size_t count,
+void hang_ask(const struct shk_host *host, const struct hang_process *processes, size_t count,
               json_t *unread)
 {
-    struct ask ask = {.processes = processes, .count = count};
+    struct ask ask = {.host = host, .processes = processes, .count = count};
     struct shk_isolate_job job = {
         .name = "pipes of the flight recorder", .fn = ask_run, .arg = &ask, .deadline_ms = ASK_MS};
     struct shk_isolate_result result = {0};
@@ -75,8 +63,7 @@ void hang_ask(const struct hang_process *processes, size_t count,
     if (shk_isolate_run(&job, &result, 1, 1, &err))
         json_array_append_new(unread, json_string(err.text));
     else if (result.outcome != SHK_CHILD_OK)
-        json_array_append_new(unread,
-                              shk_json_text(result.error.text, strlen(result.error.text)));
+        json_array_append_new(unread, shk_json_text(result.error.text, strlen(result.error.text)));
     json_array_foreach(result.result, i, one)
     {
         if (json_is_string(one))

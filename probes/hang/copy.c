@@ -4,9 +4,12 @@
 #include <elf.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -162,6 +165,20 @@ static void copy_vdso(const struct hang_process *process, const struct hang_maps
     }
 }
 
+/* Calls that return EINTR after a stop, which a program sees (signal(7), "Interruption of system
+ * calls by stop signals"); epoll_wait() is one, too, but waits of libraries for communication are
+ * in it. */
+static bool copy_disturbs(const struct shk_host *host, long pid, long tid)
+{
+    char *line = NULL;
+    long number = -1;
+    if (shk_host_line(host, &line, NULL, "/proc/%ld/task/%ld/syscall", pid, tid) == 0 &&
+        sscanf(line, "%ld", &number) != 1)
+        number = -1;
+    free(line);
+    return number == SYS_semtimedop || number == SYS_semop || number == SYS_rt_sigtimedwait;
+}
+
 void hang_copy(const struct shk_host *host, const struct hang_process *process, unsigned sample,
                const struct hang_maps *maps, const long *tids, size_t count)
 {
@@ -179,6 +196,8 @@ void hang_copy(const struct shk_host *host, const struct hang_process *process, 
             copy->error = ESRCH;
         else if (stat.state == 'D')
             copy->error = EBUSY;
+        else if (copy_disturbs(host, process->pid, tids[i]))
+            copy->error = EINTR;
         else
             copy_thread(process, maps, first, until, copy);
         arena->counts[sample] = (uint32_t)i + 1;

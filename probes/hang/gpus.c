@@ -104,8 +104,7 @@ static bool gpus_same_numbers(const struct shk_host *host)
 
 json_t *hang_gpus(const struct shk_host *host)
 {
-    struct shk_isolate_job job = {
-        .name = "NVIDIA GPUs", .fn = gpus_run, .deadline_ms = GPUS_MS};
+    struct shk_isolate_job job = {.name = "NVIDIA GPUs", .fn = gpus_run, .deadline_ms = GPUS_MS};
     struct shk_isolate_result result = {0};
     struct shk_error err = {""};
     json_t *gpus = json_object();

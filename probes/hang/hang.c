@@ -157,6 +157,7 @@ static const char *hang_copy_error(int error)
     case EPERM: return "not permitted to look into it";
     case ESRCH: return "ended";
     case EBUSY: return "does not stop: it waits in the kernel";
+    case EINTR: return "left alone: a stop would end the call that it waits in";
     case ENOEXEC: return "of 32 bits";
     case ENOBUFS: return "too many stacks of the process";
     default: return strerror(error);
@@ -461,7 +462,7 @@ int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want,
     json_t *ras = rc ? NULL : hang_ras(processes, results.count);
     json_t *gpus = rc ? NULL : hang_gpus(host), *unasked = json_array();
     if (!rc && want->intrusive)
-        hang_ask(processes, results.count, unasked);
+        hang_ask(host, processes, results.count, unasked);
     if (!rc)
         rc = hang_sample_all(looks, want, &results, &seconds, err);
     if (!rc && !(*node_p = hang_document(host, want, processes, &results, seconds)))

@@ -153,7 +153,8 @@ int hang_versions(const struct shk_host *host, const struct hang_process *proces
 json_t *hang_ras(const struct hang_process *processes, size_t count);
 /* Writes to the pipes of the flight recorders of these ranks, which then write a dump; what could
  * not be done is added to `unread`. */
-void hang_ask(const struct hang_process *processes, size_t count, json_t *unread);
+void hang_ask(const struct shk_host *host, const struct hang_process *processes, size_t count,
+              json_t *unread);
 /* {list: [{index, pci, busy: %, processes: [pid]}], unread} of this host's NVIDIA GPUs, a new
  * reference; NULL: it has none. */
 json_t *hang_gpus(const struct shk_host *host);
