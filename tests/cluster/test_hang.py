@@ -112,15 +112,6 @@ class Hang(unittest.TestCase):
             serve.stdout.close()
             self.hosts.on("shk2", "umount", "-l", folder)
 
-    def test_left(self):
-        """One rank is over, of its own accord: Slurm and Open MPI end a job of which one was killed."""
-        with self.job("exit") as (number, _):
-            code, doc = self.look(number, lambda code, _: code == 1)
-        named = doc["judgement"]["named"]
-        self.assertEqual(code, 1, doc["judgement"]["headline"] + str(doc["judgement"]["unknown"]))
-        self.assertEqual([n.get("rank") for n in named], [VICTIM], doc["judgement"]["headline"])
-        self.assertIn(named[0]["kind"], ("absent", "dead"))
-
     def test_stopped(self):
         self.named("stop", "stopped")
 
