@@ -82,6 +82,7 @@ Test(named, provider)
 #define PAIR(a, b)        "{'gpu': '" a "', 'peer': '" b "', 'class': 'NV18', 'p2p': 'ok'}"
 #define LINKS(pci, links) "{'pci': '" pci "', 'name': 'H100', 'mig': false, 'links': [" links "]}"
 #define UP                "{'link': 0, 'active': true}"
+#define TO(pci)           "{'link': 0, 'active': true, 'remote': 'gpu', 'pci': '" pci "'}"
 #define LIST              "'pci.count.gpu-nvidia': 2, 'gpu.nvidia.devices': "
 
 Test(named, lists_that_leave_something_out)
@@ -107,9 +108,14 @@ Test(named, lists_that_leave_something_out)
          "'pci.count.gpu-nvidia': 2, 'pci.count.nvswitch': 4, 'nvml.devices': [" LINKS(
              "a", UP) "," LINKS("b", "") "]",
          SHK_WARN, SHK_EFFECT, "1 links down"},
-        {"no bridge at one GPU", "single-node", "gpu.nvlink", "nvlink-state",
+        {"no link at one GPU, and where the other one's leads is not told", "single-node",
+         "gpu.nvlink", "nvlink-state",
          "'pci.count.gpu-nvidia': 2, 'pci.count.nvswitch': 0, 'nvml.devices': [" LINKS(
              "a", UP) "," LINKS("b", "") "]",
+         SHK_UNKNOWN, SHK_NOT_COVERED, "could not be read: b"},
+        {"no bridge at one GPU of three", "single-node", "gpu.nvlink", "nvlink-state",
+         "'pci.count.gpu-nvidia': 3, 'pci.count.nvswitch': 0, 'nvml.devices': [" LINKS(
+             "a", TO("c")) "," LINKS("b", "") "," LINKS("c", TO("a")) "]",
          SHK_PASS, SHK_EFFECT, NULL},
         {"both served", "single-node", "gpu.driver", "nvidia driver",
          LIST "[{'pci': 'a'}, {'pci': 'b'}]", SHK_PASS, SHK_EFFECT, NULL},
