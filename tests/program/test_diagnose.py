@@ -317,7 +317,7 @@ class Diagnose(Case):
         self.assertIn("no known cause; 1 line looks like an error: odd:1: job: frobnicator failed", line)
 
     def test_unknown_errors_are_shown_and_make_less_sure(self):
-        cause = "x NCCL WARN NET/IB : mlx5_0:1 async fatal event on QP (0x1): transport\n"
+        cause = "bond0: link status definitely down for interface eth2, disabling it\n"
         odd = "frobnicator failed on n1\nfrobnicator failed on n2\n"
         after = self.write("after", cause + odd)
         self.assertEqual([c["confidence"] for c in self.causes("--log", after)][:1], ["likely"])
