@@ -118,7 +118,8 @@ class Host(States):
             self.machine.sh(f"sysctl -qw {scope}={value}")
             self.copies(f"all-reduce over shm as a user, {scope} = {value}", NOBODY)
         self.copies("all-reduce over shm, a filter of system calls", "python3 /mnt/out/filter.py")
-        self.state("a filter of system calls as of containers", prefix="python3 /mnt/out/filter.py")
+        self.state("a filter of system calls as of containers", prefix="python3 /mnt/out/filter.py",
+                   expected={"kernel.syscalls": "note"}, says={"kernel.syscalls": "process_vm_readv: denied"})
 
     def test_clock(self):
         """Nobody's deadline and no duration follows a clock that is set."""

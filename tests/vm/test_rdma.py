@@ -19,26 +19,26 @@ class Rdma(States):
     def test_nodes(self):
         at = "/dev/infiniband/uverbs0"
         self.state("a verbs device that others may not open", f"chmod 600 {at}",
-                   {"devices.access": "fail", "nic.opens": "warn", **USER},
+                   {"devices.access": "fail", "nic.opens": "warn", "nic.mtu": "unknown", **USER},
                    {"devices.access": at, "nic.opens": "mlx5_0: Permission denied"}, f"chmod 666 {at}", prefix=NOBODY)
-        self.state("no verbs device node", f"mv {at} /dev/infiniband/gone", {"devices.access": "warn"},
+        self.state("no verbs device node", f"mv {at} /dev/infiniband/gone", {"devices.access": "warn", "nic.mtu": "unknown"},
                    undo=f"mv /dev/infiniband/gone {at}")
         self.state("container with /dev/infiniband", expected={"container.kind": "pass"}, undo="rm -f /.dockerenv",
                    prefix="sh -c 'touch /.dockerenv; exec \"$@\"' sh")
-        self.state("/dev/infiniband that users may not look into", "chmod 700 /dev/infiniband", {"devices.access": "unknown", **USER},
+        self.state("/dev/infiniband that users may not look into", "chmod 700 /dev/infiniband", {"devices.access": "unknown", "nic.mtu": "unknown", **USER},
                    {"devices.access": "/dev/infiniband"}, "chmod 755 /dev/infiniband", prefix=NOBODY)
-        self.state("container without /dev/infiniband", expected={"devices.access": "warn", "container.kind": "warn"},
+        self.state("container without /dev/infiniband", expected={"devices.access": "warn", "container.kind": "warn", "nic.mtu": "unknown"},
                    prefix="unshare --mount sh -c 'mkdir -p /tmp/no; mount --bind /tmp/no /dev/infiniband; touch /.dockerenv; exec \"$@\"' sh",
                    undo="rm -f /.dockerenv", says={"devices.access": "container"})
 
     def test_namespaces(self):
-        self.state("network namespace, devices shared", expected={}, prefix="unshare --net --mount sh -c 'mount -t sysfs s /sys; exec \"$@\"' sh")
+        self.state("network namespace, devices shared", expected={"nic.mtu": "unknown"}, prefix="unshare --net --mount sh -c 'mount -t sysfs s /sys; exec \"$@\"' sh")
         self.state("network namespace, devices exclusive", "rdma system set netns exclusive", GONE,
                    prefix=VERBS + " unshare --net --mount sh -c 'mount -t sysfs s /sys; exec \"$@\"' sh", undo="rdma system set netns shared")
 
     def test_ports(self):
         path = "/sys/class/infiniband/mlx5_0/ports/1/state"
-        self.state("the state of the port cannot be read", f"chmod 0 {path}", {"nic.link": "unknown", "nic.rate": "unknown", **USER},
+        self.state("the state of the port cannot be read", f"chmod 0 {path}", {"nic.link": "unknown", "nic.rate": "unknown", "nic.mtu": "unknown", **USER},
                    undo=f"chmod 444 {path}", prefix=NOBODY)
         self.state("the interface of the NIC is up without carrier", during=self.no_carrier,
                    expected={"nic.link": "fail", "device.history": "note"})
