@@ -233,8 +233,8 @@ PLANTED = [
 WHILE_RUNNING = [
     Fault("killed rank", ("rank-ended",), says="SIGKILL", during=signalled("KILL"), **LONG),
     Fault("stopped rank", ("rank-stopped",), says="SIGSTOP", during=signalled("STOP"), **LONG),
-    Fault("flapping link", ("network-link-flaps",), says="went down", during=flapping, each=lambda hosts: (ON_FABRIC, "true"),
-          sizes="4:8M", deadline=45),
+    Fault("flapping link", ("network-link-flaps",), says="went down", during=flapping,
+          each=lambda hosts: (ON_FABRIC, "true"), sizes="4:8M", deadline=45),
     Fault("lost link", ("node-unreachable",), alone=True, says="acknowledges nothing", during=cut, **LONG),
 ]
 FAULTS = PLANTED + WHILE_RUNNING

@@ -84,7 +84,7 @@ class Blame(unittest.TestCase):
 
     def test_two_hosts_that_differ(self):
         """Both are named, neither is bad or healthy, and the list of an earlier run is not left to be used."""
-        self.start(ON_SHK2 + "export FI_PROVIDER=udp", srun=("--mpi=pmix", "-N2", "-n2"))
+        self.start(ON_SHK2 + "export FI_PROVIDER=udp", srun=("--mpi=pmix", "-N2", "-n2", "-w", "shk1,shk2"))
         report = self.expect("provider-differs-across-nodes", "", "", scope="launch")
         self.assertEqual(self.row(report)["nodes"], ["shk1", "shk2"])
         self.assertIn("no node is healthy", self.said)
@@ -160,7 +160,7 @@ class Blame(unittest.TestCase):
         self.expect("node-unreachable", "shk[2-3]", "shk1")
 
     def test_one_of_two_hosts_is_cut_off(self):
-        self.cut_off(2, "-N2", "-n2")
+        self.cut_off(2, "-N2", "-n2", "-w", "shk1,shk2")  # after another test shk2 may be completing, and shk3 be taken
         self.expect("node-unreachable", "", "", scope="launch")
 
 

@@ -98,7 +98,7 @@ class Cluster(unittest.TestCase):
     def test_loss_between_two_hosts(self):
         """Both may be at fault: neither is called bad."""
         with self.losing("shk2", "INPUT", "-i", "hsn0"):
-            self.lists(sizes="4:256K", wrap="export FI_TCP_IFACE=hsn0", srun=("--mpi=pmix", "-N2"), deadline=45)
+            self.lists(sizes="4:256K", wrap="export FI_TCP_IFACE=hsn0", srun=("--mpi=pmix", "-N2", "-w", "shk1,shk2"), deadline=45)
             report = self.finish(1)
         row = self.row(report, "packet loss (fabric)", "fail")
         self.assertNotIn("nodes", row)
