@@ -80,10 +80,22 @@ static void gpus_say(const struct hang_place *const *list, size_t count, enum gp
 
 static void gpus_unread(struct hang_case *c, const json_t *node)
 {
-    const char *why = hang_text(json_object_get(node, "gpus"), "unread"),
-               *host = hang_text(node, "host");
-    if (why)
-        json_array_append_new(c->unknown, json_sprintf("GPUs of %s: %s", host ? host : "?", why));
+    const json_t *last = json_object_get(node, "gpus");
+    const char *host = hang_text(node, "host"),
+               *first = hang_text(json_object_get(node, "gpus_first"), "unread"),
+               *told = hang_text(last, "unread");
+    size_t i;
+    json_t *gpu;
+    told = told ? told : first;
+    if (told)
+        json_array_append_new(c->unknown, json_sprintf("GPUs of %s: %s", host ? host : "?", told));
+    json_array_foreach(json_object_get(last, "list"), i, gpu)
+    {
+        const char *why = hang_text(gpu, "unread"), *pci = hang_text(gpu, "pci");
+        if (why)
+            json_array_append_new(c->unknown, json_sprintf("GPU %s of %s: %s", pci ? pci : "?",
+                                                           host ? host : "?", why));
+    }
 }
 
 void hang_gpus_say(struct hang_case *c, const json_t *nodes, json_t *said)

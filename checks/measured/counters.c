@@ -45,49 +45,67 @@ static void counted_show(struct counters *c, const char *node, const char *scope
                           by);
 }
 
-/* The PCI address behind an interface of that name; NULL not known, or none. */
-static const char *counted_pci(const struct shk_facts *facts, const char *name)
+enum counted_use { COUNTED_UNUSED, COUNTED_USED, COUNTED_UNKNOWN };
+
+/* The entry of that name, of an interface or an RDMA device; NULL: the node that speaks for the job
+ * has none. */
+static const json_t *counted_device(const struct shk_facts *facts, const char *name, size_t len)
 {
-    json_t *ifaces = NULL, *iface;
-    size_t i;
-    if (shk_look_array(facts, "net.ifaces", &ifaces) != SHK_LOOK_PRESENT)
-        return NULL;
-    json_array_foreach(ifaces, i, iface)
-    {
-        const char *pci = NULL;
-        if (strcmp(shk_member_name(iface, "name"), name) == 0 &&
-            shk_look_member_text(iface, "pci", &pci) == SHK_LOOK_PRESENT)
-            return pci;
+    static const char *const keys[] = {"net.ifaces", "rdma.devices"};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        json_t *list = NULL, *entry;
+        size_t i;
+        (void)shk_look_array(facts, keys[k], &list);
+        json_array_foreach(list, i, entry)
+        {
+            const char *its = shk_member_name(entry, "name");
+            if (strncmp(its, name, len) == 0 && its[len] == '\0')
+                return entry;
+        }
     }
     return NULL;
 }
 
 /* Does a rail of this name, or of this card, carry the collective? Domains of verbs and EFA are
  * called as their device, with what they do behind it: mlx5_0-dgram, rdmap16s27-rdm. */
-static bool counted_on_rail(const json_t *rail, const char *scope, const char *pci)
+static enum counted_use counted_by_rail(const struct shk_facts *facts, const json_t *rail,
+                                        const char *scope, const json_t *device)
 {
-    const char *domain = shk_member_name(rail, "domain"), *at = NULL;
+    const char *domain = shk_member_name(rail, "domain"), *at = NULL, *pci = NULL;
     size_t len = strcspn(scope, "/");
     if (strncmp(domain, scope, len) == 0 && (domain[len] == '\0' || domain[len] == '-'))
-        return true;
-    return pci && shk_look_member_text(rail, "pci", &at) == SHK_LOOK_PRESENT &&
-           strcmp(at, pci) == 0;
+        return COUNTED_USED;
+    if (!device)
+        return COUNTED_UNKNOWN; /* of a node whose devices have other names */
+    if (shk_look_member_text(device, "pci", &pci) == SHK_LOOK_PRESENT &&
+        shk_look_member_text(rail, "pci", &at) == SHK_LOOK_PRESENT)
+        return strcmp(at, pci) == 0 ? COUNTED_USED : COUNTED_UNUSED;
+    return counted_device(facts, domain, strcspn(domain, "-")) ? COUNTED_UNUSED : COUNTED_UNKNOWN;
+}
+
+static enum counted_use counted_use(const struct shk_facts *facts, const char *scope)
+{
+    const json_t *device = counted_device(facts, scope, strcspn(scope, "/"));
+    enum counted_use use = COUNTED_UNUSED;
+    json_t *rails = NULL, *rail;
+    size_t i;
+    if (shk_look_array(facts, "collective.fabric.rails", &rails) != SHK_LOOK_PRESENT)
+        return COUNTED_UNKNOWN;
+    json_array_foreach(rails, i, rail)
+    {
+        enum counted_use by = counted_by_rail(facts, rail, scope, device);
+        if (by == COUNTED_USED)
+            return by;
+        use = by == COUNTED_UNKNOWN ? by : use;
+    }
+    return use;
 }
 
 static void counted_down(struct counted *of, const struct shk_row *row, const char *scope,
                          double by)
 {
-    const struct shk_facts *facts = row->ctx->facts;
-    json_t *rails = NULL, *rail;
-    size_t i;
-    if (shk_look_array(facts, "collective.fabric.rails", &rails) != SHK_LOOK_PRESENT) {
-        of->perhaps += by;
-        return;
-    }
-    const char *pci = counted_pci(facts, scope);
-    bool used = false;
-    json_array_foreach(rails, i, rail) used |= counted_on_rail(rail, scope, pci);
-    *(used ? &of->down : &of->link) += by;
+    enum counted_use use = counted_use(row->ctx->facts, scope);
+    *(use == COUNTED_USED ? &of->down : use == COUNTED_UNKNOWN ? &of->perhaps : &of->link) += by;
 }
 
 /* True when it speaks of an error rather than of load. */
@@ -154,14 +172,19 @@ static void counters_run(struct counters *c, struct shk_row *row, const char *ke
     c->with_errors += errors;
 }
 
-/* Nodes of which a link that was used went down; those where it may have been used. */
-static json_t *counters_down(const struct counters *c, bool perhaps)
+/* Nodes of which a link that was used went down; without one those where it may have been. */
+static json_t *counters_down(const struct counters *c, bool *used_p)
 {
-    json_t *names = json_array();
-    for (size_t i = 0; i < c->count; i++)
-        if ((perhaps ? c->nodes[i].perhaps : c->nodes[i].down) > 0)
-            json_array_append_new(names, json_string(c->nodes[i].name));
-    return names;
+    json_t *used = json_array(), *perhaps = json_array();
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->nodes[i].down > 0)
+            json_array_append_new(used, json_string(c->nodes[i].name));
+        else if (c->nodes[i].perhaps > 0)
+            json_array_append_new(perhaps, json_string(c->nodes[i].name));
+    }
+    *used_p = json_array_size(used) > 0;
+    json_decref(*used_p ? perhaps : used);
+    return *used_p ? used : perhaps;
 }
 
 /* Nodes whose own link has errors; else the one node that takes part in most of what was sent again
@@ -207,45 +230,39 @@ static void counters_bad(struct counters *c, struct shk_row *row)
     row->diagnosis = repeated ? "network-errors" : NULL;
 }
 
-/* Takes the place of what a loss would be: that is its echo. Names of nodes, or NULL: none went
- * down. */
-static json_t *counters_lost_link(struct counters *c, struct shk_row *row)
+static void counters_lost_link(struct counters *c, struct shk_row *row, bool used)
 {
-    json_t *used = counters_down(c, false), *perhaps = counters_down(c, true);
-    bool fails = json_array_size(used) > 0, any = fails || json_array_size(perhaps) > 0;
-    if (any) {
-        if (c->more)
-            shk_strbuf_printf(&c->moved, "; and %zu more", c->more);
-        shk_row_verdict(row, fails ? SHK_FAIL : SHK_WARN, SHK_TESTED);
-        shk_row_text(&row->observed, "%s", shk_strbuf_text(&c->moved));
-        shk_row_text(&row->expected, "links that stay up while the collective runs");
-        shk_row_text(&row->why, fails ? "a link that the collective used went down during the run: "
-                                        "what is on its way is lost, and a job ends or hangs when "
-                                        "it stays down for longer than its transport waits"
-                                      : "a link went down during the run; which links the "
-                                        "collective used is not known");
-        shk_row_fix(row, "moved-link", NULL);
-        row->diagnosis = "network-link-flaps";
-    }
-    json_decref(fails || !any ? perhaps : used);
-    if (!any)
-        json_decref(used);
-    return !any ? NULL : fails ? used : perhaps;
+    if (c->more)
+        shk_strbuf_printf(&c->moved, "; and %zu more", c->more);
+    shk_row_verdict(row, used ? SHK_FAIL : SHK_WARN, SHK_TESTED);
+    shk_row_text(&row->observed, "%s", shk_strbuf_text(&c->moved));
+    shk_row_text(&row->expected, "links that stay up while the collective runs");
+    shk_row_text(&row->why, used
+                                ? "a link that the collective used went down during the run: what "
+                                  "is on its way is lost, and a job ends or hangs when it stays "
+                                  "down for longer than its transport waits"
+                                : "a link went down during the run; whether the collective used it "
+                                  "is not known");
+    shk_row_fix(row, "moved-link", NULL);
+    row->diagnosis = "network-link-flaps";
 }
 
 static void counters_row(struct shk_row *row, struct shk_findings *findings, const char *key)
 {
     struct counters c = {.moved = SHK_STRBUF_INIT};
     json_t *runs = NULL, *run, *names = NULL;
+    bool used = false;
     size_t i;
     if (shk_read_array(row, key, &runs) == SHK_LOOK_PRESENT)
         json_array_foreach(runs, i, run) counters_run(&c, row, key, run);
     if (runs && !c.measurements)
         shk_row_lacks(row, key, "no node told what its devices counted");
-    if ((names = counters_lost_link(&c, row))) {
-        /* said */
+    names = counters_down(&c, &used);
+    if (json_array_size(names)) {
+        counters_lost_link(&c, row, used); /* what was lost is its echo */
     } else if (c.with_errors) {
         counters_bad(&c, row);
+        json_decref(names);
         names = counters_blame(&c);
     } else if (c.devices) {
         shk_row_verdict(row, SHK_PASS, SHK_TESTED);

@@ -1,43 +1,12 @@
 #include "collectives/algorithm/sweep.h"
 #include "collectives/fabric/fabric_private.h"
+#include "collectives/ranks/facts_out.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FACTS_SOURCE "libfabric all-reduce"
-
-/* Writing many facts with one test at the end. */
-struct facts_out {
-    struct shk_facts *facts;
-    const char *transport;
-    int rc; /* first error */
-    char key[64];
-};
-
-static const char *facts_key(struct facts_out *out, const char *member)
-{
-    snprintf(out->key, sizeof(out->key), "collective.%s.%s", out->transport, member);
-    return out->key;
-}
-
-static void facts_note(struct facts_out *out, int rc)
-{
-    out->rc = out->rc != 0 ? out->rc : rc;
-}
-
-/* text NULL or "": absent. */
-static void facts_text(struct facts_out *out, const char *member, const char *text)
-{
-    facts_note(out, shk_facts_text(out->facts, facts_key(out, member),
-                                   text != NULL && *text != '\0' ? text : NULL, FACTS_SOURCE));
-}
-
-static void facts_json(struct facts_out *out, const char *member, json_t *value)
-{
-    facts_note(out,
-               shk_facts_present(out->facts, facts_key(out, member), value, NULL, FACTS_SOURCE));
-}
 
 static const char *const facts_members[] = {
     "provider", "fabric", "domain", "endpoint", "protocol", "library", "version",
@@ -77,7 +46,7 @@ static json_t *facts_identity(const struct shk_job *job)
     return identity;
 }
 
-static void facts_chosen(struct facts_out *out, const json_t *identity)
+static void facts_chosen(struct shk_facts_out *out, const json_t *identity)
 {
     size_t i = 0;
 
@@ -86,10 +55,10 @@ static void facts_chosen(struct facts_out *out, const json_t *identity)
         const char *text = json_string_value(json_object_get(identity, member));
 
         if (text != NULL) {
-            facts_text(out, member, text);
+            shk_out_text(out, member, text);
         } else {
-            facts_note(out, shk_facts_failed(out->facts, facts_key(out, member), FACTS_SOURCE,
-                                             "no rank got as far as opening a provider"));
+            shk_out_note(out, shk_facts_failed(out->facts, shk_out_key(out, member), FACTS_SOURCE,
+                                               "no rank got as far as opening a provider"));
         }
     }
 }
@@ -120,13 +89,13 @@ static void facts_add_identity(json_t *lines, const json_t *identity)
     facts_add_line(lines, line);
 }
 
-static bool facts_is_hmem(const struct facts_out *out)
+static bool facts_is_hmem(const struct shk_facts_out *out)
 {
     return strcmp(out->transport, "fabric-hmem") == 0;
 }
 
 /* GPU memory: does the provider offer it, or what it was asked for and does. */
-static json_t *facts_hmem(struct facts_out *out, const struct shk_job *job)
+static json_t *facts_hmem(struct shk_facts_out *out, const struct shk_job *job)
 {
     char *text = facts_published(job, FABRIC_HMEM);
     json_t *hmem = text != NULL ? json_loads(text, 0, NULL) : NULL;
@@ -134,15 +103,15 @@ static json_t *facts_hmem(struct facts_out *out, const struct shk_job *job)
 
     free(text);
     if (hmem != NULL) {
-        facts_json(out, "hmem", json_incref(hmem));
+        shk_out_json(out, "hmem", json_incref(hmem));
     } else if (facts_is_hmem(out)) {
-        facts_note(out,
-                   shk_facts_absent(out->facts, facts_key(out, "hmem"), FACTS_SOURCE, "%s", why));
+        shk_out_note(
+            out, shk_facts_absent(out->facts, shk_out_key(out, "hmem"), FACTS_SOURCE, "%s", why));
     } else {
-        facts_json(out, "hmem", json_pack("{s:s, s:s}", "status", "na", "reason", why));
+        shk_out_json(out, "hmem", json_pack("{s:s, s:s}", "status", "na", "reason", why));
     }
     if (facts_is_hmem(out)) {
-        facts_json(out, "devices", shk_gpu_memory_devices(job));
+        shk_out_json(out, "devices", shk_gpu_memory_devices(job));
     }
     return hmem;
 }
@@ -211,7 +180,7 @@ static void facts_add_published(json_t *lines, const struct shk_job *job, const 
     free(text);
 }
 
-static void facts_evidence(struct facts_out *out, const struct shk_job *job,
+static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
                            const struct shk_crew_result *result, const struct facts_shown *shown)
 {
     json_t *lines = json_array();
@@ -242,11 +211,11 @@ static void facts_evidence(struct facts_out *out, const struct shk_job *job,
         }
     }
     free(notify);
-    facts_json(out, "evidence", lines);
+    shk_out_json(out, "evidence", lines);
 }
 
 /* What each rank published under key as an object, with its number: of ranks that got that far. */
-static json_t *facts_rows(struct facts_out *out, const struct shk_job *job, const char *key)
+static json_t *facts_rows(struct shk_facts_out *out, const struct shk_job *job, const char *key)
 {
     json_t *rows = json_array();
     char buf[512];
@@ -262,37 +231,22 @@ static json_t *facts_rows(struct facts_out *out, const struct shk_job *job, cons
         row = json_loadb(buf, len, 0, NULL);
         if (json_is_object(row) && (json_object_set_new(row, "rank", json_integer(rank)) != 0 ||
                                     json_array_append(rows, row) != 0)) {
-            facts_note(out, -ENOMEM);
+            shk_out_note(out, -ENOMEM);
         }
         json_decref(row);
     }
     return rows;
 }
 
-static void facts_roofline(struct facts_out *out, const struct shk_job *job)
+static void facts_roofline(struct shk_facts_out *out, const struct shk_job *job)
 {
     json_t *roofline = shk_sweep_roofline_json(job);
 
     if (json_is_null(roofline)) {
-        facts_note(out, shk_facts_absent(out->facts, facts_key(out, "roofline"), FACTS_SOURCE,
-                                         "plain puts were not measured"));
+        shk_out_note(out, shk_facts_absent(out->facts, shk_out_key(out, "roofline"), FACTS_SOURCE,
+                                           "plain puts were not measured"));
     } else {
-        facts_json(out, "roofline", roofline);
-    }
-}
-
-static void facts_status(struct facts_out *out, const char *status, const char *reason, int rank,
-                         const char *phase)
-{
-    facts_text(out, "status", status);
-    facts_text(out, "reason", reason);
-    facts_text(out, "phase", phase);
-    if (rank >= 0) {
-        facts_note(out,
-                   shk_facts_int(out->facts, facts_key(out, "rank"), rank, NULL, FACTS_SOURCE));
-    } else {
-        facts_note(out, shk_facts_absent(out->facts, facts_key(out, "rank"), FACTS_SOURCE,
-                                         "no single rank is to blame"));
+        shk_out_json(out, "roofline", roofline);
     }
 }
 
@@ -306,25 +260,25 @@ static bool facts_elsewhere(const struct shk_crew_result *result)
 }
 
 /* GPU memory, unless all went well: why, and was there nothing to test? */
-static bool facts_not_here(struct facts_out *out, const struct shk_job *job,
+static bool facts_not_here(struct shk_facts_out *out, const struct shk_job *job,
                            const struct shk_crew_result *result)
 {
     char *cause = facts_published_by(job, result->rank, FABRIC_CAUSE);
     bool na = cause != NULL && strcmp(cause, "na") == 0 && result->outcome == SHK_CREW_FAILED;
 
     if (na) {
-        facts_status(out, "na", result->reason.text, -1, NULL);
+        shk_out_status(out, "na", result->reason.text, -1, NULL);
     } else if (cause != NULL && strcmp(cause, "na") != 0) {
-        facts_text(out, "cause", cause);
+        shk_out_text(out, "cause", cause);
     } else {
-        facts_text(out, "cause", facts_elsewhere(result) ? result->cause : "hmem-failed");
+        shk_out_text(out, "cause", facts_elsewhere(result) ? result->cause : "hmem-failed");
     }
     free(cause);
     return na;
 }
 
 /* Host memory: what the crew found out, or what the rank itself did. */
-static void facts_cause(struct facts_out *out, const struct shk_job *job,
+static void facts_cause(struct shk_facts_out *out, const struct shk_job *job,
                         const struct shk_crew_result *result)
 {
     char *refused = result->cause == NULL && result->outcome == SHK_CREW_FAILED
@@ -332,14 +286,14 @@ static void facts_cause(struct facts_out *out, const struct shk_job *job,
                         : NULL;
 
     if (result->cause != NULL) {
-        facts_text(out, "cause", result->cause);
+        shk_out_text(out, "cause", result->cause);
     } else if (refused != NULL) {
-        facts_text(out, "cause", refused);
+        shk_out_text(out, "cause", refused);
     }
     free(refused);
 }
 
-static void facts_outcome(struct facts_out *out, const struct shk_job *job,
+static void facts_outcome(struct shk_facts_out *out, const struct shk_job *job,
                           const struct shk_crew_result *result)
 {
     struct shk_error wrong = {{0}};
@@ -349,64 +303,58 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
         return;
     }
     if (result->outcome == SHK_CREW_OK && shk_sweep_wrong(job, &rank, &wrong)) {
-        facts_status(out, "wrong", wrong.text, rank, "verify");
+        shk_out_status(out, "wrong", wrong.text, rank, "verify");
         if (facts_is_hmem(out)) {
-            facts_text(out, "cause", "hmem-wrong");
+            shk_out_text(out, "cause", "hmem-wrong");
         }
     } else {
         rank = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;
-        facts_status(out, shk_crew_status(result->outcome), result->reason.text, rank,
-                     result->phase);
+        shk_out_status(out, shk_crew_status(result->outcome), result->reason.text, rank,
+                       result->phase);
         if (!facts_is_hmem(out)) {
             facts_cause(out, job, result);
         }
     }
 }
 
-static int facts_end(const struct facts_out *out, struct shk_error *err)
-{
-    return out->rc == 0 ? 0 : shk_error_sys(err, -out->rc, "facts of the fabric all-reduce");
-}
-
 int fabric_facts(const char *transport, struct shk_facts *facts, const struct shk_job *job,
                  const struct shk_crew_result *result, struct shk_error *err)
 {
-    struct facts_out out = {.facts = facts, .transport = transport};
+    struct shk_facts_out out = {.facts = facts, .transport = transport, .source = FACTS_SOURCE};
     json_t *identity = facts_identity(job);
     json_t *hmem = NULL;
     json_t *ports = NULL;
     json_t *rails = fabric_rails_json(job, result);
 
     facts_outcome(&out, job, result);
-    facts_note(&out, shk_facts_int(facts, facts_key(&out, "ranks"), shk_job_size(job), NULL,
-                                   FACTS_SOURCE));
+    shk_out_int(&out, "ranks", shk_job_size(job));
     facts_chosen(&out, identity);
-    facts_json(&out, "sizes", shk_sweep_json(job));
+    shk_out_json(&out, "sizes", shk_sweep_json(job));
     facts_roofline(&out, job);
     hmem = facts_hmem(&out, job);
-    facts_json(&out, "placement", facts_rows(&out, job, FABRIC_PLACE));
+    shk_out_json(&out, "placement", facts_rows(&out, job, FABRIC_PLACE));
     ports = facts_rows(&out, job, FABRIC_PORT);
     facts_evidence(&out, job, result, &(struct facts_shown){identity, hmem, rails, ports});
     if (json_array_size(ports) > 0) {
-        facts_json(&out, "ports", json_incref(ports));
+        shk_out_json(&out, "ports", json_incref(ports));
     }
-    facts_json(&out, "rails", rails);
-    facts_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
+    shk_out_json(&out, "rails", rails);
+    shk_out_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
     if (json_array_size(result->disagree) > 0) {
-        facts_json(&out, "disagree", json_incref(result->disagree));
+        shk_out_json(&out, "disagree", json_incref(result->disagree));
     }
     json_decref(ports);
     json_decref(hmem);
     json_decref(identity);
-    return facts_end(&out, err);
+    return shk_out_end(&out, err);
 }
 
 int fabric_facts_not_run(const char *transport, struct shk_facts *facts, unsigned ranks,
                          const char *status, const char *why, struct shk_error *err)
 {
-    struct facts_out out = {.facts = facts, .transport = transport};
+    struct shk_facts_out out = {.facts = facts, .transport = transport, .source = FACTS_SOURCE};
 
-    facts_status(&out, status, why, -1, "start");
-    facts_note(&out, shk_facts_int(facts, facts_key(&out, "ranks"), ranks, NULL, FACTS_SOURCE));
-    return facts_end(&out, err);
+    shk_out_status(&out, status, why, -1, "start");
+    shk_out_int(&out, "ranks", ranks);
+    return shk_out_end(&out, err);
 }

@@ -1,18 +1,10 @@
 #include "collectives/gpu/gpu_private.h"
 #include "collectives/gpu/load/gpu_copies.h"
+#include "collectives/ranks/facts_out.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Writing many facts of one transport with one test at the end. */
-struct facts_out {
-    struct shk_facts *facts;
-    const char *transport;
-    char source[64];
-    int rc; /* first error */
-    char key[96];
-};
 
 static const char *const algorithm_names[GPU_ALGORITHM_COUNT] = {[GPU_ONESHOT] = "one-shot",
                                                                  [GPU_TWOSHOT] = "two-shot",
@@ -20,41 +12,13 @@ static const char *const algorithm_names[GPU_ALGORITHM_COUNT] = {[GPU_ONESHOT] =
                                                                  [GPU_MULTIMEM] = "multimem",
                                                                  [GPU_LIBRARY] = "library"};
 
-static void facts_begin(struct facts_out *out, const struct gpu_run *run, struct shk_facts *facts)
+static void facts_begin(struct shk_facts_out *out, const struct gpu_run *run,
+                        struct shk_facts *facts)
 {
     memset(out, 0, sizeof(*out));
     out->facts = facts;
     out->transport = run->path->name;
     snprintf(out->source, sizeof(out->source), "%s all-reduce", run->path->name);
-}
-
-static const char *facts_key(struct facts_out *out, const char *member)
-{
-    snprintf(out->key, sizeof(out->key), "collective.%s.%s", out->transport, member);
-    return out->key;
-}
-
-static void facts_note(struct facts_out *out, int rc)
-{
-    out->rc = out->rc != 0 ? out->rc : rc;
-}
-
-/* text NULL or "": absent. */
-static void facts_text(struct facts_out *out, const char *member, const char *text)
-{
-    facts_note(out, shk_facts_text(out->facts, facts_key(out, member),
-                                   text != NULL && *text != '\0' ? text : NULL, out->source));
-}
-
-static void facts_json(struct facts_out *out, const char *member, json_t *value)
-{
-    facts_note(out,
-               shk_facts_present(out->facts, facts_key(out, member), value, NULL, out->source));
-}
-
-static void facts_int(struct facts_out *out, const char *member, long long value)
-{
-    facts_note(out, shk_facts_int(out->facts, facts_key(out, member), value, NULL, out->source));
 }
 
 /* What rank first, or else some rank, got to publish under key, as a new NUL-terminated string;
@@ -178,19 +142,11 @@ static json_t *facts_sizes(const struct shk_job *job)
     return sizes;
 }
 
-static void facts_status(struct facts_out *out, const char *status, const char *reason, int rank,
-                         const char *phase, const char *cause)
+static void facts_status(struct shk_facts_out *out, const char *status, const char *reason,
+                         int rank, const char *phase, const char *cause)
 {
-    facts_text(out, "status", status);
-    facts_text(out, "reason", reason);
-    facts_text(out, "phase", phase);
-    facts_text(out, "cause", cause);
-    if (rank >= 0) {
-        facts_int(out, "rank", rank);
-    } else {
-        facts_note(out, shk_facts_absent(out->facts, facts_key(out, "rank"), out->source,
-                                         "no single rank is to blame"));
-    }
+    shk_out_status(out, status, reason, rank, phase);
+    shk_out_text(out, "cause", cause);
 }
 
 /* First rank that saw something wrong; -1 none. */
@@ -207,7 +163,7 @@ static int facts_wrong(const struct shk_job *job)
 }
 
 /* What was wrong first, how many cases of all were, and in which library. */
-static void facts_wrong_text(const struct facts_out *out, const struct shk_job *job,
+static void facts_wrong_text(const struct shk_facts_out *out, const struct shk_job *job,
                              const char *first, unsigned wrong, unsigned all, char *text,
                              size_t size)
 {
@@ -226,7 +182,7 @@ static void facts_wrong_text(const struct facts_out *out, const struct shk_job *
 }
 
 /* 16-bit data at odd places, in a library: {wrong, cases, text} of the rank with most wrong. */
-static void facts_unaligned(struct facts_out *out, const struct shk_job *job)
+static void facts_unaligned(struct shk_facts_out *out, const struct shk_job *job)
 {
     const struct gpu_result *worst = result_of(job, 0);
     char text[640] = "";
@@ -244,9 +200,9 @@ static void facts_unaligned(struct facts_out *out, const struct shk_job *job)
         facts_wrong_text(out, job, worst->unaligned_text, worst->unaligned_wrong,
                          worst->unaligned_cases, text, sizeof(text));
     }
-    facts_json(out, "unaligned",
-               json_pack("{s:i, s:i, s:s}", "wrong", (int)worst->unaligned_wrong, "cases",
-                         (int)worst->unaligned_cases, "text", text));
+    shk_out_json(out, "unaligned",
+                 json_pack("{s:i, s:i, s:s}", "wrong", (int)worst->unaligned_wrong, "cases",
+                           (int)worst->unaligned_cases, "text", text));
 }
 
 /* Some ranks found GPUs, others none: that is not a job without GPUs. */
@@ -268,7 +224,7 @@ static bool facts_some_have_none(const struct shk_job *job)
 }
 
 /* The cause is that of the rank which is blamed: one that lost its peer by that has another. */
-static void facts_outcome(struct facts_out *out, const struct shk_job *job,
+static void facts_outcome(struct shk_facts_out *out, const struct shk_job *job,
                           const struct shk_crew_result *result)
 {
     int wrong = facts_wrong(job);
@@ -299,7 +255,7 @@ static void facts_outcome(struct facts_out *out, const struct shk_job *job,
     free(cause);
 }
 
-static void facts_library(struct facts_out *out, const struct shk_job *job)
+static void facts_library(struct shk_facts_out *out, const struct shk_job *job)
 {
     size_t len = 0;
     char *text = facts_published(job, GPU_KEY_LIBRARY, &len);
@@ -307,25 +263,25 @@ static void facts_library(struct facts_out *out, const struct shk_job *job)
 
     if (path != NULL) {
         *path++ = '\0';
-        facts_text(out, "version", text);
-        facts_text(out, "library", path);
+        shk_out_text(out, "version", text);
+        shk_out_text(out, "library", path);
     }
     free(text);
 }
 
-static void facts_proof(struct facts_out *out, const struct shk_job *job)
+static void facts_proof(struct shk_facts_out *out, const struct shk_job *job)
 {
     size_t len = 0;
     char *text = facts_published(job, GPU_KEY_PROOF, &len);
     json_t *proof = text != NULL ? json_loads(text, 0, NULL) : NULL;
 
     if (proof != NULL) {
-        facts_json(out, "proof", proof);
+        shk_out_json(out, "proof", proof);
     }
     free(text);
     text = facts_published(job, GPU_KEY_LOG, &len);
     if (text != NULL) {
-        facts_text(out, "log", text);
+        shk_out_text(out, "log", text);
     }
     free(text);
     text = facts_published(job, GPU_KEY_COPY, &len);
@@ -333,21 +289,21 @@ static void facts_proof(struct facts_out *out, const struct shk_job *job)
         double rates[2];
 
         memcpy(rates, text, sizeof(rates));
-        facts_json(out, "copy",
-                   json_pack("{s:f, s:f}", "one_way_gbs", rates[0], "both_ways_gbs", rates[1]));
+        shk_out_json(out, "copy",
+                     json_pack("{s:f, s:f}", "one_way_gbs", rates[0], "both_ways_gbs", rates[1]));
     }
     free(text);
     proof = gpu_copies_json(job);
     if (proof != NULL) {
-        facts_json(out, "copies", proof);
+        shk_out_json(out, "copies", proof);
     }
     proof = gpu_stress_json(job);
     if (proof != NULL) {
-        facts_json(out, "stress", proof);
+        shk_out_json(out, "stress", proof);
     }
 }
 
-static void facts_evidence(struct facts_out *out, const struct shk_job *job,
+static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
                            const struct shk_crew_result *result)
 {
     json_t *lines = json_array();
@@ -363,7 +319,7 @@ static void facts_evidence(struct facts_out *out, const struct shk_job *job,
             verified += result_of(job, rank)->row[i].verified;
         }
     }
-    facts_int(out, "cases", cases);
+    shk_out_int(out, "cases", cases);
     if (verified > 0) {
         snprintf(line, sizeof(line),
                  "%llu elements compared bit for bit on %u ranks, after %u combinations of type, "
@@ -377,45 +333,40 @@ static void facts_evidence(struct facts_out *out, const struct shk_job *job,
             (void)json_array_append_new(lines, shk_json_text(line, strlen(line)));
         }
     }
-    facts_json(out, "evidence", lines);
-}
-
-static int facts_end(const struct facts_out *out, struct shk_error *err)
-{
-    return out->rc == 0 ? 0 : shk_error_sys(err, -out->rc, "facts of the %s", out->source);
+    shk_out_json(out, "evidence", lines);
 }
 
 int gpu_facts(const struct gpu_run *run, struct shk_facts *facts, const struct shk_job *job,
               const struct shk_crew_result *result, struct shk_error *err)
 {
-    struct facts_out out;
+    struct shk_facts_out out;
 
     facts_begin(&out, run, facts);
     facts_outcome(&out, job, result);
-    facts_int(&out, "ranks", shk_job_size(job));
-    facts_json(&out, "sizes", facts_sizes(job));
-    facts_json(&out, "devices", gpu_device_json(job));
+    shk_out_int(&out, "ranks", shk_job_size(job));
+    shk_out_json(&out, "sizes", facts_sizes(job));
+    shk_out_json(&out, "devices", gpu_device_json(job));
     facts_library(&out, job);
     facts_unaligned(&out, job);
     facts_proof(&out, job);
     facts_evidence(&out, job, result);
-    facts_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
+    shk_out_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
     if (json_array_size(result->disagree) > 0) {
-        facts_json(&out, "disagree", json_incref(result->disagree));
+        shk_out_json(&out, "disagree", json_incref(result->disagree));
     }
-    return facts_end(&out, err);
+    return shk_out_end(&out, err);
 }
 
 int gpu_facts_not_run(const struct gpu_run *run, struct shk_facts *facts, const char *status,
                       const char *why, struct shk_error *err)
 {
-    struct facts_out out;
+    struct shk_facts_out out;
 
     facts_begin(&out, run, facts);
     facts_status(&out, status, why, -1, "start", NULL);
-    facts_int(&out, "ranks", run->options->ranks);
-    facts_json(&out, "sizes", json_array());
-    facts_json(&out, "evidence", json_array());
-    facts_json(&out, "ranks_state", json_array());
-    return facts_end(&out, err);
+    shk_out_int(&out, "ranks", run->options->ranks);
+    shk_out_json(&out, "sizes", json_array());
+    shk_out_json(&out, "evidence", json_array());
+    shk_out_json(&out, "ranks_state", json_array());
+    return shk_out_end(&out, err);
 }

@@ -69,7 +69,9 @@ static json_t *gpus_one(const struct gpus_ops *ops, unsigned index)
     if (!rc && rates.gpu <= 100)
         json_object_set_new(row, "busy", json_integer(rates.gpu));
     else
-        json_object_set_new(row, "unread", json_sprintf("NVML error %d", rc));
+        json_object_set_new(row, "unread",
+                            rc ? json_sprintf("NVML error %d", rc)
+                               : json_sprintf("%u %% busy, says NVML", rates.gpu));
     return row;
 }
 

@@ -532,6 +532,25 @@ Test(hang, gpus_that_are_busy_or_idle_all_the_time)
     json_decref(j);
 }
 
+/* One GPU of three that NVML does not tell of. */
+Test(hang, a_gpu_without_an_answer_is_said)
+{
+    static const int busy[] = {0, 0, 0, 0, 0, 0};
+    json_t *nodes = with_gpus(three_gpu_waiters(), busy, 3, false);
+    json_t *gpus = json_object_get(json_array_get(nodes, 0), "gpus");
+    json_t *gpu = json_array_get(json_object_get(gpus, "list"), 1);
+    json_object_del(gpu, "busy");
+    json_object_set_new(gpu, "unread", json_string("NVML error 15"));
+    json_t *j = judge(nodes, SHK_HANG_UNDECIDED);
+    char *unknown = json_dumps(json_object_get(j, "unknown"), 0);
+    const char *said = json_string_value(json_array_get(json_object_get(j, "said"), 0));
+    cr_expect(strstr(unknown, "GPU 0000:01:00.0 of") && strstr(unknown, "NVML error 15"), "%s",
+              unknown);
+    cr_expect(said && strstr(said, "rank 0") && !strstr(said, "rank 1"), "%s", said);
+    free(unknown);
+    json_decref(j);
+}
+
 Test(hang, gpus_that_were_not_read_are_not_idle)
 {
     static const int busy[] = {0, 0, 0, 0, 0, 0};

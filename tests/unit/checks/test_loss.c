@@ -26,7 +26,7 @@
     "'status': 'used'}]"
 #define IFACES                                                                                     \
     ", 'net.ifaces': [{'name': 'ens3', 'pci': '0000:9b:00.0'}, {'name': 'eno1', 'pci': "           \
-    "'0000:01:00.0'}]"
+    "'0000:01:00.0'}, {'name': 'hsn1'}, {'name': 'hsn10'}], 'rdma.devices': [{'name': 'mlx5_0'}]"
 #define QUIET(name) NODE(name, "'tcp', 'mlx5_0/1'", "", "")
 #define RUN(flows, unread, counters)                                                               \
     "{'what': 'pairs', 'flows': [" flows "], 'unread': [" unread "], 'counters': [" counters       \
@@ -229,7 +229,7 @@ static const struct row_case row_cases[] = {
      "in one of 2 measurements",
      {"a"}},
     {"of one whose name only begins so",
-     ONCE(NODE("a", "'hsn1'", WENT("hsn1"), "")) RAILS("hsn10"),
+     ONCE(NODE("a", "'hsn1'", WENT("hsn1"), "")) RAILS("hsn10") IFACES,
      ERRORS,
      SHK_NOTE,
      "in one of 2 measurements",
@@ -239,7 +239,20 @@ static const struct row_case row_cases[] = {
                                                  "'source': 'x', 'reason': 'gone'}",
      ERRORS,
      SHK_WARN,
-     "which links the collective used is not known",
+     "whether the collective used it is not known",
+     {"a"}},
+    {"the node that speaks for the job has no device of that name",
+     ONCE(NODE("a", "'ens9'", WENT("ens9"), "")) RAILS("mlx5_0") IFACES,
+     ERRORS,
+     SHK_WARN,
+     "whether the collective used it is not known",
+     {"a"}},
+    {"neither card is known, and the rail is none of this node's devices",
+     ONCE(NODE("a", "'hsn1'", WENT("hsn1"), "")) ", 'collective.fabric.rails': [{'domain': 'cxi0', "
+                                                 "'pci': null}]" IFACES,
+     ERRORS,
+     SHK_WARN,
+     "whether the collective used it is not known",
      {"a"}},
     {"nodes of which nothing is to be told",
      FACT("{'flows': [], 'unread': [], 'counters': [], 'quiet': 40}"),
