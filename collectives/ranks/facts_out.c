@@ -21,8 +21,8 @@ void shk_out_text(struct shk_facts_out *out, const char *member, const char *tex
 
 void shk_out_json(struct shk_facts_out *out, const char *member, json_t *value)
 {
-    shk_out_note(
-        out, shk_facts_present(out->facts, shk_out_key(out, member), value, NULL, out->source));
+    shk_out_note(out,
+                 shk_facts_present(out->facts, shk_out_key(out, member), value, NULL, out->source));
 }
 
 void shk_out_int(struct shk_facts_out *out, const char *member, long long value)
