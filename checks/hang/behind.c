@@ -118,8 +118,9 @@ static const char *behind_instead(const json_t *first, const json_t *counts,
 /* The ranks of the smallest count are behind, where they are the smaller part, or the one of two.
  */
 static size_t behind_mark(const struct hang_case *c, const struct behind_row *r,
-                          const char *instead, bool *behind)
+                          const char *instead, const struct behind_marks *marks)
 {
+    bool *behind = marks->behind;
     size_t k, marked = 0;
     json_t *known;
     const char *operation = hang_text(r->row, "operation");
@@ -128,7 +129,8 @@ static size_t behind_mark(const struct hang_case *c, const struct behind_row *r,
     json_array_foreach(json_object_get(r->last, "known"), k, known)
     {
         size_t i = behind_place(c, known, r->all);
-        if (i == SIZE_MAX || behind[i] || c->places[i].kind != HANG_CALL)
+        if (i == SIZE_MAX || behind[i] || c->places[i].kind != HANG_CALL ||
+            (marks->open && marks->open[i]))
             continue;
         behind[i] = true;
         marked++;
@@ -170,7 +172,7 @@ static size_t behind_counts(const struct hang_case *c, const json_t *first, cons
         bool half = 2 * hang_number(r.last, "ranks") == r.all;
         marks->apart |= instead && half;
         if (marks->behind && !(instead && half))
-            marked += behind_mark(c, &r, instead, marks->behind);
+            marked += behind_mark(c, &r, instead, marks);
     }
     return marked;
 }
@@ -184,6 +186,7 @@ size_t hang_behind(const struct hang_case *c, const json_t *nodes, struct behind
     {
         const json_t *first = json_object_get(node, "ras_first");
         behind_dumps(node, said);
+        marked += hang_flight(c, node, marks);
         json_array_foreach(json_object_get(node, "ras"), s, service)
         {
             const json_t *before = json_array_get(first, s);

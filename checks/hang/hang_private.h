@@ -1,7 +1,7 @@
 /* Inside of the judgement: place.c (where a rank is), judge.c (who holds whom up), absent.c (ranks
- * without a process), behind.c (what NCCL says), wires.c (connections), gpus.c, libraries.c and
- * audit.c (what the ranks have loaded, and their variables), say.c and result.c (words), tree.c
- * (stacks merged). */
+ * without a process), behind.c (what NCCL says), flight.c (what PyTorch does), wires.c
+ * (connections), gpus.c, libraries.c and audit.c (what the ranks have loaded, and their variables),
+ * say.c and result.c (words), tree.c (stacks merged). */
 #ifndef SHK_CHECKS_HANG_PRIVATE_H
 #define SHK_CHECKS_HANG_PRIVATE_H
 
@@ -22,6 +22,7 @@ enum hang_kind {
     HANG_SLEEP,    /* in its own code, asleep for a time */
     HANG_LOCK,     /* in its own code, waits for a thread or child of its own */
     HANG_USER,     /* in its own code, working */
+    HANG_INPUT,    /* in its own code, at a prompt */
     HANG_CALL,     /* in one of the functions of the catalogue: waits for others */
     HANG_BEHIND,   /* has launched fewer collectives than the others, says NCCL */
     HANG_PEER,     /* waits at a socket or pipe, in no function of the catalogue */
@@ -115,6 +116,8 @@ char *hang_say_advice(const struct hang_place *place);
 struct behind_marks {
     bool *behind; /* of each place of the case, false so far; NULL: mark none */
     bool apart;   /* of a communicator, as many ranks launched one operation as another */
+    bool *open;   /* of each place: the collective that it has launched itself does not end, so that
+                     it is not behind by its count; NULL: not known */
 };
 
 /* What NCCL's RAS service said twice, the same both times: sentences into *said_p (a new array).
@@ -122,6 +125,9 @@ struct behind_marks {
  * are marked. Returns how many. */
 size_t hang_behind(const struct hang_case *c, const json_t *nodes, struct behind_marks *marks,
                    json_t **said_p);
+
+/* The same of one node's findings of the flight recorder; says nothing. */
+size_t hang_flight(const struct hang_case *c, const json_t *node, struct behind_marks *marks);
 
 /* Adds sentences about TCP connections of the ranks whose data are not acknowledged. Returns the
  * host that all of them begin or end at, where they lead to two others at least (free()); NULL:

@@ -178,7 +178,8 @@ static bool judge_moves(const struct hang_place *place)
 /* Asleep all the time, so that those who work may well be waiting for it. */
 static bool judge_asleep(const struct hang_place *place)
 {
-    return (place->kind == HANG_SLEEP || place->kind == HANG_LOCK || place->kind == HANG_PEER) &&
+    return (place->kind == HANG_SLEEP || place->kind == HANG_LOCK || place->kind == HANG_PEER ||
+            place->kind == HANG_INPUT) &&
            place->still == HANG_YES;
 }
 
@@ -292,11 +293,12 @@ static void judge_decide(const struct hang_case *c, struct hang_verdict *v)
  */
 static void judge_behind(struct hang_case *c, const json_t *nodes, struct hang_verdict *v)
 {
-    bool *behind = calloc(c->count + 1, sizeof *behind);
+    bool *behind = calloc(2 * (c->count + 1), sizeof *behind);
     bool open = v->outcome == SHK_HANG_UNDECIDED && v->waiting && v->waiting->still == HANG_YES &&
                 (strcmp(v->reason, "all-in-one-call") == 0 ||
                  strcmp(v->reason, "ranks-not-looked-at") == 0 || strcmp(v->reason, "tie") == 0);
-    struct behind_marks marks = {.behind = open ? behind : NULL};
+    struct behind_marks marks = {.behind = open ? behind : NULL,
+                                 .open = behind ? behind + c->count + 1 : NULL};
     size_t count = behind ? hang_behind(c, nodes, &marks, &v->said) : 0;
     v->cut = v->said ? hang_wires(c, v->said) : NULL;
     if (v->said && v->outcome != SHK_HANG_PROGRESS)

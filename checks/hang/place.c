@@ -96,6 +96,26 @@ static bool place_on_gpu(const json_t *thread)
            place_starts(path, "/dev/dri/");
 }
 
+/* A forgotten breakpoint(), or a question: standard input or a terminal is read. */
+static bool place_at_prompt(const json_t *thread)
+{
+    const json_t *call = json_object_get(thread, "syscall"), *fd = json_object_get(call, "fd");
+    const char *name = hang_text(call, "name"), *path = hang_text(call, "path");
+    bool reads = name && strcmp(name, "read") == 0;
+    size_t i;
+    json_t *frame;
+    json_array_foreach(json_object_get(thread, "frames"), i, frame)
+    {
+        const char *function = hang_text(frame, "function");
+        if (function &&
+            (strcmp(function, "PyOS_Readline") == 0 || strcmp(function, "rl_getc") == 0))
+            return true;
+    }
+    return reads && (place_starts(path, "/dev/pts/") || place_starts(path, "/dev/tty") ||
+                     (json_is_integer(fd) && json_integer_value(fd) == 0 && path &&
+                      (place_starts(path, "pipe:") || place_starts(path, "socket:"))));
+}
+
 /* The module of the kernel that a thread sleeps in, "nfs" of "nfs_wait_bit_killable [nfs]". */
 static void place_module(const json_t *thread, struct hang_place *place)
 {
@@ -134,6 +154,20 @@ static bool place_one_of(const char *word, const char *const *words)
     return false;
 }
 
+/* Frames of the interpreter do not say where a program in Python is: what it has called does. */
+static char *place_interpreted(const json_t *frames, const char *program)
+{
+    for (size_t i = json_array_size(frames); i-- > 0;) {
+        const json_t *frame = json_array_get(frames, i);
+        const char *library = hang_text(frame, "library"), *name = hang_text(frame, "function");
+        if (library && strcmp(library, program) == 0)
+            break;
+        if (name && library && *library != '[')
+            return shk_strf("Python code, in %s() of %s", name, library);
+    }
+    return shk_strf("Python code");
+}
+
 /* Its own code: the innermost function of the program itself, else the innermost with a name. */
 static char *place_function(const json_t *thread)
 {
@@ -143,6 +177,8 @@ static char *place_function(const json_t *thread)
         return shk_strf("%s", line);
     const json_t *frames = json_object_get(thread, "frames");
     const char *program = hang_text(json_array_get(frames, 0), "library");
+    if (place_starts(program, "python") || place_starts(program, "libpython"))
+        return place_interpreted(frames, program);
     const json_t *best = NULL;
     bool own = false;
     for (size_t i = json_array_size(frames); i-- > 0 && !own;) {
@@ -311,6 +347,8 @@ static void place_by_state(const json_t *first, struct hang_place *place, bool *
     if (asleep && place_on_gpu(first)) {
         place->kind = HANG_DRIVER;
         place_module(first, place);
+    } else if (asleep && !deep && place_at_prompt(first)) {
+        place->kind = HANG_INPUT;
     } else if (asleep && place_on_file(first)) {
         place_file(first, place);
     } else if (deep) {
@@ -376,6 +414,12 @@ void hang_place_find(const struct hang_case *c, struct hang_place *place)
         place->kind = HANG_CALL;
         place->call = call;
         place_still(place->thread, depth, place);
+        /* one wait for the GPU after the other is work; of one alone nobody knows */
+        if (call->kind == SHK_WAIT_GPU && place->still == HANG_NO) {
+            const json_t *frame = json_array_get(json_object_get(place->thread, "frames"), depth);
+            place->kind = HANG_USER;
+            place->where = shk_strf("%s()", hang_text(frame, "function"));
+        }
     } else if (running && whole) {
         place->kind = HANG_USER;
         place->still = HANG_NO;

@@ -5,11 +5,11 @@
 #include <string.h>
 
 static const char *const kind_codes[HANG_KINDS] = {
-    [HANG_DEAD] = "dead",         [HANG_ABSENT] = "absent",   [HANG_STOPPED] = "stopped",
-    [HANG_DEBUGGED] = "debugger", [HANG_IO] = "io",           [HANG_DRIVER] = "gpu-driver",
-    [HANG_KERNEL] = "kernel",     [HANG_SLEEP] = "sleep",     [HANG_LOCK] = "own-thread",
-    [HANG_USER] = "user-code",    [HANG_CALL] = "call",       [HANG_PEER] = "socket",
-    [HANG_BEHIND] = "behind",     [HANG_UNKNOWN] = "unknown",
+    [HANG_DEAD] = "dead",         [HANG_ABSENT] = "absent", [HANG_STOPPED] = "stopped",
+    [HANG_DEBUGGED] = "debugger", [HANG_IO] = "io",         [HANG_DRIVER] = "gpu-driver",
+    [HANG_KERNEL] = "kernel",     [HANG_SLEEP] = "sleep",   [HANG_LOCK] = "own-thread",
+    [HANG_USER] = "user-code",    [HANG_CALL] = "call",     [HANG_PEER] = "socket",
+    [HANG_INPUT] = "input",       [HANG_BEHIND] = "behind", [HANG_UNKNOWN] = "unknown",
 };
 
 static const char *result_confidence(const struct hang_case *c, const struct hang_verdict *v,

@@ -40,7 +40,13 @@ void hang_say_place(struct shk_strbuf *out, const struct hang_place *place)
     case HANG_BEHIND:
         shk_strbuf_printf(out, "is behind: %s", where ? where : "it launched fewer collectives");
         break;
-    case HANG_CALL: shk_strbuf_printf(out, "waits in %s", place->call->title); break;
+    case HANG_CALL:
+        shk_strbuf_printf(out, "waits %s %s", place->call->kind == SHK_WAIT_GPU ? "for" : "in",
+                          place->call->title);
+        break;
+    case HANG_INPUT:
+        shk_strbuf_puts(out, "waits for input: a prompt of a debugger or of the program");
+        break;
     case HANG_IO:
         shk_strbuf_printf(out, "is in %s", where ? where : "a call on a file");
         say_file_system(out, place);
@@ -84,7 +90,8 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
         [HANG_SLEEP] = "sleep in their own code",
         [HANG_LOCK] = "wait for a thread or process of their own",
         [HANG_USER] = "run in their own code",
-        [HANG_CALL] = "wait in",
+        [HANG_INPUT] = "wait for input",
+        [HANG_CALL] = "wait",
         [HANG_BEHIND] = "are behind the others",
         [HANG_PEER] = "wait for other processes",
         [HANG_UNKNOWN] = "could not be inspected",
@@ -100,14 +107,16 @@ void hang_say_group(struct shk_strbuf *out, const struct hang_group *group, bool
         [HANG_SLEEP] = "sleeps in its own code",
         [HANG_LOCK] = "waits for a thread or process of its own",
         [HANG_USER] = "runs in its own code",
-        [HANG_CALL] = "waits in",
+        [HANG_INPUT] = "waits for input",
+        [HANG_CALL] = "waits",
         [HANG_BEHIND] = "is behind the others",
         [HANG_PEER] = "waits for another process",
         [HANG_UNKNOWN] = "could not be inspected",
     };
     shk_strbuf_puts(out, one ? single[group->kind] : many[group->kind]);
     if (group->kind == HANG_CALL)
-        shk_strbuf_printf(out, " %s", group->call->title);
+        shk_strbuf_printf(out, " %s %s", group->call->kind == SHK_WAIT_GPU ? "for" : "in",
+                          group->call->title);
     else if (group->kind == HANG_IO)
         shk_strbuf_printf(out, " %s", group->where ? group->where : "calls on files");
     else if (group->where)
@@ -133,6 +142,10 @@ char *hang_say_advice(const struct hang_place *place)
         return place->mount ? shk_strf("does %s answer on %s? (timeout 5 stat -f %s)", place->mount,
                                        place->host ? place->host : "that node", place->mount)
                             : NULL;
+    case HANG_INPUT:
+        return shk_strf(
+            "answer it, or take the breakpoint out of the program: nobody can type to a "
+            "rank of a batch job");
     case HANG_DRIVER:
     case HANG_KERNEL:
         return shk_strf(

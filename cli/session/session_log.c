@@ -59,7 +59,7 @@ static int log_dumps(struct shk_logscan *scan, const struct shk_flight *flight,
     struct shk_strbuf text = SHK_STRBUF_INIT;
     if (!flight || !shk_flight_count(flight))
         return 0;
-    shk_flight_compare(flight, &text);
+    shk_flight_compare(flight, &text, NULL);
     shk_say("read: %zu dump%s of PyTorch's flight recorder", shk_flight_count(flight),
             shk_flight_count(flight) == 1 ? "" : "s");
     int rc = text.failed

@@ -19,7 +19,7 @@ static const struct shk_field waitcall_fields[] = {
      SHK_AT(struct shk_waitcall, title),
      .kind = SHK_FIELD_TEXT,
      .required = true,
-     .doc = "as it follows \"3 of 4 ranks wait in\""},
+     .doc = "as it follows \"3 of 4 ranks wait in\"; of kind `gpu`: \"wait for\""},
     {.key = "kind",
      SHK_AT(struct shk_waitcall, kind),
      .kind = SHK_FIELD_ENUM,

@@ -200,6 +200,19 @@ static void say_place(struct shk_strbuf *text, const json_t *call)
     }
 }
 
+/* What the line says, for who decides upon it; `findings` may be NULL. */
+static void find(json_t *findings, const char *code, const json_t *call, long long seq,
+                 const long *ranks, size_t count)
+{
+    json_t *list = findings ? json_array() : NULL;
+    for (size_t i = 0; list && i < count; i++)
+        json_array_append_new(list, json_integer(ranks[i]));
+    if (list)
+        json_array_append_new(findings,
+                              json_pack("{s:s,s:s,s:I,s:o}", "code", code, "call", call_name(call),
+                                        "collective", (json_int_t)seq, "ranks", list));
+}
+
 static void say_group(struct shk_strbuf *text, const char *code, const struct group *group)
 {
     shk_strbuf_printf(text, "flight-recorder[%s]: group %.40s (%.60s)", code, group->name,
@@ -265,7 +278,7 @@ static void kinds_free(struct kinds *kinds)
 
 /* A line when the ranks differ at this place. */
 static bool differs_at(struct shk_strbuf *text, const struct group *group, long long seq,
-                       bool sizes)
+                       bool sizes, json_t *findings)
 {
     struct kinds kinds = {.used = 0};
     for (size_t v = 0; v < group->count; v++) {
@@ -287,8 +300,24 @@ static bool differs_at(struct shk_strbuf *text, const struct group *group, long 
     }
     if (differs)
         shk_strbuf_putc(text, '\n');
+    for (size_t k = 0; differs && k < kinds.used; k++)
+        find(findings, sizes ? "size" : "order", kinds.call[k], seq, kinds.ranks[k],
+             kinds.count[k]);
     kinds_free(&kinds);
     return differs;
+}
+
+/* The first collective that did not end on some rank; beyond the last one: there is none. */
+static long long group_open(const struct group *group)
+{
+    long long open = group->last + 1;
+    for (size_t v = 0; v < group->count; v++) {
+        const struct view *view = &group->views[v];
+        long long next = view->completed >= 0 ? view->completed + 1 : view->first;
+        if (next <= view->last && next < open)
+            open = next;
+    }
+    return open;
 }
 
 /* Has the rank called anything that did not end, in whatever group? */
@@ -307,7 +336,7 @@ static bool waits(const struct shk_flight *flight, long rank)
 /* Who has not called what others wait in; false: all are as far. Ranks that wait themselves, in
  * another group, are not to blame: [waits]. */
 static bool behind(struct shk_strbuf *text, const struct shk_flight *flight,
-                   const struct group *group)
+                   const struct group *group, json_t *findings)
 {
     const struct view *ahead = NULL;
     long *ranks = calloc(group->count + 1, sizeof *ranks);
@@ -319,6 +348,9 @@ static bool behind(struct shk_strbuf *text, const struct shk_flight *flight,
         if (view->last == group->last && !completed(call_at(view, view->last)))
             ahead = view;
     }
+    /* one whose host has enqueued fewer calls ahead, where all have called what does not end */
+    if (group_open(group) <= least)
+        ahead = NULL;
     bool free_rank = false;
     for (size_t v = 0; ranks && v < group->count; v++)
         if (group->views[v].last == least) {
@@ -328,6 +360,8 @@ static bool behind(struct shk_strbuf *text, const struct shk_flight *flight,
     bool some = ahead && least < group->last && count;
     if (some) {
         json_t *waits = call_at(ahead, least + 1);
+        find(findings, free_rank ? "behind" : "waits", waits ? waits : call_at(ahead, ahead->last),
+             waits ? least + 1 : ahead->last, ranks, count);
         say_group(text, free_rank ? "behind" : "waits", group);
         shk_strbuf_puts(text, ": ");
         say_ranks(text, ranks, count);
@@ -342,22 +376,77 @@ static bool behind(struct shk_strbuf *text, const struct shk_flight *flight,
     return some;
 }
 
-static bool stuck(struct shk_strbuf *text, const struct group *group)
+/* Of a collective that all have called: ranks on whose GPU it has not begun, where it runs on
+ * others; something enqueued before it does not end there. Beginnings are recorded with
+ * TORCH_NCCL_ENABLE_TIMING only. */
+static size_t unbegun(const struct group *group, long long open, long *ranks)
 {
-    size_t waiting = 0;
+    size_t begun = 0, count = 0;
     for (size_t v = 0; v < group->count; v++) {
-        json_t *call = call_at(&group->views[v], group->last);
-        waiting += call && !completed(call);
+        const char *state = text_of(call_at(&group->views[v], open), "state");
+        begun += strcmp(state, "started") == 0;
+        if (strcmp(state, "scheduled") == 0)
+            ranks[count++] = group->views[v].rank;
     }
-    if (!waiting || group->count < 2 || waiting < group->count)
-        return false;
-    json_t *call = call_at(&group->views[0], group->last);
-    say_group(text, "stuck", group);
-    shk_strbuf_printf(text, ": all %zu ranks wait in %s (collective %lld)", waiting,
-                      call_name(call), group->last);
-    say_place(text, call);
-    shk_strbuf_putc(text, '\n');
-    return true;
+    return begun ? count : 0;
+}
+
+static bool stuck(struct shk_strbuf *text, const struct group *group, json_t *findings)
+{
+    size_t waiting = 0, late = 0;
+    long long open = group_open(group);
+    long *ranks = calloc(group->count + 1, sizeof *ranks);
+    json_t *call = NULL;
+    for (size_t v = 0; v < group->count; v++) {
+        json_t *one = call_at(&group->views[v], open);
+        waiting += one && !completed(one);
+        call = one ? one : call;
+    }
+    bool all = ranks && waiting && group->count > 1 && waiting == group->count;
+    if (all) {
+        late = unbegun(group, open, ranks);
+        say_group(text, late ? "unbegun" : "stuck", group);
+        shk_strbuf_printf(text, ": all %zu ranks wait in %s (collective %lld)", waiting,
+                          call_name(call), open);
+        say_place(text, call);
+    }
+    if (all && late) {
+        shk_strbuf_puts(text, "; it runs on the GPUs of the others, and has not begun on that of ");
+        say_ranks(text, ranks, late);
+        find(findings, "unbegun", call, open, ranks, late);
+    }
+    if (all)
+        shk_strbuf_putc(text, '\n');
+    free(ranks);
+    return all;
+}
+
+/* Some wait and nothing stands out: of others there is no dump, or not yet. */
+static bool open_still(struct shk_strbuf *text, const struct group *group, json_t *findings)
+{
+    json_t *call = NULL;
+    size_t count = 0;
+    long long open = group_open(group);
+    long *ranks = calloc(group->count + 1, sizeof *ranks);
+    for (size_t v = 0; ranks && v < group->count; v++) {
+        json_t *one = call_at(&group->views[v], open);
+        if (one && !completed(one)) {
+            call = one;
+            ranks[count++] = group->views[v].rank;
+        }
+    }
+    if (count) {
+        say_group(text, "open", group);
+        shk_strbuf_puts(text, ": ");
+        say_ranks(text, ranks, count);
+        shk_strbuf_printf(text, " %s in %s (collective %lld)", count == 1 ? "waits" : "wait",
+                          call_name(call), open);
+        say_place(text, call);
+        shk_strbuf_putc(text, '\n');
+        find(findings, "open", call, open, ranks, count);
+    }
+    free(ranks);
+    return count;
 }
 
 /* Ranks of the group that left no dump: where most did, they were gone or did not answer. */
@@ -383,12 +472,14 @@ static void missing(struct shk_strbuf *text, const struct shk_flight *flight,
 }
 
 static void group_compare(const struct shk_flight *flight, const struct group *group,
-                          struct shk_strbuf *text)
+                          struct shk_strbuf *text, json_t *findings)
 {
     bool said = false;
     for (long long seq = group->first; seq <= group->last && !said; seq++)
-        said = differs_at(text, group, seq, false) || differs_at(text, group, seq, true);
-    said = said || behind(text, flight, group) || stuck(text, group);
+        said = differs_at(text, group, seq, false, findings) ||
+               differs_at(text, group, seq, true, findings);
+    said = said || behind(text, flight, group, findings) || stuck(text, group, findings) ||
+           open_still(text, group, findings);
     if (!said) {
         say_group(text, "done", group);
         shk_strbuf_puts(text, ": nothing waits\n");
@@ -435,10 +526,11 @@ static void group_free(struct group *group)
     json_decref(group->ranks);
 }
 
-static void one_group(const struct shk_flight *flight, struct group group, struct shk_strbuf *text)
+static void one_group(const struct shk_flight *flight, struct group group, struct shk_strbuf *text,
+                      json_t *findings)
 {
     if (group_read(flight, &group) == 0 && group.count)
-        group_compare(flight, &group, text);
+        group_compare(flight, &group, text, findings);
     group_free(&group);
 }
 
@@ -452,7 +544,7 @@ static bool group_is_new(json_t *seen, const struct group *group)
     return is_new;
 }
 
-void shk_flight_compare(const struct shk_flight *flight, struct shk_strbuf *text)
+void shk_flight_compare(const struct shk_flight *flight, struct shk_strbuf *text, json_t *findings)
 {
     json_t *seen = json_object(), *call;
     size_t i;
@@ -462,7 +554,7 @@ void shk_flight_compare(const struct shk_flight *flight, struct shk_strbuf *text
             struct group group = {.name = group_part(call, 0), .desc = group_part(call, 1)};
             group.members = members_of(&flight->dumps[d], group.name);
             if (sequence(call) >= 0 && group_is_new(seen, &group))
-                one_group(flight, group, text);
+                one_group(flight, group, text, findings);
         }
     json_decref(seen);
 }

@@ -7,6 +7,8 @@
  *   flight-recorder[behind]   ranks have not called what others wait in
  *   flight-recorder[waits]    the same, and those ranks wait in another group themselves
  *   flight-recorder[stuck]    all called the same one, and it does not end
+ *   flight-recorder[unbegun]  the same, and it runs on some GPUs and has not begun on others
+ *   flight-recorder[open]     ranks wait, and what the others do their dumps do not say
  *   flight-recorder[missing]  ranks of a group without a dump, where most ranks have one
  *   flight-recorder[done]     nothing waits
  * Of versions 2.x of the format (torch/csrc/distributed/c10d/FlightRecorder.hpp). */
@@ -15,6 +17,7 @@
 
 #include "core/text/error.h"
 #include "core/text/strbuf.h"
+#include <jansson.h>
 #include <stddef.h>
 
 /* Of one file. */
@@ -32,7 +35,9 @@ int shk_flight_add(struct shk_flight *flight, const char *name, const void *data
 
 size_t shk_flight_count(const struct shk_flight *flight);
 
-/* Adds the lines to `text`. */
-void shk_flight_compare(const struct shk_flight *flight, struct shk_strbuf *text);
+/* Adds the lines to `text`, and to `findings` (an array, or NULL) for each of [order], [size] (one
+ * for each kind of call), [behind], [waits], [unbegun] and [open] {code, call: its name,
+ * collective: its number, ranks: who is meant}. */
+void shk_flight_compare(const struct shk_flight *flight, struct shk_strbuf *text, json_t *findings);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { DUMPS_MS = 20000, DUMPS_CPU_S = 15, DUMPS_MAX = 256, DUMPS_LINES = 64 };
@@ -16,9 +17,11 @@ struct dumps {
     const struct shk_host *host;
     const struct hang_process *processes;
     size_t count;
+    time_t since; /* the beginning of this look */
 };
 
 struct dumps_file {
+    bool fresh;
     int fd;
     size_t size;
     char name[40];
@@ -59,6 +62,7 @@ static bool dumps_open(const struct dumps *dumps, const struct hang_process *pro
         return false;
     }
     file->size = (size_t)st.st_size;
+    file->fresh = st.st_mtime >= dumps->since;
     snprintf(file->name, sizeof file->name, "dump_%ld", process->rank);
     return true;
 }
@@ -77,17 +81,18 @@ static int dumps_add(struct shk_flight *flight, const struct dumps_file *file,
     return rc == -ENOMEM ? rc : 0; /* what is no dump is left out */
 }
 
-static json_t *dumps_lines(const struct shk_flight *flight)
+/* {lines, findings}; of dumps that are older than the look nothing is found for now. */
+static json_t *dumps_told(const struct shk_flight *flight, bool fresh)
 {
     struct shk_strbuf text = SHK_STRBUF_INIT;
-    json_t *lines = json_array();
-    shk_flight_compare(flight, &text);
+    json_t *lines = json_array(), *findings = fresh ? json_array() : NULL;
+    shk_flight_compare(flight, &text, findings);
     char *all = shk_strbuf_take(&text), *save = NULL;
     for (char *line = all ? strtok_r(all, "\n", &save) : NULL;
          line && json_array_size(lines) < DUMPS_LINES; line = strtok_r(NULL, "\n", &save))
         json_array_append_new(lines, shk_json_text(line, strlen(line)));
     free(all);
-    return lines;
+    return json_pack("{s:o,s:o*}", "lines", lines, "findings", findings);
 }
 
 /* In a child: opens all, gives up its rights, reads. */
@@ -97,41 +102,47 @@ static int dumps_run(void *arg, json_t **result_p, struct shk_error *err)
     struct dumps_file *files = calloc(DUMPS_MAX, sizeof *files);
     struct shk_flight *flight = shk_flight_create();
     size_t count = 0;
+    bool fresh = true;
     int rc = files && flight ? 0 : shk_error_sys(err, ENOMEM, "dumps");
     for (size_t i = 0; !rc && i < dumps->count && count < DUMPS_MAX; i++)
         count += dumps_open(dumps, &dumps->processes[i], &files[count]);
     if (!rc && count)
         rc = shk_drop_rights(DUMPS_CPU_S, err);
-    for (size_t i = 0; !rc && i < count; i++)
+    for (size_t i = 0; !rc && i < count; i++) {
         rc = dumps_add(flight, &files[i], err);
+        fresh = fresh && files[i].fresh;
+    }
     if (!rc)
-        *result_p = dumps_lines(flight);
+        *result_p = dumps_told(flight, fresh);
     shk_flight_destroy(flight);
     free(files);
     return rc;
 }
 
-json_t *hang_dumps(const struct shk_host *host, const struct hang_process *processes, size_t count)
+void hang_add_dumps(const struct shk_host *host, const struct hang_process *processes, size_t count,
+                    time_t since, json_t *node)
 {
-    struct dumps dumps = {.host = host, .processes = processes, .count = count};
+    struct dumps dumps = {.host = host, .processes = processes, .count = count, .since = since};
     struct shk_isolate_job job = {
         .name = "dumps", .fn = dumps_run, .arg = &dumps, .deadline_ms = DUMPS_MS};
     struct shk_isolate_result result = {0};
     struct shk_error err = {""};
     bool any = false;
-    json_t *lines = NULL;
+    json_t *lines = NULL, *findings = NULL;
     for (size_t i = 0; i < count; i++)
         any = any || processes[i].dump;
     if (any && !shk_isolate_run(&job, &result, 1, 1, &err)) {
-        if (result.outcome == SHK_CHILD_OK)
-            lines = json_incref(result.result);
-        else
+        if (result.outcome == SHK_CHILD_OK) {
+            lines = json_incref(json_object_get(result.result, "lines"));
+            findings = json_object_get(result.result, "findings");
+        } else {
             lines = json_pack("[o]", json_sprintf("dumps: %s", result.error.text));
+        }
     }
+    if (json_array_size(lines))
+        json_object_set(node, "dumps", lines);
+    if (json_array_size(findings))
+        json_object_set(node, "flight", findings);
+    json_decref(lines);
     shk_isolate_result_clear(&result);
-    if (!json_array_size(lines)) {
-        json_decref(lines);
-        lines = NULL;
-    }
-    return lines;
 }

@@ -452,6 +452,7 @@ int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want,
     struct hang_results results = {0};
     double seconds = 0;
     bool partial = false;
+    time_t since = time(NULL);
     int rc = hang_find(host, want, &processes, &results.count, &partial, err);
     struct hang_look *looks = rc ? NULL : calloc(results.count + 1, sizeof *looks);
     if (!rc && !looks)
@@ -469,9 +470,8 @@ int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want,
         rc = shk_error_sys(err, ENOMEM, "hang");
     if (!rc && !want->no_stacks)
         hang_python(host, processes, results.count, json_object_get(*node_p, "ranks"));
-    json_t *dumps = rc ? NULL : hang_dumps(host, processes, results.count);
-    if (dumps)
-        json_object_set_new(*node_p, "dumps", dumps);
+    if (!rc)
+        hang_add_dumps(host, processes, results.count, since, *node_p);
     if (!rc && partial)
         json_object_set_new(*node_p, "partial", json_true());
     if (!rc) {

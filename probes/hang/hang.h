@@ -26,9 +26,9 @@ struct shk_hang_want {
 };
 
 /* Looks at this host: *node_p becomes {host, seconds, samples, ranks: [...], unread: [...],
- * partial, ras_first, ras}, a new
- * reference. -ESRCH: no such process, or none that a launcher started (text says which); -EMLINK:
- * ranks of several jobs (text lists them); other negative errno: could not look. */
+ * partial, dumps, flight, ras_first, ras, …}, a new reference. -ESRCH: no such process, or none
+ * that a launcher started (text says which); -EMLINK: ranks of several jobs (text lists them);
+ * other negative errno: could not look. */
 int shk_hang_look(const struct shk_host *host, const struct shk_hang_want *want, json_t **node_p,
                   struct shk_error *err) SHK_MUST_CHECK;
 

@@ -158,9 +158,10 @@ void hang_ask(const struct shk_host *host, const struct hang_process *processes,
 /* {list: [{index, pci, busy: %, processes: [pid]}], unread} of this host's NVIDIA GPUs, a new
  * reference; NULL: it has none. */
 json_t *hang_gpus(const struct shk_host *host);
-/* What the flight recorder's dumps of these ranks say (probes/dumps/flight.h), lines; NULL: there
- * are none. */
-json_t *hang_dumps(const struct shk_host *host, const struct hang_process *processes, size_t count);
+/* Adds what the flight recorder's dumps of these ranks say (probes/dumps/flight.h) to `node`:
+ * `dumps`, lines, and, where all were written after `since`, `flight`, the findings. */
+void hang_add_dumps(const struct shk_host *host, const struct hang_process *processes, size_t count,
+                    time_t since, json_t *node);
 /* Adds frames of Python to the threads of `ranks`, which are those of the processes in their order:
  * {python: ["function() at file:line"]}, the outermost first. */
 void hang_python(const struct shk_host *host, const struct hang_process *processes, size_t count,

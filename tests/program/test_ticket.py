@@ -165,6 +165,23 @@ class Ticket(Case):
         got = self.first([call(1, "all_reduce", state="started")], [call(1, "all_reduce", state="started")])
         self.assertEqual((got["key"], got["confidence"]), ("collective-hangs", "possible"))
 
+    def test_begun_on_one_gpu_only(self):
+        got = self.first([call(1, "all_reduce", state="started")], [call(1, "all_reduce", state="scheduled")])
+        self.assertEqual((got["key"], got["confidence"]), ("rank-hung", "likely"))
+        self.assertIn("has not begun on that of rank 1", got["evidence"][0])
+
+    def test_a_host_that_is_further_ahead_is_not_behind(self):
+        """All have called what does not end; how far the hosts have enqueued tells nothing."""
+        got = self.first([call(1, "all_reduce"), *(call(n, "all_reduce", state="scheduled") for n in (2, 3, 4))],
+                         [call(1, "all_reduce"), call(2, "all_reduce", state="scheduled")])
+        self.assertEqual((got["key"], got["confidence"]), ("collective-hangs", "possible"))
+        self.assertIn("all 2 ranks wait in all_reduce (collective 2)", got["evidence"][0])
+
+    def test_one_dump_of_two(self):
+        report, _ = self.report(self.dumps([call(1, "all_reduce", state="started")], [])[0])
+        (line,) = [e for d in report["diagnoses"] for e in d["evidence"] if "flight-recorder" in e]
+        self.assertIn("[open]: group 0 (default_pg): rank 0 waits in all_reduce (collective 1)", line)
+
     def test_dumps_of_a_job_that_works(self):
         self.assertIsNone(self.first([call(1, "all_reduce")], [call(1, "all_reduce")])["key"])
 
