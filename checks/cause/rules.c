@@ -57,6 +57,14 @@ static bool said_before(const struct shk_rule *rule, size_t at)
     return false;
 }
 
+static void fact_text(struct shk_strbuf *sb, const char *between,
+                      const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+{
+    char *value = shk_rule_term_value(scope, term);
+    shk_strbuf_printf(sb, "%s%s%s%s", between, term->fact, value ? ": " : "", value ? value : "");
+    free(value);
+}
+
 /* The reason, then what it rests on. */
 static char *rule_text(const struct shk_rule_scope *scope, const struct shk_rule *rule, bool sure)
 {
@@ -76,7 +84,7 @@ static char *rule_text(const struct shk_rule_scope *scope, const struct shk_rule
             shk_strbuf_printf(&sb, "%s%s%s%s", between, term->setting, value ? "=" : unset,
                               value ? value : "");
         else if (term->fact)
-            shk_strbuf_printf(&sb, "%s%s", between, term->fact);
+            fact_text(&sb, between, scope, term);
         else if (term->differs)
             shk_strbuf_printf(&sb, "%s%s differs", between, term->differs);
         if (place || term->setting || term->fact || term->differs)

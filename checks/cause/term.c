@@ -151,6 +151,24 @@ static bool member_holds(const struct shk_rule_scope *scope, const struct shk_ru
     return all ? count && fit == count && !gap : fit > 0;
 }
 
+char *shk_rule_term_value(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+{
+    bool gap = false;
+    size_t i;
+    json_t *text;
+    char *value = NULL;
+    if (!term->fact || !term->member || !term->matches)
+        return NULL;
+    json_t *texts = texts_of(scope->facts, term->fact, term->member, &gap);
+    json_array_foreach(texts, i, text)
+    {
+        if (!value && value_fits(scope, term, json_string_value(text)))
+            value = strdup(json_string_value(text));
+    }
+    json_decref(texts);
+    return value;
+}
+
 /* A fact of any type, as text; an array or object as JSON. Absent is the empty text. */
 static bool fact_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
 {

@@ -16,4 +16,8 @@ struct shk_rule_scope {
  * that was not read holds for no term, whatever it tests. */
 int shk_rule_term_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term);
 
+/* The first value of the member of a fact that the term's pattern matches (free()); NULL: the term
+ * has no member or pattern, or nothing matches. */
+char *shk_rule_term_value(const struct shk_rule_scope *scope, const struct shk_rule_term *term);
+
 #endif

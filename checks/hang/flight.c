@@ -21,9 +21,10 @@ static char *flight_where(const json_t *finding, const json_t *most)
     const char *code = hang_text(finding, "code"), *call = hang_text(finding, "call");
     long number = hang_number(finding, "collective");
     if (strcmp(code, "unbegun") == 0)
-        return shk_strf("%s, collective %ld, has not begun on its GPU, where what was enqueued before "
-                        "it does not end; it runs on the others",
-                        call, number);
+        return shk_strf(
+            "%s, collective %ld, has not begun on its GPU, where what was enqueued before "
+            "it does not end; it runs on the others",
+            call, number);
     if (strcmp(code, "size") == 0)
         return shk_strf("it called %s, collective %ld, with another size or type than the others",
                         call, number);
@@ -50,7 +51,8 @@ static size_t flight_mark(const struct hang_case *c, const json_t *finding, cons
     return marked;
 }
 
-/* Of what ranks called in one place of the sequence the kind that more than half of the job have. */
+/* Of what ranks called in one place of the sequence the kind that more than half of the job have.
+ */
 static const json_t *flight_most(const struct hang_case *c, const json_t *findings,
                                  const json_t *of)
 {

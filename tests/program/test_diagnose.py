@@ -64,6 +64,23 @@ class Diagnose(Case):
     def keys(self, *args, **kw):
         return [d["key"] for d in self.causes(*args, **kw)]
 
+    def test_an_exception_that_no_signature_knows(self):
+        """It comes before what the launcher says of the ranks that it ended; one of a library is that library's."""
+        launcher = ("W1130 09:34:52.409000 1720 torch/distributed/elastic/multiprocessing/api.py:1012] Sending process 1859 closing signal SIGTERM\n"
+                    "E1130 09:34:52.524000 1720 torch/distributed/elastic/multiprocessing/api.py:986] failed (exitcode: 1) local_rank: 1 (pid: 1860) of binary: /usr/bin/python3\n")
+        own = "[rank0]: RuntimeError: the tokenizer has no pad token, and packing is off\n"
+        causes = self.causes(self.write("a.log", "[rank0]: Traceback (most recent call last):\n" + own + launcher))
+        self.assertEqual((causes[0]["key"], causes[0]["confidence"]), ("application-error", "possible"))
+        self.assertIn("the tokenizer has no pad token", causes[0]["evidence"][0])
+        library = "[rank0]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
+        evidence = [c["evidence"] for c in self.causes(self.write("b.log", library + launcher)) if c["key"] == "application-error"]
+        self.assertNotIn("no library of the collectives", str(evidence))
+        self.assertNotIn("application-error", self.keys(self.write("c.log", "INFO: a RuntimeError: was handled\n")))
+
+    def test_the_stub_of_libcuda(self):
+        line = "RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set an error? Error 34: CUDA driver is a stub library\n"
+        self.assertEqual(self.keys(self.write("a.log", line))[0], "cuda-stub-loaded")
+
     def write(self, name, text):
         path = self.scratch() / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())

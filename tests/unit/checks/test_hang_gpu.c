@@ -28,11 +28,10 @@ static json_t *rank_in(int number, int ranks, const char *state, const char *con
     json_array_append_new(
         list, json_pack("{s:s,s:s}", "function", "Py_RunMain", "library", "python3.12"));
     for (; *frames; frames += 2)
-        json_array_append_new(
-            list, json_pack("{s:s,s:s}", "function", frames[0], "library", frames[1]));
-    json_t *thread =
-        json_pack("{s:i,s:s,s:o,s:b,s:i,s:b}", "tid", 100 + number, "state", state, "frames", list,
-                  "cut", 0, "still", still, "blocked", *state == 'S');
+        json_array_append_new(list,
+                              json_pack("{s:s,s:s}", "function", frames[0], "library", frames[1]));
+    json_t *thread = json_pack("{s:i,s:s,s:o,s:b,s:i,s:b}", "tid", 100 + number, "state", state,
+                               "frames", list, "cut", 0, "still", still, "blocked", *state == 'S');
     return json_pack("{s:i,s:i,s:i,s:i,s:s,s:[o]}", "pid", 100 + number, "rank", number, "ranks",
                      ranks, "local_ranks", ranks, "state", state, "threads", thread);
 }
@@ -97,7 +96,9 @@ static json_t *napping(int number, int ranks)
 Test(hang_gpu, a_rank_that_sleeps_while_another_waits_in_a_launch)
 {
     expect_named(judge(nodes_of(rank_in(0, 2, "R", launch, 4), napping(1, 2)), SHK_HANG_NAMED), 1,
-                 "sleep", "1 of 2 ranks waits for the GPU; rank 1 (node9, process 101) sleeps in its own code: Python code, in clock_nanosleep() of libc.so.6");
+                 "sleep",
+                 "1 of 2 ranks waits for the GPU; rank 1 (node9, process 101) sleeps in its own "
+                 "code: Python code, in clock_nanosleep() of libc.so.6");
 }
 
 Test(hang_gpu, one_wait_for_the_gpu_after_the_other_is_work)
@@ -131,10 +132,10 @@ Test(hang_gpu, a_forgotten_breakpoint)
                  {"pipe:[20534]", "socket", 7},
                  {"/scratch/list", "io", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        expect_named(judge(nodes_of(rank_in(0, 2, "R", launch, 4),
-                                    at_prompt(cases[i].path, cases[i].fd)),
-                           SHK_HANG_NAMED),
-                     1, cases[i].kind, "rank 1");
+        expect_named(
+            judge(nodes_of(rank_in(0, 2, "R", launch, 4), at_prompt(cases[i].path, cases[i].fd)),
+                  SHK_HANG_NAMED),
+            1, cases[i].kind, "rank 1");
 }
 
 static json_t *with_flight(json_t *nodes, json_t *findings)
@@ -157,20 +158,24 @@ static json_t *both_wait(void)
 Test(hang_gpu, what_the_flight_recorder_knows)
 {
     expect_reason(judge(both_wait(), SHK_HANG_UNDECIDED), "all-in-one-call");
-    expect_named(judge(with_flight(both_wait(), json_pack("[o]", finding("unbegun", "all_reduce", 1))),
-                       SHK_HANG_NAMED),
-                 1, "behind", "all_reduce, collective 6, has not begun on its GPU");
-    expect_named(judge(with_flight(both_wait(), json_pack("[o]", finding("behind", "all_reduce", 0))),
-                       SHK_HANG_NAMED),
-                 0, "behind", "it has not called all_reduce, collective 6");
+    expect_named(
+        judge(with_flight(both_wait(), json_pack("[o]", finding("unbegun", "all_reduce", 1))),
+              SHK_HANG_NAMED),
+        1, "behind", "all_reduce, collective 6, has not begun on its GPU");
+    expect_named(
+        judge(with_flight(both_wait(), json_pack("[o]", finding("behind", "all_reduce", 0))),
+              SHK_HANG_NAMED),
+        0, "behind", "it has not called all_reduce, collective 6");
     /* of two ranks none is the wrong one, and a rank that waits elsewhere is not to blame */
-    expect_reason(judge(with_flight(both_wait(), json_pack("[o,o]", finding("order", "all_reduce", 0),
-                                                           finding("order", "broadcast", 1))),
-                        SHK_HANG_UNDECIDED),
-                  "different-calls");
-    expect_reason(judge(with_flight(both_wait(), json_pack("[o]", finding("waits", "all_reduce", 1))),
-                        SHK_HANG_UNDECIDED),
-                  "all-in-one-call");
+    expect_reason(
+        judge(with_flight(both_wait(), json_pack("[o,o]", finding("order", "all_reduce", 0),
+                                                 finding("order", "broadcast", 1))),
+              SHK_HANG_UNDECIDED),
+        "different-calls");
+    expect_reason(
+        judge(with_flight(both_wait(), json_pack("[o]", finding("waits", "all_reduce", 1))),
+              SHK_HANG_UNDECIDED),
+        "all-in-one-call");
 }
 
 /* Rank 0 launched AllReduce up to 6, rank 1 up to 7. */
