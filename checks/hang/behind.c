@@ -134,6 +134,9 @@ static size_t behind_mark(const struct hang_case *c, const struct behind_row *r,
             continue;
         behind[i] = true;
         marked++;
+        /* of two that both wait for their GPU the other one may have launched what it should not */
+        c->places[i].guessed |=
+            2 * hang_number(r->last, "ranks") == r->all && c->places[i].call->kind == SHK_WAIT_GPU;
         c->places[i].kind = HANG_BEHIND;
         c->places[i].where = instead
                                  ? shk_strf("it launched %s where others launched %s", instead,

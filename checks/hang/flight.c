@@ -46,6 +46,7 @@ static size_t flight_mark(const struct hang_case *c, const json_t *finding, cons
         behind[i] = true;
         marked++;
         place->kind = HANG_BEHIND;
+        place->moving &= place->call->kind != SHK_WAIT_GPU; /* it polls the GPU */
         place->where = flight_where(finding, most);
     }
     return marked;
