@@ -120,6 +120,18 @@ static void nodes_words(const struct shk_options *options, char buf[32],
     words[n] = NULL;
 }
 
+/* The first line that was written; srun's own word that a task failed comes before or after that of
+ * the task, which tells why. */
+static const char *nodes_said(const char *output)
+{
+    const char *first = output ? output : "", *line = first;
+    while (strncmp(line, "srun: ", 6) == 0) {
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return *line ? line : first;
+}
+
 /* The node as it answered, or without ranks and with the reason. */
 static void nodes_add(json_t *nodes, const struct shk_reach *reach, const char *host,
                       const struct shk_isolate_result *result)
@@ -136,7 +148,7 @@ static void nodes_add(json_t *nodes, const struct shk_reach *reach, const char *
         json_array_extend(nodes, got);
         return;
     }
-    const char *said = result->output ? result->output : "";
+    const char *said = nodes_said(result->output);
     size_t length = strcspn(said, "\n");
     json_t *why = json_sprintf("not looked at: %s%s%.*s", result->error.text, length ? ": " : "",
                                (int)(length < 200 ? length : 200), said);

@@ -226,11 +226,35 @@ static bool find_in_container(const struct find_table *table, const struct hang_
     return in;
 }
 
+static bool find_is_rank(const struct hang_process *process)
+{
+    return process->launch && !process->launch->allocation && process->rank >= 0 &&
+           process->group && process->state != 'Z';
+}
+
+/* srun starts the daemon of mpirun or torchrun as a task on each node, and that starts the ranks:
+ * what has ranks of another launcher below it is none itself. A rank that started a job of its own
+ * by the same launcher has a library for communication. */
+static void find_starters(struct find_table *table)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct hang_process *rank = &table->all[i];
+        if (!find_is_rank(rank))
+            continue;
+        struct hang_process *above = find_by_pid(table, rank->parent);
+        for (unsigned depth = 0; above && depth < 64; depth++) {
+            if (find_is_rank(above) && strcmp(above->group, rank->group) != 0)
+                above->starter = above->starter || above->launch != rank->launch ||
+                                 !find_has_library(table, above);
+            above = above->parent > 0 ? find_by_pid(table, above->parent) : NULL;
+        }
+    }
+}
+
 static bool find_wanted(const struct find_table *table, const struct hang_process *process)
 {
     const struct shk_hang_want *want = table->want;
-    if (!process->launch || process->launch->allocation || process->rank < 0 || !process->group ||
-        process->state == 'Z' || find_ours(table, process))
+    if (!find_is_rank(process) || process->starter || find_ours(table, process))
         return false;
     if (want->job && !find_of_job(process, want->job))
         return false;
@@ -374,6 +398,7 @@ int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
     struct hang_process *found[HANG_RANKS + 1];
     size_t count = 0;
     int rc = find_read(&table, err);
+    find_starters(&table);
     for (size_t i = 0; !rc && i < table.count; i++)
         if (find_wanted(&table, &table.all[i]))
             rc = find_add(&table, &table.all[i], found, &count, err);

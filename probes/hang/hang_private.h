@@ -99,6 +99,7 @@ struct hang_process {
     char *job;  /* of the batch system; NULL */
     long rank, ranks, local_rank, local_ranks; /* -1: not known */
     bool unreadable;                           /* its environment is */
+    bool starter;                              /* no rank: what starts the ranks on this host */
     json_t *environment; /* the variables that the names of `want` tell of; of found ones. Owned */
     json_t *withheld;    /* names of those whose values look like secrets. Owned */
     unsigned ras_port;   /* 0: NCCL is not there, or its service is not here */

@@ -30,6 +30,11 @@ static void tree_shell(const char *fmt, const char *a, const char *b)
     cr_assert_eq(system(cmd), 0, "%s", cmd);
 }
 
+const char *tree_folder(void)
+{
+    return tree_root;
+}
+
 void tree_end(void)
 {
     shk_facts_destroy(tree_facts);

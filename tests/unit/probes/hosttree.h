@@ -15,6 +15,8 @@
 void tree_begin(void); /* also clears the environment of the test */
 void tree_end(void);
 
+const char *tree_folder(void); /* which is the host's root */
+
 /* Paths are absolute, as on the host. Parents are made, existing things replaced. */
 void tree_put(const char *path, const char *textf, ...) SHK_PRINTF(2, 3);
 void tree_put_bytes(const char *path, const void *bytes, size_t len);
