@@ -1,8 +1,30 @@
 /* Ranks of which no process was seen. */
 #include "checks/hang/hang_private.h"
+#include "core/job/launch.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+void hang_launcher_find(struct hang_case *c, const json_t *nodes)
+{
+    size_t n, r;
+    const json_t *node, *rank;
+    c->launcher = -1;
+    json_array_foreach(nodes, n, node)
+    {
+        json_array_foreach(json_object_get(node, "ranks"), r, rank)
+        {
+            int depth = shk_launch_depth(hang_text(rank, "launcher"));
+            c->launcher = depth > c->launcher ? depth : c->launcher;
+        }
+    }
+}
+
+bool hang_is_starter(const struct hang_case *c, const json_t *rank)
+{
+    int depth = shk_launch_depth(hang_text(rank, "launcher"));
+    return depth >= 0 && depth < c->launcher;
+}
 
 static bool absent_seen(const struct hang_case *c, long number)
 {
@@ -45,6 +67,69 @@ static long absent_local(const json_t *node)
     return local;
 }
 
+/* The same document was given before. */
+static bool absent_again(const json_t *nodes, size_t n)
+{
+    const json_t *node = json_array_get(nodes, n),
+                 *first = json_array_get(json_object_get(node, "ranks"), 0);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *other = json_array_get(nodes, i),
+                     *its = json_array_get(json_object_get(other, "ranks"), 0);
+        if (json_equal(json_object_get(node, "host"), json_object_get(other, "host")) &&
+            hang_number(first, "pid") == hang_number(its, "pid"))
+            return true;
+    }
+    return false;
+}
+
+/* What the nodes lack, as those say that were looked at. */
+struct absent_sum {
+    long ranks;                    /* that nodes lack of those that they should have */
+    size_t nodes;                  /* of these */
+    size_t empty;                  /* of the job, without any of its ranks */
+    bool told;                     /* all nodes with ranks say how many they should have */
+    bool answered;                 /* all nodes of the job did, as far as they are known */
+    const char *host, *empty_host; /* the last one that lacks some, or is empty */
+};
+
+/* Of the job, and none of its ranks is there. */
+static bool absent_empty(const struct hang_case *c, const json_t *node)
+{
+    const json_t *ranks = json_object_get(node, "ranks");
+    if (!json_array_size(ranks))
+        return json_is_true(json_object_get(node, "empty"));
+    for (size_t i = 0; i < json_array_size(ranks); i++)
+        if (!hang_is_starter(c, json_array_get(ranks, i)))
+            return false;
+    return true;
+}
+
+static struct absent_sum absent_count(const struct hang_case *c, const json_t *nodes)
+{
+    size_t n;
+    const json_t *node;
+    struct absent_sum sum = {.told = true, .answered = true};
+    json_array_foreach(nodes, n, node)
+    {
+        long local = absent_local(node),
+             here = (long)json_array_size(json_object_get(node, "ranks"));
+        bool empty = absent_empty(c, node);
+        if (absent_again(nodes, n))
+            continue;
+        sum.told = sum.told && (local >= 0 || empty);
+        sum.answered = sum.answered && (here || empty);
+        sum.empty += empty;
+        bool lacks = !empty && local > here;
+        sum.ranks += lacks ? local - here : 0;
+        sum.nodes += lacks;
+        if (lacks)
+            sum.host = hang_text(node, "host");
+        else if (empty)
+            sum.empty_host = hang_text(node, "host");
+    }
+    return sum;
+}
+
 /* "4, 5 and 7", at most a few. */
 static void absent_list(const struct hang_case *c, struct shk_strbuf *out)
 {
@@ -73,41 +158,33 @@ static void absent_say(struct hang_case *c, long missing)
 
 int hang_absent_add(struct hang_case *c, const json_t *nodes)
 {
-    size_t n, seen = c->count;
-    long missing = 0, local_missing = 0, lacking = 0;
-    const char *host = NULL;
-    const json_t *node;
-    bool told = true;
+    size_t seen = c->count;
     if (c->ranks < 0)
         return 0;
     for (size_t i = 0; i < seen; i++)
         if (c->places[i].number < 0 || c->places[i].number >= c->ranks)
             return 0;
-    missing = c->ranks - (long)seen;
-    json_array_foreach(nodes, n, node)
-    {
-        long local = absent_local(node),
-             here = (long)json_array_size(json_object_get(node, "ranks"));
-        told = told && local >= 0;
-        if (local > here) {
-            local_missing += local - here;
-            lacking++;
-            host = hang_text(node, "host");
-        }
+    struct absent_sum sum = absent_count(c, nodes);
+    long missing = c->ranks - (long)seen;
+    /* All other nodes have what they should have: the rest was on the empty ones */
+    if (sum.empty && sum.told && sum.answered && missing > sum.ranks) {
+        sum.ranks = missing;
+        sum.nodes += sum.empty;
+        sum.host = sum.empty_host;
     }
-    c->whole = missing == 0 || missing == local_missing;
-    c->elsewhere = told && missing > local_missing;
+    c->whole = missing == 0 || missing == sum.ranks;
+    c->elsewhere = sum.told && missing > sum.ranks;
     if (missing <= 0)
         return 0;
-    if (missing != local_missing)
+    if (missing != sum.ranks)
         absent_say(c, missing);
     /* Which of them belongs to which node is known where one node lacks some, and no rank is
      * elsewhere */
     int rc = 0;
     for (long number = 0; !rc && c->whole && missing <= 64 && number < c->ranks; number++)
         if (!absent_seen(c, number))
-            rc = absent_place(c, lacking == 1 ? host : NULL, number);
-    if (!rc && !c->whole && local_missing == 1)
-        rc = absent_place(c, host, -1);
+            rc = absent_place(c, sum.nodes == 1 ? sum.host : NULL, number);
+    if (!rc && !c->whole && sum.ranks == 1)
+        rc = absent_place(c, sum.host, -1);
     return rc;
 }

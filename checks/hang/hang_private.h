@@ -68,6 +68,7 @@ struct hang_case {
     size_t groups_count;
     long ranks;      /* of the job; -1: not known */
     double seconds;  /* between the looks, the shortest of the nodes */
+    int launcher;    /* the innermost of the ranks, as shk_launch_depth() has it */
     bool whole;      /* all ranks of the job are accounted for */
     bool elsewhere;  /* ranks that were not looked at are on other nodes, as their own say */
     json_t *unknown; /* array of sentences */
@@ -99,6 +100,12 @@ const struct shk_waitcall *hang_call_of(const struct hang_case *c, const char *f
 
 /* Fills kind, where, still … of a place whose rank, host and number are set. */
 void hang_place_find(const struct hang_case *c, struct hang_place *place);
+
+/* Sets c->launcher. */
+void hang_launcher_find(struct hang_case *c, const json_t *nodes);
+/* A node whose ranks are all gone still has what started them, which has the variables of an outer
+ * launcher: a daemon of mpirun in a Slurm step. */
+bool hang_is_starter(const struct hang_case *c, const json_t *rank);
 
 /* Adds places for ranks that should run on a node that was looked at and have no process there, and
  * says which ranks were not looked at. 0 or -ENOMEM. */

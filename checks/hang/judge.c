@@ -25,6 +25,7 @@ static int judge_places(struct hang_case *c, const json_t *nodes)
     if (!c->places)
         return -ENOMEM;
     c->ranks = c->seconds = -1;
+    hang_launcher_find(c, nodes);
     json_array_foreach(nodes, n, node)
     {
         double seconds = json_number_value(json_object_get(node, "seconds"));
@@ -36,7 +37,7 @@ static int judge_places(struct hang_case *c, const json_t *nodes)
                                        .number = hang_number(rank, "rank"),
                                        .process = hang_number(rank, "pid")};
             long ranks = hang_number(rank, "ranks");
-            if (judge_known(c, &place))
+            if (judge_known(c, &place) || hang_is_starter(c, rank))
                 continue;
             c->ranks = ranks > c->ranks ? ranks : c->ranks;
             hang_place_find(c, &place);

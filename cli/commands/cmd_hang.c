@@ -105,6 +105,15 @@ static const char **hang_libraries(const struct shk_config *config)
     return list;
 }
 
+/* Who asks several hosts wants to know which of them have no rank. */
+static json_t *hang_empty(json_t *why)
+{
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    return json_pack("{s:o,s:[],s:[O]}", "host", shk_json_text(name, strlen(name)), "ranks",
+                     "unread", why);
+}
+
 static int hang_look(struct shk_session *session, const struct hang_pids *pids, json_t *nodes)
 {
     const struct shk_options *options = session->options;
@@ -136,6 +145,8 @@ static int hang_look(struct shk_session *session, const struct hang_pids *pids, 
     if (rc || result.outcome != SHK_CHILD_OK || !result.result) {
         shk_say("%s", rc ? err.text : result.error.text);
         code = SHK_EXIT_INTERNAL;
+    } else if (refused && options->here && json_integer_value(refused) == ESRCH) {
+        json_array_append_new(nodes, hang_empty(json_object_get(result.result, "text")));
     } else if (refused) {
         shk_say("hang: %s", json_string_value(json_object_get(result.result, "text")));
         bool asked = pids->count || json_integer_value(refused) == EMLINK;

@@ -144,6 +144,10 @@ static void nodes_add(json_t *nodes, const struct shk_reach *reach, const char *
             const char *name = json_string_value(json_object_get(node, "host"));
             if (name)
                 json_object_set_new(reach->names, name, json_string(host));
+            bool none =
+                reach->way == SHK_REACH_SRUN && !json_array_size(json_object_get(node, "ranks"));
+            if (none)
+                json_object_set_new(node, "empty", json_true());
         }
         json_array_extend(nodes, got);
         return;

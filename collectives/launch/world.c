@@ -34,7 +34,7 @@ static unsigned world_local(const struct shk_launch *launch)
     const char *list = launch->tasks_per_node != NULL ? getenv(*launch->tasks_per_node) : NULL;
     unsigned node = 0;
 
-    return world_first(launch->node_rank, &node) ? shk_meet_tasks_of(list, node) : 0;
+    return world_first(launch->node_rank, &node) ? shk_launch_tasks_of(list, node) : 0;
 }
 
 const char *world_variable(const char *name, void *arg)

@@ -34,22 +34,6 @@ bool shk_meet_number(const char *text, unsigned *value_p)
     return true;
 }
 
-unsigned shk_meet_tasks_of(const char *list, unsigned node)
-{
-    unsigned seen = 0;
-    while (list && *list >= '0' && *list <= '9') {
-        char *end = NULL;
-        unsigned count = (unsigned)strtoul(list, &end, 10);
-        unsigned times = strncmp(end, "(x", 2) == 0 ? (unsigned)strtoul(end + 2, &end, 10) : 1;
-        seen += times;
-        if (node < seen)
-            return count;
-        list = end + strcspn(end, ",");
-        list += *list == ',';
-    }
-    return 0;
-}
-
 /* The first that is set; *name_p: which. */
 static const char *meet_first(const struct meet_env *env, const char *const *names,
                               const char **name_p)
@@ -86,7 +70,7 @@ static bool meet_self(struct shk_meet *meet, const struct meet_env *env)
     (void)meet_count(env, launch->nodes, &meet->nodes);
     if (!meet_count(env, launch->local_ranks, &meet->local_size) &&
         meet_count(env, launch->node_rank, &node))
-        meet->local_size = shk_meet_tasks_of(meet_first(env, launch->tasks_per_node, NULL), node);
+        meet->local_size = shk_launch_tasks_of(meet_first(env, launch->tasks_per_node, NULL), node);
     return true;
 }
 

@@ -65,9 +65,6 @@ void shk_meet_clear(struct shk_meet *meet);
 /* A count in a variable: digits, at most 2^24. */
 bool shk_meet_number(const char *text, unsigned *value_p);
 
-/* Of "4(x2),1": how many tasks the node of this index has; 0: the text does not tell. */
-unsigned shk_meet_tasks_of(const char *list, unsigned node);
-
 /* The first `most` hosts of a list in Slurm's notation ("nid[001-003,7],login"), as texts. An empty
  * array: not a list. NULL: out of memory. */
 json_t *shk_meet_hostlist(const char *text, size_t most);

@@ -1,5 +1,8 @@
 #include "core/job/launch.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static const struct shk_launch *launch_rows;
 static size_t launch_count;
 
@@ -22,4 +25,28 @@ const struct shk_launch *shk_launch_find(shk_launch_get *get, void *arg)
             return launch;
     }
     return NULL;
+}
+
+int shk_launch_depth(const char *name)
+{
+    for (size_t i = launch_count; name && i-- > 0;)
+        if (strcmp(launch_rows[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+unsigned shk_launch_tasks_of(const char *list, unsigned node)
+{
+    unsigned seen = 0;
+    while (list && *list >= '0' && *list <= '9') {
+        char *end = NULL;
+        unsigned count = (unsigned)strtoul(list, &end, 10);
+        unsigned times = strncmp(end, "(x", 2) == 0 ? (unsigned)strtoul(end + 2, &end, 10) : 1;
+        seen += times;
+        if (node < seen)
+            return count;
+        list = end + strcspn(end, ",");
+        list += *list == ',';
+    }
+    return 0;
 }

@@ -37,4 +37,11 @@ typedef const char *shk_launch_get(const char *variable, void *arg);
  * step sets both kinds, and the ranks are mpirun's. NULL: none. */
 const struct shk_launch *shk_launch_find(shk_launch_get *get, void *arg);
 
+/* How far inside a launcher of this name may be: a larger number than that of one which starts it.
+ * -1: there is none. */
+int shk_launch_depth(const char *name);
+
+/* Of "4(x2),1": how many tasks the node of this index has; 0: the text does not tell. */
+unsigned shk_launch_tasks_of(const char *list, unsigned node);
+
 #endif

@@ -54,6 +54,17 @@ static long find_number(const char *const *names, struct find_environ *variables
     return errno || *end || value > 1 << 24 ? -1 : value;
 }
 
+static long find_local_ranks(const struct shk_launch *launch, struct find_environ *variables)
+{
+    long told = find_number(launch->local_ranks, variables),
+         node = find_number(launch->node_rank, variables);
+    if (told >= 0 || node < 0)
+        return told;
+    unsigned tasks =
+        shk_launch_tasks_of(find_first(launch->tasks_per_node, variables), (unsigned)node);
+    return tasks ? (long)tasks : -1;
+}
+
 /* The values of all variables that tell one start of a job from another. */
 static char *find_group(const struct shk_launch *launch, struct find_environ *variables)
 {
@@ -84,7 +95,7 @@ static void find_environment(const struct shk_host *host, struct hang_process *p
         process->rank = find_number(process->launch->rank, &variables);
         process->ranks = find_number(process->launch->ranks, &variables);
         process->local_rank = find_number(process->launch->local_rank, &variables);
-        process->local_ranks = find_number(process->launch->local_ranks, &variables);
+        process->local_ranks = find_local_ranks(process->launch, &variables);
         process->group = find_group(process->launch, &variables);
         const char *dump = find_first(shk_variables("flight-dump"), &variables);
         process->dump = strdup(dump ? dump : FIND_DUMP);

@@ -7,6 +7,11 @@ sys.path.insert(0, str(HERE.parent / "program"))
 from hosts import Hosts, environment, main  # noqa: E402
 BINARY = pathlib.Path(sys.argv.pop(1)).resolve()
 RANKS, VICTIM = 6, 3  # on shk2
+SRUN = ["srun", "--mpi=pmix", "-N3", "--ntasks-per-node=2", "--kill-on-bad-exit=0"]
+# Slurm's PMIx ends a step with a rank that is over, mpirun does not
+MPIRUN = ["salloc", "-N3", "--ntasks-per-node=2", "mpirun", "--enable-recovery", "--map-by", "ppr:2:node"]
+ENV = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl_tcp_if_include": "hsn0", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_oob_tcp_if_include": "10.77.1.0/24"}
 
 
 class Hang(unittest.TestCase):
@@ -22,14 +27,13 @@ class Hang(unittest.TestCase):
     def setUp(self):
         self.path = self.hosts.dir / f"file-{self._testMethodName}"
 
-    def start(self, mode):
-        """(srun, {rank: pid} of its ranks, past their common work); None for the ranks when it ended before that."""
-        env = {**environment(), "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl_tcp_if_include": "hsn0"}
-        process = subprocess.Popen(self.hosts.run("srun", "--mpi=pmix", "-N3", "--ntasks-per-node=2", "--kill-on-bad-exit=0", self.program,
-                                                   mode, VICTIM, self.path),
-                                   env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    def start(self, mode, launcher, ranks):
+        """(launcher, {rank: pid} of its ranks, past their common work); None for the ranks when it ended before that."""
+        env = {**environment(), **ENV}
+        process = subprocess.Popen(self.hosts.run(*launcher, self.program, mode, VICTIM, self.path), env=env, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, text=True)
         pids = {}
-        while len(pids) < RANKS:
+        while len(pids) < ranks:
             words = process.stdout.readline().split()
             if len(words) != 4:
                 process.wait()
@@ -39,22 +43,32 @@ class Hang(unittest.TestCase):
         return process, pids
 
     @contextlib.contextmanager
-    def job(self, mode):
+    def job(self, mode, launcher=SRUN, ranks=RANKS):
         """Its number, and {rank: pid}. Open MPI 4.1 over tcp crashes at times while two ranks connect to each other at once: then
         it is started again."""
-        process, pids = self.start(mode)
+        process, pids = self.start(mode, launcher, ranks)
         for _ in range(3):
-            if not pids:
-                process, pids = self.start(mode)
-        self.assertTrue(pids, "srun ended")
-        number = subprocess.check_output(self.hosts.run("squeue", "--noheader", "--format=%A"), text=True).split()[0]
+            if ranks and not pids:
+                process, pids = self.start(mode, launcher, ranks)
+        self.assertTrue(ranks == 0 or pids, f"{launcher[0]} ended")
+        number = self.number()
         try:
             yield number, pids
         finally:
             subprocess.run(self.hosts.run("scancel", "--signal=KILL", number), check=False)
+            subprocess.run(self.hosts.run("scancel", number), check=False, stderr=subprocess.DEVNULL)
             process.kill()
             process.stdout.close()
             process.wait()
+
+    def number(self):
+        """Of the newest job, once it runs."""
+        for _ in range(100):
+            running = subprocess.check_output(self.hosts.run("squeue", "--noheader", "--states=RUNNING", "--format=%A"), text=True).split()
+            if running:
+                return max(running, key=int)
+            time.sleep(0.2)
+        raise AssertionError("no job runs")
 
     def look(self, number, until):
         """Looks of the login host until one is as it should be; what a hang is on its way to is progress."""
@@ -114,6 +128,48 @@ class Hang(unittest.TestCase):
 
     def test_stopped(self):
         self.named("stop", "stopped")
+
+    def gone(self, number, ranks, host):
+        code, doc = self.look(number, lambda code, _: code == 1)
+        judgement = doc["judgement"]
+        self.assertEqual(code, 1, judgement["headline"] + str(judgement["unknown"]))
+        self.assertEqual([(n.get("rank"), n["host"]) for n in judgement["named"]], [(rank, host) for rank in ranks], judgement["headline"])
+        self.assertLessEqual({n["kind"] for n in judgement["named"]}, {"dead", "absent"})
+        self.assertEqual(judgement["named"][0]["confidence"], "confirmed")
+
+    def test_killed(self):
+        """mpirun in the allocation: its daemons are the tasks of Slurm's step, and no ranks."""
+        with self.job("receive", MPIRUN) as (number, pids):
+            self.hosts.signal("shk2", "KILL", pids[VICTIM])
+            self.gone(number, [VICTIM], "shk2")
+
+    def test_exited(self):
+        """With code 0."""
+        with self.job("exit", MPIRUN) as (number, _):
+            self.gone(number, [VICTIM], "shk2")
+
+    def test_never_started(self):
+        """Instead of one rank, of two on the node, a shell ends at once; the others wait in MPI_Init()."""
+        shell = f'[ "$OMPI_COMM_WORLD_RANK" != {VICTIM} ] || exit 0; exec "$0" "$@"'
+        with self.job("receive", [*MPIRUN, "sh", "-c", shell], ranks=0) as (number, _):
+            self.gone(number, [VICTIM], "shk2")
+
+    def test_host_without_any_rank(self):
+        """All ranks of shk2 are over."""
+        with self.job("receive", MPIRUN) as (number, pids):
+            self.hosts.signal("shk2", "KILL", *(pids[r] for r in pids if r in (2, 3)))
+            self.gone(number, [2, 3], "shk2")
+
+    def test_killed_in_a_step_of_slurm(self):
+        """Ranks without PMIx, as PyTorch's are: one of them is killed, and Slurm lets the others go on."""
+        code = ("import os, socket\n"
+                "print('rank', os.environ['SLURM_PROCID'], 'process', os.getpid(), flush=True)\n"
+                "a, b = socket.socketpair()\n"
+                "a.recv(1)")
+        launcher = ["srun", "--mpi=none", "-N3", "--ntasks-per-node=2", "--kill-on-bad-exit=0", sys.executable, "-c", code]
+        with self.job("receive", launcher) as (number, pids):
+            self.hosts.signal("shk2", "KILL", pids[VICTIM])
+            self.gone(number, [VICTIM], "shk2")
 
     def test_checks_of_the_suspect_node(self):
         """The stopped rank's node alone is checked, and the network between it and another node of the job."""

@@ -96,7 +96,7 @@ static void meet_texts(const char *text)
     json_t *addresses = NULL, *hosts = shk_meet_hostlist(text, SHK_MEET_HOSTS);
     if (!hosts || json_array_size(hosts) > SHK_MEET_HOSTS)
         abort();
-    (void)shk_meet_tasks_of(text, 3);
+    (void)shk_launch_tasks_of(text, 3);
     if (!shk_card_read(text, key, &port, &addresses) && (port == 0 || port > 65535))
         abort();
     json_decref(addresses);

@@ -23,11 +23,10 @@ static json_t *node(const char *host, int first, int count, int local)
 {
     json_t *ranks = json_array();
     for (int i = first; i < first + count; i++) {
-        json_t *rank =
-            json_pack("{s:i,s:i,s:i,s:s,s:[{s:i,s:s,s:[{s:s},{s:s}],s:i,s:i,s:b}]}", "pid", 100 + i,
-                      "rank", i, "ranks", 6, "state", "R", "threads", "tid", 100 + i, "state", "R",
-                      "frames", "function", "main", "function", "MPI_Allreduce", "cut", 0, "still",
-                      2, "blocked", 0);
+        json_t *rank = json_pack("{s:i,s:i,s:i,s:s,s:[{s:i,s:s,s:[{s:s},{s:s}],s:i,s:i,s:b}]}",
+                                 "pid", 100 + i, "rank", i, "ranks", 6, "state", "R", "threads",
+                                 "tid", 100 + i, "state", "R", "frames", "function", "main",
+                                 "function", "MPI_Allreduce", "cut", 0, "still", 2, "blocked", 0);
         if (local >= 0)
             json_object_set_new(rank, "local_ranks", json_integer(local));
         json_array_append_new(ranks, rank);
@@ -68,9 +67,9 @@ static void expect_absent(json_t *nodes, enum shk_hang_outcome expected, const c
 
 Test(hang_absent, of_a_node_that_lacks_one)
 {
-    expect_absent(json_pack("[o,o,o]", node("n1", 0, 2, 2), node("n2", 2, 1, 2),
-                            node("n3", 4, 2, 2)),
-                  SHK_HANG_NAMED, "3 n2");
+    expect_absent(
+        json_pack("[o,o,o]", node("n1", 0, 2, 2), node("n2", 2, 1, 2), node("n3", 4, 2, 2)),
+        SHK_HANG_NAMED, "3 n2");
 }
 
 /* All that ran on it are gone: one rank a node, or a node that was out of memory. */
@@ -93,6 +92,20 @@ Test(hang_absent, a_node_that_the_step_does_not_use)
                   SHK_HANG_UNDECIDED, "");
     expect_absent(json_pack("[o,o,o]", node("n1", 0, 3, 3), node("n2", 3, 2, 3), empty("n3")),
                   SHK_HANG_NAMED, "5 n2");
+}
+
+/* The daemon of mpirun is a task of Slurm's step. */
+Test(hang_absent, of_a_node_where_only_the_daemon_is_left)
+{
+    json_t *nodes =
+        json_pack("[o,o,o]", node("n1", 0, 2, 2), node("n2", 1, 1, 1), node("n3", 4, 2, 2));
+    for (size_t n = 0; n < 3; n++) {
+        json_t *ranks = json_object_get(json_array_get(nodes, n), "ranks");
+        for (size_t i = 0; i < json_array_size(ranks); i++)
+            json_object_set_new(json_array_get(ranks, i), "launcher",
+                                json_string(n == 1 ? "slurm" : "ompi"));
+    }
+    expect_absent(nodes, SHK_HANG_NAMED, "2 n2, 3 n2");
 }
 
 /* What the node without an answer has is not known, nor is how many the others should have. */

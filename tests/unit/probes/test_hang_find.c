@@ -107,9 +107,22 @@ Test(hang_find, a_rank_that_started_another_job_is_no_starter)
 /* A shell of `srun --pty`, in which a job is started by srun. */
 Test(hang_find, a_shell_that_started_the_step_is_no_rank)
 {
-    process(11, 10, "bash",
-            "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0");
+    process(11, 10, "bash", "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0");
     process(20, 11, "train",
             "SLURM_JOB_ID=7 SLURM_STEP_ID=1 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0");
     expect_ranks((const long[]){20}, 1);
+}
+
+/* Slurm tells the tasks of all nodes in one list. */
+Test(hang_find, how_many_ranks_slurm_put_on_the_node)
+{
+    const struct shk_hang_want want = {.job = "7"};
+    struct shk_error err = {""};
+    process(20, 1, "train",
+            SLURM " SLURM_STEP_TASKS_PER_NODE=4(x2),1 SLURM_NODEID=1 SLURM_LOCALID=3");
+    cr_assert_eq(find(&want, &err), 0, "%s", err.text);
+    cr_assert_eq(count, 1);
+    cr_expect_eq(found[0].local_ranks, 4);
+    cr_expect_eq(found[0].local_rank, 3);
+    hang_find_free(found, count);
 }
