@@ -41,6 +41,11 @@ int shk_hostcall(const struct shk_host *host, enum shk_hostcall call, json_t **v
 int shk_hostcall_fs(const struct shk_host *host, const char *path, json_t **value_p,
                     struct shk_error *err) SHK_MUST_CHECK;
 
+/* Is every file system of this host its own, so that no look at a file waits for another machine or
+ * for a daemon? From /proc/self/mountinfo; false where that cannot be read or a type is not known
+ * to be local. */
+bool shk_host_mounts_local(const struct shk_host *host);
+
 /* What the environment in a capture was searched for, as core/text/nameset.h records it: a new
  * reference, NULL on a live host and when the capture does not say. */
 json_t *shk_host_names_looked_for(const struct shk_host *host);

@@ -65,6 +65,41 @@ static bool fs_existing(const struct shk_host *host, char *path)
     return true;
 }
 
+/* autofs: systemd waits so for binfmt_misc on nearly every host. */
+static bool fs_local(const struct fs_mount *m)
+{
+    static const char *const types[] = {
+        "ext2",       "ext3",     "ext4",      "xfs",     "btrfs",       "zfs",    "f2fs",
+        "vfat",       "iso9660",  "squashfs",  "erofs",   "overlay",     "tmpfs",  "ramfs",
+        "rootfs",     "devtmpfs", "devpts",    "proc",    "sysfs",       "cgroup", "cgroup2",
+        "securityfs", "debugfs",  "tracefs",   "pstore",  "bpf",         "mqueue", "hugetlbfs",
+        "configfs",   "efivarfs", "selinuxfs", "fusectl", "binfmt_misc", "nsfs",   "nfsd",
+        "rpc_pipefs", NULL};
+    if (strcmp(m->type, "autofs") == 0)
+        return fs_below(m->point, "/proc");
+    for (const char *const *t = types; *t; t++)
+        if (strcmp(*t, m->type) == 0)
+            return true;
+    return false;
+}
+
+bool shk_host_mounts_local(const struct shk_host *host)
+{
+    struct shk_error err;
+    char *text = NULL, *save;
+    if (shk_host_read(host, "/proc/self/mountinfo", &text, NULL, &err))
+        return false;
+    size_t seen = 0;
+    bool local = true;
+    for (char *line = strtok_r(text, "\n", &save); line && local;
+         line = strtok_r(NULL, "\n", &save), seen++) {
+        struct fs_mount m = {0};
+        local = fs_parse(line, &m) && fs_local(&m);
+    }
+    free(text);
+    return local && seen > 0;
+}
+
 int shk_hostcall_fs(const struct shk_host *host, const char *path, json_t **value_p,
                     struct shk_error *err)
 {

@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { DROP_USER = 65534 };
@@ -31,4 +33,15 @@ int shk_drop_rights(unsigned seconds, struct shk_error *err)
     rc = rc ? rc : drop_limit(RLIMIT_NPROC, 0, err);
     rc = rc ? rc : drop_limit(RLIMIT_FSIZE, 0, err);
     return rc ? rc : drop_limit(RLIMIT_CPU, seconds, err);
+}
+
+void shk_drop_admin(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    if (syscall(SYS_capget, &head, data))
+        return;
+    data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+    data[CAP_TO_INDEX(CAP_SYS_ADMIN)].permitted &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+    (void)syscall(SYS_capset, &head, data);
 }

@@ -11,4 +11,10 @@
  * negative errno; then it must not go on. */
 int shk_drop_rights(unsigned seconds, struct shk_error *err) SHK_MUST_CHECK;
 
+/* For a child of core/run/isolate.h: it no longer administers the system (CAP_SYS_ADMIN), and as
+ * root still reads what root reads. The kernel then gives the standard header of a PCI device's
+ * configuration space, as to every user, and not all of it, each word of which costs a virtual
+ * machine a trap. Without an effect for who has not that right. */
+void shk_drop_admin(void);
+
 #endif

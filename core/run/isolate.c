@@ -23,8 +23,9 @@ enum { ISOLATE_TICK_MS = 20, ISOLATE_GRACE_MS = 1000 };
 enum { ISOLATE_MARGIN_MS = 300 };
 
 /* How often the processor time of a child is looked at: nothing in the usual case, in which it ends
- * earlier, and dozens of looks at one that is given seconds. */
-enum { ISOLATE_SHARE_MS = 100 };
+ * earlier, and dozens of looks at one that misses its deadline; in the first half of its time,
+ * which most that take longer do not use up, no more than a few. */
+enum { ISOLATE_SHARE_MS = 100, ISOLATE_CALM_LOOKS = 20 };
 
 /* When this process, being a child, will be killed (ms, monotonic); 0: never. */
 static double isolate_until;
@@ -103,6 +104,7 @@ static int isolate_start(struct isolate_child *c, const struct shk_isolate_job *
         .pid = pid,
         .result_fd = result[0],
         .output_fd = output[0],
+        .statm_fd = -1,
         .started = now,
         .sampled = now,
         .deadline_ms = deadline_ms,
@@ -167,24 +169,19 @@ static void isolate_stop(struct isolate_child *c, enum shk_isolate_outcome why, 
     isolate_kill(c);
 }
 
-static size_t isolate_resident(pid_t pid)
-{
-    char path[64], text[128] = "";
-    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    unsigned long total, resident;
-    if (n <= 0 || sscanf(text, "%lu %lu", &total, &resident) != 2)
-        return 0;
-    return resident * (size_t)sysconf(_SC_PAGESIZE);
-}
-
+/* Of the process: "total resident …" in pages. The file stays open, for the next look. */
 static size_t isolate_sample(struct isolate_child *c, double now)
 {
+    char path[64], text[128] = "", *end;
     c->sampled = now;
-    return isolate_resident(c->pid);
+    if (c->statm_fd < 0) {
+        snprintf(path, sizeof path, "/proc/%d/statm", (int)c->pid);
+        c->statm_fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    if (c->statm_fd < 0 || pread(c->statm_fd, text, sizeof text - 1, 0) <= 0)
+        return 0;
+    (void)strtoul(text, &end, 10);
+    return strtoul(end, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static void isolate_finish(struct isolate_child *c, int status, struct shk_isolate_result *result)
@@ -194,6 +191,7 @@ static void isolate_finish(struct isolate_child *c, int status, struct shk_isola
     kill(-c->pid, SIGKILL);
     isolate_close(&c->result_fd);
     isolate_close(&c->output_fd);
+    isolate_close(&c->statm_fd);
     c->running = false;
     shk_isolate_conclude(c, status, shk_clock_s() * 1e3 - c->started, result);
     shk_strbuf_free(&c->result);
@@ -222,13 +220,15 @@ static void isolate_attend(struct isolate_child *c, struct shk_isolate_result *r
         return;
     }
     double looked = c->share.seen > 0 ? c->share.seen : c->started;
+    double calm = now - c->started < c->deadline_ms / 2.0 ? c->deadline_ms / ISOLATE_CALM_LOOKS : 0;
     if (c->deadline_ms && !c->killed && now - c->started >= c->deadline_ms)
         isolate_expire(c, now);
     else if (shk_stop_signal())
         isolate_stop(c, SHK_CHILD_NOT_RUN, now);
     else if (now - c->sampled >= ISOLATE_TICK_MS && isolate_sample(c, now) > limit)
         isolate_stop(c, SHK_CHILD_MEMORY, now);
-    else if (c->deadline_ms && !c->killed && now - looked >= ISOLATE_SHARE_MS)
+    else if (c->deadline_ms && !c->killed && now - looked >= ISOLATE_SHARE_MS &&
+             now - looked >= calm)
         shk_isolate_share_look(&c->share, c->pid, now, c->started, c->deadline_ms,
                                ISOLATE_MARGIN_MS);
     /* uninterruptible sleep: leave it to init rather than wait for ever */

@@ -20,7 +20,7 @@ struct isolate_child {
     const struct shk_isolate_job *job;
     struct isolate_crumb *crumb;
     pid_t pid;
-    int result_fd, output_fd;
+    int result_fd, output_fd, statm_fd; /* -1: closed, not opened yet */
     double started, killed_at, sampled; /* ms, monotonic; sampled: its memory, last */
     unsigned deadline_ms;               /* the job's, or less within a child; 0: none */
     bool running, killed;

@@ -39,6 +39,9 @@ struct shk_probe {
     /* Loads code of others, or may have to wait for it or for a file system: always has a child of
      * its own. The others share one, and are run again apart when that does not end well. */
     bool apart;
+    /* Of a probe that is apart because of the file systems that it looks at, and runs no code of
+     * others: it shares a child where all of them are the host's own. */
+    bool files;
     /* Of a probe that is apart; may be NULL. True: with what is known of this node it will load
      * nothing, so it may share a child. Called in the parent: looks at facts and at local files
      * that nothing can hang on. */

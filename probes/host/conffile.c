@@ -358,5 +358,6 @@ const struct shk_probe shk_probe_conffile = {
     .provides = conffile_provides,
     .deadline_ms = 5000,
     .apart = true,
+    .files = true,
     .run = conffile_run,
 };

@@ -109,5 +109,6 @@ const struct shk_probe shk_probe_paths = {
     .provides = paths_provides,
     .deadline_ms = 3000,
     .apart = true,
+    .files = true,
     .run = paths_run,
 };

@@ -266,5 +266,6 @@ const struct shk_probe shk_probe_runtimes = {
     .provides = runtimes_provides,
     .deadline_ms = 5000,
     .apart = true,
+    .files = true,
     .run = runtimes_run,
 };

@@ -309,5 +309,6 @@ const struct shk_probe shk_probe_nccl = {
     .provides = nccl_provides,
     .deadline_ms = 5000,
     .apart = true,
+    .files = true,
     .run = nccl_run,
 };

@@ -1,5 +1,6 @@
 #include "probes/base/probe.h"
 
+#include "core/host/hostcall.h"
 #include "core/text/strbuf.h"
 #include "probes/run/run_private.h"
 
@@ -158,15 +159,17 @@ static unsigned run_deadline(const struct shk_probe *probe, unsigned cap)
 
 static struct run_unit run_unit_of(const struct shk_probe *probe, const struct shk_host *host,
                                    const struct shk_probe_options *options,
-                                   const struct shk_facts *facts)
+                                   const struct shk_facts *facts, bool local)
 {
+    bool alone =
+        probe->apart && !(probe->files && local) && !(probe->idle && probe->idle(host, facts));
     return (struct run_unit){.probe = probe,
                              .host = host,
                              .known = facts,
                              .names = options->names,
                              .deadline_ms = run_deadline(probe, options->deadline_ms),
                              .quick = options->quick,
-                             .apart = probe->apart && !(probe->idle && probe->idle(host, facts))};
+                             .apart = alone};
 }
 
 static int run_absorb_one(struct shk_facts *facts, const struct run_unit *unit,
@@ -184,6 +187,7 @@ static int run_phase(enum shk_phase phase, const struct shk_host *host,
     const struct shk_probe *const *probes = shk_probes(&all);
     struct run_unit *units = calloc(all, sizeof *units);
     struct shk_isolate_result *results = calloc(all, sizeof *results);
+    bool local = shk_host_is_live(host) && shk_host_mounts_local(host);
     int rc = units && results ? 0 : shk_error_sys(err, ENOMEM, "probes");
     for (size_t i = 0; i < all && !rc; i++) {
         const struct shk_probe *probe = probes[i];
@@ -195,7 +199,7 @@ static int run_phase(enum shk_phase phase, const struct shk_host *host,
         }
         if (options->progress)
             options->progress(probe->name, options->progress_arg);
-        units[n++] = run_unit_of(probe, host, options, facts);
+        units[n++] = run_unit_of(probe, host, options, facts, local);
     }
     if (!rc)
         rc = run_units(units, results, n, err);
@@ -226,7 +230,7 @@ static int run_early_begin(struct run_early *early, const struct shk_host *host,
             continue;
         if (options->progress)
             options->progress(probes[i]->name, options->progress_arg);
-        early->unit = run_unit_of(probes[i], host, options, facts);
+        early->unit = run_unit_of(probes[i], host, options, facts, false);
         const struct shk_isolate_job job = {.name = probes[i]->name,
                                             .fn = run_child,
                                             .arg = &early->unit,

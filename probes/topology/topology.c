@@ -3,6 +3,7 @@
  * hwloc's plugins (CUDA, NVML, OpenCL, GL …) are kept out: they would load vendor libraries, which
  * may hang. GPUs and NICs are found as PCI devices instead. A capture is read from
  * SYSROOT/.shakedown/topology.xml, or from its /sys. */
+#include "core/run/drop.h"
 #include "probes/base/registry.h"
 
 #include "probes/topology/topology_place.h"
@@ -182,6 +183,8 @@ static int topology_run(struct shk_probe_context *ctx, struct shk_error *err)
     struct topology_writer w = {.facts = ctx->facts};
     struct shk_places *places = NULL;
     struct shk_error why = {""};
+    if (ctx->quick && shk_host_is_live(ctx->host))
+        shk_drop_admin(); /* the speed of a link is in /sys as well */
     int rc = topology_load(&topo, ctx->host, &w.source, &why);
     if (rc)
         return topology_failed(ctx->facts, w.source, rc, &why, err);

@@ -232,6 +232,36 @@ Test(host, live_links)
     shk_host_close(host);
 }
 
+/* Anything that is not known to be the host's own is not: the look at a file there may hang. */
+Test(host, mounts_are_local)
+{
+    static const struct {
+        const char *more;
+        bool local;
+    } rows[] = {
+        {"", true},
+        {"23 21 0:9 / /proc/sys/fs/binfmt_misc rw - autofs systemd-1 rw\n", true},
+        {"23 21 0:9 / /home rw - autofs /etc/auto.home rw\n", false},
+        {"23 21 0:9 / /home rw,relatime shared:7 - nfs4 server:/home rw\n", false},
+        {"23 21 0:9 / /pfs rw - lustre mds:/l rw\n", false},
+        {"23 21 0:9 / /mnt rw - fuse.sshfs me@there: rw\n", false},
+        {"23 21 0:9 / /mnt rw - ext5 /dev/sdb rw\n", false},
+        {"23 21 0:9\n", false},
+    };
+    struct shk_host *host;
+    cr_assert_eq(shk_host_open(&host, root, NULL), 0);
+    cr_expect_not(shk_host_mounts_local(host), "it is not known what is mounted");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "21 1 8:1 / / rw - ext4 /dev/sda rw\n22 21 0:8 / /tmp rw - tmpfs none rw\n%s",
+                 rows[i].more);
+        put("proc/self/mountinfo", text);
+        cr_expect_eq(shk_host_mounts_local(host), rows[i].local, "%s", rows[i].more);
+    }
+    shk_host_close(host);
+}
+
 Test(host, file_system_of_a_path)
 {
     struct shk_host *host;
