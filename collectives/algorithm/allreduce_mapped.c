@@ -118,6 +118,28 @@ static int readpart_run(struct shk_wire *wire, const struct shk_allreduce_args *
     return rc == 0 ? readpart_meet(wire, true) : rc;
 }
 
+int shk_mapped_copy(struct shk_wire *wire, size_t count, size_t piece_bytes)
+{
+    size_t chunk = shk_cut_chunk(wire->size, count);
+    size_t piece = piece_bytes / SHK_TYPE_BYTES;
+    size_t from = wire->rank * chunk;
+    size_t end = from + chunk < count ? from + chunk : count;
+    unsigned i = 0;
+
+    for (; from < end; from += piece) {
+        size_t at = from * SHK_TYPE_BYTES;
+        size_t bytes = (from + piece < end ? piece : end - from) * SHK_TYPE_BYTES;
+
+        for (i = 0; i < wire->size; i++) {
+            unsigned char *base = wire->mapped[mapped_peer(wire, i)].base;
+
+            memcpy(base + wire->heap->offset[SHK_AREA_RECV] + at,
+                   base + wire->heap->offset[SHK_AREA_SEND] + at, bytes);
+        }
+    }
+    return readpart_meet(wire, true);
+}
+
 const struct shk_algorithm shk_allreduce_readpart = {
     .name = "read-part",
     .doc = "every rank adds up its part of all vectors where they lie and writes the sums to all: "

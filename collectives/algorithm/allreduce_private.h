@@ -42,6 +42,11 @@ static inline enum shk_area shk_area_by_turn(const struct shk_wire *wire, enum s
     return (enum shk_area)(even + shk_wire_parity(wire));
 }
 
+/* Where ranks map each other's heaps: every rank copies its part of each rank's vector from that
+ * rank's send area to its receive area, piece by piece, and waits until all have. That is what
+ * read-part reads and writes, without the sums. */
+int shk_mapped_copy(struct shk_wire *wire, size_t count, size_t piece_bytes) SHK_MUST_CHECK;
+
 extern const struct shk_algorithm shk_allreduce_single;
 extern const struct shk_algorithm shk_allreduce_oneshot;
 extern const struct shk_algorithm shk_allreduce_doubling;

@@ -94,14 +94,33 @@ static int roof_put(const struct roof *roof, const struct shk_cut *cut, size_t p
 }
 
 /* Every rank puts the whole message to the next and waits for that of the one before. */
-static int roof_shift(const struct roof *roof, size_t piece_bytes, uint64_t *ns_p)
+static int roof_shift(const struct roof *roof, size_t piece_bytes)
+{
+    struct shk_wire *wire = roof->wire;
+    struct shk_cut cut = shk_cut(1, roof->count, piece_bytes);
+    size_t ahead = shk_cut_ahead(wire, &cut);
+    size_t p = 0;
+    int rc = 0;
+
+    for (p = 0; p < ahead && p < cut.pieces && rc == 0; p++) {
+        rc = roof_put(roof, &cut, p);
+    }
+    for (p = 0; p < cut.pieces && rc == 0; p++) {
+        rc = shk_wire_wait(wire, (wire->rank + wire->size - 1) % wire->size, (uint32_t)p);
+        if (rc == 0 && p + ahead < cut.pieces) {
+            rc = roof_put(roof, &cut, p + ahead);
+        }
+    }
+    return rc == 0 ? shk_wire_flush(wire) : rc;
+}
+
+/* One round with one size of the pieces. */
+static int roof_round(const struct roof *roof, size_t piece_bytes, uint64_t *ns_p)
 {
     struct shk_wire *wire = roof->wire;
     size_t chunk = shk_cut_chunk(wire->size, roof->count) * SHK_TYPE_BYTES;
-    struct shk_cut cut = shk_cut(1, roof->count, piece_bytes != 0 ? piece_bytes : chunk);
-    size_t ahead = shk_cut_ahead(wire, &cut);
+    size_t piece = piece_bytes != 0 ? piece_bytes : chunk;
     uint64_t start = 0;
-    size_t p = 0;
     int rc = 0;
 
     /* Both buffers as the sweep has them before an operation: the caches hold the same. */
@@ -112,16 +131,10 @@ static int roof_shift(const struct roof *roof, size_t piece_bytes, uint64_t *ns_
     rc = rc == 0 ? roof_barrier(wire, 0, NULL) : rc;
     start = shk_job_now_ns();
     shk_wire_begin(wire);
-    for (p = 0; p < ahead && p < cut.pieces && rc == 0; p++) {
-        rc = roof_put(roof, &cut, p);
+    if (rc == 0) {
+        rc = wire->mapped != NULL ? shk_mapped_copy(wire, roof->count, piece)
+                                  : roof_shift(roof, piece);
     }
-    for (p = 0; p < cut.pieces && rc == 0; p++) {
-        rc = shk_wire_wait(wire, (wire->rank + wire->size - 1) % wire->size, (uint32_t)p);
-        if (rc == 0 && p + ahead < cut.pieces) {
-            rc = roof_put(roof, &cut, p + ahead);
-        }
-    }
-    rc = rc == 0 ? shk_wire_flush(wire) : rc;
     *ns_p = shk_job_now_ns() - start;
     return rc;
 }
@@ -134,7 +147,8 @@ static int roof_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median of the rounds on the slowest rank, for the best piece. */
+/* Median of the rounds on the slowest rank, for the best piece. Of copies in memory the best round:
+ * what makes one longer is that a rank had no processor. */
 static int roof_bandwidth(const struct roof *roof, uint64_t budget_ns, uint64_t *ns_p)
 {
     uint64_t times[ROOF_PIECES][ROOF_ROUNDS];
@@ -147,17 +161,18 @@ static int roof_bandwidth(const struct roof *roof, uint64_t budget_ns, uint64_t 
     *ns_p = UINT64_MAX;
     while (rounds < ROOF_ROUNDS && rc == 0 && spent <= budget_ns) {
         for (i = 0; i < ROOF_PIECES && rc == 0; i++) {
-            rc = roof_shift(roof, roof_pieces[i], &times[i][rounds]);
+            rc = roof_round(roof, roof_pieces[i], &times[i][rounds]);
         }
         rounds++;
         rc = rc == 0 ? roof_barrier(roof->wire, shk_job_now_ns() - start, &spent) : rc;
     }
     for (i = 0; i < ROOF_PIECES && rc == 0; i++) {
-        uint64_t median = 0;
+        uint64_t slowest = 0;
 
         qsort(times[i], rounds, sizeof(times[i][0]), roof_compare);
-        rc = roof_barrier(roof->wire, times[i][rounds / 2], &median);
-        *ns_p = median < *ns_p ? median : *ns_p;
+        rc = roof_barrier(roof->wire, times[i][roof->wire->mapped != NULL ? 0 : rounds / 2],
+                          &slowest);
+        *ns_p = slowest < *ns_p ? slowest : *ns_p;
     }
     return rc;
 }
@@ -176,7 +191,7 @@ int shk_roofline_own(struct shk_wire *wire, size_t bytes, uint64_t budget_ns, do
         for (i = 0; i < ROOF_PIECES && rc == 0; i++) {
             uint64_t ns = 0;
 
-            rc = roof_shift(&roof, roof_pieces[i], &ns);
+            rc = roof_round(&roof, roof_pieces[i], &ns);
             best = ns < best ? ns : best;
         }
         rounds++;
@@ -194,6 +209,13 @@ static int roof_warm(struct shk_wire *wire, size_t max_bytes, uint64_t budget_ns
     uint64_t ns = 0;
 
     return roof_bandwidth(&roof, budget_ns, &ns);
+}
+
+/* What a rank gives and takes of a message, by its length, as busbw counts it: a shift is all of
+ * it, copies of parts are what an all-reduce moves. */
+static double roof_share(const struct shk_wire *wire)
+{
+    return wire->mapped != NULL ? 2.0 * (wire->size - 1) / wire->size : 1.0;
 }
 
 int shk_roofline_run(struct shk_wire *wire, size_t max_bytes, uint64_t budget_ns,
@@ -216,7 +238,8 @@ int shk_roofline_run(struct shk_wire *wire, size_t max_bytes, uint64_t budget_ns
 
         rc = roof_bandwidth(&one, budget_ns / ROOF_GROWTH, &ns);
         roof->row[roof->rows].bytes = bytes;
-        roof->row[roof->rows].bandwidth = (double)bytes / (double)(ns != 0 ? ns : 1);
+        roof->row[roof->rows].bandwidth =
+            roof_share(wire) * (double)bytes / (double)(ns != 0 ? ns : 1);
         roof->rows++;
         bytes *= ROOF_GROWTH;
         /* With what the next, larger size will take. */
@@ -232,6 +255,9 @@ double shk_roofline_bandwidth(const struct shk_roofline *roof, uint64_t bytes)
     uint32_t i = 0;
 
     for (i = 0; i < rows && roof->row[i].bytes <= bytes; i++) {
+        found = roof->row[i].bandwidth;
+    }
+    if (i > 0 && i < rows && roof->row[i - 1].bytes < bytes && roof->row[i].bandwidth > found) {
         found = roof->row[i].bandwidth;
     }
     return found;

@@ -1,5 +1,7 @@
-/* Roofline: what plain puts reach between the same ranks, in the same run. The all-reduce is judged
- * against it, so that a slow network and a slow algorithm are told apart. */
+/* Roofline: what plain puts reach between the same ranks, in the same run; where ranks map each
+ * other's memory, which no algorithm puts to, plain copies of what an all-reduce reads to where it
+ * writes. The all-reduce is judged against it, so that a slow network and a slow algorithm are told
+ * apart. */
 #ifndef SHK_COLLECTIVES_ROOFLINE_H
 #define SHK_COLLECTIVES_ROOFLINE_H
 
@@ -19,7 +21,8 @@ struct shk_roofline {
     struct {
         uint64_t bytes;
         /* GB/s (10^9) that every rank sends to the next while it receives from the one before,
-         * which is the traffic of an all-reduce: its busbw cannot be higher. Median. */
+         * which is the traffic of an all-reduce: its busbw cannot be higher. In mapped memory the
+         * busbw of an all-reduce that only copies. Median; in mapped memory the best round. */
         double bandwidth;
     } row[SHK_ROOFLINE_ROWS];
 };
@@ -34,7 +37,8 @@ int shk_roofline_run(struct shk_wire *wire, size_t max_bytes, uint64_t budget_ns
 int shk_roofline_own(struct shk_wire *wire, size_t bytes, uint64_t budget_ns,
                      double *bandwidth_p) SHK_MUST_CHECK;
 
-/* Bandwidth for a message of this size: that of the nearest size at or below; 0: none. */
+/* Bandwidth for a message of this size; between two sizes the higher of both, as a roof has it, and
+ * above the last its own. 0: none, below the first. */
 double shk_roofline_bandwidth(const struct shk_roofline *roof, uint64_t bytes);
 
 #endif

@@ -69,7 +69,7 @@ int shm_facts(struct shk_facts *facts, const struct shk_job *job,
     facts_evidence(&out, job, result, roofline);
     if (json_is_null(roofline)) {
         shk_out_note(&out, shk_facts_absent(facts, shk_out_key(&out, "roofline"), FACTS_SOURCE,
-                                            "plain puts were not measured"));
+                                            "plain copies were not measured"));
     } else {
         shk_out_json(&out, "roofline", json_incref(roofline));
     }

@@ -142,7 +142,9 @@ static void runs_plot(struct shk_strbuf *out, const struct shk_model *model, con
                   shk_strf("%s%s", run->transport, where ? where : ""), runs_color(model, i));
         if (roof && strcmp(member, "busbw") == 0)
             runs_line(&lines, out, roof, "bandwidth",
-                      shk_strf("expected: plain puts, %s%s", run->transport, where ? where : ""),
+                      shk_strf("expected: plain %s, %s%s",
+                               strcmp(run->transport, "shm") == 0 ? "copies" : "puts",
+                               run->transport, where ? where : ""),
                       runs_color(model, i));
         else if (strcmp(member, "busbw") == 0)
             runs_level(&lines, out, run, where ? where : "", runs_color(model, i));

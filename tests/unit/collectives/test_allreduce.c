@@ -505,6 +505,11 @@ Test(roofline, slow_puts_show, .timeout = 600)
     /* Two puts of 3 ms each, at best. */
     cr_expect_lt(shk_roofline_bandwidth(roof, 262144), 262144 / 3e6);
     cr_expect_eq(shk_roofline_bandwidth(roof, 200000), roof->row[0].bandwidth);
+    cr_expect_eq(shk_roofline_bandwidth(roof, 262144), roof->row[1].bandwidth);
+    roof->row[1].bandwidth = 2 * roof->row[0].bandwidth;
+    cr_expect_eq(shk_roofline_bandwidth(roof, 200000), roof->row[1].bandwidth, "the higher");
+    cr_expect_eq(shk_roofline_bandwidth(roof, 65536), roof->row[0].bandwidth);
+    ((struct shk_roofline *)shk_job_result(job, 2))->row[1].bandwidth = roof->row[1].bandwidth;
     cr_expect_eq(shk_roofline_bandwidth(roof, 65535), 0.0);
     cr_expect_arr_eq(roof, shk_job_result(job, 2), sizeof(*roof), "ranks disagree");
     shk_crew_result_clear(&result);

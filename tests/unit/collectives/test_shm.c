@@ -1,3 +1,4 @@
+#include "collectives/algorithm/allreduce_private.h"
 #include "collectives/algorithm/sweep.h"
 #include "collectives/other/shm.h"
 #include "core/facts/facts.h"
@@ -5,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -149,6 +151,51 @@ Test(shm, wrong_elements_and_stray_writes_are_wrong, .timeout = 300)
     cr_expect_str_eq(STATUS(facts), "wrong", "%s", REASON(facts));
     cr_expect_eq(RANK(facts), 1, "whose memory it is");
     cr_expect_not_null(strstr(REASON(facts), "guard zone"), "%s", REASON(facts));
+    shk_facts_destroy(facts);
+}
+
+/* What the roofline is of: after it each rank's vector lies in its own receive area, wherever the
+ * parts begin, and nothing else was written. */
+static void copy_parts(struct shk_wire *wire, size_t bytes, void *arg)
+{
+    unsigned char *recv = shk_heap_at(wire->heap, SHK_AREA_RECV);
+    size_t whole = bytes - bytes % SHK_TYPE_BYTES;
+    unsigned char *before = malloc(bytes + 1);
+    int rc = 0;
+
+    (void)arg;
+    memcpy(before, recv, bytes);
+    shk_wire_begin(wire);
+    memset(recv, 0x55, whole);
+    rc = shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire);
+    rc = rc == 0 ? shk_mapped_copy(wire, whole / SHK_TYPE_BYTES, 4096) : rc;
+    if (rc != 0 || memcmp(recv, shk_heap_at(wire->heap, SHK_AREA_SEND), whole) != 0) {
+        shk_job_fail(wire->job, 1, false, "parts were not copied");
+        _exit(1);
+    }
+    (void)!shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire);
+    memcpy(recv, before, bytes);
+    free(before);
+}
+
+Test(shm, the_roofline_copies_all_parts, .timeout = 300)
+{
+    struct shk_shm_tweaks tweaks = {.tamper = copy_parts};
+    struct shk_collective_options options = small;
+    struct shk_facts *facts = NULL;
+    json_t *row = NULL;
+    size_t i = 0;
+
+    options.ranks = 3;
+    facts = run(&options, &tweaks);
+    cr_expect_str_eq(STATUS(facts), "ok", "%s", REASON(facts));
+    json_array_foreach(shk_facts_get_array(facts, "collective.shm.sizes"), i, row)
+    {
+        double part = json_real_value(json_object_get(row, "efficiency"));
+        bool large = json_integer_value(json_object_get(row, "bytes")) >= 65536;
+
+        cr_expect_eq(part > 0, large, "%f", part);
+    }
     shk_facts_destroy(facts);
 }
 
