@@ -1,4 +1,5 @@
 #include "collectives/launch/world_private.h"
+#include "core/facts/pack.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,9 @@ struct agent {
     struct crew_run crew;
     struct shk_crew how;
     struct shk_crew_result result;
-    uint32_t put; /* bytes of the slot's space that were sent */
+    uint32_t put;                    /* bytes of the slot's space that were sent */
+    uint32_t puts;                   /* of the run, that came */
+    struct world_release_frame held; /* until the puts are here; epoch 0: none */
     struct world_state_frame told;
     uint64_t told_ns;
     bool running;
@@ -265,7 +268,8 @@ static void agent_begin_run(struct agent *agent, const json_t *doc)
                                     .first = agent->self,
                                     .last = agent->self + 1,
                                     .janitor = {.fd = -1}};
-    agent->put = 0;
+    agent->put = agent->puts = 0;
+    agent->held = (struct world_release_frame){0};
     agent->told = (struct world_state_frame){0};
     agent->told_ns = 0;
     if (rc == 0) {
@@ -286,44 +290,73 @@ static void agent_begin_run(struct agent *agent, const json_t *doc)
     }
 }
 
+/* The barrier is over for this rank when it has what the others published before it. */
+static void agent_go_on(struct agent *agent)
+{
+    const struct world_release_frame *held = &agent->held;
+
+    if (agent->running && held->run == agent->run && held->epoch != 0 &&
+        agent->puts >= held->puts) {
+        shk_job_release(agent->job, agent->self, held->epoch, held->max);
+        agent->held.epoch = 0;
+    }
+}
+
 static void agent_release(struct agent *agent, const struct shk_frame *frame)
 {
-    struct world_release_frame release;
-
-    if (frame->len != sizeof(release)) {
-        return;
-    }
-    memcpy(&release, frame->data, sizeof(release));
-    if (agent->running && release.run == agent->run) {
-        shk_job_release(agent->job, agent->self, release.epoch, release.max);
+    if (frame->len == sizeof(agent->held)) {
+        memcpy(&agent->held, frame->data, sizeof(agent->held));
+        agent_go_on(agent);
     }
 }
 
 /* What other ranks published: appended to their slots. */
-static void agent_puts(struct agent *agent, const struct shk_frame *frame)
+static void agent_publish(struct agent *agent, const char *data, size_t len)
 {
-    uint32_t at = 4;
+    size_t at = 0;
     uint32_t head[2];
-    uint32_t run = 0;
 
-    memcpy(&run, frame->data, frame->len >= 4 ? 4 : 0);
-    while (agent->running && run == agent->run && at + sizeof(head) <= frame->len) {
+    while (at + sizeof(head) <= len) {
         struct shk_job_slot *slot = NULL;
         uint32_t used = 0;
 
-        memcpy(head, frame->data + at, sizeof(head));
-        at += (uint32_t)sizeof(head);
-        if (head[0] >= agent->job->ranks || head[1] > frame->len - at) {
+        memcpy(head, data + at, sizeof(head));
+        at += sizeof(head);
+        if (head[0] >= agent->job->ranks || head[1] > len - at) {
             return;
         }
         slot = &agent->job->slots[head[0]];
         used = atomic_load(&slot->used);
         if (head[0] != agent->self && head[1] <= SHK_JOB_SPACE - used) {
-            memcpy(slot->space + used, frame->data + at, head[1]);
+            memcpy(slot->space + used, data + at, head[1]);
             atomic_store_explicit(&slot->used, used + head[1], memory_order_release);
         }
         at += head[1];
     }
+}
+
+/* In their order, each once. */
+static void agent_puts(struct agent *agent, const struct shk_frame *frame)
+{
+    struct world_puts_frame puts;
+    struct shk_error err = {{0}};
+    char *data = NULL;
+    size_t len = 0;
+
+    if (!agent->running || frame->len < sizeof(puts)) {
+        return;
+    }
+    memcpy(&puts, frame->data, sizeof(puts));
+    if (puts.run != agent->run || puts.number != agent->puts + 1 ||
+        shk_unpack(frame->data + sizeof(puts), frame->len - sizeof(puts),
+                   agent->job->ranks * (SHK_JOB_SPACE + 2 * sizeof(uint32_t)), &data, &len,
+                   &err) < 0) {
+        return;
+    }
+    agent_publish(agent, data, len);
+    free(data);
+    agent->puts++;
+    agent_go_on(agent);
 }
 
 static void agent_frame(struct agent *agent, const struct shk_frame *frame)

@@ -21,29 +21,6 @@ static struct shk_job_slot *run_slot(const struct hub_member *member)
     return &member->group->job->slots[member->index];
 }
 
-/* What the ranks published since the last time goes to all of them. */
-static void run_spread(struct hub_group *group)
-{
-    struct shk_strbuf sb = SHK_STRBUF_INIT;
-    unsigned i = 0;
-
-    shk_strbuf_add(&sb, &group->run, sizeof(group->run));
-    for (i = 0; i < group->size; i++) {
-        const struct shk_job_slot *slot = &group->job->slots[i];
-        uint32_t head[2] = {i, atomic_load(&slot->used) - group->spread[i]};
-
-        if (head[1] > 0) {
-            shk_strbuf_add(&sb, head, sizeof(head));
-            shk_strbuf_add(&sb, slot->space + group->spread[i], head[1]);
-            group->spread[i] += head[1];
-        }
-    }
-    for (i = 0; i < group->size && !sb.failed && sb.len > sizeof(group->run); i++) {
-        (void)shk_link_send(&group->members[i]->link, SHK_FRAME_PUTS, sb.data, sb.len);
-    }
-    shk_strbuf_free(&sb);
-}
-
 static void run_release(struct hub_group *group)
 {
     struct world_release_frame release = {.run = group->run, .epoch = group->released + 1};
@@ -54,7 +31,9 @@ static void run_release(struct hub_group *group)
 
         release.max = value > release.max ? value : release.max;
     }
-    run_spread(group);
+    hub_spread_add(group);
+    release.puts = group->puts_count;
+    hub_spread_turn(group);
     group->released = release.epoch;
     group->arrived = 0;
     for (i = 0; i < group->size; i++) {
@@ -199,27 +178,35 @@ void hub_run_lost(struct hub_member *member, enum crew_loss loss)
     member->group = NULL;
 }
 
-static unsigned run_local(struct hub_member *const *members, unsigned count, const char *host)
+static size_t run_node(const struct shk_world *world, const struct hub_member *member)
 {
-    unsigned local = 0;
+    const json_t *known = json_object_get(world->nodes_known, member->host);
+
+    return known != NULL ? (size_t)json_integer_value(known) : world->nodes_count;
+}
+
+/* How many of them are on each node, by its index; last: on none that is known. */
+static unsigned *run_local(const struct shk_world *world, struct hub_member *const *members,
+                           unsigned count)
+{
+    unsigned *local = calloc(world->nodes_count + 1, sizeof(*local));
     unsigned i = 0;
 
-    for (i = 0; i < count; i++) {
-        local += strcmp(members[i]->host, host) == 0;
+    for (i = 0; local != NULL && i < count; i++) {
+        local[run_node(world, members[i])]++;
     }
     return local;
 }
 
 static void run_order(const struct hub_group *group, const struct shk_transport *transport,
-                      const struct shk_collective_options *options, unsigned i)
+                      const struct shk_collective_options *options, unsigned i, unsigned local)
 {
     struct hub_member *member = group->members[i];
     json_t *doc = json_pack(
         "{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:i, s:i, s:s, s:s, s:I, s:I, s:I}", "run",
-        (int)group->run, "index", (int)i, "size", (int)group->size, "local",
-        (int)run_local(group->members, group->size, member->host), "deadline_ms",
-        (int)options->deadline_ms, "pairs", options->pairs, "brief", options->brief, "proof",
-        options->proof, "rails", (int)options->rails, "stress_ms", (int)options->stress_ms,
+        (int)group->run, "index", (int)i, "size", (int)group->size, "local", (int)local,
+        "deadline_ms", (int)options->deadline_ms, "pairs", options->pairs, "brief", options->brief,
+        "proof", options->proof, "rails", (int)options->rails, "stress_ms", (int)options->stress_ms,
         "transport", transport->name, "provider",
         options->provider != NULL ? options->provider : "", "min", (json_int_t)options->min_bytes,
         "max", (json_int_t)options->max_bytes, "large", (json_int_t)options->large_bytes);
@@ -242,8 +229,9 @@ static int run_prepare(struct hub_group *group, const struct shk_transport *tran
         rc = shk_crew_begin(&group->crew, err);
     }
     group->spread = calloc(group->size, sizeof(*group->spread));
+    group->fed = calloc(group->size, sizeof(*group->fed));
     group->net = calloc(group->size, sizeof(json_t *));
-    if (rc == 0 && (group->spread == NULL || group->net == NULL)) {
+    if (rc == 0 && (group->spread == NULL || group->fed == NULL || group->net == NULL)) {
         rc = shk_error_set(err, ENOMEM, "out of memory");
     }
     return rc;
@@ -255,10 +243,13 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
                                   struct shk_error *err)
 {
     struct hub_group *group = calloc(1, sizeof(*group));
+    unsigned *local = run_local(world, members, count);
     unsigned i = 0;
 
-    if (group == NULL) {
+    if (group == NULL || local == NULL) {
         (void)shk_error_set(err, ENOMEM, "out of memory");
+        free(group);
+        free(local);
         return NULL;
     }
     group->run = ++world->runs;
@@ -275,6 +266,7 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
         (struct crew_run){.crew = &group->how, .result = &group->result, .janitor = {.fd = -1}};
     if (group->members == NULL || run_prepare(group, transport, err) < 0) {
         hub_group_free(group);
+        free(local);
         return NULL;
     }
     memcpy(group->members, members, count * sizeof(*members));
@@ -289,8 +281,9 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
         rank->status = SHK_RANK_RUNNING;
         snprintf(rank->host, sizeof(rank->host), "%s", members[i]->host);
         group->crew.watch[i].alive = true;
-        run_order(group, transport, options, i);
+        run_order(group, transport, options, i, local[run_node(world, members[i])]);
     }
+    free(local);
     return group;
 }
 
@@ -359,6 +352,7 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
     if (group->done) {
         return true;
     }
+    hub_spread_turn(group);
     shk_crew_follow(&group->crew);
     if (!group->over && shk_crew_over(&group->crew, &grace, &group->expired)) {
         run_stop(group);
@@ -414,9 +408,9 @@ void hub_group_free(struct hub_group *group)
         json_decref(group->net[i]);
     }
     free(group->net);
+    hub_spread_free(group);
     json_decref(group->undecided);
     free(group->members);
-    free(group->spread);
     free(group);
 }
 

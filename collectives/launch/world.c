@@ -125,19 +125,20 @@ unsigned shk_world_local_tasks(const struct shk_world *world)
 
 unsigned shk_world_most_local(const struct shk_world *world)
 {
+    unsigned *here = calloc(world->nodes_count + 1, sizeof(*here));
     unsigned most = 0;
-    size_t node = 0;
     unsigned i = 0;
 
-    for (node = 0; node < world->nodes_count; node++) {
-        unsigned here = 0;
+    for (i = 0; here != NULL && i < world->size; i++) {
+        const json_t *node = json_object_get(world->nodes_known, world->members[i].host);
 
-        for (i = 0; i < world->size; i++) {
-            here += world->members[i].state == MEMBER_IDLE &&
-                    strcmp(world->members[i].host, world->nodes[node].name) == 0;
+        if (node != NULL && world->members[i].state == MEMBER_IDLE) {
+            unsigned count = ++here[json_integer_value(node)];
+
+            most = count > most ? count : most;
         }
-        most = here > most ? here : most;
     }
+    free(here);
     return most;
 }
 

@@ -34,8 +34,14 @@ struct world_state_frame {
 
 struct world_release_frame {
     uint32_t run;
-    uint32_t zero;
+    uint32_t puts; /* what ranks published until then is in that many SHK_FRAME_PUTS of the run */
     uint64_t epoch, max;
+};
+
+/* Before the packed {u32 index, u32 length, bytes} … */
+struct world_puts_frame {
+    uint32_t run;
+    uint32_t number; /* of the run's, from 1 */
 };
 
 /* What time is it? The answer repeats the round. */
@@ -147,6 +153,12 @@ struct shk_world {
     bool leaving;  /* goodbye was said */
 };
 
+/* What the ranks of a run published before one of its barriers, as SHK_FRAME_PUTS. */
+struct hub_puts {
+    void *data;
+    size_t len;
+};
+
 /* One all-reduce under way, over some of the ranks. */
 struct hub_group {
     uint32_t run;
@@ -156,9 +168,12 @@ struct hub_group {
     struct shk_crew_result result;
     struct hub_member **members;
     unsigned size;
-    unsigned arrived;   /* ranks in the barrier after `released` */
-    uint64_t released;  /* epoch */
-    uint32_t *spread;   /* bytes of each slot's space that went out */
+    unsigned arrived;  /* ranks in the barrier after `released` */
+    uint64_t released; /* epoch */
+    uint32_t *spread;  /* bytes of each slot's space that are in puts */
+    struct hub_puts *puts;
+    unsigned puts_count;
+    unsigned *fed;      /* by rank: puts that were sent to it */
     bool over, expired; /* they were told to stop */
     bool done;          /* result is complete */
     bool hasty;         /* whether it fails is all that matters, not which rank is lost */
@@ -273,6 +288,12 @@ void hub_clocks(struct shk_world *world);
 void hub_clock_frame(struct hub_member *member, const struct shk_frame *frame);
 void world_clock_answer(struct shk_link *link, const struct shk_frame *frame);
 json_t *hub_clocks_json(const struct shk_world *world);
+
+/* hub_spread.c: what the ranks of a run publish goes to all of them: once packed, and to no more of
+ * them at a time than rank 0 has memory for. */
+void hub_spread_add(struct hub_group *group);
+void hub_spread_turn(struct hub_group *group);
+void hub_spread_free(struct hub_group *group);
 
 /* hub_run.c */
 void hub_run_frame(struct shk_world *world, struct hub_member *member,

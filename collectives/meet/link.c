@@ -35,6 +35,14 @@ void shk_link_close(struct shk_link *link)
     link->greeting = NULL;
 }
 
+/* Of thousands of links none keeps the room of its largest frame. */
+static void link_shrink(struct shk_strbuf *empty)
+{
+    if (empty->cap > LINK_CHUNK) {
+        shk_strbuf_free(empty);
+    }
+}
+
 int shk_link_flush(struct shk_link *link)
 {
     size_t at = 0;
@@ -56,6 +64,9 @@ int shk_link_flush(struct shk_link *link)
     if (at > 0) {
         memmove(link->out.data, link->out.data + at, link->out.len - at);
         link->out.len -= at;
+    }
+    if (link->out.len == 0) {
+        link_shrink(&link->out);
     }
     if (rc < 0) {
         link_hang_up(link);
@@ -88,6 +99,9 @@ static void link_forget(struct shk_link *link)
         memmove(link->in.data, link->in.data + link->taken, link->in.len - link->taken);
         link->in.len -= link->taken;
         link->taken = 0;
+    }
+    if (link->in.len == 0) {
+        link_shrink(&link->in);
     }
 }
 

@@ -18,7 +18,8 @@ enum shk_frame_type {
     SHK_FRAME_RUN,       /* from rank 0: struct world_run_frame */
     SHK_FRAME_STATE,     /* to rank 0: struct world_state_frame; also the sign of life */
     SHK_FRAME_PUT,       /* to rank 0: u32 run, then bytes of the slot's space */
-    SHK_FRAME_PUTS,      /* from rank 0: u32 run, then {u32 index, u32 len, bytes} … */
+    SHK_FRAME_PUTS, /* from rank 0: struct world_puts_frame, then {u32 index, u32 len, bytes} …,
+                       packed */
     SHK_FRAME_RELEASE,   /* from rank 0: struct world_release_frame */
     SHK_FRAME_RESULT,    /* to rank 0: u32 run, then bytes of the result, zeros at its end cut */
     SHK_FRAME_ENDED,     /* to rank 0: JSON, how the worker ended */

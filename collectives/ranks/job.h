@@ -14,8 +14,9 @@
 
 struct shk_job;
 
-/* Most local ranks: what a 2-socket node has in hardware threads. */
-#define SHK_JOB_MAX_RANKS 1024U
+/* Most ranks of a job: 8,192 nodes of eight GPUs. Every rank's supervisor maps a slot for each of
+ * them, of which it touches what they publish. */
+#define SHK_JOB_MAX_RANKS 65536U
 
 enum shk_phase {
     SHK_PHASE_START,
