@@ -10,6 +10,10 @@
  */
 #define AGENT_SPARE_MS 3000U
 
+/* How long the frames that a release names may take over the tree; then rank 0 is asked for them.
+ * A parent that dies is noticed at once, one that is stopped, or whose host is, after this. */
+#define AGENT_PATIENCE_NS 3000000000ULL
+
 /* A rank that serves rank 0, and its worker while it has one. */
 struct agent {
     const struct shk_world *world;
@@ -17,6 +21,7 @@ struct agent {
     unsigned rank;
     bool leader; /* of the ranks of its node */
     struct agent_facts facts;
+    struct agent_tree tree;
 
     const struct shk_transport *transport;
     struct shk_collective_options options;
@@ -30,6 +35,7 @@ struct agent {
     uint32_t put;                    /* bytes of the slot's space that were sent */
     uint32_t puts;                   /* of the run, that came */
     struct world_release_frame held; /* until the puts are here; epoch 0: none */
+    uint64_t held_ns;
     struct world_state_frame told;
     uint64_t told_ns;
     bool running;
@@ -59,9 +65,11 @@ static int agent_hello(struct agent *agent, unsigned local_rank)
 
 static int agent_work(struct shk_job *job, void *arg, struct shk_error *err)
 {
-    const struct agent *agent = arg;
+    struct agent *agent = arg;
 
+    /* Others see by their end that the supervisor is gone. */
     close(agent->link.fd);
+    agent_tree_close(&agent->tree);
     return agent->transport->work(job, &agent->options, err);
 }
 
@@ -306,6 +314,7 @@ static void agent_release(struct agent *agent, const struct shk_frame *frame)
 {
     if (frame->len == sizeof(agent->held)) {
         memcpy(&agent->held, frame->data, sizeof(agent->held));
+        agent->held_ns = shk_job_now_ns();
         agent_go_on(agent);
     }
 }
@@ -335,7 +344,7 @@ static void agent_publish(struct agent *agent, const char *data, size_t len)
     }
 }
 
-/* In their order, each once. */
+/* From rank 0 or the parent: in their order, each once. */
 static void agent_puts(struct agent *agent, const struct shk_frame *frame)
 {
     struct world_puts_frame puts;
@@ -343,6 +352,7 @@ static void agent_puts(struct agent *agent, const struct shk_frame *frame)
     char *data = NULL;
     size_t len = 0;
 
+    agent_tree_pass(&agent->tree, frame);
     if (!agent->running || frame->len < sizeof(puts)) {
         return;
     }
@@ -357,6 +367,31 @@ static void agent_puts(struct agent *agent, const struct shk_frame *frame)
     free(data);
     agent->puts++;
     agent_go_on(agent);
+}
+
+/* The parent is gone or does not do its part: rank 0 does, from here on. */
+static void agent_orphan(struct agent *agent)
+{
+    struct world_puts_frame have = {.run = agent->run, .number = agent->puts};
+
+    agent_tree_leave(&agent->tree);
+    (void)shk_link_send(&agent->link, SHK_FRAME_WANT_PUTS, &have, sizeof(have));
+}
+
+static void agent_take(struct agent *agent)
+{
+    struct agent_tree *tree = &agent->tree;
+    struct shk_frame frame;
+
+    agent_tree_turn(tree, &agent->link);
+    while (agent_tree_next(tree, &frame)) {
+        agent_puts(agent, &frame);
+    }
+    if (tree->joined &&
+        (tree->parent.fd < 0 || (agent->running && agent->held.epoch != 0 &&
+                                 shk_job_now_ns() - agent->held_ns > AGENT_PATIENCE_NS))) {
+        agent_orphan(agent);
+    }
 }
 
 static void agent_frame(struct agent *agent, const struct shk_frame *frame)
@@ -381,6 +416,8 @@ static void agent_frame(struct agent *agent, const struct shk_frame *frame)
         break;
     case SHK_FRAME_WANT: agent_facts_want(&agent->facts, &agent->link, frame); break;
     case SHK_FRAME_CLOCK: world_clock_answer(&agent->link, frame); break;
+    case SHK_FRAME_RELAY:
+    case SHK_FRAME_PARENT: agent_tree_frame(&agent->tree, &agent->link, frame); break;
     case SHK_FRAME_BYE:
         memcpy(&agent->code, frame->data, frame->len >= 4 ? 4 : 0);
         agent->bye = true;
@@ -409,14 +446,15 @@ static void agent_turn(struct agent *agent)
 {
     struct pollfd fds[CREW_EXTRA] = {
         {.fd = agent->link.fd, .events = (short)(POLLIN | (agent->link.out.len > 0 ? POLLOUT : 0))},
+        {.fd = agent->tree.epoll, .events = POLLIN},
     };
     struct shk_frame frame;
 
     if (agent->running) {
-        fds[1] = (struct pollfd){.fd = agent->job->wake_fd, .events = POLLIN};
-        shk_crew_turn(&agent->crew, fds, 2);
+        fds[2] = (struct pollfd){.fd = agent->job->wake_fd, .events = POLLIN};
+        shk_crew_turn(&agent->crew, fds, 3);
     } else {
-        (void)poll(fds, 1, (int)(WORLD_BEAT_NS / 1000000U));
+        (void)poll(fds, 2, (int)(WORLD_BEAT_NS / 1000000U));
     }
     if (fds[0].revents & POLLOUT) {
         (void)shk_link_flush(&agent->link);
@@ -427,6 +465,7 @@ static void agent_turn(struct agent *agent)
     while (shk_link_next(&agent->link, &frame)) {
         agent_frame(agent, &frame);
     }
+    agent_take(agent);
     if (agent->running) {
         agent_worker(agent);
     } else if (shk_job_now_ns() - agent->told_ns > WORLD_BEAT_NS) {
@@ -442,6 +481,7 @@ int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned l
     int rc = 0;
 
     shk_link_open(&agent.link, fd);
+    agent_tree_open(&agent.tree, world);
     rc = agent_hello(&agent, local_rank);
     if (rc == 0 && local_rank == 0) {
         (void)agent_facts_make(&agent.facts, world->options);
@@ -452,6 +492,7 @@ int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned l
     }
     agent_end_run(&agent, false);
     agent_facts_clear(&agent.facts);
+    agent_tree_close(&agent.tree);
     shk_link_close(&agent.link);
     if (!agent.bye) {
         return shk_error_set(err, rc < 0 ? -rc : EPIPE,

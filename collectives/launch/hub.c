@@ -162,6 +162,9 @@ static void hub_frame(struct shk_world *world, struct hub_member *member,
     case SHK_FRAME_LIST:
     case SHK_FRAME_SECTION: hub_facts_frame(world, member, frame); break;
     case SHK_FRAME_CLOCK: hub_clock_frame(member, frame); break;
+    case SHK_FRAME_RELAY:
+    case SHK_FRAME_PARENT:
+    case SHK_FRAME_WANT_PUTS: hub_tree_frame(world, member, frame); break;
     default: hub_run_frame(world, member, frame); break;
     }
 }
@@ -493,6 +496,7 @@ void shk_world_close(struct shk_world *world, int code)
         shk_link_close(&world->strangers[i]);
     }
     hub_facts_free(world);
+    hub_tree_free(world);
     if (world->listen_fd >= 0) {
         close(world->listen_fd);
     }

@@ -21,7 +21,7 @@ static struct shk_job_slot *run_slot(const struct hub_member *member)
     return &member->group->job->slots[member->index];
 }
 
-static void run_release(struct hub_group *group)
+static void run_release(const struct shk_world *world, struct hub_group *group)
 {
     struct world_release_frame release = {.run = group->run, .epoch = group->released + 1};
     unsigned i = 0;
@@ -33,7 +33,7 @@ static void run_release(struct hub_group *group)
     }
     hub_spread_add(group);
     release.puts = group->puts_count;
-    hub_spread_turn(group);
+    hub_spread_turn(world, group);
     group->released = release.epoch;
     group->arrived = 0;
     for (i = 0; i < group->size; i++) {
@@ -41,7 +41,8 @@ static void run_release(struct hub_group *group)
     }
 }
 
-static void run_state(struct hub_member *member, const struct shk_frame *frame)
+static void run_state(const struct shk_world *world, struct hub_member *member,
+                      const struct shk_frame *frame)
 {
     struct hub_group *group = member->group;
     struct shk_job_slot *slot = run_slot(member);
@@ -70,7 +71,7 @@ static void run_state(struct hub_member *member, const struct shk_frame *frame)
         group->arrived++;
     }
     if (group->arrived == group->size) {
-        run_release(group);
+        run_release(world, group);
     }
 }
 
@@ -154,12 +155,11 @@ static void run_ended(struct hub_member *member, const struct shk_frame *frame)
 void hub_run_frame(struct shk_world *world, struct hub_member *member,
                    const struct shk_frame *frame)
 {
-    (void)world;
     if (member->state != MEMBER_RUNNING) {
         return;
     }
     switch (frame->type) {
-    case SHK_FRAME_STATE: run_state(member, frame); break;
+    case SHK_FRAME_STATE: run_state(world, member, frame); break;
     case SHK_FRAME_PUT: run_put(member, frame); break;
     case SHK_FRAME_RESULT: run_result(member, frame); break;
     case SHK_FRAME_ENDED: run_ended(member, frame); break;
@@ -284,6 +284,7 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
         run_order(group, transport, options, i, local[run_node(world, members[i])]);
     }
     free(local);
+    hub_tree_begin(world, group);
     return group;
 }
 
@@ -352,7 +353,7 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
     if (group->done) {
         return true;
     }
-    hub_spread_turn(group);
+    hub_spread_turn(world, group);
     shk_crew_follow(&group->crew);
     if (!group->over && shk_crew_over(&group->crew, &grace, &group->expired)) {
         run_stop(group);

@@ -38,7 +38,7 @@ void hub_spread_add(struct hub_group *group)
     shk_strbuf_free(&sb);
 }
 
-void hub_spread_turn(struct hub_group *group)
+void hub_spread_turn(const struct shk_world *world, struct hub_group *group)
 {
     size_t queued = 0;
     for (unsigned i = 0; i < group->size; i++) {
@@ -50,6 +50,8 @@ void hub_spread_turn(struct hub_group *group)
         while (group->members[i]->group == group && group->fed[i] < group->puts_count &&
                link->out.len == 0 && queued < SPREAD_QUEUED) {
             const struct hub_puts *puts = &group->puts[group->fed[i]++];
+            if (hub_tree_feeds(world, group->members[i]))
+                continue;
             (void)shk_link_send(link, SHK_FRAME_PUTS, puts->data, puts->len);
             queued += link->out.len;
         }

@@ -35,6 +35,7 @@ struct shk_world_options {
     size_t rules_count;
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;
+    unsigned tree_from, tree_width; /* for tests, see hub_tree.c; 0: as it is there */
 };
 
 /* Looks at the environment and joins. Never fails because of the launcher: what went wrong is in

@@ -44,6 +44,15 @@ struct world_puts_frame {
     uint32_t number; /* of the run's, from 1 */
 };
 
+/* Most ranks that one passes on to. */
+#define TREE_WIDTH_MAX 64U
+
+/* Where a rank finds the one that passes on to it. */
+struct world_parent_frame {
+    uint32_t port;
+    char address[64];
+};
+
 /* What time is it? The answer repeats the round. */
 struct world_clock_frame {
     uint32_t round;
@@ -70,6 +79,7 @@ struct hub_clock {
 
 struct hub_group;
 struct hub_facts;
+struct hub_tree;
 
 /* One rank, as rank 0 sees it. */
 struct hub_member {
@@ -141,6 +151,7 @@ struct shk_world {
     size_t nodes_count;
     json_t *nodes_known; /* name -> index */
     struct hub_facts *facts;
+    struct hub_tree *tree; /* NULL: not made */
     uint32_t runs;
     json_t *stuck; /* see hub_path(); of the transport that is measured, as are these: */
     struct hub_stuck {
@@ -208,6 +219,45 @@ int agent_facts_tell(const struct agent_facts *facts, struct shk_link *link) SHK
 void agent_facts_want(const struct agent_facts *facts, struct shk_link *link,
                       const struct shk_frame *frame);
 void agent_facts_clear(struct agent_facts *facts);
+
+/* agent_tree.c: a rank's place in the tree of hub_tree.c. */
+struct agent_child {
+    struct shk_link link; /* closed: the place is free */
+    struct shk_greet_challenge challenge;
+    uint64_t since_ns;
+    bool taken; /* it is `rank`, one of those that are expected */
+    unsigned rank;
+};
+
+struct agent_tree {
+    const struct shk_world *world;
+    struct shk_greet_self self; /* to other ranks */
+    int epoll;                  /* of all that follows: readable when there is something to do */
+    int listen_fd;
+    uint32_t expected[TREE_WIDTH_MAX];
+    unsigned expected_count;
+    struct agent_child *children;
+    unsigned children_max;
+    struct shk_link parent;
+    struct shk_greet_challenge challenge;
+    struct shk_greet_proof proof;
+    uint64_t parent_since_ns;
+    bool proven, joined; /* with the parent */
+};
+
+void agent_tree_open(struct agent_tree *tree, const struct shk_world *world);
+/* An order of rank 0, whose link is `root`. */
+void agent_tree_frame(struct agent_tree *tree, struct shk_link *root,
+                      const struct shk_frame *frame);
+/* Does what there is to do, without waiting. */
+void agent_tree_turn(struct agent_tree *tree, struct shk_link *root);
+/* The next SHK_FRAME_PUTS of the parent. */
+bool agent_tree_next(struct agent_tree *tree, struct shk_frame *frame);
+/* Sends it on to the children. */
+void agent_tree_pass(struct agent_tree *tree, const struct shk_frame *frame);
+/* Takes nothing from the parent any more. */
+void agent_tree_leave(struct agent_tree *tree);
+void agent_tree_close(struct agent_tree *tree);
 
 /* agent_net.c: what the network did for a rank's worker and its node while it ran. */
 struct agent_net {
@@ -292,8 +342,18 @@ json_t *hub_clocks_json(const struct shk_world *world);
 /* hub_spread.c: what the ranks of a run publish goes to all of them: once packed, and to no more of
  * them at a time than rank 0 has memory for. */
 void hub_spread_add(struct hub_group *group);
-void hub_spread_turn(struct hub_group *group);
+void hub_spread_turn(const struct shk_world *world, struct hub_group *group);
 void hub_spread_free(struct hub_group *group);
+
+/* hub_tree.c: makes the tree when a group is the first that is large enough. */
+void hub_tree_begin(struct shk_world *world, const struct hub_group *group);
+void hub_tree_frame(struct shk_world *world, struct hub_member *member,
+                    const struct shk_frame *frame);
+/* Does it get what the ranks of its group publish from another rank of it? */
+bool hub_tree_feeds(const struct shk_world *world, const struct hub_member *member);
+/* Ranks that are joined to another. */
+unsigned hub_tree_joined(const struct shk_world *world);
+void hub_tree_free(struct shk_world *world);
 
 /* hub_run.c */
 void hub_run_frame(struct shk_world *world, struct hub_member *member,

@@ -32,6 +32,11 @@ enum shk_frame_type {
     SHK_FRAME_CHALLENGE, /* from rank 0, the first word: struct shk_greet_challenge */
     SHK_FRAME_PROOF,     /* to rank 0: struct shk_greet_proof */
     SHK_FRAME_WELCOME,   /* from rank 0: struct shk_greet_welcome */
+    SHK_FRAME_RELAY,     /* from rank 0: u32 ranks that PUTS are to be passed on to; to rank 0: u32
+                            port at which they find this rank */
+    SHK_FRAME_PARENT,    /* from rank 0: struct world_parent_frame; to rank 0: u32 1, joined */
+    SHK_FRAME_WANT_PUTS, /* to rank 0: struct world_puts_frame, the last that came: what is behind
+                            it did not come from the parent */
 };
 
 struct shk_frame {

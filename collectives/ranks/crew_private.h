@@ -76,7 +76,7 @@ struct crew_run {
 };
 
 /* Descriptors that the caller of shk_crew_turn() may wait for as well. */
-#define CREW_EXTRA 2U
+#define CREW_EXTRA 3U
 
 /* Starts the ranks [first, last). Also after an error, end with shk_crew_end(). */
 int shk_crew_begin(struct crew_run *run, struct shk_error *err) SHK_MUST_CHECK;

@@ -43,10 +43,12 @@ static int exchange_work(struct shk_job *job, const struct shk_collective_option
 {
     struct spread_result *result = shk_job_result(job, shk_job_rank(job));
     int rc = 0;
-    (void)options;
     shk_job_set_phase(job, SHK_PHASE_EXCHANGE, 0);
-    for (int fence = 0; !rc && fence < SPREAD_FENCES; fence++)
+    for (int fence = 0; !rc && fence < SPREAD_FENCES; fence++) {
+        if (!options->brief || shk_job_rank(job) + 1 == shk_job_size(job))
+            usleep((useconds_t)options->min_bytes * 1000);
         rc = exchange_once(job, fence, result, err);
+    }
     if (!rc)
         shk_job_set_phase(job, SHK_PHASE_DONE, 0);
     return rc;
@@ -137,17 +139,61 @@ void spread_start(struct spread *s, unsigned ranks)
     cr_assert_eq(came, ranks);
 }
 
-void spread_begin(struct spread *s, unsigned deadline_ms)
+void spread_begin(struct spread *s)
 {
-    struct shk_collective_options how = {.ranks = s->world.size, .deadline_ms = deadline_ms};
+    struct shk_collective_options how = {.ranks = s->world.size,
+                                         .deadline_ms = 60000,
+                                         .min_bytes = s->pause_ms,
+                                         .brief = s->pause_last};
     struct hub_member *members[SPREAD_MOST];
     struct shk_error err = {""};
     unsigned count = 0;
-    for (unsigned i = 0; i < s->world.size; i++)
+    hub_group_free(s->group);
+    for (unsigned i = 0; i < s->world.size; i++) {
+        s->sent[i] = s->world.members[i].link.sent;
         if (s->world.members[i].state == MEMBER_IDLE)
             members[count++] = &s->world.members[i];
+    }
     s->group = hub_group_start(&s->world, members, count, &exchange, &how, &err);
     cr_assert_not_null(s->group, "%s", err.text);
+}
+
+static void spread_turn(struct spread *s)
+{
+    hub_turn(&s->world, 10);
+    if (s->group)
+        hub_spread_turn(&s->world, s->group);
+}
+
+void spread_wait_joined(struct spread *s, unsigned ranks)
+{
+    uint64_t end = shk_job_now_ns() + 10000000000ULL;
+    while (hub_tree_joined(&s->world) != ranks && shk_job_now_ns() < end)
+        spread_turn(s);
+    cr_expect_eq(hub_tree_joined(&s->world), ranks, "%u", hub_tree_joined(&s->world));
+}
+
+void spread_wait_lost(struct spread *s, unsigned rank)
+{
+    uint64_t end = shk_job_now_ns() + 10000000000ULL;
+    while (s->world.members[rank].state != MEMBER_LOST && shk_job_now_ns() < end)
+        spread_turn(s);
+    cr_assert_eq(s->world.members[rank].state, MEMBER_LOST);
+}
+
+void spread_wait_ms(struct spread *s, unsigned ms)
+{
+    uint64_t end = shk_job_now_ns() + ms * 1000000ULL;
+    while (shk_job_now_ns() < end)
+        spread_turn(s);
+}
+
+bool spread_direct(const struct spread *s, unsigned rank)
+{
+    size_t frames = 0;
+    for (unsigned i = 0; i < s->group->puts_count; i++)
+        frames += s->group->puts[i].len;
+    return s->world.members[rank].link.sent - s->sent[rank] >= frames;
 }
 
 void spread_finish(struct spread *s)
@@ -179,6 +225,7 @@ void spread_end(struct spread *s)
         shk_link_close(&s->world.members[i].link);
     }
     hub_facts_free(&s->world);
+    hub_tree_free(&s->world);
     free(s->world.members);
     free(s->world.strangers);
     free(s->world.nodes);
