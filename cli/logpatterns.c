@@ -30,8 +30,10 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
             .origins = all[i].role == SHK_LOG_CAUSE || all[i].role == SHK_LOG_SYMPTOM,
             .once = all[i].role == SHK_LOG_NAMES,
             .error_words = all[i].role == SHK_LOG_WORDS,
-            .explains = all[i].role != SHK_LOG_WORDS && all[i].role != SHK_LOG_PROOF &&
-                        all[i].role != SHK_LOG_NAMES,
+            .explains =
+                all[i].role != SHK_LOG_WORDS && all[i].role != SHK_LOG_PROOF &&
+                all[i].role != SHK_LOG_NAMES &&
+                (all[i].role != SHK_LOG_SYMPTOM || all[i].weight >= SHK_LOG_WEIGHT_OF_WORDS),
         };
     for (size_t i = 0; patterns && i < n; i++)
         for (const char *const *id = all[i].elsewhere; id && *id; id++)

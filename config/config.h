@@ -291,6 +291,10 @@ enum shk_log_role {
 extern const char *const shk_log_role_names[];
 
 /* A line that a library prints. */
+/* A symptom of less weight rests on words that any program uses (config/signatures/words.yaml):
+ * what the line means is not known by that. */
+#define SHK_LOG_WEIGHT_OF_WORDS 15
+
 struct shk_signature {
     const char *id;
     const char *library;
