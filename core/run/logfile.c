@@ -193,12 +193,23 @@ static void log_skip(struct shk_logfile *log)
     log->used = end ? (size_t)(end + 1 - log->text) : log->len;
 }
 
-static unsigned long long log_count(const char *data, size_t len)
+/* Sixteen at a time: this is done to every byte of a log. */
+size_t shk_logfile_breaks(const char *data, size_t len)
 {
-    unsigned long long lines = 0;
-    for (size_t i = 0; i < len; i++)
-        lines += data[i] == '\n';
-    return lines;
+    typedef unsigned char block __attribute__((vector_size(16)));
+    size_t breaks = 0, at = 0;
+    while (len - at >= sizeof(block)) {
+        block sum = {0}, c;
+        for (int i = 0; i < 255 && len - at >= sizeof c; i++, at += sizeof c) {
+            memcpy(&c, data + at, sizeof c);
+            sum -= (block)(c == '\n');
+        }
+        for (size_t i = 0; i < sizeof sum; i++)
+            breaks += sum[i];
+    }
+    for (; at < len; at++)
+        breaks += data[at] == '\n';
+    return breaks;
 }
 
 /* Hands out [used, end). */
@@ -206,7 +217,7 @@ static int log_give(struct shk_logfile *log, size_t end, struct shk_logpiece *pi
 {
     *piece = (struct shk_logpiece){
         .data = log->text + log->used, .len = end - log->used, .first_line = log->totals.lines + 1};
-    log->totals.lines += log_count(piece->data, piece->len);
+    log->totals.lines += shk_logfile_breaks(piece->data, piece->len);
     if (piece->len && piece->data[piece->len - 1] != '\n')
         log->totals.lines++;
     log->used = end;

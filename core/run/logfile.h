@@ -37,4 +37,7 @@ struct shk_logfile_totals shk_logfile_totals(const struct shk_logfile *log);
 
 void shk_logfile_close(struct shk_logfile *log);
 
+/* Line breaks in the data. */
+size_t shk_logfile_breaks(const char *data, size_t len);
+
 #endif

@@ -3,6 +3,7 @@
 #include "core/text/strbuf.h"
 #include "probes/log/logcapture.h"
 #include "probes/log/logscan_private.h"
+#include "probes/log/logwide.h"
 
 #include <errno.h>
 #include <hs.h>
@@ -54,6 +55,7 @@ struct scan_list {
     char **texts;
     unsigned *ids, *flags;
     size_t count, cap;
+    bool wide; /* of what is not blind, the wider ones (logwide.h) */
 };
 
 static void scan_list_free(struct scan_list *list)
@@ -65,8 +67,21 @@ static void scan_list_free(struct scan_list *list)
     free(list->flags);
 }
 
-static int scan_list_add(struct scan_list *list, char *text, size_t id, unsigned flags)
+/* The pattern, or its wider one; *text_p is NULL for a blind one. */
+static int scan_list_widen(char **text_p)
 {
+    char *wide = NULL;
+    int rc = *text_p ? shk_logwide(*text_p, &wide) : -ENOMEM;
+    free(*text_p);
+    *text_p = wide;
+    return rc;
+}
+
+static int scan_list_add(struct scan_list *list, char *text, size_t id)
+{
+    int rc = list->wide ? scan_list_widen(&text) : 0;
+    if (rc || (list->wide && !text))
+        return rc;
     if (text && list->count == list->cap) {
         size_t cap = list->cap ? list->cap * 2 : 1024;
         char **texts = reallocarray(list->texts, cap, sizeof *texts);
@@ -83,7 +98,7 @@ static int scan_list_add(struct scan_list *list, char *text, size_t id, unsigned
     }
     list->texts[list->count] = text;
     list->ids[list->count] = (unsigned)id;
-    list->flags[list->count++] = HS_FLAG_MULTILINE | flags;
+    list->flags[list->count++] = HS_FLAG_MULTILINE;
     return 0;
 }
 
@@ -92,25 +107,29 @@ static int scan_list_fill(struct scan_list *list, const struct shk_log_pattern *
 {
     int rc = 0;
     for (size_t i = 0; !rc && i < n; i++) {
-        unsigned flags = patterns[i].once ? HS_FLAG_SINGLEMATCH : 0;
         const char *text = patterns[i].pattern ? NULL : patterns[i].texts;
         if (patterns[i].pattern && shk_logscan_table(patterns, i) == i)
-            rc = scan_list_add(list, scan_pattern(patterns[i].pattern), i, flags);
+            rc = scan_list_add(list, scan_pattern(patterns[i].pattern), i);
         for (size_t len; !rc && text && *text; text += len + (text[len] == '\n')) {
             len = strcspn(text, "\n");
-            rc = len ? scan_list_add(list, shk_messages_regex(text, len), i, flags) : 0;
+            rc = len ? scan_list_add(list, shk_messages_regex(text, len), i) : 0;
         }
     }
     return rc;
 }
 
-int shk_logscan_build(const struct shk_log_pattern *patterns, size_t n,
+int shk_logscan_build(const struct shk_log_pattern *patterns, size_t n, enum shk_log_width width,
                       const struct hs_platform_info *platform, struct hs_database **database_p,
                       struct shk_error *err)
 {
-    struct scan_list list = {.texts = NULL};
+    struct scan_list list = {.wide = width == SHK_LOG_WIDE};
     hs_compile_error_t *bad = NULL;
     int rc = scan_list_fill(&list, patterns, n);
+    *database_p = NULL;
+    if (rc == -ENOTSUP || (!rc && !list.count)) {
+        scan_list_free(&list);
+        return 0;
+    }
     if (rc)
         shk_error_sys(err, ENOMEM, "log patterns");
     if (!rc && hs_compile_multi((const char *const *)list.texts, list.flags, list.ids,
@@ -128,20 +147,31 @@ uint64_t shk_logscan_digest(const struct shk_log_pattern *patterns, size_t count
 {
     uint64_t digest = count;
     for (size_t i = 0; i < count; i++)
-        digest = (digest * 0x100000001b3u ^
-                  shk_log_hash(patterns[i].pattern ? patterns[i].pattern : patterns[i].texts)) +
-                 patterns[i].once;
+        digest = digest * 0x100000001b3u ^
+                 shk_log_hash(patterns[i].pattern ? patterns[i].pattern : patterns[i].texts);
     return digest;
 }
 
-int shk_logscan_compile(const struct shk_log_pattern *patterns, size_t count, char **data_p,
-                        size_t *size_p, struct shk_error *err)
+static int scan_compile(const struct shk_log_pattern *patterns, size_t count,
+                        enum shk_log_width width, const char **data_p, size_t *size_p,
+                        struct shk_error *err)
 {
     static const hs_platform_info_t any = {.tune = HS_TUNE_FAMILY_GENERIC};
     hs_database_t *database = NULL;
-    int rc = shk_logscan_build(patterns, count, &any, &database, err);
-    if (!rc && hs_serialize_database(database, data_p, size_p) != HS_SUCCESS)
+    char *data = NULL;
+    int rc = shk_logscan_build(patterns, count, width, &any, &database, err);
+    if (!rc && database && hs_serialize_database(database, &data, size_p) != HS_SUCCESS)
         rc = shk_error_sys(err, ENOMEM, "log patterns");
     hs_free_database(database);
+    *data_p = data;
     return rc;
+}
+
+int shk_logscan_compile(const struct shk_log_pattern *patterns, size_t count,
+                        struct shk_log_database *made, struct shk_error *err)
+{
+    *made = (struct shk_log_database){.patterns = shk_logscan_digest(patterns, count)};
+    int rc = scan_compile(patterns, count, SHK_LOG_EXACT, &made->data, &made->size, err);
+    return rc ? rc
+              : scan_compile(patterns, count, SHK_LOG_WIDE, &made->wide, &made->wide_size, err);
 }

@@ -4,6 +4,7 @@
 #include "core/text/messages.h"
 #include "core/text/strbuf.h"
 #include "probes/log/logcapture.h"
+#include "probes/log/logfind.h"
 #include "probes/log/logline.h"
 #include "probes/log/logscan_private.h"
 #include "probes/log/logstate.h"
@@ -19,7 +20,8 @@ enum {
     TEXT_MAX = 400, /* of a line that is kept */
     PLACES_MAX = 8, /* origins and nodes named per pattern */
     SEEN_MAX =
-        1 << 17 /* (pattern, origin) pairs that are told apart: beyond, counts are lower bounds */
+        1 << 17, /* (pattern, origin) pairs that are told apart: beyond, counts are lower bounds */
+    WIDEN_FROM = 64 << 20 /* bytes for which it is worth while to compile the wider patterns */
 };
 
 struct log_places {
@@ -52,8 +54,11 @@ struct shk_logscan {
     unsigned long long number;
     const struct shk_log_pattern *patterns;
     size_t count;
-    hs_database_t *database;
-    hs_scratch_t *scratch;
+    hs_database_t *database, *wide;
+    bool *every, *once; /* by pattern, for the search */
+    struct shk_logfind *find;
+    struct shk_log_found found;
+    size_t bytes;                      /* that were searched before there were wider patterns */
     struct shk_log_matcher **matchers; /* of captures; NULL where there is none */
     struct shk_messages **tables;      /* at the first pattern that stands before the same texts */
     struct log_sig *sigs;
@@ -64,7 +69,7 @@ struct shk_logscan {
     struct shk_log_unknown *unknown;
     /* The piece that is being scanned. */
     struct shk_logpiece piece;
-    size_t line_start, line_end; /* the line looked up last */
+    size_t line_start, line_end; /* the line whose matches are told */
     bool failed;
 };
 
@@ -73,12 +78,36 @@ static int scan_database(struct shk_logscan *scan, const struct shk_log_database
 {
     bool fits = ready && ready->patterns == shk_logscan_digest(scan->patterns, scan->count) &&
                 hs_deserialize_database(ready->data, ready->size, &scan->database) == HS_SUCCESS;
-    if (fits && hs_alloc_scratch(scan->database, &scan->scratch) == HS_SUCCESS)
+    int rc = fits ? 0
+                  : shk_logscan_build(scan->patterns, scan->count, SHK_LOG_EXACT, NULL,
+                                      &scan->database, err);
+    if (rc || !scan->database)
+        return rc;
+    if (fits && ready->wide)
+        hs_deserialize_database(ready->wide, ready->wide_size, &scan->wide);
+    for (size_t i = 0; i < scan->count; i++) {
+        scan->every[i] = scan->patterns[i].texts && scan->patterns[i].pattern;
+        scan->once[i] = scan->patterns[i].once;
+    }
+    struct shk_log_wanted wanted = {.patterns = scan->database,
+                                    .wide = scan->wide,
+                                    .count = scan->count,
+                                    .every = scan->every,
+                                    .once = scan->once};
+    scan->find = shk_logfind_create(&wanted);
+    return scan->find ? 0 : shk_error_sys(err, ENOMEM, "log patterns");
+}
+
+/* Of patterns that were not compiled before, the wider ones are worth while for a long log only. */
+static int scan_widen(struct shk_logscan *scan, size_t more, struct shk_error *err)
+{
+    if (scan->wide || scan->bytes >= WIDEN_FROM)
         return 0;
-    hs_free_database(scan->database);
-    scan->database = NULL;
-    int rc = shk_logscan_build(scan->patterns, scan->count, NULL, &scan->database, err);
-    if (!rc && hs_alloc_scratch(scan->database, &scan->scratch) != HS_SUCCESS)
+    scan->bytes += more;
+    if (scan->bytes < WIDEN_FROM)
+        return 0;
+    int rc = shk_logscan_build(scan->patterns, scan->count, SHK_LOG_WIDE, NULL, &scan->wide, err);
+    if (!rc && scan->wide && shk_logfind_widen(scan->find, scan->wide))
         rc = shk_error_sys(err, ENOMEM, "log patterns");
     return rc;
 }
@@ -129,13 +158,15 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
     scan->sigs = calloc(count + 1, sizeof *scan->sigs);
     scan->matchers = calloc(count + 1, sizeof *scan->matchers);
     scan->tables = calloc(count + 1, sizeof *scan->tables);
+    scan->every = calloc(count + 1, sizeof *scan->every);
+    scan->once = calloc(count + 1, sizeof *scan->once);
     scan->seen = shk_log_seen_create(SEEN_MAX);
     scan->ranks = shk_log_seen_create(SEEN_MAX);
     scan->unknown = shk_log_unknown_create();
-    int rc =
-        scan->sigs && scan->matchers && scan->tables && scan->seen && scan->ranks && scan->unknown
-            ? 0
-            : shk_error_sys(err, ENOMEM, "log patterns");
+    bool made = scan->sigs && scan->matchers && scan->tables && scan->every && scan->once;
+    int rc = made && scan->seen && scan->ranks && scan->unknown
+                 ? 0
+                 : shk_error_sys(err, ENOMEM, "log patterns");
     if (!rc && count)
         rc = scan_database(scan, database, err);
     if (!rc)
@@ -148,18 +179,6 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
     return 0;
 }
 
-/* The line around offset `at` of the piece, without its line break. */
-static void scan_line(struct shk_logscan *scan, size_t at)
-{
-    const char *data = scan->piece.data;
-    if (at >= scan->line_start && at < scan->line_end)
-        return;
-    const char *before = at ? memrchr(data, '\n', at) : NULL;
-    const char *after = memchr(data + at, '\n', scan->piece.len - at);
-    scan->line_start = before ? (size_t)(before + 1 - data) : 0;
-    scan->line_end = after ? (size_t)(after - data) : scan->piece.len;
-}
-
 /* Lines are mostly asked for in their order. */
 static unsigned long long scan_line_number(struct shk_logscan *scan)
 {
@@ -167,8 +186,9 @@ static unsigned long long scan_line_number(struct shk_logscan *scan)
         scan->numbered = 0;
         scan->number = scan->piece.first_line;
     }
-    for (; scan->numbered < scan->line_start; scan->numbered++)
-        scan->number += scan->piece.data[scan->numbered] == '\n';
+    scan->number +=
+        shk_logfile_breaks(scan->piece.data + scan->numbered, scan->line_start - scan->numbered);
+    scan->numbered = scan->line_start;
     return scan->number;
 }
 
@@ -248,27 +268,17 @@ static bool scan_message(const struct shk_logscan *scan, const struct shk_messag
            shk_messages_find(table, data + at, scan->line_end - at, id_p, NULL);
 }
 
-static int scan_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
-                      void *arg)
+static void scan_match(struct shk_logscan *scan, const struct shk_log_match *match)
 {
-    struct shk_logscan *scan = arg;
-    struct log_sig *sig = &scan->sigs[id];
-    (void)from;
-    (void)flags;
-    bool texts = scan->patterns[id].texts && scan->patterns[id].pattern;
-    if (to <= sig->line_end && !texts)
-        return 0;
-    scan_line(scan, to ? (size_t)to - 1 : 0);
-    if (texts) {
+    size_t id = match->id, to = scan->line_start + match->to;
+    if (scan->every[id]) {
         const struct shk_messages *table = scan_messages(scan, id);
-        size_t found = id;
-        if (!table || !scan_message(scan, table, (size_t)to, &found) ||
-            to <= scan->sigs[found].line_end)
-            return 0;
-        id = (unsigned)found;
-        sig = &scan->sigs[id];
+        if (!table || !scan_message(scan, table, to, &id))
+            return;
     }
-    sig->line_end = scan->line_end + 1;
+    if (to <= scan->sigs[id].line_end)
+        return;
+    scan->sigs[id].line_end = scan->line_end + 1;
     if (scan->patterns[id].error_words)
         shk_log_unknown_error(scan->unknown, scan->line_start);
     else if (scan->patterns[id].explains)
@@ -277,25 +287,32 @@ static int scan_match(unsigned id, unsigned long long from, unsigned long long t
         scan->hit(scan->hit_arg, scan_line_number(scan), id, scan->piece.data + scan->line_start,
                   scan->line_end - scan->line_start);
     scan_hit(scan, id);
-    return 0;
 }
 
 static int scan_piece(struct shk_logscan *scan, const struct shk_logpiece *piece,
                       struct shk_error *err)
 {
+    const char *name = scan->files[scan->file_count - 1].name;
     scan->piece = *piece;
-    scan->line_start = scan->line_end = scan->numbered = 0;
+    scan->numbered = scan->found.line_count = 0;
     for (size_t i = 0; i < scan->count; i++)
         scan->sigs[i].line_end = 0;
-    if (scan->database && piece->len &&
-        hs_scan(scan->database, piece->data, (unsigned)piece->len, 0, scan->scratch, scan_match,
-                scan) != HS_SUCCESS)
-        return shk_error_set(err, EIO, "%s: cannot be searched",
-                             scan->files[scan->file_count - 1].name);
-    scan->failed |=
-        !shk_log_unknown_settle(scan->unknown, piece, scan->files[scan->file_count - 1].name);
-    return scan->failed ? shk_error_sys(err, ENOMEM, "%s", scan->files[scan->file_count - 1].name)
-                        : 0;
+    int rc = scan->find ? scan_widen(scan, piece->len, err) : 0;
+    if (rc)
+        return rc;
+    if (scan->find)
+        rc = shk_logfind_piece(scan->find, piece->data, piece->len, &scan->found);
+    if (rc == -EIO)
+        return shk_error_set(err, EIO, "%s: cannot be searched", name);
+    for (size_t i = 0; i < scan->found.line_count; i++) {
+        const struct shk_log_line *line = &scan->found.lines[i];
+        scan->line_start = line->start;
+        scan->line_end = line->end;
+        for (size_t k = 0; k < line->count; k++)
+            scan_match(scan, &scan->found.matches[line->first + k]);
+    }
+    scan->failed |= rc || !shk_log_unknown_settle(scan->unknown, piece, name);
+    return scan->failed ? shk_error_sys(err, ENOMEM, "%s", name) : 0;
 }
 
 /* A file goes on when the last one has the same name. */
@@ -355,8 +372,7 @@ int shk_logscan_text(struct shk_logscan *scan, const char *name, const char *tex
     struct shk_logpiece piece = {.data = text, .len = len, .first_line = totals->lines + 1};
     rc = scan_piece(scan, &piece, err);
     totals->bytes += len;
-    for (size_t i = 0; i < len; i++)
-        totals->lines += text[i] == '\n';
+    totals->lines += shk_logfile_breaks(text, len);
     totals->lines += len && text[len - 1] != '\n';
     return rc;
 }
@@ -521,8 +537,12 @@ void shk_logscan_destroy(struct shk_logscan *scan)
     }
     for (size_t i = 0; i < scan->file_count; i++)
         free(scan->files[i].name);
-    hs_free_scratch(scan->scratch);
+    shk_logfind_destroy(scan->find);
+    shk_log_found_free(&scan->found);
     hs_free_database(scan->database);
+    hs_free_database(scan->wide);
+    free(scan->every);
+    free(scan->once);
     shk_log_seen_destroy(scan->seen);
     shk_log_seen_destroy(scan->ranks);
     shk_log_unknown_destroy(scan->unknown);

@@ -26,20 +26,21 @@ struct shk_log_pattern {
     bool explains;                /* a line that matches is known, even if it looks like an error */
 };
 
-/* A database that was compiled from the same patterns before. */
+/* Databases that were compiled from the same patterns before: themselves, and the wider ones by
+ * which lines are told that need not be searched (logwide.h; NULL: there are none). */
 struct shk_log_database {
     uint64_t patterns; /* shk_logscan_digest() of them */
-    const char *data;
-    size_t size;
+    const char *data, *wide;
+    size_t size, wide_size;
 };
 
 struct shk_logscan;
 
 uint64_t shk_logscan_digest(const struct shk_log_pattern *patterns, size_t count);
 
-/* Compiles for any processor of this architecture: *data_p is new memory (free()). */
-int shk_logscan_compile(const struct shk_log_pattern *patterns, size_t count, char **data_p,
-                        size_t *size_p, struct shk_error *err) SHK_MUST_CHECK;
+/* Compiles for any processor of this architecture; data and wide are new memory (free()). */
+int shk_logscan_compile(const struct shk_log_pattern *patterns, size_t count,
+                        struct shk_log_database *made, struct shk_error *err) SHK_MUST_CHECK;
 
 /* Takes the database when it fits these patterns and this processor, else (or when it is NULL)
  * compiles, which takes about a second for 600 patterns. The texts are borrowed until destroy.

@@ -125,9 +125,9 @@ static bool fold(struct shk_log_unknown *unknown, const struct shk_logpiece *pie
     if (unknown->count == SHK_LOG_UNKNOWN_SHAPES)
         return true;
     struct shape *shape = &unknown->shapes[unknown->count++];
-    *shape = (struct shape){.hash = hash, .lines = 1, .line = piece->first_line};
-    for (size_t i = 0; i < start; i++)
-        shape->line += piece->data[i] == '\n';
+    *shape = (struct shape){.hash = hash,
+                            .lines = 1,
+                            .line = piece->first_line + shk_logfile_breaks(piece->data, start)};
     shape->file = strdup(file);
     shape->text = strndup(line, len < TEXT_MAX ? len : TEXT_MAX);
     return shape->file && shape->text;
