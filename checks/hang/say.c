@@ -4,8 +4,11 @@
 
 void hang_say_rank(struct shk_strbuf *out, const struct hang_place *place)
 {
+    const char *command = place->rank ? hang_text(place->rank, "command") : NULL;
     if (place->number >= 0)
         shk_strbuf_printf(out, "rank %ld", place->number);
+    else if (place->process >= 0 && command)
+        shk_strbuf_printf(out, "process %ld %s", place->process, command);
     else if (place->process >= 0)
         shk_strbuf_printf(out, "process %ld", place->process);
     else

@@ -1,5 +1,6 @@
 #include "core/job/launch.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,15 @@ const struct shk_launch *shk_launch_find(shk_launch_get *get, void *arg)
         if (holds)
             return launch;
     }
+    return NULL;
+}
+
+const struct shk_launch *shk_launch_titled(const char *title)
+{
+    for (size_t i = launch_count; i-- > 0;)
+        for (const char *const *p = launch_rows[i].processes; p && *p; p++)
+            if (fnmatch(*p, title, FNM_NOESCAPE) == 0)
+                return &launch_rows[i];
     return NULL;
 }
 

@@ -14,7 +14,8 @@ struct shk_launch {
     const char *title;        /* as its users call it */
     bool allocation;          /* not a launcher: the job around a process that none started */
     bool inherits;            /* its processes have the PMIX_* of the one task that started them */
-    const char *const *needs; /* all of them are set */
+    const char *const *needs; /* all of them are set; NULL: processes tells */
+    const char *const *processes; /* titles of the processes of its ranks, `*` for any characters */
     const char *const *nodes, *const *ranks, *const *rank;
     const char *const *local_rank, *const *local_ranks;
     /* Without local_ranks: "4(x2),1" for the nodes of the step, and the place of this node. */
@@ -36,6 +37,9 @@ typedef const char *shk_launch_get(const char *variable, void *arg);
 /* The innermost launcher whose variables are set (empty ones are not): mpirun inside of a Slurm
  * step sets both kinds, and the ranks are mpirun's. NULL: none. */
 const struct shk_launch *shk_launch_find(shk_launch_get *get, void *arg);
+
+/* The one whose ranks have such a title, as ps shows it. NULL: none. */
+const struct shk_launch *shk_launch_titled(const char *title);
 
 /* How far inside a launcher of this name may be: a larger number than that of one which starts it.
  * -1: there is none. */

@@ -1,6 +1,7 @@
-/* Which processes are the ranks of a job: by the variables that its launcher gave them. */
+/* Which processes are the ranks of a job: by the variables that its launcher gave them, or by their
+ * titles; plain.c: by neither. */
+#include "probes/hang/find.h"
 #include "core/text/uses.h"
-#include "probes/hang/hang_private.h"
 #include "probes/hang/ras.h"
 
 #include <ctype.h>
@@ -11,13 +12,6 @@
 
 /* Without a variable: torch/csrc/distributed/c10d/FlightRecorder.cpp */
 #define FIND_DUMP "/tmp/nccl_trace_rank_"
-
-struct find_table {
-    const struct shk_host *host;
-    const struct shk_hang_want *want;
-    struct hang_process *all;
-    size_t count;
-};
 
 struct find_environ {
     const char *text;
@@ -76,6 +70,27 @@ static char *find_group(const struct shk_launch *launch, struct find_environ *va
             shk_strbuf_printf(&group, " %s=%.80s", *v, value);
     }
     return shk_strbuf_take(&group);
+}
+
+/* What ps shows of it: the first word of its command line, which setproctitle writes. */
+static void find_title(const struct shk_host *host, struct hang_process *process)
+{
+    char path[64], *text = NULL;
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", process->pid);
+    if (shk_host_read(host, path, &text, NULL, NULL))
+        return;
+    const struct shk_launch *launch = shk_launch_titled(text);
+    if (launch) {
+        free(process->group);
+        free(process->dump);
+        process->launch = launch;
+        process->titled = true;
+        process->rank = process->ranks = process->local_rank = process->local_ranks = -1;
+        process->group = shk_strf("%s of process %ld", launch->name, process->parent);
+        process->dump = NULL;
+        snprintf(process->name, sizeof process->name, "%s", text);
+    }
+    free(text);
 }
 
 static void find_environment(const struct shk_host *host, struct hang_process *process)
@@ -146,13 +161,14 @@ static int find_read(struct find_table *table, struct shk_error *err)
             continue;
         find_other_thread(table->host, process);
         find_environment(table->host, process);
+        find_title(table->host, process);
         table->count++;
     }
     shk_host_list_free(names);
     return table->all ? 0 : shk_error_sys(err, ENOMEM, "processes");
 }
 
-static struct hang_process *find_by_pid(const struct find_table *table, long pid)
+struct hang_process *find_by_pid(const struct find_table *table, long pid)
 {
     for (size_t i = 0; i < table->count; i++)
         if (table->all[i].pid == pid)
@@ -160,9 +176,7 @@ static struct hang_process *find_by_pid(const struct find_table *table, long pid
     return NULL;
 }
 
-/* Is it `ancestor`, or below it? */
-static bool find_below(const struct find_table *table, const struct hang_process *process,
-                       long ancestor)
+bool find_below(const struct find_table *table, const struct hang_process *process, long ancestor)
 {
     for (unsigned depth = 0; process && depth < 64; depth++) {
         if (process->pid == ancestor)
@@ -172,7 +186,7 @@ static bool find_below(const struct find_table *table, const struct hang_process
     return false;
 }
 
-static bool find_has_library(const struct find_table *table, struct hang_process *process)
+bool find_has_library(const struct find_table *table, struct hang_process *process)
 {
     struct hang_maps maps = {0};
     bool has = false, nccl = false;
@@ -214,7 +228,7 @@ static bool find_of_job(const struct hang_process *process, const char *job)
 }
 
 /* We, what we started, and what started us: srun may have, with variables of a rank. */
-static bool find_ours(const struct find_table *table, const struct hang_process *process)
+bool find_ours(const struct find_table *table, const struct hang_process *process)
 {
     return find_below(table, process, getpid()) ||
            find_below(table, find_by_pid(table, getppid()), process->pid);
@@ -223,7 +237,7 @@ static bool find_ours(const struct find_table *table, const struct hang_process 
 /* Container engines put the ID of the container into the name of its control group:
  * "docker-ID.scope", "cri-containerd-ID.scope", "/docker/ID", "libpod-ID.scope". The argument may
  * be the beginning of it, as their tools print it. */
-static bool find_in_container(const struct find_table *table, const struct hang_process *process)
+bool find_in_container(const struct find_table *table, const struct hang_process *process)
 {
     char path[64], *text = NULL;
     const char *id = table->want->container;
@@ -239,8 +253,8 @@ static bool find_in_container(const struct find_table *table, const struct hang_
 
 static bool find_is_rank(const struct hang_process *process)
 {
-    return process->launch && !process->launch->allocation && process->rank >= 0 &&
-           process->group && process->state != 'Z';
+    return process->launch && !process->launch->allocation &&
+           (process->rank >= 0 || process->titled) && process->group && process->state != 'Z';
 }
 
 /* srun starts the daemon of mpirun or torchrun as a task on each node, and that starts the ranks:
@@ -254,7 +268,10 @@ static void find_starters(struct find_table *table)
             continue;
         struct hang_process *above = find_by_pid(table, rank->parent);
         for (unsigned depth = 0; above && depth < 64; depth++) {
-            if (find_is_rank(above) && strcmp(above->group, rank->group) != 0)
+            bool other = find_is_rank(above) && strcmp(above->group, rank->group) != 0;
+            if (rank->titled && find_is_rank(above) && above->launch == rank->launch)
+                table->all[i].starter = true; /* it has the title of the rank that forked it */
+            else if (other)
                 above->starter = above->starter || above->launch != rank->launch ||
                                  !find_has_library(table, above);
             above = above->parent > 0 ? find_by_pid(table, above->parent) : NULL;
@@ -294,7 +311,7 @@ static int find_add(struct find_table *table, struct hang_process *process,
     for (size_t i = 0; i < *count; i++) {
         if (strcmp(found[i]->group, process->group) != 0)
             return table->want->pids_count ? 0 : find_two_jobs(found[i], process, err);
-        if (found[i]->rank != process->rank)
+        if (found[i]->rank != process->rank || process->rank < 0)
             continue;
         if (find_better(table, process, found[i]))
             found[i] = process;
@@ -352,7 +369,11 @@ static int find_named(struct find_table *table, struct hang_process **found, siz
             return shk_error_set(err, ESRCH, "no process %ld on this host", pid);
         for (size_t k = 0; k < *count; k++)
             covered = covered || find_below(table, found[k], pid);
-        if (!covered && *count < HANG_RANKS) {
+        if (covered)
+            continue;
+        size_t more = find_plain(table, process, found + *count, HANG_RANKS - *count);
+        *count += more;
+        if (!more && *count < HANG_RANKS) {
             process->library = find_has_library(table, process);
             found[(*count)++] = process;
         }
@@ -409,6 +430,7 @@ int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
     struct hang_process *found[HANG_RANKS + 1];
     size_t count = 0;
     int rc = find_read(&table, err);
+    find_setters(&table);
     find_starters(&table);
     for (size_t i = 0; !rc && i < table.count; i++)
         if (find_wanted(&table, &table.all[i]))
@@ -417,6 +439,8 @@ int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
         find_zombie(&table, found, &count);
     if (!rc)
         rc = find_named(&table, found, &count, err);
+    if (!rc && !count && want->container)
+        count = find_plain(&table, NULL, found, HANG_RANKS);
     if (!rc && !count && want->container)
         rc = shk_error_set(err, ESRCH,
                            "no rank on this host runs in a control group of container %s",

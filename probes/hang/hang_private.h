@@ -1,5 +1,5 @@
-/* Inside of `shakedown hang`'s look at a host: find.c (which processes), maps.c, state.c (what
- * /proc tells), modules.c and versions.c (the files of a process), copy.c (stops a thread and
+/* Inside of `shakedown hang`'s look at a host: find.c, plain.c (which processes), maps.c, state.c
+ * (what /proc tells), modules.c and versions.c (the files of a process), copy.c (stops a thread and
  * copies its stack), unwind.c (reads the copy), hang.c (the order of it all). */
 #ifndef SHK_PROBES_HANG_PRIVATE_H
 #define SHK_PROBES_HANG_PRIVATE_H
@@ -99,7 +99,8 @@ struct hang_process {
     char *job;  /* of the batch system; NULL */
     long rank, ranks, local_rank, local_ranks; /* -1: not known */
     bool unreadable;                           /* its environment is */
-    bool starter;                              /* no rank: what starts the ranks on this host */
+    bool starter;                              /* no rank: it starts those, or one has forked it */
+    bool titled;                               /* its title tells that it is a rank */
     json_t *environment; /* the variables that the names of `want` tell of; of found ones. Owned */
     json_t *withheld;    /* names of those whose values look like secrets. Owned */
     unsigned ras_port;   /* 0: NCCL is not there, or its service is not here */

@@ -24,13 +24,16 @@ int hang_unwind(const struct shk_host *host, const struct hang_process *process,
 
 #else
 
+#include "core/run/clock.h"
+
 #include <elfutils/libdwfl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { UNWIND_CPU_S = 20 };
+/* Of a process with many deep stacks those that come first are read: the first thread's is. */
+enum { UNWIND_CPU_S = 20, UNWIND_S = 15 };
 
 const char *shk_hang_unwinder(void)
 {
@@ -245,25 +248,39 @@ static const struct hang_copy *unwind_find(const struct hang_arena *arena, unsig
     return NULL;
 }
 
+/* A thread that did not run in between: its stack need not be read again. */
+static bool unwind_equal(const struct hang_arena *arena, const struct hang_copy *a,
+                         const struct hang_copy *b)
+{
+    return a->start == b->start && a->length == b->length && a->pc == b->pc && a->sp == b->sp &&
+           a->registers_count == b->registers_count &&
+           memcmp(a->registers, b->registers, a->registers_count * sizeof *a->registers) == 0 &&
+           memcmp(arena->pool + a->at, arena->pool + b->at, a->length) == 0;
+}
+
 /* A thread in all samples; NULL when none has it. */
 static json_t *unwind_tid(Dwfl *dwfl, struct unwind *unwind, struct unwind_stack stacks[2],
                           int32_t tid)
 {
     const struct hang_copy *before = NULL;
-    unsigned seen = 0;
+    unsigned seen = 0, last = 0;
     size_t still = SIZE_MAX;
     for (unsigned s = 0; s < HANG_SAMPLES; s++) {
         const struct hang_copy *copy = unwind_find(unwind->arena, s, tid);
         if (!copy)
             continue;
-        struct unwind_stack *stack = &stacks[seen % 2], *last = &stacks[(seen + 1) % 2];
-        unwind_one(dwfl, unwind, copy, stack);
-        size_t same = before ? unwind_still(unwind->arena, before, last, copy, stack) : SIZE_MAX;
+        unsigned now = before && unwind_equal(unwind->arena, before, copy) ? last : 1 - last;
+        if (now != last)
+            unwind_one(dwfl, unwind, copy, &stacks[now]);
+        size_t same = before
+                          ? unwind_still(unwind->arena, before, &stacks[last], copy, &stacks[now])
+                          : SIZE_MAX;
         still = same < still ? same : still;
         before = copy;
+        last = now;
         seen++;
     }
-    return before ? unwind_thread_json(dwfl, &stacks[(seen + 1) % 2], still, seen) : NULL;
+    return before ? unwind_thread_json(dwfl, &stacks[last], still, seen) : NULL;
 }
 
 /* The kernel's own piece of code is in no file: libdw wants one. */
@@ -311,6 +328,7 @@ static json_t *unwind_all(Dwfl *dwfl, struct unwind *unwind)
     const struct hang_arena *arena = unwind->arena;
     struct unwind_stack *stacks = calloc(2, sizeof *stacks);
     json_t *threads = json_object();
+    double until = shk_clock_s() + UNWIND_S;
     for (unsigned s = HANG_SAMPLES; stacks && s-- > 0;)
         for (uint32_t i = 0; i < arena->counts[s] && i < HANG_THREADS; i++) {
             int32_t tid = arena->copies[s][i].tid;
@@ -319,7 +337,10 @@ static json_t *unwind_all(Dwfl *dwfl, struct unwind *unwind)
             if (json_object_get(threads, key))
                 continue;
             shk_crumb_call("stack of thread %d", tid);
-            json_t *thread = unwind_tid(dwfl, unwind, stacks, tid);
+            json_t *thread =
+                shk_clock_s() < until
+                    ? unwind_tid(dwfl, unwind, stacks, tid)
+                    : json_pack("{s:s}", "stack_unread", "no time was left to read its stack");
             if (thread)
                 json_object_set_new(threads, key, thread);
         }

@@ -191,6 +191,36 @@ class Hang(Case):
         stops.sort()
         self.assertLess(stops[len(stops) * 99 // 100], 20000, stops[-10:])
 
+    def test_two_hundred_threads_with_deep_stacks(self):
+        """Each has about 1 MiB of C's stack in use. Those that are looked at are stopped for less than 20 ms each, 99 of 100, and the
+        others are said."""
+        code = ("import sys, threading, time\n"
+                "sys.setrecursionlimit(100000)\n"
+                "threading.stack_size(16 << 20)\n"
+                "here = threading.Semaphore(0)\n"
+                "def wait(_):\n"
+                "    here.release()\n"
+                "    time.sleep(600)\n"
+                "def deep(levels):\n"
+                "    return max([levels - 1], key=deep if levels > 1 else wait)\n"
+                "for _ in range(200): threading.Thread(target=deep, args=(1500,), daemon=True).start()\n"
+                "for _ in range(200): here.acquire()\n"
+                "print(flush=True)\n"
+                "while True: time.sleep(0.1)")
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        p = run("hang", "--pid", process.pid, "--interval", 1, "--format", "json")
+        (rank,) = json.loads(p.stdout)["nodes"][0]["ranks"]
+        stops = sorted(t["stopped_us"] for t in rank["threads"] if "stopped_us" in t)
+        self.assertGreaterEqual(len(stops), 180)
+        self.assertLess(stops[len(stops) * 99 // 100], 20000, stops[-10:])
+        self.assertIn("more than are looked at", rank["unread"]["threads"])
+        self.assertTrue(rank["threads"][0]["frames"])
+        self.assertTrue(any(len(t.get("frames", [])) > 100 for t in rank["threads"]))
+
     def test_killed_in_the_middle(self):
         """Whatever becomes of us, the threads go on."""
         pid = self.threads(60)

@@ -126,3 +126,152 @@ Test(hang_find, how_many_ranks_slurm_put_on_the_node)
     cr_expect_eq(found[0].local_rank, 3);
     hang_find_free(found, count);
 }
+
+static void title(long pid, const char *text)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", pid);
+    tree_put_bytes(path, text, strlen(text) + 1);
+}
+
+/* An established TCP connection of the process. */
+static void connection(long pid, unsigned inode)
+{
+    char path[64], target[32];
+    snprintf(path, sizeof path, "/proc/%ld/fd/7", pid);
+    snprintf(target, sizeof target, "socket:[%u]", inode);
+    tree_link(path, target);
+    snprintf(path, sizeof path, "/proc/%ld/net/tcp", pid);
+    tree_put(path,
+             "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
+             "timeout inode\n"
+             "   0: 0100007F:1F90 0100007F:1F91 01 00000000:00000000 00:00000000 00000000     0    "
+             "    0 %u 1 0 0 20 4 30 10 -1\n",
+             inode);
+}
+
+static const char *const torch[] = {"libtorch_cpu.so", NULL};
+
+static void expect_below(long pid, const long *pids, size_t expected)
+{
+    const struct shk_hang_want want = {.libraries = torch, .pids = &pid, .pids_count = 1};
+    struct shk_error err = {""};
+    cr_assert_eq(find(&want, &err), 0, "%s", err.text);
+    cr_assert_eq(count, expected, "%zu found", count);
+    for (size_t i = 0; i < count; i++)
+        cr_expect_eq(found[i].pid, pids[i], "%ld", found[i].pid);
+    hang_find_free(found, count);
+}
+
+/* A rank of torch.multiprocessing with its own connection. */
+static void torch_rank(long pid, long parent, unsigned inode)
+{
+    process(pid, parent, "python3", "");
+    maps(pid, "/opt/torch/libtorch_cpu.so");
+    if (inode)
+        connection(pid, inode);
+}
+
+/* The starter has the library and no connection, a forked loader the connection of its rank, a
+ * spawned one none. */
+Test(hang_find, ranks_of_multiprocessing_without_variables)
+{
+    torch_rank(10, 1, 0);
+    torch_rank(20, 10, 501);
+    torch_rank(21, 10, 502);
+    torch_rank(30, 20, 501);
+    torch_rank(31, 21, 0);
+    expect_below(10, (const long[]){20, 21}, 2);
+}
+
+Test(hang_find, the_starter_that_keeps_the_store_is_no_rank)
+{
+    torch_rank(10, 1, 500);
+    torch_rank(20, 10, 501);
+    torch_rank(21, 10, 502);
+    expect_below(10, (const long[]){20, 21}, 2);
+}
+
+Test(hang_find, one_process_stands_for_itself)
+{
+    torch_rank(10, 1, 500);
+    torch_rank(30, 10, 500);
+    expect_below(10, (const long[]){10}, 1);
+}
+
+/* A program that forks its ranks, and a helper that only sleeps. */
+Test(hang_find, forked_ranks_have_the_name_of_the_program)
+{
+    process(10, 1, "bench", "");
+    process(20, 10, "bench", "");
+    process(21, 10, "bench", "");
+    process(22, 10, "sh", "");
+    expect_below(10, (const long[]){20, 21}, 2);
+}
+
+/* os.environ["RANK"] of a rank is seen in the loaders that it spawned, not in itself. */
+Test(hang_find, loaders_of_a_rank_that_set_its_variables_itself)
+{
+    static const char spawned[] = "python3\0-c\0spawn_main()\0--multiprocessing-fork";
+    for (long i = 0; i < 2; i++) {
+        char text[120];
+        torch_rank(20 + i, 10, (unsigned)(500 + i));
+        snprintf(text, sizeof text, "RANK=%ld WORLD_SIZE=2 MASTER_PORT=29500", i);
+        for (long loader = 30 + 10 * i; loader < 32 + 10 * i; loader++) {
+            char path[64];
+            process(loader, 20 + i, "python3", text);
+            maps(loader, "/opt/torch/libtorch_cpu.so");
+            snprintf(path, sizeof path, "/proc/%ld/cmdline", loader);
+            tree_put_bytes(path, spawned, sizeof spawned);
+        }
+    }
+    const struct shk_hang_want want = {.libraries = torch};
+    struct shk_error err = {""};
+    cr_assert_eq(find(&want, &err), 0, "%s", err.text);
+    cr_assert_eq(count, 2);
+    for (size_t i = 0; i < count; i++) {
+        cr_expect_eq(found[i].pid, 20 + (long)i);
+        cr_expect_eq(found[i].rank, (long)i);
+        cr_expect_eq(found[i].ranks, 2);
+    }
+    hang_find_free(found, count);
+}
+
+/* Titles overwrite what /proc has of the variables; a forked loader has that of its rank. */
+Test(hang_find, workers_of_vllm_are_known_by_their_titles)
+{
+    process(10, 1, "VLLM::EngineCor", "");
+    for (long i = 0; i < 2; i++) {
+        char text[40];
+        snprintf(text, sizeof text, "VLLM::Worker_TP%ld", i);
+        process(20 + i, 10, "VLLM::Worker_TP", "");
+        title(20 + i, text);
+        process(30 + i, 20 + i, "VLLM::Worker_TP", "");
+        title(30 + i, text);
+    }
+    const struct shk_hang_want want = {.libraries = torch};
+    struct shk_error err = {""};
+    cr_assert_eq(find(&want, &err), 0, "%s", err.text);
+    cr_assert_eq(count, 2);
+    cr_expect_eq(found[0].pid, 20);
+    cr_expect_str_eq(found[1].name, "VLLM::Worker_TP1");
+    hang_find_free(found, count);
+}
+
+Test(hang_find, actors_of_ray_that_train)
+{
+    process(10, 1, "raylet", "");
+    static const char *const titles[] = {"ray::_RayTrainWorker__execute.get_next",
+                                         "ray::RayWorkerWrapper.execute_method", "ray::IDLE",
+                                         "ray::_MapWorker.submit"};
+    for (long i = 0; i < 4; i++) {
+        process(20 + i, 10, "ray::", "");
+        title(20 + i, titles[i]);
+    }
+    const struct shk_hang_want want = {.libraries = torch};
+    struct shk_error err = {""};
+    cr_assert_eq(find(&want, &err), 0, "%s", err.text);
+    cr_assert_eq(count, 2);
+    cr_expect_eq(found[1].pid, 21);
+    hang_find_free(found, count);
+}
