@@ -16,17 +16,10 @@
 #define SLOT_RANKS_FEW  16U
 
 const struct shk_algorithm *const shk_algorithms[] = {
-    &shk_allreduce_single,
-    &shk_allreduce_oneshot,
-    &shk_allreduce_doubling,
-    &shk_allreduce_halving,
-    &shk_allreduce_twoshot,
-    &shk_allreduce_pull,
-    &shk_allreduce_readall,
-    &shk_allreduce_readpart,
-    &shk_allreduce_inplace,
-    &shk_allreduce_ring,
-    NULL,
+    &shk_allreduce_single,   &shk_allreduce_oneshot, &shk_allreduce_stamped,
+    &shk_allreduce_doubling, &shk_allreduce_halving, &shk_allreduce_twoshot,
+    &shk_allreduce_pull,     &shk_allreduce_readall, &shk_allreduce_readpart,
+    &shk_allreduce_inplace,  &shk_allreduce_ring,    NULL,
 };
 
 static unsigned algorithm_index(const struct shk_algorithm *algorithm)

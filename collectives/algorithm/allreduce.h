@@ -22,6 +22,7 @@ struct shk_algorithm {
     bool pipelined; /* obeys piece_bytes */
     bool gets;      /* needs a wire with get */
     bool maps;      /* needs a wire whose ranks map each other's heaps */
+    bool drops;     /* needs a wire that drops SHK_STAMPED_PACKET bytes */
     /* Can it do this many ranks and elements? */
     bool (*fits)(unsigned ranks, size_t count);
     /* One operation; the send area may be changed again on return. */

@@ -14,6 +14,9 @@
 /* Largest vector that one-shot and recursive doubling have room for: bytes of one slot. */
 size_t shk_slot_bytes(unsigned ranks);
 
+/* A vector and its stamp: what the smallest inject of the providers in use carries. */
+#define SHK_STAMPED_PACKET ((size_t)64)
+
 /* A vector cut into one chunk per part, and each chunk into pieces; in elements. */
 struct shk_cut {
     size_t count;
@@ -49,6 +52,7 @@ int shk_mapped_copy(struct shk_wire *wire, size_t count, size_t piece_bytes) SHK
 
 extern const struct shk_algorithm shk_allreduce_single;
 extern const struct shk_algorithm shk_allreduce_oneshot;
+extern const struct shk_algorithm shk_allreduce_stamped;
 extern const struct shk_algorithm shk_allreduce_doubling;
 extern const struct shk_algorithm shk_allreduce_halving;
 extern const struct shk_algorithm shk_allreduce_twoshot;

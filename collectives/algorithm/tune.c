@@ -6,7 +6,9 @@
 /* Sizes below this are tried in steps of four only: nothing changes between. */
 #define TUNE_FINE_LOG 10U
 
-#define TUNE_ROUNDS 6U
+/* Small messages differ by a tenth and take microseconds, of which a busy moment is many. */
+#define TUNE_ROUNDS       6U
+#define TUNE_ROUNDS_SMALL 40U
 /* Rounds of one size end when they took this share of the budget. */
 #define TUNE_SHARE 8U
 
@@ -40,6 +42,7 @@ struct tune_candidate {
 struct tune_trial {
     struct shk_wire *wire;
     size_t count;
+    bool drops; /* every rank's wire does */
     unsigned candidates;
     struct tune_candidate candidate[TUNE_CANDIDATES];
 };
@@ -64,6 +67,7 @@ static void tune_candidates(struct tune_trial *trial)
 
         if (!algorithm->fits(ranks, trial->count) ||
             (algorithm->gets && trial->wire->ops->get == NULL) ||
+            (algorithm->drops && !trial->drops) ||
             algorithm->maps != (trial->wire->mapped != NULL)) {
             continue;
         }
@@ -110,12 +114,14 @@ static int tune_round(struct tune_trial *trial)
 /* Several rounds; *spent_p grows by the time of the slowest rank. */
 static int tune_rounds(struct tune_trial *trial, uint64_t budget_ns, uint64_t *spent_p)
 {
+    bool small = trial->count * SHK_TYPE_BYTES < (size_t)1 << TUNE_FINE_LOG;
+    unsigned rounds = small ? TUNE_ROUNDS_SMALL : TUNE_ROUNDS;
     uint64_t start = shk_job_now_ns();
     uint64_t spent = 0;
     unsigned i = 0;
     int rc = 0;
 
-    for (i = 0; i < TUNE_ROUNDS && rc == 0 && spent <= budget_ns / TUNE_SHARE; i++) {
+    for (i = 0; i < rounds && rc == 0 && spent <= budget_ns / TUNE_SHARE; i++) {
         rc = tune_round(trial);
         if (rc == 0) {
             rc = shk_job_barrier(trial->wire->job, shk_job_now_ns() - start, &spent, shk_wire_poll,
@@ -163,12 +169,14 @@ int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint
     size_t most = max_bytes < SHK_TUNE_MAX_BYTES ? max_bytes : SHK_TUNE_MAX_BYTES;
     unsigned first = tune_log(min_bytes < most ? min_bytes : most);
     struct shk_tune_choice before = {0};
+    uint64_t lacking = wire->max_drop < SHK_STAMPED_PACKET; /* on any rank, then */
     uint64_t spent = 0;
     unsigned k = 0;
-    int rc = 0;
+    int rc = shk_job_barrier(wire->job, lacking, &lacking, shk_wire_poll, wire);
 
     for (k = first; k <= tune_log(most) && rc == 0 && spent < budget_ns && wire->size > 1; k++) {
-        struct tune_trial trial = {.wire = wire, .count = ((size_t)1 << k) / SHK_TYPE_BYTES};
+        struct tune_trial trial = {
+            .wire = wire, .count = ((size_t)1 << k) / SHK_TYPE_BYTES, .drops = lacking == 0};
 
         if (k < TUNE_FINE_LOG && (k - first) % 2 != 0) {
             continue;

@@ -110,6 +110,31 @@ int shk_wire_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, s
     return wire->ops->get(wire, peer, from, to, bytes, index);
 }
 
+int shk_wire_drop(struct shk_wire *wire, unsigned peer, const void *data, size_t to, size_t bytes)
+{
+    if (wire->status != 0) {
+        return wire->status;
+    }
+    wire->last_peer = peer;
+    return wire->ops->drop(wire, peer, data, to, bytes);
+}
+
+int shk_wire_watch(struct shk_wire *wire, unsigned peer, bool (*here)(void *arg), void *arg)
+{
+    unsigned idle = 0;
+
+    if (wire->status == 0 && !here(arg)) {
+        shk_job_set_waiting(wire->job, (int)peer);
+        while (wire->status == 0 && !here(arg)) {
+            if (wire->ops->progress(wire) == 0) {
+                shk_job_relax(wire->job, &idle);
+            }
+        }
+        shk_job_set_waiting(wire->job, -1);
+    }
+    return wire->status;
+}
+
 /* Peers that share memory set it themselves. */
 static bool wire_here(const uint8_t *flag)
 {

@@ -91,6 +91,7 @@ int fabric_open(struct fabric *fabric, struct shk_error *err)
     }
     /* What is injected is read by the CPU. */
     fabric->inject = fabric->hmem == NULL ? info->tx_attr->inject_size : 0;
+    fabric->wire.max_drop = fabric->inject;
     fabric->depth =
         (unsigned)(info->tx_attr->size < FABRIC_DEPTH ? info->tx_attr->size : FABRIC_DEPTH);
     fabric->depth = fabric->depth != 0 ? fabric->depth : 1;

@@ -180,6 +180,24 @@ static void facts_add_published(json_t *lines, const struct shk_job *job, const 
     free(text);
 }
 
+/* Sizes of which nothing but the data told. */
+static bool facts_stamped(const struct shk_job *job)
+{
+    json_t *sizes = shk_sweep_json(job);
+    json_t *row = NULL;
+    bool found = false;
+    size_t i = 0;
+
+    json_array_foreach(sizes, i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "algorithm"));
+
+        found |= name != NULL && strcmp(name, "stamped") == 0;
+    }
+    json_decref(sizes);
+    return found;
+}
+
 static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
                            const struct shk_crew_result *result, const struct facts_shown *shown)
 {
@@ -194,7 +212,8 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
     facts_add_published(lines, job, FABRIC_QUEUES);
     facts_add_hmem(lines, shown->hmem);
     if (notify != NULL) {
-        snprintf(line, sizeof(line), "arrival known at the target by: %.100s", notify);
+        snprintf(line, sizeof(line), "arrival known at the target by: %.100s%s", notify,
+                 facts_stamped(job) ? "; of `stamped` by a stamp in the data" : "");
         facts_add_line(lines, line);
     }
     if (verified > 0) {

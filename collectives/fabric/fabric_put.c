@@ -420,6 +420,27 @@ static int put_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to,
     return rc == 0 ? 0 : put_fail(fabric, put.rail, "fi_writedata", rc, peer);
 }
 
+/* By the first rail, as all that is small. */
+static int put_drop(struct shk_wire *wire, unsigned peer, const void *data, size_t to, size_t bytes)
+{
+    struct fabric *fabric = put_fabric(wire);
+    struct fabric_rail *rail = &fabric->rail[0];
+    const struct fabric_peer *target = &rail->peers[peer];
+    unsigned idle = 0;
+    ssize_t rc = 0;
+
+    do {
+        rc = fi_inject_write(rail->ep, data, bytes, target->addr, target->base + to, target->key);
+    } while (rc == -FI_EAGAIN && put_stall(fabric, peer, &idle));
+    if (idle > 0) {
+        shk_job_set_waiting(wire->job, -1);
+    }
+    if (wire->status != 0) {
+        return wire->status;
+    }
+    return rc == 0 ? 0 : put_fail(fabric, rail, "fi_inject_write", rc, peer);
+}
+
 static int put_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
                    uint32_t index)
 {
@@ -481,10 +502,12 @@ ssize_t fabric_probe(struct fabric *fabric)
 const struct shk_wire_ops fabric_wire_ops = {
     .put = put_put,
     .get = put_get,
+    .drop = put_drop,
     .progress = put_progress,
 };
 
 const struct shk_wire_ops fabric_wire_ops_no_get = {
     .put = put_put,
+    .drop = put_drop,
     .progress = put_progress,
 };

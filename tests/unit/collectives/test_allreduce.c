@@ -5,6 +5,7 @@
 #include "tests/unit/collectives/hidden.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,6 +92,18 @@ static int shared_get(struct shk_wire *wire, unsigned peer, size_t from, size_t 
     return shk_wire_arrived(wire, (uint8_t)wire->op, index);
 }
 
+/* The stamp is there before what it speaks of. */
+static int shared_drop(struct shk_wire *wire, unsigned peer, const void *data, size_t to,
+                       size_t bytes)
+{
+    unsigned char *at = ((struct shared_wire *)wire)->region + peer * wire->heap->bytes + to;
+
+    memcpy(at + bytes - 8, (const unsigned char *)data + bytes - 8, 8);
+    sched_yield();
+    memcpy(at, data, bytes);
+    return 0;
+}
+
 static int shared_progress(struct shk_wire *wire)
 {
     struct shared_wire *self = (struct shared_wire *)wire;
@@ -118,7 +131,7 @@ static int shared_progress(struct shk_wire *wire)
 }
 
 static const struct shk_wire_ops shared_ops = {
-    .put = shared_put, .get = shared_get, .progress = shared_progress};
+    .put = shared_put, .get = shared_get, .drop = shared_drop, .progress = shared_progress};
 
 static const size_t counts[] = {1,     2,     3,     7,      15,     16,     17,
                                 100,   1000,  2048,  2049,   4096,   8191,   8193,
@@ -203,7 +216,8 @@ static int work_allreduce(struct shk_job *job, void *arg, struct shk_error *err)
 
         for (a = 0; shk_algorithms[a] != NULL && rc == 0; a++) {
             if (shk_algorithms[a]->fits(shk_job_size(job), counts[i]) &&
-                (!shk_algorithms[a]->maps || self.wire.mapped != NULL)) {
+                (!shk_algorithms[a]->maps || self.wire.mapped != NULL) &&
+                (!shk_algorithms[a]->drops || !world.hidden)) {
                 enum shk_type type = (seed & 1) != 0 ? SHK_INT32 : SHK_FLOAT32;
 
                 rc = check_count(&self, shk_algorithms[a], counts[i], type, ++seed, err);
@@ -505,11 +519,6 @@ Test(roofline, slow_puts_show, .timeout = 600)
     /* Two puts of 3 ms each, at best. */
     cr_expect_lt(shk_roofline_bandwidth(roof, 262144), 262144 / 3e6);
     cr_expect_eq(shk_roofline_bandwidth(roof, 200000), roof->row[0].bandwidth);
-    cr_expect_eq(shk_roofline_bandwidth(roof, 262144), roof->row[1].bandwidth);
-    roof->row[1].bandwidth = 2 * roof->row[0].bandwidth;
-    cr_expect_eq(shk_roofline_bandwidth(roof, 200000), roof->row[1].bandwidth, "the higher");
-    cr_expect_eq(shk_roofline_bandwidth(roof, 65536), roof->row[0].bandwidth);
-    ((struct shk_roofline *)shk_job_result(job, 2))->row[1].bandwidth = roof->row[1].bandwidth;
     cr_expect_eq(shk_roofline_bandwidth(roof, 65535), 0.0);
     cr_expect_arr_eq(roof, shk_job_result(job, 2), sizeof(*roof), "ranks disagree");
     shk_crew_result_clear(&result);

@@ -199,6 +199,19 @@ Test(shm, the_roofline_copies_all_parts, .timeout = 300)
     shk_facts_destroy(facts);
 }
 
+Test(shm, a_size_between_two_has_the_higher_roof)
+{
+    struct shk_roofline roof = {.rows = 2, .row = {{65536, 3.0}, {262144, 5.0}}};
+
+    cr_expect_eq(shk_roofline_bandwidth(&roof, 65535), 0.0);
+    cr_expect_eq(shk_roofline_bandwidth(&roof, 65536), 3.0);
+    cr_expect_eq(shk_roofline_bandwidth(&roof, 131072), 5.0);
+    roof.row[1].bandwidth = 2.0;
+    cr_expect_eq(shk_roofline_bandwidth(&roof, 131072), 3.0);
+    cr_expect_eq(shk_roofline_bandwidth(&roof, 262144), 2.0);
+    cr_expect_eq(shk_roofline_bandwidth(&roof, (uint64_t)1 << 30), 2.0);
+}
+
 struct lost {
     enum shk_phase phase;
     int sig; /* 0: hangs */
