@@ -375,6 +375,7 @@ static void agent_orphan(struct agent *agent)
     struct world_puts_frame have = {.run = agent->run, .number = agent->puts};
 
     agent_tree_leave(&agent->tree);
+    agent->held_ns = shk_job_now_ns();
     (void)shk_link_send(&agent->link, SHK_FRAME_WANT_PUTS, &have, sizeof(have));
 }
 
@@ -387,9 +388,9 @@ static void agent_take(struct agent *agent)
     while (agent_tree_next(tree, &frame)) {
         agent_puts(agent, &frame);
     }
-    if (tree->joined &&
-        (tree->parent.fd < 0 || (agent->running && agent->held.epoch != 0 &&
-                                 shk_job_now_ns() - agent->held_ns > AGENT_PATIENCE_NS))) {
+    if ((tree->joined && tree->parent.fd < 0) ||
+        (agent->running && agent->held.epoch != 0 &&
+         shk_job_now_ns() - agent->held_ns > AGENT_PATIENCE_NS)) {
         agent_orphan(agent);
     }
 }

@@ -110,6 +110,12 @@ static int tree_dial(const char *address, unsigned port)
     return fd;
 }
 
+void agent_tree_leave(struct agent_tree *tree)
+{
+    shk_link_close(&tree->parent);
+    tree->proven = tree->joined = false;
+}
+
 /* Rank 0's order to take frames from this rank. */
 static void tree_connect(struct agent_tree *tree, const struct shk_frame *frame)
 {
@@ -121,10 +127,10 @@ static void tree_connect(struct agent_tree *tree, const struct shk_frame *frame)
     int fd = tree_dial(parent.address, parent.port);
     if (fd < 0)
         return;
+    agent_tree_leave(tree); /* what is left of one before */
     shk_link_open(&tree->parent, fd);
     tree->parent.limit = TREE_GREET_MAX;
     tree->parent_since_ns = shk_job_now_ns();
-    tree->joined = false;
     tree_watch(tree, EPOLL_CTL_ADD, fd, TREE_PARENT, false);
 }
 
@@ -197,12 +203,6 @@ static void tree_child(struct agent_tree *tree, struct agent_child *child, uint3
     else
         tree_watch(tree, EPOLL_CTL_MOD, child->link.fd, (uint32_t)(child - tree->children),
                    child->link.out.len > 0);
-}
-
-void agent_tree_leave(struct agent_tree *tree)
-{
-    shk_link_close(&tree->parent);
-    tree->joined = false;
 }
 
 /* The parent's side of the greeting; true: it is over, and well. */

@@ -274,6 +274,7 @@ static bool all_right(struct shk_world *world)
 static void fold(struct shk_world *world)
 {
     uint64_t began = shk_job_now_ns();
+    struct rusage usage;
     unsigned groups = 0;
     size_t i = 0;
 
@@ -283,7 +284,9 @@ static void fold(struct shk_world *world)
             groups++;
         }
     }
-    printf(" %8.2f %6u", (double)(shk_job_now_ns() - began) / 1e9, groups);
+    getrusage(RUSAGE_SELF, &usage);
+    printf(" %8.2f %6u %6.0f", (double)(shk_job_now_ns() - began) / 1e9, groups,
+           (double)usage.ru_maxrss / 1024);
 }
 
 static bool collect(struct shk_world *world)

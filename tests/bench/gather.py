@@ -138,7 +138,7 @@ def write(path, capture, count):
     return len(json.dumps(document)), {f"nid{i + 1:06}" for i in odd}
 
 
-print(f"{'KB/node':>8} {'nodes':>7} {'seconds':>8} {'CPU s':>8} {'fold s':>8} {'groups':>6} {'identical':>9} {'bytes':>6} {'most':>6}  nodes that were asked: bytes")
+print(f"{'KB/node':>8} {'nodes':>7} {'seconds':>8} {'CPU s':>8} {'fold s':>8} {'groups':>6} {'MB':>6} {'identical':>9} {'bytes':>6} {'most':>6}  nodes that were asked: bytes")
 with tempfile.TemporaryDirectory(prefix="shk-bench-") as scratch:
     for capture, count in (w.split(":") for w in wanted):
         path = pathlib.Path(scratch) / "nodes"

@@ -1,12 +1,15 @@
 /* Ranks that lie to rank 0. The input is a list of records {u8 whom and what, u8, u16 length,
- * bytes}: frames of three ranks and of strangers, and what happens between them. At the end an
- * all-reduce must have its result, in facts that can be stored. */
+ * bytes}: frames of three ranks and of strangers, and what happens between them; with the second
+ * bit of the first byte over TCP, so that there is a tree. At the end an all-reduce must have its
+ * result, in facts that can be stored. */
 #include "collectives/fabric/fabric.h"
 #include "collectives/launch/world_private.h"
 #include "fuzz.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +24,36 @@ struct hub {
     struct shk_world *world;
     struct hub_group *group;
     int peer[HUB_PEERS]; /* the other end of a rank's or a stranger's link; -1 closed */
+    bool tcp;
 };
 
-static const struct shk_world_options hub_options = {.version = "fuzz", .deadline_ms = 1000};
+static const struct shk_world_options hub_options = {
+    .version = "fuzz", .deadline_ms = 1000, .tree_from = 2, .tree_width = 1};
 static const struct shk_collective_options hub_sweep = {
     .ranks = HUB_RANKS, .min_bytes = 4, .max_bytes = 64, .deadline_ms = 1000};
+
+/* Two ends of a connection of this host. */
+static int hub_tcp(int fds[2])
+{
+    static unsigned port;
+    static int listener = -1;
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    struct linger now = {.l_onoff = 1}; /* nothing that ends waits for its port */
+    struct shk_error err = {""};
+    int one = 1;
+
+    if (listener < 0)
+        listener = shk_card_listen(NULL, 0, true, &port, &err);
+    to.sin_port = htons((uint16_t)port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    fds[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fds[1] < 0 || connect(fds[1], (struct sockaddr *)&to, sizeof(to)) != 0)
+        return -1;
+    (void)setsockopt(fds[1], SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    (void)setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    fds[0] = accept(listener, NULL, NULL);
+    return fds[0] < 0 ? -1 : 0;
+}
 
 static void hub_connect(struct hub *hub, unsigned peer)
 {
@@ -36,7 +64,8 @@ static void hub_connect(struct hub *hub, unsigned peer)
     if (hub->peer[peer] >= 0)
         close(hub->peer[peer]);
     more = realloc(world->strangers, (world->strangers_count + 1) * sizeof(*more));
-    if (more == NULL || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+    if (more == NULL ||
+        (hub->tcp ? hub_tcp(fds) : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds)) != 0)
         abort();
     world->strangers = more;
     more[world->strangers_count] = (struct shk_link){0};
@@ -86,8 +115,10 @@ static void hub_measure(struct hub *hub)
             members[count++] = &hub->world->members[i];
     if (hub->group != NULL || count == 0)
         return;
+    hub->world->greets = hub->tcp; /* a job that has a key may have a tree */
     hub->group =
         hub_group_start(hub->world, members, count, &shk_transport_fabric, &hub_sweep, NULL);
+    hub->world->greets = false;
     if (hub->group == NULL)
         abort();
 }
@@ -187,6 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(world);
         return 0;
     }
+    hub.tcp = data[0] & 2;
     world->options = &hub_options;
     world->role = SHK_WORLD_ROOT;
     world->size = HUB_RANKS;
