@@ -47,19 +47,26 @@ static bool log_wait(int fd)
     return !shk_stop_signal();
 }
 
-/* Refills raw; sets eof, also when the process is asked to end: then what was read is all. */
-static int log_fill(struct shk_logfile *log, struct shk_error *err)
+/* Reads; sets eof, also when the process is asked to end: then what was read is all. */
+static int log_read(struct shk_logfile *log, void *to, size_t cap, size_t *got_p,
+                    struct shk_error *err)
 {
     ssize_t n;
     do
-        n = log_wait(log->fd) ? read(log->fd, log->raw, RAW) : 0;
+        n = log_wait(log->fd) ? read(log->fd, to, cap) : 0;
     while (n < 0 && errno == EINTR);
     if (n < 0)
         return shk_error_sys(err, errno, "%s", log->path);
-    log->raw_at = 0;
-    log->raw_len = (size_t)n;
+    *got_p = (size_t)n;
     log->eof = n == 0;
     return 0;
+}
+
+/* Refills raw. */
+static int log_fill(struct shk_logfile *log, struct shk_error *err)
+{
+    log->raw_at = log->raw_len = 0;
+    return log_read(log, log->raw, RAW, &log->raw_len, err);
 }
 
 static int log_damaged(struct shk_logfile *log, const char *what, struct shk_error *err)
@@ -123,8 +130,13 @@ static int log_more(struct shk_logfile *log, bool *more_p, struct shk_error *err
     size_t cap = PIECE - log->len, got = 0;
     int rc = 0;
     while (!rc && !got) {
-        if (log->raw_at == log->raw_len && (rc = log_fill(log, err)) < 0)
-            return rc;
+        bool empty = log->raw_at == log->raw_len;
+        if (empty && log->packing == PLAIN)
+            rc = log_read(log, out, cap, &got, err);
+        else if (empty)
+            rc = log_fill(log, err);
+        if (rc || got)
+            break;
         *more_p = !log->eof;
         if (log->eof)
             return log_unfinished(log) && !shk_stop_signal()

@@ -147,8 +147,8 @@ static int mask_judge(struct shk_logfind *find, const struct shk_logmask *mask, 
 /* Keeps what was found in the line. */
 static int mask_learn(struct shk_logfind *find, const struct shk_logmask *mask, size_t first)
 {
-    struct shk_log_known known = {.matches = find->found->matches + first,
-                                  .count = find->found->match_count - first};
+    struct shk_log_known known = {.count = find->found->match_count - first};
+    known.matches = known.count ? find->found->matches + first : NULL;
     int rc = mask_judge(find, mask, &known.told);
     known.told |= known.count > MATCHES_MAX;
     known.count = known.told ? 0 : known.count;

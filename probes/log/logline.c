@@ -46,6 +46,18 @@ static void set_node(struct shk_logline *out, const char *name, size_t len)
     out->node[len] = '\0';
 }
 
+/* The two texts in a row, as far as there is room. */
+static void set_origin(struct shk_logline *out, const char *text, size_t len, const char *more,
+                       size_t more_len)
+{
+    size_t room = sizeof out->origin - 1;
+    len = len < room ? len : room;
+    more_len = more_len < room - len ? more_len : room - len;
+    memcpy(out->origin, text, len);
+    memcpy(out->origin + len, more, more_len);
+    out->origin[len + more_len] = '\0';
+}
+
 static bool host_char(char c)
 {
     return isalnum((unsigned char)c) || c == '-' || c == '.' || c == '_';
@@ -96,6 +108,8 @@ static const char *tag_time(const char *p)
 {
     bool bracket = *p == '[';
     const char *start = p + bracket, *q = start;
+    if (!bracket && isalpha((unsigned char)*p) && *p != 'T' && *p != 'Z')
+        return NULL;
     q += strspn(q, "0123456789-:.,/TZ+ ");
     if (!bracket && q - start < 15)
         return NULL;
@@ -122,9 +136,10 @@ static bool process_prefix(struct shk_logline *out, const char *p)
     const char *dev = behind + 1, *close = dev;
     if (*dev == '[')
         close = skip_digits(dev + 1 + (dev[1] == '-'));
-    if (out->rank < 0)
-        snprintf(out->origin, sizeof out->origin, "%.*s%.*s", (int)(end - host), host,
-                 *close == ']' ? (int)(close + 1 - behind) : 0, behind);
+    if (out->rank < 0) {
+        size_t len = (size_t)(end - host), more = *close == ']' ? (size_t)(close + 1 - behind) : 0;
+        set_origin(out, host, len, behind, more);
+    }
     return true;
 }
 
@@ -189,5 +204,5 @@ void shk_logline_parse(struct shk_logline *out, const char *line, size_t len)
     if (!process_prefix(out, p) && !slurm_prefix(out, p))
         other_prefix(out, p);
     if (!*out->origin && *out->node)
-        snprintf(out->origin, sizeof out->origin, "%s", out->node);
+        set_origin(out, out->node, strlen(out->node), "", 0);
 }

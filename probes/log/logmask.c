@@ -7,17 +7,15 @@
 typedef unsigned char block __attribute__((vector_size(16)));
 enum { BLOCK = sizeof(block) };
 
-/* Masks the digits; is there an x? */
-static bool mask_block(char *out, const char *in)
+/* Masks the digits. *x_p: any byte set when there is an x. */
+static inline void mask_block(char *out, const char *in, block *x_p)
 {
-    block c, zero;
-    uint64_t any[2];
+    block c;
     memcpy(&c, in, sizeof c);
-    block digit = (block)((c - '0') < 10), x = (block)(c == 'x');
-    zero = (c & ~digit) | (digit & '0');
-    memcpy(out, &zero, sizeof zero);
-    memcpy(any, &x, sizeof any);
-    return any[0] | any[1];
+    block digit = (block)((c - '0') < 10);
+    *x_p |= (block)(c == 'x');
+    c = (c & ~digit) | (digit & '0');
+    memcpy(out, &c, sizeof c);
 }
 
 static bool in_word(char c)
@@ -58,16 +56,18 @@ static uint64_t mask_hash(const char *text, size_t len)
 void shk_logmask(struct shk_logmask *mask, const char *line, size_t len, size_t room)
 {
     size_t at = 0;
-    bool x = false;
+    block x = {0};
+    uint64_t any[2];
     for (; at + BLOCK <= room && at < len; at += BLOCK)
-        x |= mask_block(mask->text + at, line + at);
+        mask_block(mask->text + at, line + at, &x);
     if (at < len) {
         char rest[BLOCK] = "";
         memcpy(rest, line + at, len - at);
-        x |= mask_block(mask->text + at, rest);
+        mask_block(mask->text + at, rest, &x);
     }
     memset(mask->text + len, 0, BLOCK);
-    if (x)
+    memcpy(any, &x, sizeof any);
+    if (any[0] | any[1])
         mask_hex(mask->text, line, len);
     mask->len = len;
     mask->hash = mask_hash(mask->text, len);

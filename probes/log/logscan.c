@@ -70,6 +70,8 @@ struct shk_logscan {
     /* The piece that is being scanned. */
     struct shk_logpiece piece;
     size_t line_start, line_end; /* the line whose matches are told */
+    struct shk_logline who;      /* printed it, once that was asked */
+    bool who_known;
     bool failed;
 };
 
@@ -236,25 +238,27 @@ static void scan_hit(struct shk_logscan *scan, size_t id)
     const struct shk_log_pattern *pattern = &scan->patterns[id];
     const char *line = scan->piece.data + scan->line_start;
     size_t len = scan->line_end - scan->line_start;
-    struct shk_logline who;
+    struct shk_logline *who = &scan->who;
     if (len && line[len - 1] == '\r')
         len--;
     if (!sig->lines++)
         scan_first(scan, sig, line, len);
     if (!pattern->origins && !scan->matchers[id] && !pattern->state)
         return;
-    shk_logline_parse(&who, line, len);
+    if (!scan->who_known)
+        shk_logline_parse(who, line, len);
+    scan->who_known = true;
     if (pattern->origins) {
-        scan_place(scan, &sig->origins, id, 'o', who.origin);
-        scan_place(scan, &sig->nodes, id, 'n', who.node);
+        scan_place(scan, &sig->origins, id, 'o', who->origin);
+        scan_place(scan, &sig->nodes, id, 'n', who->node);
     }
     if (scan->matchers[id]) {
-        long rank = shk_log_capture(&sig->captures, scan->matchers[id], line, len, &who);
-        if (rank >= 0 && *who.origin)
-            shk_log_seen_set(scan->ranks, shk_log_hash(who.origin), (uint32_t)rank);
+        long rank = shk_log_capture(&sig->captures, scan->matchers[id], line, len, who);
+        if (rank >= 0 && *who->origin)
+            shk_log_seen_set(scan->ranks, shk_log_hash(who->origin), (uint32_t)rank);
     }
     if (pattern->state)
-        scan_state(scan, id, line, len, &who);
+        scan_state(scan, id, line, len, who);
 }
 
 /* What stands behind a table's pattern, which ends at this offset. */
@@ -308,6 +312,7 @@ static int scan_piece(struct shk_logscan *scan, const struct shk_logpiece *piece
         const struct shk_log_line *line = &scan->found.lines[i];
         scan->line_start = line->start;
         scan->line_end = line->end;
+        scan->who_known = false;
         for (size_t k = 0; k < line->count; k++)
             scan_match(scan, &scan->found.matches[line->first + k]);
     }
