@@ -343,6 +343,20 @@ static int hang_watch_judge(struct shk_session *session, struct hang_watched *w,
     return rc;
 }
 
+/* All nodes answered, and none has a rank any more. */
+static bool hang_all_gone(const json_t *nodes)
+{
+    size_t i;
+    const json_t *node;
+    json_array_foreach(nodes, i, node)
+    {
+        if (json_array_size(json_object_get(node, "ranks")) ||
+            json_is_true(json_object_get(node, "unreached")))
+            return false;
+    }
+    return json_array_size(nodes) > 0;
+}
+
 /* Looks until two looks one after the other come to the same, other than that the ranks go on, or
  * one is certain; or until the job is over. */
 static int hang_watch(struct shk_session *session, const struct hang_pids *pids)
@@ -354,7 +368,9 @@ static int hang_watch(struct shk_session *session, const struct hang_pids *pids)
         struct shk_reach reach = {.names = NULL};
         json_t *nodes = json_array();
         rc = hang_look_all(session, pids, &reach, nodes);
-        if (looks && (rc == SHK_EXIT_USAGE || rc == SHK_EXIT_UNKNOWN)) {
+        bool gone = rc == SHK_EXIT_OK ? hang_all_gone(nodes)
+                                      : rc == SHK_EXIT_USAGE || rc == SHK_EXIT_UNKNOWN;
+        if (looks && gone) {
             shk_say("hang: the job is over");
             rc = SHK_EXIT_OK;
             w.done = true;

@@ -158,8 +158,8 @@ static void nodes_add(json_t *nodes, const struct shk_reach *reach, const char *
                                (int)(length < 200 ? length : 200), said);
     if (!why) /* not UTF-8 */
         why = json_sprintf("not looked at: %s", result->error.text);
-    json_array_append_new(nodes,
-                          json_pack("{s:s,s:[],s:[o]}", "host", host, "ranks", "unread", why));
+    json_array_append_new(nodes, json_pack("{s:s,s:[],s:[o],s:b}", "host", host, "ranks", "unread",
+                                           why, "unreached", 1));
 }
 
 static int nodes_look(const struct shk_options *options, const struct nodes_hosts *hosts,

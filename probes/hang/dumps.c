@@ -41,6 +41,20 @@ static long long dumps_started(const struct shk_host *host, const struct hang_pr
     return booted ? booted + (long long)process->start / sysconf(_SC_CLK_TCK) : 0;
 }
 
+/* What earlier versions of PyTorch take where no variable has the name. */
+#define DUMPS_EARLIER "/tmp/nccl_trace_rank_"
+
+static int dumps_file_of(const struct dumps *dumps, const struct hang_process *process,
+                         const char *beginning)
+{
+    int fd = -1;
+    char *path = shk_strf("/proc/%ld/root%s%ld", process->pid, beginning, process->rank);
+    if (path)
+        (void)!shk_host_open_file(dumps->host, path, &fd, NULL);
+    free(path);
+    return fd;
+}
+
 /* The dump of a rank, as its process sees the path; one of an earlier job does not count. */
 static bool dumps_open(const struct dumps *dumps, const struct hang_process *process,
                        struct dumps_file *file)
@@ -49,11 +63,9 @@ static bool dumps_open(const struct dumps *dumps, const struct hang_process *pro
     long long started = dumps_started(dumps->host, process);
     if (!process->dump || *process->dump != '/' || process->rank < 0 || !started)
         return false;
-    char *path = shk_strf("/proc/%ld/root%s%ld", process->pid, process->dump, process->rank);
-    file->fd = -1;
-    if (path)
-        (void)!shk_host_open_file(dumps->host, path, &file->fd, NULL);
-    free(path);
+    file->fd = dumps_file_of(dumps, process, process->dump);
+    if (file->fd < 0)
+        file->fd = dumps_file_of(dumps, process, DUMPS_EARLIER);
     if (file->fd < 0)
         return false;
     if (fstat(file->fd, &st) || st.st_mtime < started || st.st_size <= 0 ||

@@ -10,8 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Without a variable: torch/csrc/distributed/c10d/FlightRecorder.cpp */
-#define FIND_DUMP "/tmp/nccl_trace_rank_"
+/* Without a variable, below the user's folder for what may be lost:
+ * torch/csrc/distributed/c10d/FlightRecorder.cpp */
+#define FIND_DUMP "torch/comm_lib_trace_rank_"
 
 struct find_environ {
     const char *text;
@@ -93,6 +94,19 @@ static void find_title(const struct shk_host *host, struct hang_process *process
     free(text);
 }
 
+/* The beginning of the name of the flight recorder's file. */
+static char *find_dump(struct find_environ *variables)
+{
+    const char *dump = find_first(shk_variables("flight-dump"), variables),
+               *cache = find_first(shk_variables("cache-home"), variables),
+               *home = find_first(shk_variables("user-home"), variables);
+    if (dump)
+        return strdup(dump);
+    if (cache && *cache)
+        return shk_strf("%s/" FIND_DUMP, cache);
+    return shk_strf("%s/.cache/" FIND_DUMP, home ? home : "/tmp");
+}
+
 static void find_environment(const struct shk_host *host, struct hang_process *process)
 {
     char path[64], *text = NULL;
@@ -112,8 +126,7 @@ static void find_environment(const struct shk_host *host, struct hang_process *p
         process->local_rank = find_number(process->launch->local_rank, &variables);
         process->local_ranks = find_local_ranks(process->launch, &variables);
         process->group = find_group(process->launch, &variables);
-        const char *dump = find_first(shk_variables("flight-dump"), &variables);
-        process->dump = strdup(dump ? dump : FIND_DUMP);
+        process->dump = find_dump(&variables);
     }
     const char *pipe = find_first(shk_variables("flight-pipe"), &variables);
     process->pipe = pipe ? strdup(pipe) : NULL;

@@ -516,23 +516,31 @@ exec {support.BINARY} "$@"
 
     def test_dumps_of_the_flight_recorder(self):
         """Those that the ranks wrote; one that is older than its process is of another job."""
+        self.dumps({"TORCH_FR_DUMP_TEMP_FILE": "%s/dump_"}, "dump_")
+
+    def test_dumps_where_pytorch_writes_them_by_itself(self):
+        self.dumps({"XDG_CACHE_HOME": "%s", "HOME": "/nonexistent"}, "torch/comm_lib_trace_rank_")
+        self.dumps({"XDG_CACHE_HOME": "", "HOME": "%s"}, ".cache/torch/comm_lib_trace_rank_")
+
+    def dumps(self, variables, name):
         def dump(rank, names):
             entries = [{"collective_seq_id": i + 1, "profiling_name": f"nccl:{name}", "input_sizes": [[4]], "input_dtypes": ["Float"],
                         "state": "scheduled", "process_group": ("0", "default_pg"), "is_p2p": False,
                         "frames": [{"name": "step", "filename": "/src/train.py", "line": 7}]} for i, name in enumerate(names)]
             doc = {"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}}, "pg_status": {},
                    "entries": entries}
-            (folder / f"dump_{rank}").write_bytes(pickle.dumps(doc, protocol=2))
+            (folder / f"{name}{rank}").write_bytes(pickle.dumps(doc, protocol=2))
         folder, pids = self.scratch(), []
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        where = {variable: value.replace("%s", str(folder)) for variable, value in variables.items()}
         for rank in (0, 1):
-            process = subprocess.Popen(["sleep", "600"], env={**BASE_ENV, "RANK": str(rank), "WORLD_SIZE": "2",
-                                                              "TORCH_FR_DUMP_TEMP_FILE": f"{folder}/dump_"})
+            process = subprocess.Popen(["sleep", "600"], env={**BASE_ENV, "RANK": str(rank), "WORLD_SIZE": "2", **where})
             self.addCleanup(process.wait)
             self.addCleanup(process.kill)
             pids.append(process.pid)
         dump(0, ["all_reduce", "all_reduce"])
         dump(1, ["all_reduce", "broadcast"])
-        os.utime(folder / "dump_1", (1, 1))
+        os.utime(folder / f"{name}1", (1, 1))
         args = ("hang", "--pid", ",".join(map(str, pids)), "--interval", 1, "--format", "json")
         self.assertNotIn("flight-recorder[order]", run(*args).stdout)
         dump(1, ["all_reduce", "broadcast"])
