@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Without a variable, below the user's folder for what may be lost:
@@ -435,6 +436,31 @@ static int find_take(const struct find_table *table, struct hang_process **found
     return 0;
 }
 
+bool hang_hidden(const struct shk_host *host)
+{
+    struct stat st;
+    return shk_host_stat(host, "/proc/1", &st) != 0;
+}
+
+static int find_none(const struct find_table *table, struct shk_error *err)
+{
+    const struct shk_hang_want *want = table->want;
+    const char *hidden = hang_hidden(table->host)
+                             ? "; processes of other users cannot be seen (hidepid of /proc)"
+                             : "";
+    if (want->container)
+        return shk_error_set(err, ESRCH,
+                             "no rank on this host runs in a control group of container %s%s",
+                             want->container, hidden);
+    if (want->job)
+        return shk_error_set(err, ESRCH, "no rank of job %s runs on this host%s", want->job,
+                             hidden);
+    return shk_error_set(err, ESRCH,
+                         "no process that a launcher started as a rank runs on this host%s; name "
+                         "processes with --pid",
+                         hidden);
+}
+
 int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
               struct hang_process **found_p, size_t *count_p, bool *partial_p,
               struct shk_error *err)
@@ -454,15 +480,8 @@ int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
         rc = find_named(&table, found, &count, err);
     if (!rc && !count && want->container)
         count = find_plain(&table, NULL, found, HANG_RANKS);
-    if (!rc && !count && want->container)
-        rc = shk_error_set(err, ESRCH,
-                           "no rank on this host runs in a control group of container %s",
-                           want->container);
-    else if (!rc && !count)
-        rc = want->job ? shk_error_set(err, ESRCH, "no rank of job %s runs on this host", want->job)
-                       : shk_error_set(err, ESRCH,
-                                       "no process that a launcher started as a rank runs on this "
-                                       "host; name processes with --pid");
+    if (!rc && !count)
+        rc = find_none(&table, err);
     *partial_p = !rc && find_partial(&table, found, count);
     if (!rc && find_take(&table, found, count, found_p))
         rc = shk_error_sys(err, ENOMEM, "processes");

@@ -402,6 +402,9 @@ static json_t *hang_limits(const struct shk_host *host, const struct shk_hang_wa
                                            "the stacks of processes that they did not start from "
                                            "here; root may",
                                            scope));
+    if (hang_hidden(host))
+        json_array_append_new(unread, json_string("processes of other users: /proc hides them "
+                                                  "(hidepid); root sees them"));
     if (want->no_stacks)
         json_array_append_new(unread, json_string("stacks: left out (--no-stacks)"));
     else if (!shk_hang_unwinder())

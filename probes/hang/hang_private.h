@@ -113,6 +113,8 @@ struct hang_process {
 int hang_find(const struct shk_host *host, const struct shk_hang_want *want,
               struct hang_process **found_p, size_t *count_p, bool *partial_p,
               struct shk_error *err) SHK_MUST_CHECK;
+/* Are there processes that /proc does not show? Its first one belongs to root. */
+bool hang_hidden(const struct shk_host *host);
 /* Fills environment and withheld of a process; one that cannot be read gets none and is
  * unreadable. */
 void hang_environment(const struct shk_host *host, const struct shk_name_set *names,

@@ -248,6 +248,51 @@ class Hang(Case):
         self.assertIn("Permission denied", " ".join(doc["judgement"]["unknown"]))
         self.valid(doc)
 
+    def namespaced(self, *command):
+        if os.getuid() != 0 or not shutil.which("setpriv") or not shutil.which("unshare"):
+            self.skipTest("needs root, setpriv and unshare")
+        p = subprocess.run([str(c) for c in command], env=BASE_ENV, capture_output=True, text=True, timeout=120)
+        if "unshare" in p.stderr or "mount:" in p.stderr:
+            self.skipTest(p.stderr.strip())
+        return p
+
+    def test_processes_that_proc_hides_are_not_taken_for_none(self):
+        folder = self.scratch()
+        folder.chmod(0o755)
+        program = shutil.copy(support.BINARY, folder / "shakedown")
+        nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups"
+        script = (f"mount -t proc -o hidepid=2 proc /proc && (RANK=0 WORLD_SIZE=1 sleep 60 & RANK=0 WORLD_SIZE=1 {nobody} sleep 60 & "
+                  f"sleep 0.5; {nobody} {program} hang --interval 1 --format json; {nobody} {program} hang --job 7)")
+        p = self.namespaced("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script)
+        self.assertIn("processes of other users", " ".join(json.loads(p.stdout)["judgement"]["unknown"]))
+        self.assertIn("no rank of job 7 runs on this host; processes of other users cannot be seen", p.stderr)
+
+    def test_user_namespace(self):
+        """Root of a namespace of users has no right to processes outside of it."""
+        p = self.namespaced("unshare", "--user", "--map-root-user", support.BINARY, "hang", "--pid", self.threads(1), "--interval", "1",
+                            "--format", "json")
+        judgement = json.loads(p.stdout)["judgement"]
+        self.assertEqual((p.returncode, judgement["outcome"], judgement["named"]), (3, "undecided", []), p.stderr)
+        self.assertRegex(" ".join(judgement["unknown"]), "Permission denied|not permitted")
+
+    def test_container_with_processes_of_its_own(self):
+        """A job in its own namespaces of processes and mounts, looked at from the host: all is seen."""
+        fifo = self.scratch() / "fifo"
+        os.mkfifo(fifo)
+        inside = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]
+        job = subprocess.Popen([*inside, "env", "RANK=0", "WORLD_SIZE=1", sys.executable, "-c", f"open({str(fifo)!r})"], env=BASE_ENV)
+        self.addCleanup(job.wait)
+        self.addCleanup(job.kill)
+        children = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children")
+        until(lambda: children.read_text().split() and "wait_for_partner" in
+              pathlib.Path(f"/proc/{children.read_text().split()[0]}/wchan").read_text() or job.poll() is not None)
+        if job.poll() is not None:
+            self.skipTest("no namespaces here")
+        p = run("hang", "--pid", job.pid, "--interval", 1, "--format", "json")
+        (named,) = json.loads(p.stdout)["judgement"]["named"]
+        self.assertEqual((p.returncode, named["rank"], named["kind"]), (1, 0, "io"))
+        self.assertIn(f"open() on {fifo}", named["text"])
+
     def test_misuse(self):
         bad = self.scratch() / "bad.json"
         bad.write_text('{"schema": "shakedown.facts/1"}')
