@@ -390,18 +390,27 @@ static int hang_sample_all(struct hang_look *looks, const struct shk_hang_want *
     return hang_pass(looks, results, hang_unwind_run, HANG_UNWIND_MS, &results->stacks, err);
 }
 
+/* Documentation/admin-guide/LSM/Yama.rst */
+static void hang_limits_yama(const struct shk_host *host, json_t *unread)
+{
+    long long scope = 0;
+    if (shk_host_i64(host, &scope, NULL, "/proc/sys/kernel/yama/ptrace_scope") || scope < 1)
+        return;
+    const char *who = scope >= 3 ? "nobody may read the stacks of processes, until the next boot"
+                      : geteuid() == 0 ? NULL
+                      : scope == 2     ? "only root may read the stacks of processes"
+                                   : "a user may not read the stacks of processes that they did "
+                                     "not start from here; root may";
+    if (who)
+        json_array_append_new(unread,
+                              json_sprintf("kernel.yama.ptrace_scope is %lld: %s", scope, who));
+}
+
 /* What keeps us from looking closer, as the kernel is set. */
 static json_t *hang_limits(const struct shk_host *host, const struct shk_hang_want *want)
 {
     json_t *unread = json_array();
-    long long scope = 0;
-    if (geteuid() != 0 && !shk_host_i64(host, &scope, NULL, "/proc/sys/kernel/yama/ptrace_scope") &&
-        scope > 0)
-        json_array_append_new(unread,
-                              json_sprintf("kernel.yama.ptrace_scope is %lld: a user may not read "
-                                           "the stacks of processes that they did not start from "
-                                           "here; root may",
-                                           scope));
+    hang_limits_yama(host, unread);
     if (hang_hidden(host))
         json_array_append_new(unread, json_string("processes of other users: /proc hides them "
                                                   "(hidepid); root sees them"));

@@ -348,9 +348,21 @@ static json_t *unwind_all(Dwfl *dwfl, struct unwind *unwind)
     return threads;
 }
 
+/* Of no thread a stack could be copied: why is said with the threads. */
+static bool unwind_nothing(const struct hang_arena *arena)
+{
+    for (unsigned s = 0; s < HANG_SAMPLES; s++)
+        for (uint32_t i = 0; i < arena->counts[s] && i < HANG_THREADS; i++)
+            if (!arena->copies[s][i].error)
+                return false;
+    return true;
+}
+
 int hang_unwind(const struct shk_host *host, const struct hang_process *process, json_t **result_p,
                 struct shk_error *err)
 {
+    if (unwind_nothing(process->arena))
+        return 0;
     struct hang_module *modules = calloc(HANG_MODULES, sizeof *modules);
     struct hang_maps maps = {0};
     struct unwind unwind = {.arena = process->arena};

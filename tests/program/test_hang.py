@@ -40,6 +40,25 @@ def state(pid):
         return "X"
 
 
+def threads(test, count):
+    """A process of so many threads that sleep, and one that works."""
+    code = ("import threading, time\n"
+            f"for _ in range({count}): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+            "print(flush=True)\nwhile True: sum(range(1000))")
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    test.addCleanup(process.wait)
+    test.addCleanup(process.stdout.close)
+    test.addCleanup(process.kill)
+    process.stdout.readline()
+    return process.pid
+
+
+def valid(doc):
+    schema = json.loads((SOURCE / "reports/schema/hang-1.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(doc)
+
+
 class Hang(Case):
     @classmethod
     def setUpClass(cls):
@@ -104,7 +123,7 @@ class Hang(Case):
 
     def test_in_a_loop(self):
         doc = self.named("loop", "user-code", words=[f"{RANKS - 1} of {RANKS} ranks wait in all_reduce", "solve()"])
-        self.valid(doc)
+        valid(doc)
 
     def test_asleep(self):
         self.named("sleep", "sleep")
@@ -168,131 +187,6 @@ class Hang(Case):
                 self.assertEqual(code, 0, doc["judgement"]["headline"])
                 until(lambda pid=pids[0]: state(pid) in "RS")
 
-    def threads(self, count):
-        """A process of so many threads that sleep, and one that works."""
-        code = ("import threading, time\n"
-                f"for _ in range({count}): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
-                "print(flush=True)\nwhile True: sum(range(1000))")
-        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.kill)
-        process.stdout.readline()
-        return process.pid
-
-    def test_stopped_for_less_than_20_ms(self):
-        """The longest of five stops of each thread: 99 of 100 are below 20 ms."""
-        pid, stops = self.threads(100), []
-        for _ in range(3):
-            p = run("hang", "--pid", pid, "--interval", 1, "--format", "json")
-            (rank,) = json.loads(p.stdout)["nodes"][0]["ranks"]
-            stops += [t["stopped_us"] for t in rank["threads"] if "stopped_us" in t]
-        self.assertGreaterEqual(len(stops), 250)
-        stops.sort()
-        self.assertLess(stops[len(stops) * 99 // 100], 20000, stops[-10:])
-
-    def test_two_hundred_threads_with_deep_stacks(self):
-        """Each has about 1 MiB of C's stack in use. Those that are looked at are stopped for less than 20 ms each, 99 of 100, and the
-        others are said."""
-        code = ("import sys, threading, time\n"
-                "sys.setrecursionlimit(100000)\n"
-                "threading.stack_size(16 << 20)\n"
-                "here = threading.Semaphore(0)\n"
-                "def wait(_):\n"
-                "    here.release()\n"
-                "    time.sleep(600)\n"
-                "def deep(levels):\n"
-                "    return max([levels - 1], key=deep if levels > 1 else wait)\n"
-                "for _ in range(200): threading.Thread(target=deep, args=(1500,), daemon=True).start()\n"
-                "for _ in range(200): here.acquire()\n"
-                "print(flush=True)\n"
-                "while True: time.sleep(0.1)")
-        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.kill)
-        process.stdout.readline()
-        p = run("hang", "--pid", process.pid, "--interval", 1, "--format", "json")
-        (rank,) = json.loads(p.stdout)["nodes"][0]["ranks"]
-        stops = sorted(t["stopped_us"] for t in rank["threads"] if "stopped_us" in t)
-        self.assertGreaterEqual(len(stops), 180)
-        self.assertLess(stops[len(stops) * 99 // 100], 20000, stops[-10:])
-        self.assertIn("more than are looked at", rank["unread"]["threads"])
-        self.assertTrue(rank["threads"][0]["frames"])
-        self.assertTrue(any(len(t.get("frames", [])) > 100 for t in rank["threads"]))
-
-    def test_killed_in_the_middle(self):
-        """Whatever becomes of us, the threads go on."""
-        pid = self.threads(60)
-        tasks = pathlib.Path(f"/proc/{pid}/task")
-        for tries in range(8):
-            look = subprocess.Popen([support.BINARY, "hang", "--pid", str(pid), "--interval", "1"], env=BASE_ENV,
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(0.05 + 0.12 * tries)
-            look.kill()
-            look.wait()
-            until(lambda: all("TracerPid:\t0\n" in (t / "status").read_text() for t in tasks.iterdir()))
-            self.assertEqual([t.name for t in tasks.iterdir() if (t / "stat").read_text().rpartition(")")[2].split()[0] in "tT"], [])
-
-    def test_what_a_user_may_not_see_is_unknown(self):
-        if os.getuid() != 0 or not shutil.which("setpriv"):
-            self.skipTest("needs root and setpriv")
-        folder = self.scratch()
-        folder.chmod(0o755)
-        program = shutil.copy(support.BINARY, folder / "shakedown")
-        pid = self.threads(1)
-        p = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program, "hang", "--pid",
-                            str(pid), "--interval", "1", "--format", "json"], env=BASE_ENV, capture_output=True, text=True)
-        doc = json.loads(p.stdout)
-        self.assertEqual((p.returncode, doc["judgement"]["outcome"]), (3, "undecided"), p.stderr)
-        self.assertIn("Permission denied", " ".join(doc["judgement"]["unknown"]))
-        self.valid(doc)
-
-    def namespaced(self, *command):
-        if os.getuid() != 0 or not shutil.which("setpriv") or not shutil.which("unshare"):
-            self.skipTest("needs root, setpriv and unshare")
-        p = subprocess.run([str(c) for c in command], env=BASE_ENV, capture_output=True, text=True, timeout=120)
-        if "unshare" in p.stderr or "mount:" in p.stderr:
-            self.skipTest(p.stderr.strip())
-        return p
-
-    def test_processes_that_proc_hides_are_not_taken_for_none(self):
-        folder = self.scratch()
-        folder.chmod(0o755)
-        program = shutil.copy(support.BINARY, folder / "shakedown")
-        nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups"
-        script = (f"mount -t proc -o hidepid=2 proc /proc && (RANK=0 WORLD_SIZE=1 sleep 60 & RANK=0 WORLD_SIZE=1 {nobody} sleep 60 & "
-                  f"sleep 0.5; {nobody} {program} hang --interval 1 --format json; {nobody} {program} hang --job 7)")
-        p = self.namespaced("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script)
-        self.assertIn("processes of other users", " ".join(json.loads(p.stdout)["judgement"]["unknown"]))
-        self.assertIn("no rank of job 7 runs on this host; processes of other users cannot be seen", p.stderr)
-
-    def test_user_namespace(self):
-        """Root of a namespace of users has no right to processes outside of it."""
-        p = self.namespaced("unshare", "--user", "--map-root-user", support.BINARY, "hang", "--pid", self.threads(1), "--interval", "1",
-                            "--format", "json")
-        judgement = json.loads(p.stdout)["judgement"]
-        self.assertEqual((p.returncode, judgement["outcome"], judgement["named"]), (3, "undecided", []), p.stderr)
-        self.assertRegex(" ".join(judgement["unknown"]), "Permission denied|not permitted")
-
-    def test_container_with_processes_of_its_own(self):
-        """A job in its own namespaces of processes and mounts, looked at from the host: all is seen."""
-        fifo = self.scratch() / "fifo"
-        os.mkfifo(fifo)
-        inside = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]
-        job = subprocess.Popen([*inside, "env", "RANK=0", "WORLD_SIZE=1", sys.executable, "-c", f"open({str(fifo)!r})"], env=BASE_ENV)
-        self.addCleanup(job.wait)
-        self.addCleanup(job.kill)
-        children = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children")
-        until(lambda: children.read_text().split() and "wait_for_partner" in
-              pathlib.Path(f"/proc/{children.read_text().split()[0]}/wchan").read_text() or job.poll() is not None)
-        if job.poll() is not None:
-            self.skipTest("no namespaces here")
-        p = run("hang", "--pid", job.pid, "--interval", 1, "--format", "json")
-        (named,) = json.loads(p.stdout)["judgement"]["named"]
-        self.assertEqual((p.returncode, named["rank"], named["kind"]), (1, 0, "io"))
-        self.assertIn(f"open() on {fifo}", named["text"])
-
     def test_misuse(self):
         bad = self.scratch() / "bad.json"
         bad.write_text('{"schema": "shakedown.facts/1"}')
@@ -323,7 +217,7 @@ class Hang(Case):
             until(lambda: state(pids[VICTIM]) == "T")
             p = run("hang", "--hosts", hosts, "--interval", 1, "--format", "json", env={"PATH": f"{folder}:{os.environ['PATH']}"})
         doc = json.loads(p.stdout)
-        self.valid(doc)
+        valid(doc)
         self.assertEqual(p.returncode, 1, p.stderr)
         self.assertEqual([n["rank"] for n in doc["judgement"]["named"]], [VICTIM])
         self.assertIn("No route to host", " ".join(doc["judgement"]["unknown"]))
@@ -338,7 +232,7 @@ class Hang(Case):
         self.tool(folder, "srun", 'echo "$@" >> "$0.log"\necho "srun: error: no" >&2\nexit 1\n')
         p = run("hang", "--job", "17", "--interval", 1, "--format", "json", env={"PATH": f"{folder}:{os.environ['PATH']}"})
         doc = json.loads(p.stdout)
-        self.valid(doc)
+        valid(doc)
         self.assertEqual((p.returncode, doc["judgement"]["reason"]), (3, "no-ranks"), p.stderr)
         calls = sorted((folder / "srun.log").read_text().splitlines())
         self.assertEqual(len(calls), 2)
@@ -363,7 +257,7 @@ exec {support.BINARY} "$@"
             until(lambda: state(pids[VICTIM]) == "T")
             p = run("hang", "--pods", "ml/job-name=train", "--container", "main", "--interval", 1, "--format", "json", env=env)
         doc = json.loads(p.stdout)
-        self.valid(doc)
+        valid(doc)
         self.assertEqual(p.returncode, 1, p.stderr)
         self.assertEqual([n["rank"] for n in doc["judgement"]["named"]], [VICTIM])
         self.assertIn("train-1: not looked at", " ".join(doc["judgement"]["unknown"]))
@@ -423,13 +317,13 @@ exec {support.BINARY} "$@"
                                     env=env).stdout)
         self.assertEqual(code, 1)
         for doc in (here, there):
-            self.valid(doc)
+            valid(doc)
             (check,) = doc["judgement"]["checks"]
             self.assertEqual((check["what"], check["hosts"]), ("node", [socket.gethostname()]))
             self.assertIn(check["verdict"], ("pass", "warn", "fail", "unknown"))
         lines = (folder / "ssh.log").read_text().splitlines()
         self.assertTrue(lines[1].endswith("run --quick --rendezvous none --format json"), lines)
-        self.valid(broken)
+        valid(broken)
         (check,) = broken["judgement"]["checks"]
         self.assertIn("cannot fork", check["unread"])
         self.assertNotIn("verdict", check)
@@ -453,7 +347,7 @@ exec {support.BINARY} "$@"
         p = run("hang", "--job", "17.0", "--interval", 1, "--then-check", "--format", "json",
                 env={"PATH": f"{folder}:{os.environ['PATH']}"})
         doc = json.loads(p.stdout)
-        self.valid(doc)
+        valid(doc)
         self.assertEqual(doc["judgement"]["suspects"], ["alpha2"], p.stderr)
         self.assertEqual([(c["what"], c["hosts"], c["verdict"]) for c in doc["judgement"]["checks"]],
                          [("node", ["alpha2"], "fail"), ("network", ["alpha2", "alpha1"], "fail")])
@@ -516,7 +410,7 @@ exec {support.BINARY} "$@"
         p = run("hang", "--pid", process.pid, "--interval", 1, "--format", "json")
         thread.join(10)
         doc = json.loads(p.stdout)
-        self.valid(doc)
+        valid(doc)
         self.assertEqual(len(asked), 2)
         self.assertIn("CLIENT PROTOCOL 2", asked[0])
         self.assertIn("rank 1 launched AllReduce up to operation 1, others up to 31", " ".join(doc["judgement"]["said"]))
@@ -543,7 +437,7 @@ exec {support.BINARY} "$@"
             new.unlink()
             shutil.copy(old, new)
             replaced = run("hang", "--pid", job.pid, "--interval", 1, "-o", folder / "again.json")
-        self.valid(doc)
+        valid(doc)
         self.assertEqual(code, 1, doc["judgement"]["headline"])
         others = [rank for rank in range(RANKS) if rank != VICTIM]
         (library,) = [item for item in doc["judgement"]["libraries"] if item["library"] == "libnccl"]
@@ -590,7 +484,7 @@ exec {support.BINARY} "$@"
         self.assertNotIn("flight-recorder[order]", run(*args).stdout)
         dump(1, ["all_reduce", "broadcast"])
         doc = json.loads(run(*args).stdout)
-        self.valid(doc)
+        valid(doc)
         self.assertIn("flight-recorder[order]", " ".join(doc["judgement"]["said"]))
 
     def test_dump_asked_for_by_the_pipe(self):
@@ -609,7 +503,7 @@ exec {support.BINARY} "$@"
         args = ("hang", "--pid", process.pid, "--interval", 1, "--format", "json")
         run(*args)
         self.assertFalse((folder / "asked").exists())
-        self.valid(json.loads(run(*args, "--intrusive").stdout))
+        valid(json.loads(run(*args, "--intrusive").stdout))
         self.assertEqual((folder / "asked").read_text(), "x")
         pipe.unlink()
         os.mkfifo(pipe)
@@ -630,14 +524,14 @@ exec {support.BINARY} "$@"
             args = ("hang", "--pid", job.pid, "--interval", 1, "--format", "json")
             doc = json.loads(run(*args, env=env).stdout)
             hangs = json.loads(run(*args, env={**env, "SHAKEDOWN_NVML": str(support.FAKES / "nvml_init_segv/libnvidia-ml.so.1")}).stdout)
-        self.valid(doc)
+        valid(doc)
         said = doc["judgement"]["said"]
         self.assertEqual(len(said), 2, said)
         self.assertIn("busy at 100 %", said[0])
         self.assertIn("idle", said[1])
         for rank in range(RANKS):
             self.assertIn(f"process {pids[rank]}", said[rank == VICTIM])
-        self.valid(hangs)
+        valid(hangs)
         self.assertEqual([n["rank"] for n in hangs["judgement"]["named"]], [VICTIM])
         self.assertIn("GPUs of", " ".join(hangs["judgement"]["unknown"]))
 
@@ -645,14 +539,14 @@ exec {support.BINARY} "$@"
         """By a stand-in for py-spy; one that others than root can change is not run."""
         if os.getuid() != 0:
             self.skipTest("not root")
-        folder, pid = self.scratch(), self.threads(1)
+        folder, pid = self.scratch(), threads(self, 1)
         frames = [{"name": "load", "filename": "/src/train.py", "line": 42}, {"name": "main", "filename": "/src/train.py", "line": 7}]
         (folder / "dump.json").write_text(json.dumps([{"os_thread_id": pid, "frames": frames}]))
         self.tool(folder, "py-spy", f'[ "$*" = "dump --nonblocking --json --pid {pid}" ] && cat {folder}/dump.json\n')
         env = {"PATH": f"{folder}:{os.environ['PATH']}"}
         args = ("hang", "--pid", pid, "--interval", 1, "--format", "json")
         doc = json.loads(run(*args, env=env).stdout)
-        self.valid(doc)
+        valid(doc)
         self.assertIn("load() at /src/train.py:42", doc["judgement"]["headline"])
         os.chown(folder, 65534, -1)
         self.assertNotIn("train.py", run(*args, env=env).stdout)
@@ -676,7 +570,7 @@ exec {support.BINARY} "$@"
                                              "judgement": {}, "nodes": [node(host, ranks)]}))
         p = run("hang", *files, "--format", "json", "--anonymize")
         doc = json.loads(p.stdout)
-        self.valid(doc)
+        valid(doc)
         self.assertEqual(p.returncode, 1)
         self.assertEqual([n["rank"] for n in doc["judgement"]["named"]], [2])
         for form in ("json", "term", "md", "html", "junit", "prom", "github", "gitlab", "line"):
@@ -699,10 +593,6 @@ exec {support.BINARY} "$@"
         self.assertEqual(json.loads(one.stdout)["judgement"]["reason"], "ranks-not-looked-at")
         self.assertIn("2 of 4 ranks were not looked at", one.stdout)
 
-    def valid(self, doc):
-        schema = json.loads((SOURCE / "reports/schema/hang-1.schema.json").read_text())
-        jsonschema.Draft202012Validator.check_schema(schema)
-        jsonschema.Draft202012Validator(schema).validate(doc)
 
 
 if __name__ == "__main__":
