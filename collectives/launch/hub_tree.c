@@ -78,11 +78,25 @@ static bool tree_ask(struct shk_world *world, unsigned at)
     return true;
 }
 
-/* Ranks that others can reach, and that are there. */
+/* Ranks that others can reach, and that are there: of those with the most to pass on none shares
+ * its node with another. */
+static void tree_fill(const struct shk_world *world, struct hub_tree *tree, bool leaders)
+{
+    char address[NI_MAXHOST];
+    for (unsigned i = 0; i < world->size; i++) {
+        const struct hub_member *member = &world->members[i];
+        bool there = member->state == MEMBER_IDLE || member->state == MEMBER_RUNNING;
+        if (!there || (member->local_rank == 0) != leaders ||
+            !tree_address(member, address, sizeof address))
+            continue;
+        tree->places[i] = tree->count;
+        tree->branches[tree->count++].rank = i;
+    }
+}
+
 static int tree_make(struct shk_world *world, unsigned width)
 {
     struct hub_tree *tree = calloc(1, sizeof *tree);
-    char address[NI_MAXHOST];
     world->tree = tree;
     if (!tree)
         return -ENOMEM;
@@ -91,15 +105,10 @@ static int tree_make(struct shk_world *world, unsigned width)
     tree->places = calloc(world->size, sizeof *tree->places);
     if (!tree->branches || !tree->places)
         return -ENOMEM;
-    for (unsigned i = 0; i < world->size; i++) {
-        const struct hub_member *member = &world->members[i];
-        bool there = member->state == MEMBER_IDLE || member->state == MEMBER_RUNNING;
+    for (unsigned i = 0; i < world->size; i++)
         tree->places[i] = UINT_MAX;
-        if (!there || !tree_address(member, address, sizeof address))
-            continue;
-        tree->places[i] = tree->count;
-        tree->branches[tree->count++].rank = i;
-    }
+    tree_fill(world, tree, true);
+    tree_fill(world, tree, false);
     return 0;
 }
 
@@ -190,7 +199,9 @@ bool hub_tree_feeds(const struct shk_world *world, const struct hub_member *memb
 unsigned hub_tree_joined(const struct shk_world *world)
 {
     unsigned joined = 0;
-    for (unsigned i = 0; world->tree && i < world->tree->count; i++)
-        joined += world->tree->branches[i].fed;
+    for (unsigned i = 0; world->tree && i < world->tree->count; i++) {
+        const struct hub_branch *branch = &world->tree->branches[i];
+        joined += branch->fed && world->members[branch->rank].state != MEMBER_LOST;
+    }
     return joined;
 }

@@ -351,7 +351,7 @@ void hub_tree_frame(struct shk_world *world, struct hub_member *member,
                     const struct shk_frame *frame);
 /* Does it get what the ranks of its group publish from another rank of it? */
 bool hub_tree_feeds(const struct shk_world *world, const struct hub_member *member);
-/* Ranks that are joined to another. */
+/* Ranks that are there and take frames from another. */
 unsigned hub_tree_joined(const struct shk_world *world);
 void hub_tree_free(struct shk_world *world);
 

@@ -90,15 +90,16 @@ static void be_rank(struct spread *s, unsigned rank, unsigned port)
                               .end_ns = shk_job_now_ns() + 60000000000ULL};
     close(s->world.listen_fd);
     world.self.rank = rank;
-    world.self.local_rank = 0;
+    unsigned per_node = s->per_node ? s->per_node : 1, local = rank % per_node;
+    world.self.local_rank = (int)local;
     world.meet.loopback = true;
-    snprintf(world.host, sizeof world.host, "n%u", rank);
-    snprintf(world.self.host, sizeof world.self.host, "n%u", rank);
+    snprintf(world.host, sizeof world.host, "n%u", rank / per_node);
+    snprintf(world.self.host, sizeof world.self.host, "n%u", rank / per_node);
     int fd = shk_connect(&how, &welcome, &err);
     json_decref(hosts);
     if (rank == s->bad_key && rank)
         world.self.key.bytes[0] ^= 1; /* rank 0 took it; other ranks are not to */
-    int rc = fd < 0 ? fd : agent_serve(&world, fd, rank, 0, &err);
+    int rc = fd < 0 ? fd : agent_serve(&world, fd, rank, local, &err);
     _exit(rc < 0 ? 1 : rc);
 }
 

@@ -16,6 +16,7 @@ struct spread {
     struct shk_world world;
     struct shk_world_options options;
     pid_t pids[SPREAD_MOST];
+    unsigned per_node;          /* ranks; 0: one */
     unsigned bad_key;           /* rank with another key for the others; 0: none */
     unsigned pause_ms;          /* of every worker before each fence, */
     bool pause_last;            /* or only of the last rank's */
