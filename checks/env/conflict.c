@@ -3,8 +3,8 @@
 #include "checks/env/env.h"
 #include "checks/readers/readers_together.h"
 #include "checks/value/grammar.h"
+#include "core/text/pattern.h"
 
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,16 +12,6 @@
 static int both(int a, int b)
 {
     return a == 0 || b == 0 ? 0 : a < 0 || b < 0 ? -1 : 1;
-}
-
-static bool matches(const char *pattern, const char *value)
-{
-    regex_t re;
-    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-        return false;
-    bool hit = regexec(&re, value, 0, NULL, 0) == 0;
-    regfree(&re);
-    return hit;
 }
 
 static bool same_value(const struct shk_check_context *ctx, const char *name, const char *a,
@@ -61,7 +51,7 @@ static int term_holds(const struct shk_check_context *ctx, const struct shk_conf
     if (term->unset)
         return !value;
     if (term->lacks)
-        return !value || !matches(term->lacks, value);
+        return !value || !shk_pattern_matches(term->lacks, value);
     if (!value)
         return 0;
     if (term->is)
@@ -70,7 +60,7 @@ static int term_holds(const struct shk_check_context *ctx, const struct shk_conf
         return !is_one_of(ctx, term->setting, term->is_not, value);
     if (term->differs_from)
         return differs(ctx, term, value);
-    return term->set || (term->matches && matches(term->matches, value));
+    return term->set || (term->matches && shk_pattern_matches(term->matches, value));
 }
 
 /* Of all terms together. */

@@ -5,7 +5,6 @@
 #include "core/facts/factdiff.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,11 +43,7 @@ static bool audit_is_own(const struct audit *a, const char *name)
     size_t count;
     const struct shk_diff_rule *rules = shk_config_diff(a->c->config, &count);
     char *path = shk_strf("env.%s", name);
-    bool own = !path;
-    for (size_t i = 0; i < count && !own; i++)
-        own = (rules[i].differs == SHK_DIFF_JOB || rules[i].differs == SHK_DIFF_NODE ||
-               rules[i].differs == SHK_DIFF_DERIVED || rules[i].differs == SHK_DIFF_TIME) &&
-              fnmatch(rules[i].path, path, FNM_NOESCAPE) == 0;
+    bool own = !path || shk_diff_aside_rule(rules, count, path);
     free(path);
     return own;
 }

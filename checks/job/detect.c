@@ -1,8 +1,8 @@
 /* Which profile do the facts look like? */
 #include "checks/base/look.h"
 #include "checks/base/row.h"
+#include "core/text/pattern.h"
 
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,14 +74,9 @@ static bool list_is_whole(const json_t *value)
 static bool value_hits(const struct shk_profile_signal *signal, const json_t *value,
                        const char *text)
 {
-    regex_t re;
     if (!signal->matches) /* a count of none is no signal */
         return !json_is_integer(value) || json_integer_value(value) != 0;
-    if (regcomp(&re, signal->matches, REG_EXTENDED | REG_NOSUB))
-        return false;
-    bool matches = regexec(&re, text, 0, NULL, 0) == 0;
-    regfree(&re);
-    return matches;
+    return shk_pattern_matches(signal->matches, text);
 }
 
 static void look_value(struct signal_look *look, const struct shk_fact *fact)

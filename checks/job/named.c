@@ -2,21 +2,16 @@
 #include "checks/job/named.h"
 #include "checks/base/coded.h"
 #include "checks/base/remedy.h"
+#include "core/text/pattern.h"
 
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 static bool named_matches(const struct shk_profile_need *need, const json_t *value)
 {
-    regex_t re;
     char *dump = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     const char *text = dump ? dump : json_string_value(value);
-    bool matches = false;
-    if (text && regcomp(&re, need->matches, REG_EXTENDED | REG_NOSUB) == 0) {
-        matches = regexec(&re, text, 0, NULL, 0) == 0;
-        regfree(&re);
-    }
+    bool matches = text && shk_pattern_matches(need->matches, text);
     free(dump);
     return matches;
 }

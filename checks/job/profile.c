@@ -4,8 +4,8 @@
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
 #include "checks/value/grammar.h"
+#include "core/text/pattern.h"
 
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -170,7 +170,6 @@ static bool speaks_for(const struct shk_facts *facts, const struct shk_profile_s
 {
     const char *text = NULL;
     long long count = 0;
-    regex_t re;
     char *number = shk_look_int(facts, signal->fact, &count) == SHK_LOOK_PRESENT
                        ? shk_strf("%lld", count)
                        : NULL;
@@ -178,12 +177,7 @@ static bool speaks_for(const struct shk_facts *facts, const struct shk_profile_s
         text = number;
     else
         (void)shk_look_text(facts, signal->fact, &text);
-    bool speaks =
-        text && signal->matches && regcomp(&re, signal->matches, REG_EXTENDED | REG_NOSUB) == 0;
-    if (speaks) {
-        speaks = regexec(&re, text, 0, NULL, 0) == 0;
-        regfree(&re);
-    }
+    bool speaks = text && signal->matches && shk_pattern_matches(signal->matches, text);
     free(number);
     return speaks;
 }

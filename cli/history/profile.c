@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,11 +206,8 @@ static bool make_setting_general(const struct making *m, const struct shk_settin
             return false;
     if (strcmp(setting->family, "launcher") == 0)
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (rules[i].differs < SHK_DIFF_COMPARE && fnmatch(rules[i].path, key, FNM_NOESCAPE) == 0)
-            return false;
-    return setting->variable && !setting->production_warning &&
-           setting->kind == SHK_SETTING_CURRENT;
+    return !shk_diff_aside_rule(rules, count, key) && setting->variable &&
+           !setting->production_warning && setting->kind == SHK_SETTING_CURRENT;
 }
 
 static bool make_in_base(const struct making *m, const char *name)

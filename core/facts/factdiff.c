@@ -102,17 +102,33 @@ size_t shk_diff_aside(const struct shk_diff *diff, enum shk_diff_class differs)
     return diff->aside[differs];
 }
 
-static const struct shk_diff_rule *diff_rule(const struct shk_diff *diff, const char *plain)
+const struct shk_diff_rule *shk_diff_aside_rule(const struct shk_diff_rule *rules, size_t count,
+                                                const char *plain)
 {
     const struct shk_diff_rule *found = NULL;
-    for (size_t i = 0; !diff->all && i < diff->rules_count; i++) {
-        if (diff->rules[i].differs == SHK_DIFF_AGREE ||
-            (found && diff->rules[i].differs != SHK_DIFF_COMPARE))
+    for (size_t i = 0; i < count; i++) {
+        if (rules[i].differs == SHK_DIFF_AGREE || (found && rules[i].differs != SHK_DIFF_COMPARE))
             continue;
-        if (fnmatch(diff->rules[i].path, plain, FNM_NOESCAPE) == 0)
-            found = &diff->rules[i];
+        if (fnmatch(rules[i].path, plain, FNM_NOESCAPE) == 0)
+            found = &rules[i];
     }
     return found && found->differs != SHK_DIFF_COMPARE ? found : NULL;
+}
+
+const struct shk_diff_rule *shk_diff_aside_known(json_t *known, const struct shk_diff_rule *rules,
+                                                 size_t count, const char *plain)
+{
+    const json_t *had = json_object_get(known, plain);
+    if (had)
+        return json_integer_value(had) < 0 ? NULL : &rules[json_integer_value(had)];
+    const struct shk_diff_rule *found = shk_diff_aside_rule(rules, count, plain);
+    (void)json_object_set_new(known, plain, json_integer(found ? found - rules : -1));
+    return found;
+}
+
+static const struct shk_diff_rule *diff_rule(const struct shk_diff *diff, const char *plain)
+{
+    return diff->all ? NULL : shk_diff_aside_rule(diff->rules, diff->rules_count, plain);
 }
 
 const struct shk_diff_rule *shk_diff_agree_rule(const struct shk_diff_rule *rules, size_t count,

@@ -53,7 +53,16 @@ void shk_diff_destroy(struct shk_diff *diff);
  * SHK_DIFF_AGREE, or with fails_jobs. */
 void shk_diff_must_agree(struct shk_diff *diff);
 
-/* The rule that says so about a path; NULL: none does. */
+/* The rule by which a value at a path may differ between nodes that say the same: the first one
+ * that is not of SHK_DIFF_AGREE. NULL: none, or one of SHK_DIFF_COMPARE takes it back. */
+const struct shk_diff_rule *shk_diff_aside_rule(const struct shk_diff_rule *rules, size_t count,
+                                                const char *plain);
+
+/* The same for many documents: `known` (an object, first empty) remembers what was found. */
+const struct shk_diff_rule *shk_diff_aside_known(json_t *known, const struct shk_diff_rule *rules,
+                                                 size_t count, const char *plain);
+
+/* The rule by which nodes of one kind must agree at a path; NULL: none does. */
 const struct shk_diff_rule *shk_diff_agree_rule(const struct shk_diff_rule *rules, size_t count,
                                                 const char *plain);
 

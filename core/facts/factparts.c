@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,25 +31,13 @@ struct parts_walk {
 
 static const struct shk_diff_rule *parts_rule(struct parts_walk *w)
 {
-    json_t *known = json_object_get(w->known, w->path);
-    json_int_t found = known ? json_integer_value(known) : -1;
-    for (size_t i = 0; !known && i < w->rules_count; i++) {
-        if (w->rules[i].differs == SHK_DIFF_AGREE ||
-            (found >= 0 && w->rules[i].differs != SHK_DIFF_COMPARE))
-            continue;
-        if (fnmatch(w->rules[i].path, w->path, FNM_NOESCAPE) == 0)
-            found = (json_int_t)i;
-    }
-    if (!known)
-        json_object_set_new(w->known, w->path, json_integer(found));
-    return found >= 0 ? &w->rules[found] : NULL;
+    return shk_diff_aside_known(w->known, w->rules, w->rules_count, w->path);
 }
 
 /* Does a job's node say something else than another here? */
 static bool parts_taken_out(const struct shk_diff_rule *rule)
 {
-    return rule && rule->differs != SHK_DIFF_COMPARE && rule->differs != SHK_DIFF_DERIVED &&
-           !rule->job_wide && !rule->part;
+    return rule && rule->differs != SHK_DIFF_DERIVED && !rule->job_wide && !rule->part;
 }
 
 static int parts_regex(struct parts_walk *w, const struct shk_diff_rule *rule, regex_t **regex_p)

@@ -1,23 +1,17 @@
 #include "core/facts/factset.h"
 
 #include <errno.h>
-#include <fnmatch.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FACTSET_PATH = 512, FACTSET_DEPTH = 32 };
 
-struct factset_hash {
-    uint64_t a, b;
-};
-
 /* One fact of the first document: its text with the key, and its hash. */
 struct factset_fact {
     const char *text;
     size_t len, key_len; /* key_len: of the key with its quotes */
-    struct factset_hash hash;
+    struct shk_digest_sum hash;
 };
 
 struct shk_factset {
@@ -35,7 +29,7 @@ struct shk_factset {
 struct factset_walk {
     struct shk_factset *set;
     const char *at, *end;
-    struct factset_hash hash;
+    struct shk_digest_sum hash;
     bool quiet; /* inside of something that may differ */
     char path[FACTSET_PATH];
     size_t path_len;
@@ -70,19 +64,10 @@ void shk_factset_destroy(struct shk_factset *set)
     free(set);
 }
 
-/* FNV-1a, and a second one with another start. */
-static void hash_bytes(struct factset_hash *h, const char *data, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        h->a = (h->a ^ (unsigned char)data[i]) * 0x100000001b3U;
-        h->b = (h->b ^ (unsigned char)data[i]) * 0x9e3779b97f4a7c15U;
-    }
-}
-
 static void walk_hash(struct factset_walk *w, const char *data, size_t len)
 {
     if (!w->quiet)
-        hash_bytes(&w->hash, data, len);
+        shk_digest_add(&w->hash, data, len);
 }
 
 static void walk_space(struct factset_walk *w)
@@ -122,19 +107,7 @@ static bool walk_string(struct factset_walk *w, const char **start_p, size_t *le
 
 static const struct shk_diff_rule *walk_rule(struct factset_walk *w)
 {
-    const struct shk_factset *set = w->set;
-    const json_t *known = json_object_get(set->classes, w->path);
-    json_int_t found = known ? json_integer_value(known) : -1;
-    for (size_t i = 0; !known && i < set->rules_count; i++) {
-        if (set->rules[i].differs == SHK_DIFF_AGREE ||
-            (found >= 0 && set->rules[i].differs != SHK_DIFF_COMPARE))
-            continue;
-        if (fnmatch(set->rules[i].path, w->path, FNM_NOESCAPE) == 0)
-            found = (json_int_t)i;
-    }
-    if (!known)
-        json_object_set_new(set->classes, w->path, json_integer(found));
-    return found >= 0 && set->rules[found].differs != SHK_DIFF_COMPARE ? &set->rules[found] : NULL;
+    return shk_diff_aside_known(w->set->classes, w->set->rules, w->set->rules_count, w->path);
 }
 
 static bool walk_within(struct factset_walk *w, const char *text, size_t len, int percent)
@@ -269,11 +242,11 @@ static bool walk_fact(struct factset_walk *w, struct factset_fact *fact)
     memcpy(w->path, key + 1, len - 2);
     w->path_len = len - 2;
     w->path[w->path_len] = '\0';
-    w->hash = (struct factset_hash){0xcbf29ce484222325U, 0x84222325cbf29ce4U};
+    w->hash = SHK_DIGEST_SUM_INIT;
     const struct shk_diff_rule *rule = walk_rule(w);
     w->quiet = rule && rule->differs != SHK_DIFF_NOISE;
     if (w->quiet)
-        w->hash = (struct factset_hash){0};
+        w->hash = (struct shk_digest_sum){0};
     walk_hash(w, key, len);
     if (!walk_char(w, ':') || !walk_entry(w))
         return false;
@@ -313,7 +286,7 @@ static bool factset_same(const struct factset_walk *w, const struct factset_fact
 }
 
 /* The members of "facts". */
-static int walk_facts(struct factset_walk *w, bool first, struct factset_hash *sum)
+static int walk_facts(struct factset_walk *w, bool first, struct shk_digest_sum *sum)
 {
     struct shk_factset *set = w->set;
     struct factset_fact fact;
@@ -335,13 +308,12 @@ static int walk_facts(struct factset_walk *w, bool first, struct factset_hash *s
             size_t at = first ? set->facts_count : factset_find(set, next, &fact);
             next = at < set->facts_count ? at + 1 : next;
         }
-        sum->a += fact.hash.a;
-        sum->b += fact.hash.b;
+        shk_digest_mix(sum, &fact.hash);
     } while (walk_char(w, ','));
     return walk_char(w, '}') ? 0 : -EINVAL;
 }
 
-static int walk_document(struct factset_walk *w, bool first, struct factset_hash *sum)
+static int walk_document(struct factset_walk *w, bool first, struct shk_digest_sum *sum)
 {
     const char *key;
     size_t len;
@@ -371,7 +343,7 @@ int shk_factset_read(struct shk_factset *set, const char *text, size_t len, size
 {
     struct factset_walk w = {
         .set = set, .at = text, .end = text + len, .name = name, .name_size = name_size};
-    struct factset_hash sum = {0};
+    struct shk_digest_sum sum = {0};
     bool first = !set->first;
     int rc = 0;
     name[0] = '\0';
@@ -396,7 +368,7 @@ int shk_factset_read(struct shk_factset *set, const char *text, size_t len, size
     else if (!*name) /* its fact is that of the first document */
         snprintf(name, name_size, "%s", set->first_name);
     *used_p = first ? (size_t)(w.at - set->first) : (size_t)(w.at - text);
-    snprintf(key, SHK_FACTSET_KEY, "%016llx%016llx", (unsigned long long)sum.a,
-             (unsigned long long)sum.b);
+    struct shk_digest digest = shk_digest_end(&sum);
+    shk_digest_text(&digest, key);
     return rc;
 }

@@ -5,12 +5,12 @@
 #ifndef SHK_CORE_FACTSET_H
 #define SHK_CORE_FACTSET_H
 
+#include "core/facts/digest.h"
 #include "core/facts/factdiff.h"
 
 struct shk_factset;
 
-/* 128 bits as hexadecimal digits. */
-#define SHK_FACTSET_KEY 33
+#define SHK_FACTSET_KEY SHK_DIGEST_TEXT
 
 /* `rules` (what may differ) are borrowed. NULL: out of memory. */
 struct shk_factset *shk_factset_create(const struct shk_diff_rule *rules, size_t count);

@@ -4,7 +4,6 @@
 #include "core/text/strbuf.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,10 +198,7 @@ static bool record_decide(const struct record *r, const char *plain, bool *skip_
 {
     bool variable = strncmp(plain, "env.", 4) == 0 && strchr(plain + 4, '.') == NULL;
     *rule_p = shk_diff_agree_rule(r->rules, r->rules_count, plain);
-    *skip_p = false;
-    for (size_t i = 0; variable && i < r->rules_count && !*skip_p; i++)
-        *skip_p = r->rules[i].differs < SHK_DIFF_COMPARE &&
-                  fnmatch(r->rules[i].path, plain, FNM_NOESCAPE) == 0;
+    *skip_p = variable && shk_diff_aside_rule(r->rules, r->rules_count, plain);
     return *rule_p ? (*rule_p)->differs != SHK_DIFF_NOISE : variable && !*skip_p;
 }
 

@@ -190,3 +190,31 @@ Test(factdiff, nodes_are_paired_by_name_and_alike_rows_joined)
         shk_facts_destroy(b[i]);
     }
 }
+
+/* What diff, the digest of a document, the parts on the wire and the history of a node share. */
+Test(factdiff, why_a_value_may_differ)
+{
+    static const struct shk_diff_rule rules[] = {
+        {.path = "fabric.*", .differs = SHK_DIFF_AGREE},
+        {.path = "fabric.*", .differs = SHK_DIFF_TIME},
+        {.path = "fabric.*_ms", .differs = SHK_DIFF_NOISE},
+        {.path = "fabric.version", .differs = SHK_DIFF_COMPARE},
+    };
+    static const struct {
+        const char *path;
+        const struct shk_diff_rule *rule;
+    } cases[] = {{"fabric.path", &rules[1]},
+                 {"fabric.x_ms", &rules[1]}, /* the first one */
+                 {"fabric.version", NULL},   /* taken back */
+                 {"host.kernel", NULL}};
+    json_t *known = json_object();
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        size_t k = i % (sizeof cases / sizeof *cases);
+        cr_expect_eq(shk_diff_aside_rule(rules, 4, cases[k].path), cases[k].rule, "%s",
+                     cases[k].path);
+        cr_expect_eq(shk_diff_aside_known(known, rules, 4, cases[k].path), cases[k].rule, "%s",
+                     cases[k].path);
+    }
+    cr_expect_eq(json_object_size(known), 4);
+    json_decref(known);
+}
