@@ -1,14 +1,8 @@
 #include "probes/log/logscan.h"
 
-#include "core/run/logfile.h"
-#include "core/text/messages.h"
 #include "core/text/strbuf.h"
-#include "probes/log/logcapture.h"
-#include "probes/log/logfind.h"
 #include "probes/log/logline.h"
 #include "probes/log/logscan_private.h"
-#include "probes/log/logstate.h"
-#include "probes/log/logunknown.h"
 
 #include <errno.h>
 #include <hs.h>
@@ -18,62 +12,20 @@
 
 enum {
     TEXT_MAX = 400, /* of a line that is kept */
-    PLACES_MAX = 8, /* origins and nodes named per pattern */
     SEEN_MAX =
         1 << 17, /* (pattern, origin) pairs that are told apart: beyond, counts are lower bounds */
-    WIDEN_FROM = 64 << 20 /* bytes for which it is worth while to compile the wider patterns */
+    WIDEN_FROM = 64 << 20, /* bytes for which it is worth while to compile the wider patterns */
+    TEAM_FROM = 8          /* pieces of a file before it is worth while to start threads */
 };
 
-struct log_places {
-    char *names[PLACES_MAX];
-    size_t named;
-    unsigned long long distinct;
-};
-
-struct log_sig {
-    unsigned long long lines; /* that match */
-    size_t line_end;          /* in this piece: matches before it are on a line already counted */
-    char *file, *text;        /* first occurrence */
-    unsigned long long line;
-    struct log_places origins, nodes;
-    struct shk_log_captures captures;
-    struct shk_log_states *states; /* of a pattern with `state`, from its first line on */
-};
-
-struct log_file {
-    char *name;
-    struct shk_logfile_totals totals;
-};
-
-struct shk_logscan {
-    shk_logscan_watcher *watch;
-    void *watch_arg;
-    shk_logscan_hit *hit;
-    void *hit_arg;
-    size_t numbered; /* bytes of the piece whose line breaks are counted */
-    unsigned long long number;
-    const struct shk_log_pattern *patterns;
-    size_t count;
-    hs_database_t *database, *wide;
-    bool *every, *once; /* by pattern, for the search */
-    struct shk_logfind *find;
-    struct shk_log_found found;
-    size_t bytes;                      /* that were searched before there were wider patterns */
-    struct shk_log_matcher **matchers; /* of captures; NULL where there is none */
-    struct shk_messages **tables;      /* at the first pattern that stands before the same texts */
-    struct log_sig *sigs;
-    struct log_file *files;
-    size_t file_count;
-    struct shk_log_seen *seen;  /* origins and nodes */
-    struct shk_log_seen *ranks; /* process -> rank */
-    struct shk_log_unknown *unknown;
-    /* The piece that is being scanned. */
-    struct shk_logpiece piece;
-    size_t line_start, line_end; /* the line whose matches are told */
-    struct shk_logline who;      /* printed it, once that was asked */
-    bool who_known;
-    bool failed;
-};
+static struct shk_log_wanted scan_wanted(const struct shk_logscan *scan)
+{
+    return (struct shk_log_wanted){.patterns = scan->database,
+                                   .wide = scan->wide,
+                                   .count = scan->count,
+                                   .every = scan->every,
+                                   .once = scan->once};
+}
 
 static int scan_database(struct shk_logscan *scan, const struct shk_log_database *ready,
                          struct shk_error *err)
@@ -91,11 +43,7 @@ static int scan_database(struct shk_logscan *scan, const struct shk_log_database
         scan->every[i] = scan->patterns[i].texts && scan->patterns[i].pattern;
         scan->once[i] = scan->patterns[i].once;
     }
-    struct shk_log_wanted wanted = {.patterns = scan->database,
-                                    .wide = scan->wide,
-                                    .count = scan->count,
-                                    .every = scan->every,
-                                    .once = scan->once};
+    struct shk_log_wanted wanted = scan_wanted(scan);
     scan->find = shk_logfind_create(&wanted);
     return scan->find ? 0 : shk_error_sys(err, ENOMEM, "log patterns");
 }
@@ -194,19 +142,13 @@ static unsigned long long scan_line_number(struct shk_logscan *scan)
     return scan->number;
 }
 
-/* The mark of a node (or origin) that printed a line. */
-static uint64_t place_hash(size_t id, char kind, const char *name)
-{
-    return shk_log_hash(name) ^ (id * 2654435761u + (size_t)kind);
-}
-
 static void scan_place(struct shk_logscan *scan, struct log_places *places, size_t id, char kind,
                        const char *name)
 {
-    if (!*name || !shk_log_seen_add(scan->seen, place_hash(id, kind, name)))
+    if (!*name || !shk_log_seen_add(scan->seen, shk_logscan_place(id, kind, name)))
         return;
     places->distinct++;
-    if (places->named < PLACES_MAX)
+    if (places->named < SHK_LOG_PLACES_MAX)
         scan->failed |= !(places->names[places->named++] = strdup(name));
 }
 
@@ -293,31 +235,57 @@ static void scan_match(struct shk_logscan *scan, const struct shk_log_match *mat
     scan_hit(scan, id);
 }
 
-static int scan_piece(struct shk_logscan *scan, const struct shk_logpiece *piece,
-                      struct shk_error *err)
+/* Folds what was found in a piece. */
+static int scan_fold(struct shk_logscan *scan, const struct shk_logpiece *piece,
+                     const struct shk_log_found *found, struct shk_error *err)
 {
     const char *name = scan->files[scan->file_count - 1].name;
     scan->piece = *piece;
-    scan->numbered = scan->found.line_count = 0;
+    scan->numbered = 0;
     for (size_t i = 0; i < scan->count; i++)
         scan->sigs[i].line_end = 0;
+    for (size_t i = 0; i < found->line_count; i++) {
+        const struct shk_log_line *line = &found->lines[i];
+        scan->line_start = line->start;
+        scan->line_end = line->end;
+        scan->who_known = false;
+        for (size_t k = 0; k < line->count; k++)
+            scan_match(scan, &found->matches[line->first + k]);
+    }
+    scan->failed |= !shk_log_unknown_settle(scan->unknown, piece, name);
+    return scan->failed ? shk_error_sys(err, ENOMEM, "%s", name) : 0;
+}
+
+static int scan_failed(const struct shk_logscan *scan, int rc, struct shk_error *err)
+{
+    const char *name = scan->files[scan->file_count - 1].name;
+    return rc == -EIO ? shk_error_set(err, EIO, "%s: cannot be searched", name)
+                      : shk_error_sys(err, -rc, "%s", name);
+}
+
+static int scan_piece(struct shk_logscan *scan, const struct shk_logpiece *piece,
+                      struct shk_error *err)
+{
     int rc = scan->find ? scan_widen(scan, piece->len, err) : 0;
     if (rc)
         return rc;
     if (scan->find)
         rc = shk_logfind_piece(scan->find, piece->data, piece->len, &scan->found);
-    if (rc == -EIO)
-        return shk_error_set(err, EIO, "%s: cannot be searched", name);
-    for (size_t i = 0; i < scan->found.line_count; i++) {
-        const struct shk_log_line *line = &scan->found.lines[i];
-        scan->line_start = line->start;
-        scan->line_end = line->end;
-        scan->who_known = false;
-        for (size_t k = 0; k < line->count; k++)
-            scan_match(scan, &scan->found.matches[line->first + k]);
-    }
-    scan->failed |= rc || !shk_log_unknown_settle(scan->unknown, piece, name);
-    return scan->failed ? shk_error_sys(err, ENOMEM, "%s", name) : 0;
+    return rc ? scan_failed(scan, rc, err) : scan_fold(scan, piece, &scan->found, err);
+}
+
+/* The oldest piece that the team has: 1, 0 when there is none. */
+static int scan_take(struct shk_logscan *scan, struct shk_log_team *team, struct shk_error *err)
+{
+    struct shk_logpiece piece;
+    const struct shk_log_found *found;
+    int rc = shk_log_team_take(team, &piece, &found);
+    if (rc < 0)
+        return scan_failed(scan, rc, err);
+    if (!rc)
+        return 0;
+    rc = scan_fold(scan, &piece, found, err);
+    return rc ? rc : 1;
 }
 
 /* A file goes on when the last one has the same name. */
@@ -348,19 +316,48 @@ void shk_logscan_watch(struct shk_logscan *scan, shk_logscan_watcher *fn, void *
     scan->watch_arg = arg;
 }
 
+/* The next piece of a file; *team_p is made once that is worth while. */
+static int scan_next(struct shk_logscan *scan, const struct shk_logpiece *piece, size_t count,
+                     struct shk_log_team **team_p, struct shk_error *err)
+{
+    if (count == TEAM_FROM && scan->wide) {
+        struct shk_log_wanted wanted = scan_wanted(scan);
+        *team_p = shk_log_team_create(&wanted);
+    }
+    if (!*team_p)
+        return scan_piece(scan, piece, err);
+    int rc = shk_log_team_full(*team_p) ? scan_take(scan, *team_p, err) : 0;
+    if (rc >= 0 && (rc = shk_log_team_give(*team_p, piece)) < 0)
+        rc = scan_failed(scan, rc, err);
+    return rc < 0 ? rc : 0;
+}
+
+static int scan_watch(struct shk_logscan *scan, const char *path, const struct shk_logpiece *piece,
+                      struct shk_error *err)
+{
+    int rc = scan->watch ? scan->watch(scan->watch_arg, scan->files[scan->file_count - 1].name,
+                                       piece->data, piece->len)
+                         : 0;
+    return rc ? shk_error_sys(err, -rc, "%s", path) : 0;
+}
+
 int shk_logscan_file(struct shk_logscan *scan, const char *path, struct shk_error *err)
 {
     struct shk_logfile *log = NULL;
+    struct shk_log_team *team = NULL;
     struct shk_logpiece piece;
     int rc = shk_logfile_open(&log, path, err);
     if (!rc)
         rc = scan_begin(scan, strcmp(path, "-") == 0 ? "standard input" : path, err);
-    while (!rc && (rc = shk_logfile_read(log, &piece, err)) > 0) {
-        rc = scan->watch ? scan->watch(scan->watch_arg, scan->files[scan->file_count - 1].name,
-                                       piece.data, piece.len)
-                         : 0;
-        rc = rc ? shk_error_sys(err, -rc, "%s", path) : scan_piece(scan, &piece, err);
+    for (size_t count = 1; !rc && (rc = shk_logfile_read(log, &piece, err)) > 0; count++) {
+        rc = scan_watch(scan, path, &piece, err);
+        rc = rc ? rc : scan_next(scan, &piece, count, &team, err);
     }
+    int more = 1;
+    while (team && more > 0) /* what was read before an error is kept */
+        more = scan_take(scan, team, err);
+    rc = rc ? rc : more < 0 ? more : 0;
+    shk_log_team_destroy(team);
     if (log && scan->file_count)
         scan->files[scan->file_count - 1].totals = shk_logfile_totals(log);
     shk_logfile_close(log);
@@ -379,142 +376,6 @@ int shk_logscan_text(struct shk_logscan *scan, const char *name, const char *tex
     totals->bytes += len;
     totals->lines += shk_logfile_breaks(text, len);
     totals->lines += len && text[len - 1] != '\n';
-    return rc;
-}
-
-static json_t *text_json(const char *text)
-{
-    return shk_json_text(text, strlen(text));
-}
-
-/* Names; an origin whose rank is known from another line gets it. */
-static json_t *places_json(const struct shk_logscan *scan, const struct log_places *places)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < places->named; i++) {
-        uint32_t rank;
-        char *named = NULL;
-        if (shk_log_seen_get(scan->ranks, shk_log_hash(places->names[i]), &rank))
-            named = shk_strf("rank %u (%s)", rank, places->names[i]);
-        json_array_append_new(array, text_json(named ? named : places->names[i]));
-        free(named);
-    }
-    return array;
-}
-
-/* Has this node printed one of the lines? *any_p: has any? */
-static bool printed_one(const struct shk_logscan *scan, const char *const *ids, const char *node,
-                        bool *any_p)
-{
-    bool printed = false;
-    uint32_t value;
-    for (; ids && *ids; ids++)
-        for (size_t i = 0; i < scan->count; i++) {
-            if (strcmp(scan->patterns[i].id, *ids) != 0)
-                continue;
-            *any_p |= scan->sigs[i].nodes.distinct > 0;
-            printed |= shk_log_seen_get(scan->seen, place_hash(i, 'n', node), &value);
-        }
-    return printed;
-}
-
-/* Nodes that printed this line and none of those that others print instead. */
-static json_t *alone_json(const struct shk_logscan *scan, size_t id)
-{
-    const struct log_places *nodes = &scan->sigs[id].nodes;
-    json_t *alone = json_array();
-    bool any = false;
-    for (size_t i = 0; i < nodes->named; i++)
-        if (!printed_one(scan, scan->patterns[id].elsewhere, nodes->names[i], &any) && any)
-            json_array_append_new(alone, text_json(nodes->names[i]));
-    return alone;
-}
-
-static size_t sig_of(const struct shk_logscan *scan, const char *id)
-{
-    size_t i = 0;
-    while (i < scan->count && strcmp(scan->patterns[i].id, id) != 0)
-        i++;
-    return i;
-}
-
-/* The last line that says that a state is over, when there is one for each that was told; NULL. */
-static json_t *ended_json(const struct shk_logscan *scan, size_t id)
-{
-    enum { ENDS_MAX = 8 };
-    const struct shk_log_states *states = scan->sigs[id].states, *ends[ENDS_MAX];
-    const char *const *ids = scan->patterns[id].ended_by;
-    const struct shk_log_state *last = NULL;
-    size_t count = 0;
-    for (; ids && *ids && count < ENDS_MAX; ids++) {
-        size_t end = sig_of(scan, *ids);
-        if (end < scan->count)
-            ends[count++] = scan->sigs[end].states;
-    }
-    for (size_t i = 0; states && i < states->count; i++) {
-        const struct shk_log_state *end = shk_log_state_end(&states->items[i], ends, count);
-        if (!end || states->more)
-            return NULL;
-        last = end;
-    }
-    return last ? json_pack("{s:o, s:I}", "file", text_json(scan->files[last->file].name), "line",
-                            (json_int_t)last->line)
-                : NULL;
-}
-
-static json_t *sig_json(const struct shk_logscan *scan, const struct log_sig *sig)
-{
-    json_t *entry = json_object();
-    json_object_set_new(entry, "lines", json_integer((json_int_t)sig->lines));
-    json_object_set_new(entry, "file", text_json(sig->file));
-    json_object_set_new(entry, "line", json_integer((json_int_t)sig->line));
-    json_object_set_new(entry, "text", text_json(sig->text));
-    if (sig->origins.distinct) {
-        json_object_set_new(entry, "origins", places_json(scan, &sig->origins));
-        json_object_set_new(entry, "origin_count", json_integer((json_int_t)sig->origins.distinct));
-    }
-    if (sig->nodes.distinct) {
-        json_object_set_new(entry, "nodes", places_json(scan, &sig->nodes));
-        json_object_set_new(entry, "node_count", json_integer((json_int_t)sig->nodes.distinct));
-    }
-    size_t id = (size_t)(sig - scan->sigs);
-    if (scan->patterns[id].elsewhere)
-        json_object_set_new(entry, "alone", alone_json(scan, id));
-    json_t *ended = scan->patterns[id].ended_by ? ended_json(scan, id) : NULL;
-    if (ended)
-        json_object_set_new(entry, "ended", ended);
-    if (sig->captures.count)
-        json_object_set_new(entry, "captures", shk_log_captures_json(&sig->captures));
-    return entry;
-}
-
-int shk_logscan_facts(const struct shk_logscan *scan, struct shk_facts *facts)
-{
-    json_t *files = json_array();
-    json_int_t lines = 0;
-    int rc = 0;
-    for (size_t i = 0; i < scan->file_count; i++) {
-        const struct log_file *file = &scan->files[i];
-        json_array_append_new(
-            files, json_pack("{s:o, s:I, s:I, s:I}", "path", text_json(file->name), "bytes",
-                             (json_int_t)file->totals.bytes, "lines",
-                             (json_int_t)file->totals.lines, "cut", (json_int_t)file->totals.cut));
-        lines += (json_int_t)file->totals.lines;
-    }
-    rc = shk_facts_present(facts, "log.files", files, NULL, "--log");
-    if (!rc)
-        rc = shk_facts_int(facts, "log.lines", lines, NULL, "--log");
-    json_t *unknown = rc ? NULL : shk_log_unknown_json(scan->unknown);
-    if (unknown)
-        rc = shk_facts_present(facts, "log.unknown", unknown, NULL, "--log");
-    for (size_t i = 0; !rc && i < scan->count; i++) {
-        char *key = scan->sigs[i].lines ? shk_strf("log.sig.%s", scan->patterns[i].id) : NULL;
-        if (scan->sigs[i].lines)
-            rc = key ? shk_facts_present(facts, key, sig_json(scan, &scan->sigs[i]), NULL,
-                                         scan->sigs[i].file)
-                     : -ENOMEM;
-        free(key);
-    }
     return rc;
 }
 

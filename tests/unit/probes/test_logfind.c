@@ -8,8 +8,10 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *line, *mask;
@@ -122,6 +124,25 @@ static const struct shk_log_pattern patterns[] = {
 };
 enum { PATTERNS = sizeof patterns / sizeof *patterns };
 
+static const struct {
+    const char *key;
+    long long lines;
+} want[] = {
+    {"log.sig.rings", 1000}, {"log.sig.zero", 100},    {"log.sig.some", 400},
+    {"log.sig.word", 1},     {"log.sig.end", 1000},    {"log.sig.card", 1},
+    {"log.sig.table", 900},  {"log.sig.table-2", 100},
+};
+
+/* Lines that differ in numbers only, and one that has a word more. */
+static void lines_write(struct shk_strbuf *sb)
+{
+    for (unsigned i = 0; i < 1000; i++)
+        shk_strbuf_printf(sb,
+                          "rings %u of %u\ncode %u\nat 0x%03xf%s\ncard %u\n"
+                          "WARN Failed to open port %u\n",
+                          i % 10, i, i % 10, i, i == 777 ? " bad word 0xe" : "", i, i % 10);
+}
+
 static long long lines_of(const struct shk_log_database *ready, const char *text, const char *key)
 {
     struct shk_logscan *scan = NULL;
@@ -139,14 +160,6 @@ static long long lines_of(const struct shk_log_database *ready, const char *text
 
 Test(logfind, finds_what_a_search_of_every_line_finds)
 {
-    static const struct {
-        const char *key;
-        long long lines;
-    } want[] = {
-        {"log.sig.rings", 1000}, {"log.sig.zero", 100},    {"log.sig.some", 400},
-        {"log.sig.word", 1},     {"log.sig.end", 1000},    {"log.sig.card", 1},
-        {"log.sig.table", 900},  {"log.sig.table-2", 100},
-    };
     struct shk_log_database ready, plain;
     struct shk_error err = {""};
     struct shk_strbuf sb = SHK_STRBUF_INIT;
@@ -154,16 +167,51 @@ Test(logfind, finds_what_a_search_of_every_line_finds)
     cr_assert_not_null(ready.wide);
     plain = ready;
     plain.wide = NULL;
-    for (unsigned i = 0; i < 1000; i++)
-        shk_strbuf_printf(&sb,
-                          "rings %u of %u\ncode %u\nat 0x%03xf%s\ncard %u\n"
-                          "WARN Failed to open port %u\n",
-                          i % 10, i, i % 10, i, i == 777 ? " bad word 0xe" : "", i, i % 10);
+    lines_write(&sb);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         cr_expect_eq(lines_of(&ready, sb.data, want[i].key), want[i].lines, "%s: %lld", want[i].key,
                      lines_of(&ready, sb.data, want[i].key));
         cr_expect_eq(lines_of(&plain, sb.data, want[i].key), want[i].lines, "%s", want[i].key);
     }
+    shk_strbuf_free(&sb);
+    free((char *)ready.data);
+    free((char *)ready.wide);
+}
+
+/* Long enough for several threads. */
+Test(logfind, a_long_file_holds_what_its_pieces_hold)
+{
+    enum { TIMES = 150 };
+    char path[] = "/tmp/shakedown-log-XXXXXX";
+    struct shk_log_database ready;
+    struct shk_error err = {""};
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    struct shk_logscan *scan = NULL;
+    struct shk_facts *facts = shk_facts_create();
+    FILE *file = fdopen(mkstemp(path), "w");
+    lines_write(&sb);
+    for (size_t i = 0; i < TIMES; i++)
+        cr_assert_eq(fwrite(sb.data, 1, sb.len, file), sb.len);
+    fprintf(file, "rings 0 of the last line");
+    cr_assert_eq(fclose(file), 0);
+    cr_assert(sb.len * TIMES > (size_t)9 << 20, "%zu", sb.len);
+    cr_assert_eq(shk_logscan_compile(patterns, PATTERNS, &ready, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_create(&scan, patterns, PATTERNS, &ready, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_file(scan, path, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_facts(scan, facts), 0);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        json_t *sig = shk_facts_get_object(facts, want[i].key);
+        long long lines = json_integer_value(json_object_get(sig, "lines"));
+        bool zero = strcmp(want[i].key, "log.sig.zero") == 0;
+        if (want[i].lines > 1)
+            cr_expect_eq(lines, want[i].lines * TIMES + zero, "%s: %lld", want[i].key, lines);
+    }
+    json_t *word = shk_facts_get_object(facts, "log.sig.word");
+    cr_expect_eq(json_integer_value(json_object_get(word, "line")), 777 * 5 + 3);
+    cr_expect_eq(json_integer_value(json_object_get(word, "lines")), TIMES);
+    unlink(path);
+    shk_logscan_destroy(scan);
+    shk_facts_destroy(facts);
     shk_strbuf_free(&sb);
     free((char *)ready.data);
     free((char *)ready.wide);
