@@ -6,7 +6,7 @@
 
 struct plain {
     struct hang_process *process;
-    json_t *sockets; /* {inode: null} of those with a peer; NULL: unread */
+    json_t *sockets; /* {inode: [local, peer]} of those with a peer */
 };
 
 static json_t *plain_sockets(const struct find_table *table, long pid)
@@ -17,7 +17,9 @@ static json_t *plain_sockets(const struct find_table *table, long pid)
     {
         const char *inode = json_string_value(json_object_get(socket, "inode"));
         if (inode)
-            json_object_set_new(inodes, inode, json_null());
+            json_object_set_new(inodes, inode,
+                                json_pack("[O,O]", json_object_get(socket, "local"),
+                                          json_object_get(socket, "peer")));
     }
     json_decref(all);
     return inodes;
@@ -42,6 +44,54 @@ static bool plain_shares(const struct find_table *table, const struct plain *lis
     return false;
 }
 
+/* {"local peer": index in the list} of all connections. */
+static json_t *plain_ends(const struct plain *list, size_t count)
+{
+    const char *inode;
+    json_t *ends, *all = json_object();
+    for (size_t i = 0; i < count; i++)
+        json_object_foreach(list[i].sockets, inode, ends)
+        {
+            char *key = shk_strf("%s %s", json_string_value(json_array_get(ends, 0)),
+                                 json_string_value(json_array_get(ends, 1)));
+            json_object_set_new(all, key ? key : "", json_integer((json_int_t)i));
+            free(key);
+        }
+    return all;
+}
+
+/* Is the other end of one of its connections at another one of the list? */
+static bool plain_is_paired(const struct plain *list, const json_t *all, size_t one)
+{
+    const char *inode;
+    json_t *ends;
+    json_object_foreach(list[one].sockets, inode, ends)
+    {
+        char *key = shk_strf("%s %s", json_string_value(json_array_get(ends, 1)),
+                             json_string_value(json_array_get(ends, 0)));
+        const json_t *at = key ? json_object_get(all, key) : NULL;
+        free(key);
+        if (at && json_integer_value(at) != (json_int_t)one)
+            return true;
+    }
+    return false;
+}
+
+/* Those with connections of their own; where some are connected to each other, these alone: a
+ * loader may have one to where the data are. */
+static size_t plain_own(const struct find_table *table, const struct plain *list, size_t count,
+                        bool paired, struct hang_process **found, size_t most)
+{
+    size_t n = 0;
+    json_t *all = paired ? plain_ends(list, count) : NULL;
+    for (size_t i = 0; i < count && n < most; i++)
+        if (json_object_size(list[i].sockets) && !plain_shares(table, list, count, &list[i]) &&
+            (!paired || plain_is_paired(list, all, i)))
+            found[n++] = list[i].process;
+    json_decref(all);
+    return n;
+}
+
 /* Two ranks or more are below it: it started them. */
 static bool plain_starts(const struct find_table *table, struct hang_process *const *found,
                          size_t count, const struct hang_process *process)
@@ -55,10 +105,9 @@ static bool plain_starts(const struct find_table *table, struct hang_process *co
 static size_t plain_connected(const struct find_table *table, const struct plain *list,
                               size_t count, struct hang_process **found, size_t most)
 {
-    size_t n = 0, kept = 0;
-    for (size_t i = 0; i < count && n < most; i++)
-        if (json_object_size(list[i].sockets) && !plain_shares(table, list, count, &list[i]))
-            found[n++] = list[i].process;
+    size_t n = plain_own(table, list, count, true, found, most), kept = 0;
+    if (n < 2)
+        n = plain_own(table, list, count, false, found, most);
     struct hang_process **all = calloc(n + 1, sizeof *all);
     for (size_t i = 0; all && i < n; i++)
         all[i] = found[i];

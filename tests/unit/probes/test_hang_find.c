@@ -134,8 +134,8 @@ static void title(long pid, const char *text)
     tree_put_bytes(path, text, strlen(text) + 1);
 }
 
-/* An established TCP connection of the process. */
-static void connection(long pid, unsigned inode)
+/* An established TCP connection of the process between two ports of this host. */
+static void connection_of(long pid, unsigned inode, unsigned local, unsigned peer)
 {
     char path[64], target[32];
     snprintf(path, sizeof path, "/proc/%ld/fd/7", pid);
@@ -145,9 +145,14 @@ static void connection(long pid, unsigned inode)
     tree_put(path,
              "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
              "timeout inode\n"
-             "   0: 0100007F:1F90 0100007F:1F91 01 00000000:00000000 00:00000000 00000000     0    "
+             "   0: 0100007F:%04X 0100007F:%04X 01 00000000:00000000 00:00000000 00000000     0    "
              "    0 %u 1 0 0 20 4 30 10 -1\n",
-             inode);
+             local, peer, inode);
+}
+
+static void connection(long pid, unsigned inode)
+{
+    connection_of(pid, inode, inode, 80);
 }
 
 static const char *const torch[] = {"libtorch_cpu.so", NULL};
@@ -189,6 +194,19 @@ Test(hang_find, the_starter_that_keeps_the_store_is_no_rank)
     torch_rank(10, 1, 500);
     torch_rank(20, 10, 501);
     torch_rank(21, 10, 502);
+    expect_below(10, (const long[]){20, 21}, 2);
+}
+
+/* Their connections go to where the data are, those of the ranks to each other. */
+Test(hang_find, spawned_loaders_with_connections_are_no_ranks)
+{
+    torch_rank(10, 1, 0);
+    torch_rank(20, 10, 0);
+    torch_rank(21, 10, 0);
+    connection_of(20, 501, 4000, 5000);
+    connection_of(21, 502, 5000, 4000);
+    for (long i = 0; i < 4; i++)
+        torch_rank(30 + i, 20 + i / 2, (unsigned)(600 + i));
     expect_below(10, (const long[]){20, 21}, 2);
 }
 
