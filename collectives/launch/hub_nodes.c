@@ -14,29 +14,46 @@ struct nodes_part {
     json_int_t bytes;   /* of the message that had it */
 };
 
-static struct hub_group *nodes_start(struct shk_world *world, const char *node,
-                                     const struct shk_transport *transport,
-                                     const struct shk_collective_options *options, bool *none_p,
-                                     struct shk_error *err)
+/* The ranks that are idle, node after node; those of node i are [start[i], start[i + 1]). */
+struct nodes_ranks {
+    struct hub_member **members;
+    unsigned *start;
+};
+
+static size_t nodes_index(const struct shk_world *world, const struct hub_member *member)
 {
-    struct hub_member **members = calloc(world->size, sizeof(*members));
-    struct hub_group *group = NULL;
-    unsigned count = 0;
+    const json_t *known = json_object_get(world->nodes_known, member->host);
+
+    return known != NULL && member->state == MEMBER_IDLE ? (size_t)json_integer_value(known)
+                                                         : world->nodes_count;
+}
+
+/* -ENOMEM; free both arrays in either case. */
+static int nodes_sort(const struct shk_world *world, struct nodes_ranks *ranks)
+{
+    size_t count = world->nodes_count;
+    unsigned *next = calloc(count + 2, sizeof(*next));
+    size_t node = 0;
     unsigned i = 0;
 
-    for (i = 0; members != NULL && i < world->size; i++) {
-        if (world->members[i].state == MEMBER_IDLE && strcmp(world->members[i].host, node) == 0) {
-            members[count++] = &world->members[i];
-        }
+    ranks->members = calloc(world->size + 1, sizeof(struct hub_member *));
+    ranks->start = calloc(count + 2, sizeof(*ranks->start));
+    if (next == NULL || ranks->members == NULL || ranks->start == NULL) {
+        free(next);
+        return -ENOMEM;
     }
-    *none_p = members != NULL && count == 0;
-    if (members == NULL) {
-        (void)shk_error_set(err, ENOMEM, "out of memory");
-    } else if (count > 0) {
-        group = hub_group_start(world, members, count, transport, options, err);
+    for (i = 0; i < world->size; i++) {
+        ranks->start[nodes_index(world, &world->members[i]) + 1]++;
     }
-    free(members);
-    return group;
+    for (node = 0; node <= count; node++) {
+        ranks->start[node + 1] += ranks->start[node];
+        next[node] = ranks->start[node];
+    }
+    for (i = 0; i < world->size; i++) {
+        ranks->members[next[nodes_index(world, &world->members[i])]++] = &world->members[i];
+    }
+    free(next);
+    return 0;
 }
 
 static const char *nodes_text(const struct nodes_part *part, const struct shk_transport *transport,
@@ -232,14 +249,20 @@ int hub_nodes_measure(struct shk_world *world, const struct shk_transport *trans
     size_t count = world->nodes_count;
     struct nodes_part *parts = calloc(count + 1, sizeof(*parts));
     struct shk_collective_options how = *options;
-    bool none = false;
+    struct nodes_ranks ranks = {0};
     size_t i = 0;
-    int rc = parts != NULL ? 0 : shk_error_set(err, ENOMEM, "out of memory");
+    int rc = nodes_sort(world, &ranks) == 0 && parts != NULL
+                 ? 0
+                 : shk_error_set(err, ENOMEM, "out of memory");
 
     for (i = 0; i < count && rc == 0; i++) {
         parts[i].node = world->nodes[i].name;
-        parts[i].group = nodes_start(world, parts[i].node, transport, &how, &none, err);
-        rc = parts[i].group == NULL && !none ? -ENOMEM : 0;
+        if (ranks.start[i + 1] == ranks.start[i]) {
+            continue;
+        }
+        parts[i].group = hub_group_start(world, &ranks.members[ranks.start[i]],
+                                         ranks.start[i + 1] - ranks.start[i], transport, &how, err);
+        rc = parts[i].group == NULL ? -ENOMEM : 0;
         how.progress = NULL; /* the first node's speaks for all */
     }
     if (rc == 0) {
@@ -250,5 +273,7 @@ int hub_nodes_measure(struct shk_world *world, const struct shk_transport *trans
         shk_facts_destroy(parts[i].facts);
     }
     free(parts);
+    free(ranks.members);
+    free(ranks.start);
     return rc;
 }

@@ -58,11 +58,12 @@ static int exchange_facts(const struct shk_job *job, struct shk_crew_result *res
                           const struct shk_collective_options *options, struct shk_facts *facts,
                           struct shk_error *err)
 {
-    (void)job, (void)result, (void)options, (void)facts, (void)err;
-    return 0;
+    (void)job, (void)options, (void)err;
+    return shk_facts_text(facts, "collective.exchange.status",
+                          result->outcome == SHK_CREW_OK ? "ok" : "failed", "test");
 }
 
-static const struct shk_transport exchange = {.name = "exchange",
+const struct shk_transport spread_exchange = {.name = "exchange",
                                               .doc = "exchanges values",
                                               .work = exchange_work,
                                               .result_bytes = sizeof(struct spread_result),
@@ -71,7 +72,7 @@ static const struct shk_transport exchange = {.name = "exchange",
 /* In place of collectives/registry.c. */
 const struct shk_transport *const *shk_transports(size_t *count_p)
 {
-    static const struct shk_transport *const all[] = {&exchange};
+    static const struct shk_transport *const all[] = {&spread_exchange};
     *count_p = 1;
     return all;
 }
@@ -155,7 +156,7 @@ void spread_begin(struct spread *s)
         if (s->world.members[i].state == MEMBER_IDLE)
             members[count++] = &s->world.members[i];
     }
-    s->group = hub_group_start(&s->world, members, count, &exchange, &how, &err);
+    s->group = hub_group_start(&s->world, members, count, &spread_exchange, &how, &err);
     cr_assert_not_null(s->group, "%s", err.text);
 }
 

@@ -24,6 +24,9 @@ struct spread {
     struct hub_group *group;
 };
 
+/* Exchanges values. */
+extern const struct shk_transport spread_exchange;
+
 /* Starts `ranks` and waits until all have come. */
 void spread_start(struct spread *s, unsigned ranks);
 /* One exchange of all of them. */
