@@ -62,6 +62,7 @@ install(FILES ${CMAKE_SOURCE_DIR}/config/monitoring/alerts.yaml ${CMAKE_SOURCE_D
         DESTINATION ${data}/shakedown/monitoring)
 install(FILES ${slurm}/shakedown.service ${slurm}/shakedown.timer ${slurm}/reframe_shakedown.py
         DESTINATION ${data}/shakedown/examples)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/config/etc DESTINATION ${data}/shakedown/examples)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/config/kubernetes DESTINATION ${data}/shakedown USE_SOURCE_PERMISSIONS)
 install(FILES ${slurm}/nhc.conf ${slurm}/shakedown.nhc DESTINATION ${data}/shakedown/nhc)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/shakedown.pc.in ${CMAKE_BINARY_DIR}/shakedown.pc @ONLY)
@@ -74,25 +75,38 @@ set(CPACK_PACKAGE_VENDOR shakedown)
 set(CPACK_PACKAGE_CONTACT "the shakedown maintainers <maintainers@shakedown.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGE_DESCRIPTION
-"Tells, before a job burns its allocation, whether a node is fit for GPU collectives, and if it is
-not, names the cause and the line to change. libfabric, NCCL, RCCL, PMIx and the drivers are opened
-at run time; a missing one is a finding.")
+"Tells, before a job burns its allocation, whether a node is fit for GPU
+collectives, and if it is not, names the cause and the line to change.
+libfabric, NCCL, RCCL, PMIx and the drivers are opened at run time; a
+missing one is a finding.")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_SET_DESTDIR OFF)
 set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_FILE_NAME ${CPACK_PACKAGE_NAME}-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/package.cmake)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfabric1, libfabric-bin")
+file(GLOB examples RELATIVE ${CMAKE_SOURCE_DIR}/config/etc ${CMAKE_SOURCE_DIR}/config/etc/*/*)
+list(TRANSFORM examples PREPEND /etc/shakedown/)
+list(JOIN examples "\n" conffiles)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/conffiles CONTENT "${conffiles}\n" @ONLY)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/conffiles)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION}")
+list(TRANSFORM examples PREPEND "%config(noreplace) " OUTPUT_VARIABLE CPACK_RPM_USER_FILELIST)
+# shakedown.pc is for who builds against the schemas: no node needs pkg-config for it
+set(CPACK_RPM_SPEC_MORE_DEFINE "%global __requires_exclude ^/usr/bin/pkg-config$\n%global packager ${CPACK_PACKAGE_CONTACT}")
 set(CPACK_RPM_PACKAGE_GROUP "System/Monitoring")
 set(SHK_LICENSE "none granted yet" CACHE STRING "Licence that packages name")
 set(CPACK_RPM_PACKAGE_LICENSE "${SHK_LICENSE}")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/man /usr/share/man/man1
     /usr/share/bash-completion /usr/share/bash-completion/completions /usr/share/zsh
     /usr/share/zsh/vendor-completions /usr/share/fish /usr/share/fish/vendor_completions.d
-    /usr/share/pkgconfig /usr/share/doc /usr/share/modulefiles)
+    /usr/share/pkgconfig /usr/share/doc /usr/share/modulefiles /usr/libexec)
 include(CPack)
 
 add_custom_target(check_packages

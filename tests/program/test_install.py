@@ -31,6 +31,12 @@ class Install(Case):
             self.assertIn(f, files)
         for f in ("prolog.sh", "epilog.sh", "healthcheck.sh", "preflight.sbatch"):
             self.assertTrue(os.access(root / "libexec/shakedown" / f, os.X_OK), f)
+        # what packages put into /etc/shakedown is right once it has the name by which it is read
+        for kind, name in (("settings", "site"), ("profiles", "mysite")):
+            (d / "etc" / kind).mkdir(parents=True)
+            shutil.copy(root / f"share/shakedown/examples/etc/{kind}/{name}.yaml.example", d / "etc" / kind / f"{name}.yaml")
+        p = subprocess.run([root / "bin/shakedown", "config", "check", d / "etc"], env=BASE_ENV, capture_output=True, text=True, timeout=60)
+        self.assertEqual(p.returncode, 0, p.stdout + p.stderr)
         text = (root / "share/bash-completion/completions/shakedown").read_text()
         self.assertIn("complete -o filenames -F _shakedown shakedown", text)
         for f in files:
