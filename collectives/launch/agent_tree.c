@@ -124,6 +124,8 @@ static void tree_connect(struct agent_tree *tree, const struct shk_frame *frame)
         return;
     memcpy(&parent, frame->data, sizeof parent);
     parent.address[sizeof parent.address - 1] = '\0';
+    if (tree->world->meet.loopback && strncmp(parent.address, "127.", 4) != 0)
+        return; /* a job of this host alone */
     int fd = tree_dial(parent.address, parent.port);
     if (fd < 0)
         return;

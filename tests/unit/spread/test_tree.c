@@ -122,12 +122,14 @@ static bool stopped_once(void)
 {
     memset(&s, 0, sizeof s);
     start_joined(8, 2);
-    s.pause_ms = 400;
+    s.pause_ms = 600;
     s.pause_last = true;
     spread_begin(&s);
-    spread_wait_ms(&s, 200);
-    (void)kill(s.pids[1], SIGSTOP);
     uint64_t end = shk_job_now_ns() + 10000000000ULL;
+    while (atomic_load(&s.group->job->slots[1].epoch) == 0 && shk_job_now_ns() < end)
+        spread_wait_ms(&s, 1);
+    (void)kill(s.pids[1], SIGSTOP);
+    end = shk_job_now_ns() + 10000000000ULL;
     while (hub_tree_joined(&s.world) > 4 && shk_job_now_ns() < end) /* 4 and 5 are below 1 */
         spread_wait_ms(&s, 20);
     (void)kill(s.pids[1], SIGCONT);
