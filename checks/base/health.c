@@ -46,7 +46,7 @@ static void describe(struct health *health, struct shk_row *row, const char *nam
     else
         shk_row_text(&row->why, "%s", reason ? reason : "no reason was recorded");
     if (row->verdict == SHK_FAIL) {
-        shk_row_text(&row->expected, "an answer");
+        shk_row_text(&row->expected, "a response");
         shk_row_fix(row, "library-faulty", "library", library ? library : "the library", NULL);
     }
 }
@@ -108,7 +108,7 @@ static bool lost_library(struct health *health, const char *name)
     bool failed = row.verdict == SHK_FAIL;
     (void)shk_look_member_text(problem, "text", &text);
     shk_row_text(&row.observed, "%s", outcome);
-    shk_row_text(&row.expected, "an answer");
+    shk_row_text(&row.expected, "a response");
     shk_row_text(&row.why, "%s; it was in %s: %s", text ? text : outcome,
                  shk_member_name(problem, "library"), shk_member_name(problem, "call"));
     shk_row_fix(&row, "library-faulty", "library", shk_member_name(problem, "library"), NULL);
@@ -156,8 +156,8 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
         if (health.ok)
             shk_row_verdict(&row, SHK_PASS, SHK_TESTED);
         else
-            shk_row_text(&row.why, "no probe gave an answer");
-        shk_row_text(&row.observed, "%u of %u gave an answer", health.ok, health.all);
+            shk_row_text(&row.why, "no probe completed");
+        shk_row_text(&row.observed, "%u of %u probes completed", health.ok, health.all);
         shk_row_end(findings, &row);
     } else {
         free(row.unread_why);
@@ -169,7 +169,7 @@ const struct shk_check shk_check_probe_health = {
     .id = "probe.health",
     .diagnosis = "probe-failed",
     .family = "shakedown",
-    .title = "Every probe gave an answer",
+    .title = "Every probe completed",
     .eval = eval,
     .doc = "Facts: probe.<name>.{status, reason, library, call}, fabric.problem.\n"
            "A library that crashes, hangs or eats memory when asked is FAIL and named with the "

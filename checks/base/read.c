@@ -56,7 +56,7 @@ static enum shk_look note_fact(struct shk_row *row, const char *key, enum shk_lo
         shk_row_was_read(row);
         shk_row_lacks_lost(row, key);
     } else if (!shk_facts_get(row->ctx->facts, key, &fact)) {
-        shk_row_lacks(row, key, "nothing looked at %s", key);
+        shk_row_lacks(row, key, "no probe collected %s", key);
     } else if (fact.state == SHK_FACT_PRESENT) {
         note_form(row, key);
         shk_row_lacks(row, key, "%s has an unexpected form", key);

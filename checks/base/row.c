@@ -110,7 +110,7 @@ void shk_row_unread(struct shk_findings *findings, struct shk_row *row,
         shk_row_text(&row->why, "%s could not be read: %s", key,
                      fact.reason ? fact.reason : "no reason given");
     else if (look == SHK_LOOK_MISSING)
-        shk_row_text(&row->why, "nothing looked at %s", key);
+        shk_row_text(&row->why, "no probe collected %s", key);
     else
         shk_row_text(&row->why, "%s has an unexpected form", key);
     row->fact = key;

@@ -163,7 +163,7 @@ static void conflict_row(const struct shk_check_context *ctx, struct shk_finding
     } else if (judged->read < 0) {
         shk_row_lacks(
             &row, judged->unread,
-            "a conflict only for a library that reads what is set here; %s does not tell: "
+            "a conflict only for a library that reads what is set here, which %s does not say: "
             "%s",
             judged->unread, conflict->why);
     } else {
@@ -211,14 +211,14 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
             continue; /* one row says that nothing was read */
         found += sure > 0;
         if (sure < 0)
-            shk_row_lacks(&row, "env.*", "whether %s is one could not be decided", conflict->name);
+            shk_row_lacks(&row, "env.*", "whether %s applies could not be decided", conflict->name);
         conflict_row(ctx, findings, conflict, &judged);
     }
     shk_readers_clear(&readers);
     if (!found && count) {
         shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
         if (!shk_row_lacking(&row))
-            shk_row_text(&row.observed, "none of %zu known ones", count);
+            shk_row_text(&row.observed, "none found (%zu known conflicts checked)", count);
         shk_row_end(findings, &row);
     } else {
         free(row.unread_why);
@@ -230,7 +230,7 @@ const struct shk_check shk_check_env_conflict = {
     .diagnosis = "settings-conflict",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
-    .title = "No two settings work against each other",
+    .title = "No two settings conflict",
     .eval = eval,
     .doc = "Facts: env.*, env.file.*, what the libraries read, and what the conditions of the "
            "conflicts ask.\n"

@@ -256,7 +256,8 @@ const struct shk_check shk_check_env_value = {
     .diagnosis = "env-value-unknown",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
-    .title = "Variables that are set: known, read by what is loaded, right value, fit for the node",
+    .title = "Variables that are set: known, read by a loaded library, with a valid value that "
+             "suits the node",
     .eval = eval,
     .doc =
         "Facts: env.*, env.file.*, fabric.params, nccl.env_names, rccl.env_names, "

@@ -43,7 +43,7 @@ static void problem_row(const struct shk_check_context *ctx, struct shk_findings
     if (!problem) {
         shk_row_lacks(&row, fact, "what is wrong with it could not be read");
     } else if (path && could_not_be_read(files, path)) {
-        shk_row_lacks(&row, fact, "what this file sets, if it is there, is not known: %s", problem);
+        shk_row_lacks(&row, fact, "what this file sets, if it exists, is not known: %s", problem);
     } else {
         shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
         shk_row_text(&row.why, "%s", problem);
@@ -108,7 +108,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
         shk_row_end(findings, &row);
     } else {
         shk_row_na(findings, &row,
-                   "none of nccl.conf, rccl.conf, libfabric.conf and nvshmem.conf is there");
+                   "none of nccl.conf, rccl.conf, libfabric.conf and nvshmem.conf exists");
     }
     free(read);
 }
@@ -117,7 +117,7 @@ const struct shk_check shk_check_env_file = {
     .id = "env.file",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
-    .title = "Configuration files of the libraries say what they seem to say",
+    .title = "The libraries' configuration files are read as written",
     .eval = eval,
     .doc = "Facts: env.files, env.file_problems, env.problems.\n"
            "Each line that a library skips, cuts or takes otherwise than it reads is WARN. A file "

@@ -216,7 +216,7 @@ static void say_unread(struct shk_row *row, const struct shk_env_case *c,
     shk_row_text(&row->why, "set, but nothing here reads it: %s does not%s%s",
                  answer->text ? answer->text : "the library",
                  answer->asked ? "" : " by its version",
-                 off ? "; it asks for what is so anyway" : "");
+                 off ? "; it asks for the default behaviour" : "");
     if (harmless)
         return;
     row->diagnosis = "env-variable-unknown-to-version";
@@ -402,7 +402,7 @@ static void say_misspelt(struct shk_row *row, const struct shk_env_case *c, cons
     if (harmless) {
         shk_row_text(&row->why,
                      "nothing reads this name, and %s, if that was meant, asks for what "
-                     "is so anyway",
+                     "is the default anyway",
                      near);
         return;
     }
@@ -436,7 +436,7 @@ void shk_env_judge_unknown(struct shk_env_case *c)
         shk_row_verdict(&row, off ? SHK_NOTE : SHK_WARN, SHK_EFFECT);
         shk_row_text(&row.why, "set, but nothing here reads it: %s does not know the name%s",
                      answer.text ? answer.text : "the library",
-                     off ? "; it switches off what is not there" : "");
+                     off ? "; it disables something that is not present" : "");
         if (!off) {
             shk_row_fix(&row, "unset", "name", c->name, NULL);
             row.diagnosis = "env-variable-unknown-to-version";

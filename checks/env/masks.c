@@ -61,7 +61,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
     row.fact = fact;
     row.source = setting ? setting->source : NULL;
     if (look == SHK_LOOK_ABSENT || (look == SHK_LOOK_PRESENT && !*outer)) {
-        shk_row_na(findings, &row, "at most one kind of mask counts here");
+        shk_row_na(findings, &row, "at most one type of mask applies here");
         free(fact);
         return;
     }
@@ -84,7 +84,7 @@ const struct shk_check shk_check_gpu_masks = {
     .diagnosis = "visible-devices-conflict",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "devices",
-    .title = "Masks of GPUs leave devices to use",
+    .title = "GPU visibility masks leave devices to use",
     .eval = eval,
     .doc = "Facts: env.* of the settings with a mask.\n"
            "The HSA runtime applies its mask first; the indices of the others count what it "

@@ -93,7 +93,7 @@ static bool resolve_local(const struct shk_setting *setting, const char *key, co
         shk_row_text(&row->observed, "%s (on %s%s)", value, type,
                      local ? ", local to the node" : "");
         if (!local)
-            shk_row_lacks(row, key, "whether other nodes share %s cannot be told", type);
+            shk_row_lacks(row, key, "whether other nodes share %s is unknown", type);
         return true;
     }
     shk_row_verdict(row, setting->severity >= SHK_SEV_PERF_MAJOR ? SHK_FAIL : SHK_WARN, SHK_EFFECT);

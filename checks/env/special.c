@@ -317,7 +317,7 @@ static bool mr_monitor(const struct shk_check_context *ctx, const char *value, s
                     NULL);
     } else if (strcmp(value, "kdreg2") == 0 && kdreg2_gone(row)) {
         shk_row_verdict(row, SHK_FAIL, SHK_EFFECT);
-        shk_row_text(&row->why, "/dev/kdreg2 is not there, so the registration cache stays off");
+        shk_row_text(&row->why, "/dev/kdreg2 does not exist, so the registration cache stays off");
         shk_row_fix(row, "load-kdreg2", NULL);
     } else {
         return false;

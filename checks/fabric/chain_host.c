@@ -209,8 +209,8 @@ static void host_node_problem(struct shk_why *why, const json_t *device, enum ho
         shk_chain_add(why->chain, "node", SHK_LINK_BROKEN, detail, "/dev/%s does not exist", node);
     else
         shk_chain_add(why->chain, "node", SHK_LINK_BROKEN, detail,
-                      "/dev/%s may not be opened (mode %s, owner %lld, group %lld)", node,
-                      shk_why_member(fact->value, "mode"),
+                      "cannot open /dev/%s: permission denied (mode %s, owner %lld, group %lld)",
+                      node, shk_why_member(fact->value, "mode"),
                       (long long)json_integer_value(json_object_get(fact->value, "uid")),
                       (long long)json_integer_value(json_object_get(fact->value, "gid")));
     if (usable > 0)
@@ -251,7 +251,7 @@ static void host_node(struct shk_why *why)
         host_node_problem(why, bad, bad_look, &bad_fact, usable);
     else if (!i || unseen)
         shk_chain_add(why->chain, "node", i ? SHK_LINK_UNKNOWN : SHK_LINK_NA, NULL, "%s",
-                      i ? "device nodes were not looked at" : "no device");
+                      i ? "device nodes were not checked" : "no device");
     else
         shk_chain_add(why->chain, "node", SHK_LINK_OK, NULL, "%zu, open for this process", usable);
     shk_chain_where(why->chain, why->kind->verbs_class ? "/dev/infiniband" : "/dev/cxi*");

@@ -204,7 +204,7 @@ static void job_service(struct shk_why *why)
         shk_chain_add(why->chain, "service", SHK_LINK_OK, NULL, "VNI %s, services %s", vni,
                       svc ? svc : "not named");
     else if (answers)
-        shk_chain_add(why->chain, "service", SHK_LINK_OK, none, "the default service answers");
+        shk_chain_add(why->chain, "service", SHK_LINK_OK, none, "the default service responds");
     else if (scheduler && unread) {
         shk_chain_add(why->chain, "service", SHK_LINK_UNKNOWN, NULL, "%s",
                       shk_why_reason(why->known, unread));

@@ -44,7 +44,7 @@ static bool offer_getinfo(struct shk_why *why)
     const char *text = json_string_value(json_object_get(getinfo, "text"));
     bool plain = shk_why_filtered(why) && shk_why_object(why->known, "fabric.unfiltered");
     char without[160];
-    snprintf(without, sizeof without, "%s taken out", shk_variable("provider-filter"));
+    snprintf(without, sizeof without, "%s removed", shk_variable("provider-filter"));
     const char *how = plain ? without : NULL, *log = offer_log(why);
     bool offered = providers && shk_why_list_names(providers, why->provider);
     if (!providers)
@@ -103,13 +103,13 @@ static void offer_hints(struct shk_why *why, bool offered)
             break; /* no accelerator, no accelerator memory */
         shk_chain_add(why->chain, "hints", SHK_LINK_BROKEN,
                       json_string_value(json_object_get(step, "text")),
-                      "nothing is left when asked for %s", hint ? hint : "more");
+                      "nothing is left when %s is requested", hint ? hint : "more");
         if (hint && strcmp(hint, "FI_HMEM") == 0)
             shk_chain_code(why->chain, SHK_CODE_NO_HMEM);
         return;
     }
     shk_chain_add(why->chain, "hints", SHK_LINK_OK, NULL,
-                  "it has what collective libraries ask for");
+                  "it has what collective libraries require");
 }
 
 /* Distinct domains of the provider, and the frame sizes they name. */

@@ -339,7 +339,7 @@ const struct shk_check shk_check_fabric_copies = {
     .id = "library.copies",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "libraries",
-    .title = "The copy of a library that the loader takes is the one that is meant",
+    .title = "The loader picks the intended copy of each library",
     .eval = eval_copies,
     .doc = "Facts: fabric.copies, nccl.copies, rccl.copies ([{path, version, lacks}]), "
            "fabric.core_providers, plugin.candidates.\n"

@@ -166,7 +166,7 @@ static void say_name(const struct shk_check_context *ctx, struct shk_row *row, c
         row->diagnosis = "net-plugin-name-wrong";
         shk_row_text(&row->why, "%s=%s: the loader finds no %s%s%s%s", shk_variable("net-plugin"),
                      value, tried ? tried : "such file", after ? after : "",
-                     seen ? ". Not asked for, but there: " : "", seen ? seen : "");
+                     seen ? ". Not requested, but present: " : "", seen ? seen : "");
         shk_row_fix(row, "plugin-own-name", NULL);
         suggest(ctx, row, list, value);
     }
@@ -194,7 +194,7 @@ static void say_missing(const struct shk_check_context *ctx, struct shk_row *row
     shk_row_verdict(row, fail ? SHK_FAIL : SHK_WARN, SHK_EFFECT);
     row->diagnosis = "net-plugin-missing";
     shk_row_text(&row->expected, "a net plugin for this fabric");
-    shk_row_text(&row->why, "without it NCCL falls back to TCP sockets in silence");
+    shk_row_text(&row->why, "without it NCCL silently falls back to TCP sockets");
     shk_row_fix(row, "plugin-path", NULL);
 }
 

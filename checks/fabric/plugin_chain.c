@@ -98,7 +98,7 @@ static bool steps_format(struct shk_chain *chain, const json_t *plugin)
         shk_chain_add(chain, "format", SHK_LINK_OK, NULL, "ELF %lld-bit shared object for %s", bits,
                       machine);
     else
-        shk_chain_add(chain, "format", SHK_LINK_UNKNOWN, NULL, "not looked at");
+        shk_chain_add(chain, "format", SHK_LINK_UNKNOWN, NULL, "not checked");
     return true;
 }
 
@@ -112,7 +112,7 @@ static void steps_abi(struct shk_chain *chain, const json_t *plugin)
     bool known = shk_look_member_numbers(abi, kind, &list) == SHK_LOOK_PRESENT;
     steps_numbers(list, exported, sizeof exported);
     if (!known)
-        shk_chain_add(chain, "abi", SHK_LINK_UNKNOWN, NULL, "not looked at");
+        shk_chain_add(chain, "abi", SHK_LINK_UNKNOWN, NULL, "not checked");
     else if (!json_array_size(list))
         shk_chain_add(chain, "abi", SHK_LINK_BROKEN, NULL, "exports no %s plugin symbol", kind);
     else if (shk_look_member_numbers(plugin, "abi_common", &both) != SHK_LOOK_PRESENT)
@@ -149,7 +149,7 @@ static void steps_problems(struct shk_chain *chain, const json_t *plugin, const 
     size_t i;
     json_t *problem, *problems = NULL;
     if (shk_look_member_array(plugin, "problems", &problems) != SHK_LOOK_PRESENT) {
-        shk_chain_add(chain, step, SHK_LINK_UNKNOWN, NULL, "not looked at");
+        shk_chain_add(chain, step, SHK_LINK_UNKNOWN, NULL, "not checked");
         return;
     }
     json_array_foreach(problems, i, problem)

@@ -188,7 +188,7 @@ char *shk_plugin_consequence(const struct shk_check_context *ctx, const json_t *
         text = shk_strf("; %s=\"%s\" allows no other network, so %s ends the job",
                         shk_variable("net-choice"), value, name);
     else
-        text = shk_strf("; %s goes on without it, over its own IB or Socket network", name);
+        text = shk_strf("; %s continues without it, over its own IB or Socket network", name);
     free(library);
     return text;
 }

@@ -179,7 +179,7 @@ static void unwanted_row(const struct shk_check_context *ctx, struct shk_finding
         shk_row_text(&row.observed, "no broken link");
     }
     shk_chain_clear(&chain);
-    shk_row_na(findings, &row, "neither profile %s nor %s asks for it", ctx->profile->name,
+    shk_row_na(findings, &row, "neither profile %s nor %s needs it", ctx->profile->name,
                shk_variable("provider-filter"));
     free(setting);
 }
@@ -274,7 +274,7 @@ const struct shk_check shk_check_fabric_provider = {
     .id = "fabric.provider",
     .diagnosis = "provider-unusable",
     .family = "libfabric",
-    .title = "The providers that profile and job ask for work; if not, the first broken link",
+    .title = "The providers that the profile and job need work; if not, the first broken link",
     .eval = eval_provider,
     .doc =
         "Facts: pci, rdma, cxi, dev, verbs, limits, fabric (the chain from the adapter to the "

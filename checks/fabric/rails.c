@@ -115,7 +115,7 @@ static void rails_lost(const struct shk_check_context *ctx, struct shk_findings 
     shk_row_text(&row.expected, "every rank reaches its neighbours over each device as fast as "
                                 "the first");
     shk_row_text(&row.why,
-                 "the all-reduce went on without it; NCCL, RCCL and MPI take every device of a "
+                 "the all-reduce continued without it; NCCL, RCCL and MPI use every device of a "
                  "node, and hang or fail on this one%s%s%s%s",
                  fabric ? "; fabric " : "", fabric ? fabric : "", pci ? ", PCI " : "",
                  pci ? pci : "");
@@ -214,7 +214,7 @@ static void eval_rails(const struct shk_check_context *ctx, struct shk_findings 
     if (look != SHK_LOOK_PRESENT || !json_array_size(fact.value)) {
         char *setting;
         struct shk_row row = rails_start(ctx, NULL, &setting);
-        shk_row_text(&row.why, "%s", fact.reason ? fact.reason : "no rank told of its devices");
+        shk_row_text(&row.why, "%s", fact.reason ? fact.reason : "no rank reported its devices");
         shk_row_end(findings, &row);
         return;
     }
@@ -240,7 +240,7 @@ const struct shk_check shk_check_rails = {
     .id = "collective.rails",
     .family = "collectives",
     .of_job = true,
-    .title = "Every network device that is as fast as the first carries data, none is slow",
+    .title = "Every network device as fast as the first carries data, and none is slow",
     .eval = eval_rails,
     .doc = "Fact: collective.fabric.rails. WARN: a device over which tokens between neighbouring "
            "ranks did not arrive within two seconds or arrived elsewhere, or that some ranks have "

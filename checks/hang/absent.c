@@ -150,7 +150,7 @@ static void absent_list(const struct hang_case *c, struct shk_strbuf *out)
 static void absent_say(struct hang_case *c, long missing)
 {
     struct shk_strbuf text = SHK_STRBUF_INIT;
-    shk_strbuf_printf(&text, "%ld of %ld ranks were not looked at:", missing, c->ranks);
+    shk_strbuf_printf(&text, "%ld of %ld ranks were not examined:", missing, c->ranks);
     absent_list(c, &text);
     json_array_append_new(c->unknown, json_string(shk_strbuf_text(&text)));
     shk_strbuf_free(&text);

@@ -203,7 +203,7 @@ static int audit_judge(const struct audit *a, const struct audit_kind *kind, con
         .config = a->c->config,
         .profile = shk_config_profile(a->c->config, "single-node"),
         .skip = skip,
-        .profile_doubt = "the node was not looked at",
+        .profile_doubt = "the node was not examined",
     };
     int rc = facts && findings && ctx.profile ? shk_checks_run(&ctx, findings, NULL) : -ENOMEM;
     for (size_t i = 0; !rc && i < shk_findings_count(findings); i++) {

@@ -30,11 +30,11 @@ static void result_reason(const struct hang_case *c, const struct hang_verdict *
     static const struct {
         const char *reason, *text;
     } texts[] = {
-        {"moves", "the ranks go on: what they wait in changes from look to look"},
+        {"moves", "the ranks make progress: what they wait in changes from look to look"},
         {"most-work", "most ranks work; the others wait for them"},
         {"works", "the ranks work, and none waits for another"},
         {"part-works",
-         "the ranks that were looked at work; whether others wait for them is not known"},
+         "the ranks that were examined are working; whether others wait for them is not known"},
         {"file-moves", "the others wait for a rank whose file moves on"},
         {"tie", "none of the different calls has most of the ranks, so none is the wrong one"},
         {"stillness-unseen", "whether they move could not be seen"},
@@ -50,8 +50,8 @@ static void result_reason(const struct hang_case *c, const struct hang_verdict *
         {"may-wait",
          "some ranks sleep all the time, the others do not leave the function that they "
          "are in, and whether that waits for others is not known (config/calls)"},
-        {"no-ranks", "no rank was looked at"},
-        {"ended", "the job ended while it was looked at"},
+        {"no-ranks", "no rank was examined"},
+        {"ended", "the job ended while it was being examined"},
         {"nothing-known", "no rank is in a call that is known to wait for others"},
     };
     (void)c;

@@ -35,7 +35,7 @@ static void wires_say(const struct hang_case *c, const struct hang_place *place,
     bool opening = state && strcmp(state, "syn-sent") == 0;
     hang_say_rank(&text, place);
     if (opening)
-        shk_strbuf_puts(&text, " gets no answer to a connection");
+        shk_strbuf_puts(&text, " gets no reply to a connection");
     else
         shk_strbuf_printf(&text, " has %ld bytes that are not acknowledged",
                           hang_number(socket, "send_queue"));

@@ -114,8 +114,9 @@ static void redirected(struct shk_row *row, const struct acs *acs)
     shk_row_text(&row->observed, "%s", shk_strbuf_text(&seen));
     shk_row_text(&row->expected, "off on the switch ports between GPUs and NICs");
     shk_row_text(&row->why,
-                 "%u of %u pairs below a common switch go up to the root instead, as %s: half of "
-                 "the bandwidth, or transfers that hang",
+                 "%u of %u device pairs below a common switch are routed through the root complex, "
+                 "as %s: half "
+                 "the bandwidth, or hanging transfers",
                  acs->redirected, acs->pairs, acs->first ? acs->first : "the first one");
     shk_row_fix(row, "acs-off", "ports", shk_strbuf_text(&ports), NULL);
     shk_strbuf_free(&seen);
@@ -138,7 +139,7 @@ static void judge(struct shk_findings *findings, struct shk_row *row, struct acs
     }
     if (acs->unread)
         shk_row_lacks(row, "pci.devices",
-                      "%u of %u pairs could not be looked at: %s; run once as root, outside of "
+                      "%u of %u pairs could not be checked: %s; run once as root, outside "
                       "containers",
                       acs->unread, acs->pairs, acs->why ? acs->why : "topology.peers was not read");
     if (acs->redirected && virt == SHK_LOOK_PRESENT) {
@@ -170,7 +171,7 @@ const struct shk_check shk_check_acs = {
     .id = "pci.acs",
     .diagnosis = "acs-enabled",
     .family = "kernel",
-    .title = "Switches let GPUs and NICs talk directly",
+    .title = "PCIe switches let GPUs and NICs communicate directly",
     .eval = eval,
     .doc =
         "Facts: pci.devices[].{parents, acs}, topology.peers, host.virt.\n"

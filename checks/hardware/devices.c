@@ -91,7 +91,7 @@ const struct shk_check shk_check_gpu_presence = {
     .id = "gpu.presence",
     .diagnosis = "gpu-count-low",
     .family = "devices",
-    .title = "The accelerators of the profile are on the PCI bus, all of them",
+    .title = "All accelerators of the profile are on the PCI bus",
     .eval = eval_presence,
     .doc = "Facts: pci.count.*, gpu.*.devices.\n"
            "The profile names the maker and the number: none of that kind, or fewer on the bus, is "
@@ -172,7 +172,7 @@ static void judge_driver(struct shk_row *row, struct served *s)
         return;
     s->seen = (long long)shk_list_distinct(list, "pci");
     if ((size_t)s->seen < json_array_size(list)) {
-        shk_row_lacks(row, s->maker->list, "one device stands in it twice");
+        shk_row_lacks(row, s->maker->list, "one device is listed twice");
         return;
     }
     shk_row_text(&row->observed, "%lld of %lld on the bus", s->seen, s->bus);
@@ -252,7 +252,7 @@ static void eval_rocm(const struct shk_check_context *ctx, struct shk_findings *
         shk_row_verdict(&row, SHK_WARN, SHK_EFFECT);
         shk_row_text(&row.observed, "not found");
         shk_row_text(&row.why,
-                     "AMD GPUs are here, but no ROCm installation where it is looked "
+                     "AMD GPUs are present, but no ROCm installation where it is looked "
                      "for: %s",
                      fact.reason ? fact.reason : fact.source);
         shk_row_fix(&row, "rocm-load", NULL);
@@ -263,7 +263,7 @@ static void eval_rocm(const struct shk_check_context *ctx, struct shk_findings *
 const struct shk_check shk_check_rocm = {
     .id = "rocm.version",
     .family = "devices",
-    .title = "ROCm is there, and which version",
+    .title = "ROCm is installed, and which version",
     .eval = eval_rocm,
     .doc = "Fact: rocm.version.\nn/a without AMD GPUs; not found with AMD GPUs is WARN.",
 };

@@ -204,7 +204,7 @@ const struct shk_check shk_check_dev_access = {
     .id = "devices.access",
     .diagnosis = "device-node-unusable",
     .family = "devices",
-    .title = "The device nodes of accelerators and NICs are there, and this user may open them",
+    .title = "The device nodes of accelerators and NICs exist and are accessible",
     .eval = eval_access,
     .doc = "Facts: dev.<node>.rw, pci.count.*, host.container.\n"
            "A node of hardware that is on the bus and may not be opened for reading and writing is "

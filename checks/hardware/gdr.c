@@ -87,7 +87,7 @@ static int driver_exports(struct shk_row *row)
     if (yes || no)
         return no == 0;
     if (shk_read_object(row, "gpu.nvidia.driver", &driver) == SHK_LOOK_ABSENT)
-        shk_row_lacks(row, "gpu.nvidia.driver", "the driver of the GPUs is not there");
+        shk_row_lacks(row, "gpu.nvidia.driver", "the GPU driver is not loaded");
     return shk_read_told_bool(row, "gpu.nvidia.driver", driver, "open", &open) ? open : -1;
 }
 
@@ -128,7 +128,7 @@ static void no_module(const struct shk_check_context *ctx, struct shk_row *row,
     if (old)
         shk_row_lacks(row, "host.kernel",
                       "whether kernel %s, whose RDMA stack is newer than its number, has dma-buf "
-                      "cannot be told: NCCL's log says GDRDMA where it is used",
+                      "unknown: NCCL's log says GDRDMA where it is used",
                       kernel);
     shk_row_verdict(row, SHK_PASS, SHK_EFFECT);
     shk_row_text(&row->observed, "not loaded, kernel %s has dma-buf", kernel ? kernel : "");
@@ -236,7 +236,7 @@ static void judge_config(const struct shk_check_context *ctx, struct shk_row *ro
     json_t *config = NULL;
     const char *p2p = "not known", *move = "not known";
     if (shk_read_object(row, "kernel.config", &config) == SHK_LOOK_ABSENT)
-        shk_row_lacks(row, "kernel.config", "the kernel's configuration is not there to read");
+        shk_row_lacks(row, "kernel.config", "the kernel's configuration cannot be read");
     if (!config)
         return;
     int has_p2p = option(row, config, "PCI_P2PDMA", &p2p);

@@ -120,7 +120,7 @@ static void translates(struct shk_row *row, bool amd, const char *type, const ch
     shk_row_text(&row->observed, "%s%s%s", type, device ? ", device " : "", device ? device : "");
     shk_row_text(&row->expected, "identity (pass-through), or IOMMU off");
     shk_row_text(&row->why, "%s%s",
-                 asked ? "the command line asks for pass-through, but the groups translate: " : "",
+                 asked ? "the command line requests pass-through, but the groups translate: " : "",
                  amd ? "ROCm programs on several GPUs, or with a NIC, hang when the IOMMU "
                        "translates their peer-to-peer transfers"
                      : "GPUs and NICs reach each other's memory through the IOMMU, slowly or not "

@@ -166,7 +166,7 @@ const struct shk_check shk_check_modules = {
     .id = "kernel.module",
     .diagnosis = "accelerator-driver-missing",
     .family = "kernel",
-    .title = "GPUs and NICs on the bus have their kernel module",
+    .title = "GPUs and NICs on the bus have their kernel module loaded",
     .eval = eval_modules,
     .doc = "Facts: pci.count.*, kernel.module.<name>, pci.devices[].driver (for drivers that are "
            "built in), for the text kernel.cmdline.\nA device without driver is FAIL.",

@@ -171,7 +171,7 @@ const struct shk_check shk_check_memlock = {
     .id = "limits.memlock",
     .diagnosis = "memlock-too-low",
     .family = "limits",
-    .title = "Memory can be locked for RDMA",
+    .title = "Enough memory can be locked for RDMA",
     .eval = eval_memlock,
     .doc =
         "Fact: limits.memlock of this process, so run it inside the job step; for the fix "
@@ -291,7 +291,7 @@ static void eval_stack(const struct shk_check_context *ctx, struct shk_findings 
 const struct shk_check shk_check_stack = {
     .id = "limits.stack",
     .family = "limits",
-    .title = "The stack limit suits the threads of NCCL",
+    .title = "The stack limit suits NCCL's threads",
     .eval = eval_stack,
     .doc = "Facts: limits.stack, nccl.version.\n"
            "WARN below 2 MiB, and when unlimited with NCCL before 2.28.3: glibc then gives "

@@ -175,7 +175,7 @@ static void judge(struct shk_row *row, struct rates *rates, const char *fact)
     if (!common)
         return;
     row->diagnosis = "nic-port-slow";
-    shk_row_text(&row->expected, "%s, as the others of its kind", common->rate);
+    shk_row_text(&row->expected, "%s, as the other NICs of its type", common->rate);
     shk_row_text(&row->why, "slower than its siblings: %s",
                  shk_strbuf_text(&rates->tally.bad_names));
     shk_row_fix(row, strcmp(fact, "cxi.devices") == 0 ? "nic-cxi-rate" : "nic-rate", NULL);
@@ -216,7 +216,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 const struct shk_check shk_check_nic_rate = {
     .id = "nic.rate",
     .family = "devices",
-    .title = "NICs of one kind run at one rate",
+    .title = "NICs of the same type run at the same rate",
     .eval = eval,
     .doc = "Facts: rdma.devices[].ports[].{state, rate, link_layer}, cxi.devices[].link_speed, "
            "pci.devices[].device.\n"
@@ -352,7 +352,7 @@ static void eval_mtu(const struct shk_check_context *ctx, struct shk_findings *f
 const struct shk_check shk_check_nic_mtu = {
     .id = "nic.mtu",
     .family = "devices",
-    .title = "Ports of one kind have one RDMA MTU, the largest",
+    .title = "Ports of the same type use the same RDMA MTU, the largest",
     .eval = eval_mtu,
     .doc =
         "Facts: verbs.devices[].ports[].{mtu, mtu_max}, rdma.devices[].ports[].{state, rate, "

@@ -48,7 +48,7 @@ static long long count_verbs(struct shk_row *row, long long bus, long long wante
     }
     count = (long long)shk_list_distinct(mine, "name");
     if ((size_t)count < json_array_size(mine))
-        shk_row_lacks(row, "rdma.devices", "one device stands in it twice");
+        shk_row_lacks(row, "rdma.devices", "one device is listed twice");
     json_decref(mine);
     return count > bus ? count : bus;
 }
@@ -117,7 +117,7 @@ const struct shk_check shk_check_nic_count = {
     .id = "nic.count",
     .diagnosis = "nic-count-low",
     .family = "devices",
-    .title = "As many NICs as the profile says",
+    .title = "As many NICs as the profile expects",
     .eval = eval_count,
     .doc = "Facts: pci.count.{cxi, efa, mlx5}, rdma.devices.\n"
            "Fewer than the profile's number is FAIL. RDMA NICs of other makers than Mellanox are "
@@ -367,7 +367,7 @@ static void judge_cxi(struct shk_row *row)
     if (json_array_size(list))
         judge_served(row, "cxi", (long long)json_array_size(list));
     if (shk_list_distinct(list, "name") < json_array_size(list))
-        shk_row_lacks(row, "cxi.devices", "one device stands in it twice");
+        shk_row_lacks(row, "cxi.devices", "one device is listed twice");
     shk_tally_free(&tally);
 }
 

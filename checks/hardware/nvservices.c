@@ -196,7 +196,7 @@ static void judge_imex(struct shk_row *row)
     if (look == SHK_LOOK_ABSENT) {
         no_imex(row, "no channel device", pass_it);
     } else if (told && !usable) {
-        no_imex(row, "channel0 may not be opened", pass_it);
+        no_imex(row, "cannot open channel0: permission denied", pass_it);
     } else if (!running) {
         no_imex(row, "service not running", "imex-start");
     } else {
@@ -226,7 +226,7 @@ const struct shk_check shk_check_imex = {
     .id = "gpu.imex",
     .diagnosis = "imex-channel-missing",
     .family = "kernel",
-    .title = "Multi-node NVLink has its service and channel",
+    .title = "Multi-node NVLink has its IMEX service and channel",
     .eval = eval_imex,
     .doc =
         "Facts: dev.nvidia-caps-imex-channels/channel0, nvidia.imex.{running, nodes}, "
@@ -271,7 +271,7 @@ static void eval_gdrcopy(const struct shk_check_context *ctx, struct shk_finding
     row.source = "NVIDIA/nccl:src/include/gdrwrap.h";
     const char *asked = asks_gdrcopy(&row);
     if (!asked || shk_read_pci_count(&row, "gpu-nvidia") == 0) {
-        shk_row_na(findings, &row, "nothing asks for GDRCopy");
+        shk_row_na(findings, &row, "nothing needs GDRCopy");
         return;
     }
     enum shk_look look = shk_read_object(&row, key, &node);
@@ -292,7 +292,7 @@ const struct shk_check shk_check_gdrcopy = {
     .id = "gpu.gdrcopy",
     .diagnosis = "gdrcopy-device-missing",
     .family = "kernel",
-    .title = "GDRCopy has its device when it is asked for",
+    .title = "GDRCopy has its device node if it is needed",
     .eval = eval_gdrcopy,
     .doc = "Facts: dev.gdrdrv, the variables that ask for GDRCopy.\n"
            "Asked for and not there, or not for this user, is WARN.",

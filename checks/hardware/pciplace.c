@@ -84,7 +84,7 @@ static void eval_numa(const struct shk_check_context *ctx, struct shk_findings *
 const struct shk_check shk_check_pci_numa = {
     .id = "pci.numa",
     .family = "kernel",
-    .title = "GPUs and NICs know their NUMA node",
+    .title = "The NUMA node of GPUs and NICs is known",
     .eval = eval_numa,
     .doc = "Facts: pci.devices[].numa, host.numa.\n"
            "-1 on a node with several NUMA nodes is WARN, a note for the only device; n/a with one "
@@ -201,7 +201,7 @@ static void eval_bar(const struct shk_check_context *ctx, struct shk_findings *f
 const struct shk_check shk_check_gpu_bar = {
     .id = "gpu.bar",
     .family = "kernel",
-    .title = "The PCIe window shows all memory of the GPUs",
+    .title = "The PCIe BAR exposes all of the GPU memory",
     .eval = eval_bar,
     .doc = "Facts: pci.devices[].bars, gpu.amd.devices[].memory, nvml.devices[].memory.\n"
            "The largest base address register smaller than the memory is WARN for AMD GPUs, whose "

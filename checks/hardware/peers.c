@@ -75,7 +75,7 @@ static void lost_row(const struct shk_check_context *ctx, struct shk_findings *f
     if (lost > 0) {
         shk_row_was_read(&row);
         shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
-        shk_row_text(&row.observed, "%lld do not answer", lost);
+        shk_row_text(&row.observed, "%lld do not respond", lost);
         shk_row_text(&row.why, "the driver lists them, but they are lost or need a reset");
         shk_row_fix(&row, "gpus-lost", NULL);
         shk_row_end(findings, &row);
@@ -469,7 +469,7 @@ static void eval_access(const struct shk_check_context *ctx, struct shk_findings
         return;
     }
     if (shk_read_pci_count(&row, "neuron") > 0) {
-        shk_row_na(findings, &row, "Neuron devices have links of their own");
+        shk_row_na(findings, &row, "Neuron devices have their own links");
         return;
     }
     if (shk_read_array(&row, "topology.peers", &pairs) == SHK_LOOK_PRESENT && gpus > 1 &&
@@ -494,7 +494,7 @@ const struct shk_check shk_check_peer_access = {
     .id = "gpu.peer_access",
     .diagnosis = "nvlink-p2p-disabled",
     .family = "devices",
-    .title = "GPUs may access each other's memory",
+    .title = "GPUs can access each other's memory",
     .eval = eval_access,
     .doc = "Facts: topology.peers, from nvml.p2p, cuda.p2p and gpu.amd.links.\n"
            "Refused between GPUs joined by NVLink or XGMI is FAIL, between GPUs below one PCIe "

@@ -84,7 +84,7 @@ static void is_small(struct shk_row *row, const struct room *room, long long gpu
     shk_row_text(&row->expected, "at least 1 GiB");
     shk_row_text(&row->why, "%s: %s",
                  room->size == SHM_OF_CONTAINER && shk_container(row->ctx->facts)
-                     ? "the size that container engines give when nobody asks"
+                     ? "the default size of container engines"
                      : "small",
                  breaks     ? "NCCL takes 9.2 MiB of it for each connection and does not "
                               "initialise without"
@@ -101,7 +101,7 @@ static void judge(struct shk_row *row, const struct room *room)
     else if (room->limited)
         shk_row_text(&row->observed, "%s, free %s", size ? size : "", unused ? unused : "");
     else
-        shk_row_text(&row->observed, "without a limit of its own");
+        shk_row_text(&row->observed, "no size limit of its own");
     free(size);
     free(unused);
     shk_row_verdict(row, SHK_PASS, SHK_EFFECT);

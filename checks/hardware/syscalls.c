@@ -65,7 +65,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 const struct shk_check shk_check_syscalls = {
     .id = "kernel.syscalls",
     .family = "kernel",
-    .title = "The kernel grants the system calls that libraries make",
+    .title = "The kernel permits the system calls that libraries make",
     .eval = eval,
     .doc = "Facts: kernel.syscalls, pci.count.gpu-nvidia.\n"
            "get_mempolicy (with NVIDIA GPUs), mbind or process_vm_readv that is refused, by the "

@@ -276,7 +276,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
     } else if (good || shk_row_lacking(&all)) {
         shk_row_verdict(&all, SHK_PASS, SHK_EFFECT);
         if (good)
-            shk_row_text(&all.observed, "%u looked at", good);
+            shk_row_text(&all.observed, "%u checked", good);
         shk_row_end(findings, &all);
     } else {
         shk_row_na(findings, &all, "this kernel has none of them");
@@ -287,7 +287,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 const struct shk_check shk_check_sysctl = {
     .id = "kernel.sysctl",
     .family = "kernel",
-    .title = "Kernel settings suit sockets and memory of large jobs",
+    .title = "Kernel settings suit the sockets and memory of large jobs",
     .eval = eval,
     .doc =
         "Facts: sysctl.{net.ipv4.conf.all.{rp_filter, arp_ignore}, net.core.somaxconn, "

@@ -94,7 +94,7 @@ static void eval_governor(const struct shk_check_context *ctx, struct shk_findin
 const struct shk_check shk_check_governor = {
     .id = "kernel.governor",
     .family = "kernel",
-    .title = "Processors run at full frequency",
+    .title = "CPUs run at full frequency",
     .eval = eval_governor,
     .doc = "Facts: host.cpufreq.governors, host.cpufreq.drivers.\n"
            "powersave and conservative are WARN, except with intel_pstate and amd-pstate-epp, "
@@ -177,7 +177,7 @@ static void eval_hugepages(const struct shk_check_context *ctx, struct shk_findi
 const struct shk_check shk_check_hugepages = {
     .id = "kernel.hugepages",
     .family = "kernel",
-    .title = "Huge pages are there when they are asked for",
+    .title = "Huge pages are available if they are needed",
     .eval = eval_hugepages,
     .doc = "Facts: hugepages.2048, env.{huge-pages}.\n"
            "Asked for and none free is WARN; n/a when nothing asks.",

@@ -141,7 +141,7 @@ const struct shk_check shk_check_levels = {
     .id = "topology.level",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "devices",
-    .title = "The distances that NCCL is told to use occur on this machine",
+    .title = "The distances set for NCCL occur on this machine",
     .eval = eval,
     .doc = "Facts: env.{distance-limit.nic}, env.{distance-limit.peer}, topology.gpus, "
            "topology.peers.\n"

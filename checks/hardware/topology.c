@@ -81,8 +81,8 @@ static void too_far(struct shk_row *row, const struct rails *rails)
     shk_row_text(&row->expected, "a NIC on the same NUMA node for each of %zu GPUs",
                  json_array_size(rails->gpus));
     shk_row_text(&row->why,
-                 "there are %u fabric NICs, but %u GPUs, %s first, have none on their side of "
-                 "the machine: either they are plugged in wrong, or the topology shown is not "
+                 "there are %u fabric NICs, but %u GPUs, %s first, have none on their NUMA "
+                 "node: either the cards are in the wrong slots, or the topology shown is not "
                  "the real one",
                  rails->fabric, rails->far, rails->first_far ? rails->first_far : "one");
     shk_row_fix(row, guest ? "topology-guest" : "topology-compare", NULL);
@@ -383,7 +383,7 @@ static void judge_binding(struct shk_row *row, const json_t *gpus, long long ran
     const json_t *gpu = row_of(gpus, gpu_of_rank(row, rank));
     const char *near = NULL;
     if (shk_look_member_text(gpu, "cpus", &near) != SHK_LOOK_PRESENT || !is_cpu_list(near)) {
-        shk_row_lacks(row, "topology.gpus", "which GPU local rank %lld takes cannot be told", rank);
+        shk_row_lacks(row, "topology.gpus", "which GPU local rank %lld uses is unknown", rank);
         return;
     }
     bool meet = lists_meet(cpus, near);
@@ -449,7 +449,7 @@ const struct shk_check shk_check_binding = {
     .id = "topology.binding",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "devices",
-    .title = "The rank runs on processors beside its GPU",
+    .title = "The rank runs on CPUs close to its GPU",
     .eval = eval_binding,
     .doc = "Facts: host.affinity, topology.gpus[].cpus, job.local_rank, env.*_VISIBLE_DEVICES.\n"
            "Judged for the rank that gathers facts: bound to processors none of which is beside "

@@ -161,7 +161,7 @@ static void same_row(struct shk_row *row, struct shk_findings *findings, const j
         free(value);
     }
     if (!shk_tally_judge(&tally, row, def->verdict, SHK_TESTED, key, "GPUs")) {
-        shk_row_na(findings, row, "the driver does not tell of these GPUs");
+        shk_row_na(findings, row, "the driver does not report it for these GPUs");
     } else {
         if (tally.bad) {
             shk_row_text(&row->observed, "%s; %s: %s", shk_strbuf_text(&tally.bad_names),

@@ -258,7 +258,7 @@ const struct shk_check shk_check_amd_state = {
     .id = "gpu.amd_state",
     .diagnosis = "accelerator-hardware-fault",
     .family = "devices",
-    .title = "AMD GPUs are cool, at full power, with ECC and all links",
+    .title = "AMD GPUs are cool, at full power, with ECC and all links up",
     .eval = eval,
     .doc =
         "Facts: amdgpu.health, amdsmi.health, pci.count.gpu-amd.\n"

@@ -191,7 +191,7 @@ static void is_on(struct shk_row *row, const json_t *state)
     row->diagnosis = "confidential-not-ready";
     shk_row_text(&row->observed, "on, and not ready for work");
     shk_row_text(&row->expected, "ready, after attestation");
-    shk_row_text(&row->why, "the GPUs take no work until they are told to");
+    shk_row_text(&row->why, "the GPUs accept no work until they are set to ready");
     shk_row_fix(row, "confidential-ready", NULL);
 }
 

@@ -65,9 +65,9 @@ static const struct action {
      "peer traffic has to stop before the fault can be recovered from", "gpu-drain-peer"},
     {"drain and reset", "gpu-reset-required",
      "the GPU works at reduced capacity and takes no new work", "gpu-reset"},
-    {"reset required", "gpu-reset-required", "NVML refuses to ask it before it was reset",
+    {"reset required", "gpu-reset-required", "NVML does not respond for it until it is reset",
      "gpu-reset"},
-    {"lost", "gpu-lost-by-driver", "the GPU does not answer its driver any more", "gpu-lost"},
+    {"lost", "gpu-lost-by-driver", "the GPU no longer responds to its driver", "gpu-lost"},
     {"IMEX domain", "gpu-peer-drain", "the NVLink domain of several nodes has to be recovered",
      "drain the nodes of the domain and restart nvidia-imex on them"},
 };
@@ -131,7 +131,7 @@ static const struct view_row {
      "NVIDIA Virtual GPU Client Licensing User Guide: How NVIDIA vGPU Software Licensing Is "
      "Enforced; NVIDIA NVML API Reference: nvmlGridLicensableFeatures_t",
      shk_gpu_judge_licence, health_key},
-    {"NVLink fabric health", "no fault told",
+    {"NVLink fabric health", "no fault reported",
      "NVIDIA NVML API Reference: NVML_GPU_FABRIC_HEALTH_MASK; "
      "NVIDIA/DCGM:modules/health/DcgmHealthWatch.cpp",
      shk_gpu_judge_fabric, "nvml.devices"},

@@ -44,7 +44,7 @@ static void remapping(const json_t *gpu, struct shk_gpu_word *word)
         shk_row_text(&word->seen, "row remapping failed");
         word->diagnosis = "gpu-row-remap-failed";
         word->expected = "no remapping that failed";
-        word->why = "the memory has no spare row left where one is needed: errors come back";
+        word->why = "the memory has no spare row left where one is needed: errors will recur";
         word->fix = "gpu-remap-failed";
     }
     worn(gpu, word);
@@ -135,7 +135,7 @@ static const struct slowdown {
     {"HW thermal", "gpu-thermal-slowdown",
      "the GPU is too hot: the hardware halves its clocks or worse", "gpu-too-hot"},
     {"power brake", "gpu-power-brake",
-     "the power supply asks for less: the hardware halves the clocks or worse", "gpu-power-brake"},
+     "the power supply demands less: the hardware halves the clocks or worse", "gpu-power-brake"},
     {"SW thermal", "gpu-thermal-slowdown",
      "the GPU or its memory is above its highest operating temperature: the driver lowers clocks",
      "gpu-warm"},

@@ -52,7 +52,7 @@ static void totals(struct shk_row *row, struct shk_findings *findings)
     shk_row_text(&row->observed, "%s", shown ? shk_strbuf_text(&seen) : "none");
     if (shown)
         shk_row_text(&row->why,
-                     "since the drivers were loaded; an old total says nothing about now");
+                     "since the drivers were loaded; an old total says nothing about the present");
     shk_row_end(findings, row);
     shk_strbuf_free(&seen);
 }
@@ -113,7 +113,8 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 const struct shk_check shk_check_history = {
     .id = "device.history",
     .family = "devices",
-    .title = "What network devices counted, and the kernel logged of devices, before this run",
+    .title =
+        "What network devices counted, and what the kernel logged about devices, before this run",
     .eval = eval,
     .doc = "Facts: counters.totals, kernel.log.events.\n"
            "Error counters of RDMA and Slingshot devices that are not 0, and lines of the kernel's "

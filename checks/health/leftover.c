@@ -60,7 +60,7 @@ static void leftover_judge(struct shk_row *row, const json_t *list)
         row->diagnosis = much ? "shm-left-over" : NULL;
         shk_row_text(&row->expected, "none, or less than a twentieth of memory");
         shk_row_text(&row->why,
-                     "memory that nobody uses and the next job does not get: the programs "
+                     "memory that no process uses and the next job cannot use: the programs "
                      "that made it have ended without removing it");
         shk_row_fix(row, "shm-left-over", NULL);
     }
@@ -80,7 +80,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
             shk_row_lacks(&row, leftover_key, "what is left over was not read");
         if (shk_read_told_int(&row, leftover_key, value, "unread", &unread) && unread > 0)
             shk_row_lacks(&row, leftover_key,
-                          "whether %lld of other users are in use is told to root only", unread);
+                          "whether %lld of other users are in use is visible to root only", unread);
         if (look == SHK_LOOK_PRESENT)
             leftover_judge(&row, list);
     }
@@ -90,7 +90,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 const struct shk_check shk_check_leftover = {
     .id = "shm.leftover",
     .family = "limits",
-    .title = "No shared memory of ended programs is left",
+    .title = "No shared memory left behind by ended programs",
     .eval = eval,
     .doc = "Facts: shm.leftover, host.memory.\n"
            "Files in /dev/shm that no process has open or mapped and that a communication library "

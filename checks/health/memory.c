@@ -84,7 +84,7 @@ const struct shk_check shk_check_memory_errors = {
     .id = "memory.errors",
     .diagnosis = "memory-errors",
     .family = "kernel",
-    .title = "The hardware reported no memory error since boot",
+    .title = "No hardware memory errors since boot",
     .eval = eval_errors,
     .doc = "Facts: memory.{corrupted, machine_checks, controllers}.\n"
            "Pages that the kernel took out of use, machine check exceptions and uncorrected errors "
@@ -100,7 +100,7 @@ static void killed(struct shk_row *row, long long kills)
     shk_row_text(&row->expected, "none");
     shk_row_text(&row->why,
                  "the kernel killed processes of this control group because its memory limit was "
-                 "reached: a rank that vanished without a word did so");
+                 "reached: a rank that vanished without a message was killed so");
     shk_row_fix(row, "more-memory", NULL);
 }
 
@@ -113,7 +113,7 @@ static void eval_kills(const struct shk_check_context *ctx, struct shk_findings 
     row.source = "torvalds/linux:Documentation/admin-guide/cgroup-v2.rst";
     enum shk_look look = shk_read_int(&row, key, &kills);
     if (look == SHK_LOOK_ABSENT) {
-        shk_row_na(findings, &row, "no control group of its own limits the memory");
+        shk_row_na(findings, &row, "no control group limits the memory");
         return;
     }
     if (look == SHK_LOOK_PRESENT && kills < 0)
@@ -131,7 +131,7 @@ const struct shk_check shk_check_memory_kills = {
     .id = "memory.kills",
     .diagnosis = "container-memory-limit-oom",
     .family = "limits",
-    .title = "No process of this job was killed for memory",
+    .title = "No process of this job was killed by the OOM killer",
     .eval = eval_kills,
     .doc = "Fact: cgroup.memory.oom_kills.\n"
            "A process of this control group, or of the job that it is a step of, that the kernel "

@@ -79,7 +79,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
 const struct shk_check shk_check_tools = {
     .id = "node.tools",
     .family = "devices",
-    .title = "Health checks of other tools found nothing",
+    .title = "Health checks of other tools found no fault",
     .eval = eval,
     .doc = "Fact: tools.results.\n"
            "A test that another tool (dcgmi diag, ibdiagnet, cxi_healthcheck, rvs, metrics of "

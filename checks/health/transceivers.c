@@ -139,7 +139,7 @@ const struct shk_check shk_check_transceivers = {
     .id = "nic.transceivers",
     .diagnosis = "network-module",
     .family = "devices",
-    .title = "Transceivers of network cards are within their limits",
+    .title = "Transceivers of network cards are within limits",
     .eval = eval,
     .doc =
         "Fact: net.transceivers.\n"

@@ -77,14 +77,15 @@ static void mounts(struct shk_row *row, struct shk_findings *findings)
     }
     if (shk_tally_judge(&tally, row, SHK_WARN, SHK_TESTED, key, "mounts") && tally.bad) {
         row->diagnosis = "mount-hangs";
-        shk_row_text(&row->observed, "no answer in 2 s: %s", shk_strbuf_text(&tally.bad_names));
-        shk_row_text(&row->expected, "an answer");
+        shk_row_text(&row->observed, "no response within 2 s: %s",
+                     shk_strbuf_text(&tally.bad_names));
+        shk_row_text(&row->expected, "a response");
         shk_row_text(&row->why,
-                     "a process that touches it waits, and cannot be killed meanwhile: a "
+                     "a process that touches it blocks and cannot be killed meanwhile: a "
                      "rank that never starts, a node that Slurm cannot clean up");
         shk_row_fix(row, "mount-hangs", NULL);
     } else if (tally.good) {
-        shk_row_text(&row->observed, "%u answer", tally.good);
+        shk_row_text(&row->observed, "%u respond", tally.good);
     }
     shk_row_end(findings, row);
     shk_tally_free(&tally);
@@ -135,13 +136,13 @@ static void caches(struct shk_row *row, struct shk_findings *findings)
         shk_row_text(&row->expected, "more than 16 MiB");
         shk_row_text(&row->why,
                      "kernels that are compiled at run time cannot be kept; some libraries "
-                     "fail, others compile anew at every start, on every rank");
+                     "fail, others recompile at every start, on every rank");
         shk_row_fix(row, "cache-full", NULL);
     } else if (fixed.len) {
         if (!full.unread)
             shk_row_verdict(row, SHK_NOTE, SHK_EFFECT);
         shk_row_text(&row->observed, "read only: %s", shk_strbuf_text(&fixed));
-        shk_row_text(&row->why, "kernels that are compiled at run time are compiled anew at every "
+        shk_row_text(&row->why, "kernels that are compiled at run time are recompiled at every "
                                 "start");
     } else if (judged && full.good) {
         shk_row_text(&row->observed, "%u places with room", full.good);
@@ -191,10 +192,10 @@ static void munge(struct shk_row *row, struct shk_findings *findings)
         if (!connects && !needed) {
             shk_row_text(&row->why, "nothing here is known to need it: %s",
                          scheduler ? "this job was started without it"
-                                   : "no Slurm of this node asks at this socket");
+                                   : "no Slurm daemon on this node uses this socket");
         } else if (!connects) {
             row->diagnosis = "munge-unreachable";
-            shk_row_text(&row->expected, "munged answers at %s", shk_member_name(socket, "path"));
+            shk_row_text(&row->expected, "munged responds at %s", shk_member_name(socket, "path"));
             shk_row_text(&row->why,
                          "without a credential of munge srun, scontrol and sbatch fail on "
                          "this node");

@@ -177,7 +177,7 @@ const struct shk_check shk_check_by_node = {
     .id = "collective.by_node",
     .family = "collectives",
     .of_job = true,
-    .title = "GPUs within each node are as fast as those of the other nodes",
+    .title = "GPUs within each node are as fast as on the other nodes",
     .eval = eval_by_node,
     .doc = "Fact: collective.<transport>.by_node, of transports that stay within a node and that "
            "every node runs at the same time. Nodes that fail are in the row of the all-reduce.\n"

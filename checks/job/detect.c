@@ -90,9 +90,9 @@ static void look_value(struct signal_look *look, const struct shk_fact *fact)
         look->lacks = shk_strf("%s is not known: \"%s\"", fact->key, text);
     else if (value_hits(look->signal, fact->value, text))
         look->shown = strlen(text) <= 60 ? shk_strf("%s = %s", fact->key, text)
-                                         : shk_strf("%s is there", fact->key);
+                                         : shk_strf("%s found", fact->key);
     else if (json_is_array(fact->value) && !list_is_whole(fact->value))
-        look->lacks = shk_strf("%s could not be read as a whole", fact->key);
+        look->lacks = shk_strf("%s could not be read completely", fact->key);
     free(text);
 }
 
@@ -138,7 +138,7 @@ static void look_signal(struct signal_look *look, const struct shk_facts *facts)
     else if (shk_facts_get(facts, key, &fact))
         look->failed = !try_fact(&fact, look) && look->lacks;
     else if (!missing_is_absent(facts, key))
-        look->lacks = shk_strf("nothing looked at %s", key);
+        look->lacks = shk_strf("no probe collected %s", key);
 }
 
 static void fit_free(struct fit *fit)

@@ -85,7 +85,7 @@ const struct shk_check shk_check_container = {
     .id = "container.kind",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "container",
-    .title = "Whether this is a container, and of which kind",
+    .title = "Whether this is a container, and which engine runs it",
     .eval = eval_container,
     .doc = "Facts: host.container, pci.count.*, dev.<node>.\nNICs on the bus without their device "
            "nodes in the container are WARN. Whatever else a container hides is judged where it "
@@ -182,7 +182,7 @@ const struct shk_check shk_check_job = {
     .diagnosis = "uneven-ranks-per-node",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "launcher",
-    .title = "The job starts as many ranks on every node",
+    .title = "The job starts the same number of ranks on every node",
     .eval = eval_job,
     .doc = "Facts: job.launcher, job.nodes, job.ranks, the tasks "
            "per node of the job.\nUneven tasks per node are WARN, fewer ranks than nodes "

@@ -130,11 +130,11 @@ static void clock_row(const struct shk_check_context *ctx, const struct clock_se
                      set->majority ? " from the other nodes" : " from rank 0, and no majority");
         shk_row_text(&row.expected, "nodes within 0.128 s of each other");
         shk_row_text(&row.why, "%s",
-                     fatal
-                         ? "credentials of munge and Kerberos tolerate 300 s: the node rejects "
-                           "others' and others reject the node's"
-                         : "NTP sets a clock anew that is off by more than 0.128 s, so here it "
-                           "does not work; lines of logs of several nodes cannot be put in order");
+                     fatal ? "credentials of munge and Kerberos tolerate 300 s: the node rejects "
+                             "others' and others reject the node's"
+                           : "NTP would step a clock that is off by more than 0.128 s, so time "
+                             "synchronisation is not working here; log lines of different nodes "
+                             "cannot be put in order");
         shk_row_fix(&row, "clock", NULL);
         shk_row_end(findings, &row);
         shk_row_nodes(findings, names, NULL);
@@ -162,9 +162,9 @@ static void clock_good(const struct shk_check_context *ctx, const struct clock_s
                      set->count, shk_strbuf_text(&sb));
     shk_strbuf_free(&sb);
     if (worst > CLOCK_WARN_S)
-        shk_row_text(&row.why, "the round trip to %s is too long to tell 0.128 s", where);
+        shk_row_text(&row.why, "the round trip to %s is too long to measure 0.128 s", where);
     else if (set->unread)
-        shk_row_lacks(&row, "job.clocks", "%s%s did not tell its time", set->unread_name,
+        shk_row_lacks(&row, "job.clocks", "%s%s did not report its time", set->unread_name,
                       set->unread > 1 ? " among others" : "");
     else
         shk_row_verdict(&row, SHK_PASS, SHK_TESTED);

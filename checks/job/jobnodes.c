@@ -118,7 +118,7 @@ const struct shk_check shk_check_job_missing = {
     .id = "job.missing",
     .diagnosis = "rank-missing",
     .family = "launcher",
-    .title = "Every rank of the job came and stayed",
+    .title = "Every rank of the job started and stayed until the end",
     .eval = eval_missing,
     .of_job = true,
     .doc = "Fact: job.missing.\nA rank that never came to rank 0, went away, or whose node could "
@@ -168,11 +168,12 @@ static void eval_spread(const struct shk_check_context *ctx, struct shk_findings
     if (step > used && placed_by_srun(&row)) {
         row.verdict = SHK_FAIL;
         shk_row_text(&row.expected, "%lld, as srun placed them", step);
-        shk_row_text(&row.why,
-                     "srun started tasks on %lld nodes, and all came, but they report %lld "
-                     "different host name%s: nodes have the same name, and are told apart by "
-                     "nothing",
-                     step, used, used == 1 ? "" : "s");
+        shk_row_text(
+            &row.why,
+            "srun started tasks on %lld nodes and all of them joined, but they report %lld "
+            "different host name%s: nodes have the same name, and are distinguished by "
+            "nothing",
+            step, used, used == 1 ? "" : "s");
         char count[32];
         snprintf(count, sizeof count, "%lld", step);
         shk_row_fix(&row, "same-names", "nodes", count, NULL);

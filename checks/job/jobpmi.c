@@ -46,7 +46,7 @@ static void pmi_srun(struct shk_row *row, long long tasks, const char *reason)
         row->diagnosis = "pmix-variables-lost";
         shk_row_text(&row->why,
                      "srun offers PMIx (--mpi=%s), but %s and %s did not reach "
-                     "the program: a container, sudo, env -i or a wrapper took them away; each "
+                     "the program: a container, sudo, env -i or a wrapper removed them; each "
                      "node was tested on its own, " PMI_UNTESTED,
                      type, shk_variable("pmix-namespace"), shk_variable("pmix-rank"));
         shk_row_fix(row, "pmix-variables", NULL);
@@ -67,8 +67,8 @@ static void pmi_allocation(struct shk_row *row, const json_t *alone, long long t
     shk_row_text(&row->observed, "a job of %lld tasks, started as one process", tasks);
     shk_row_text(&row->expected, "one task for each rank of the job");
     shk_row_text(&row->why,
-                 "shakedown was not started by srun: it tested this node with ranks of its own; "
-                 "between the job's ranks nothing was tested%s",
+                 "shakedown was not started by srun: it tested this node with its own ranks; "
+                 "nothing was tested between the job's ranks%s",
                  one ? "" : ", and nothing on the other nodes");
     shk_row_fix(row, "pmix-srun", NULL);
     row->diagnosis = one ? NULL : "launcher-not-joined";
@@ -84,13 +84,13 @@ static void pmi_other(struct shk_row *row, const char *name, const char *launche
                            : "launcher-not-joined";
     if (pmi)
         shk_row_text(&row->why,
-                     "the launcher (mpiexec of MPICH or Intel MPI) speaks PMI (%s, "
+                     "the launcher (mpiexec of MPICH or Intel MPI) uses PMI (%s, "
                      "%s), not PMIx; each node was tested on its own, " PMI_UNTESTED,
                      shk_variable("pmi-rank"), shk_variable("pmi-size"));
     else if (pmix)
         shk_row_text(&row->why,
-                     "variables of %s are there, but %s and %s are not: a "
-                     "container or wrapper took them away, or it offers no PMIx; each "
+                     "variables of %s are set, but %s and %s are not: a "
+                     "container or wrapper removed them, or it offers no PMIx; each "
                      "node was tested on its own, " PMI_UNTESTED,
                      launcher, shk_variable("pmix-namespace"), shk_variable("pmix-rank"));
     else

@@ -16,8 +16,8 @@ static void joined_open(struct shk_row *row)
     row->verdict = SHK_NOTE;
     shk_row_text(&row->expected, "a key");
     shk_row_text(&row->why,
-                 "this launcher passes no secret on to its tasks, so they took each other's word: "
-                 "who reaches the port of rank 0 can take a rank's place, or rank 0's, and make "
+                 "this launcher passes no secret on to its tasks, so they trusted each other: "
+                 "whoever reaches the port of rank 0 can impersonate a rank, or rank 0, and make "
                  "up what this report says");
     shk_row_fix(row, "rendezvous-key", NULL);
 }
@@ -54,12 +54,12 @@ static void joined_by(struct shk_strbuf *sb, const json_t *joined, const char *b
 static void joined_why(struct shk_row *row, const json_t *joined)
 {
     static const struct joined_word words[] = {
-        {"offered", "the launcher offers it, and it passes on a key that nobody else sees"},
+        {"offered", "the launcher offers it, and it passes on a key that no one else can see"},
         {"no-pmix",
-         "there is no PMIx, and the process manager passes on a key that nobody else sees"},
+         "there is no PMIx, and the process manager passes on a key that no one else can see"},
         {"no-pmi", "there is neither PMIx nor PMI"},
         {"pmi-late", "a task of the job did not reach the PMI barrier in time"},
-        {"asked", "it was asked for"},
+        {"asked", "it was requested"},
         {NULL, NULL},
     };
     const char *why = NULL;
@@ -104,7 +104,7 @@ const struct shk_check shk_check_job_joined = {
     .id = "job.joined",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "launcher",
-    .title = "The tasks of the launcher met, and know each other",
+    .title = "The launcher's tasks met and know each other",
     .eval = eval_joined,
     .of_job = true,
     .doc = "Facts: job.joined; job.layout says that there is a job.\nHow the ranks of the job "

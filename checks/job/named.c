@@ -49,7 +49,7 @@ int shk_profile_sized(struct shk_row *row, const char *counted)
         if (look == SHK_LOOK_PRESENT && named_is_whole(fact.value))
             return 0;
         if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT)
-            shk_row_lacks(row, need->fact, "nothing tells whether this node has %s", need->what);
+            shk_row_lacks(row, need->fact, "whether this node has %s is unknown", need->what);
         sized = -1;
     }
     return sized;
@@ -75,7 +75,7 @@ static void named_need(const struct shk_check_context *ctx, struct shk_findings 
         shk_row_text(&row.why, "--profile %s is for nodes with %s", ctx->profile->name, need->what);
         shk_row_fix(&row, "other-node", NULL);
     } else if (look == SHK_LOOK_PRESENT || look == SHK_LOOK_ABSENT) {
-        shk_row_lacks(&row, need->fact, "nothing tells whether this node has %s", need->what);
+        shk_row_lacks(&row, need->fact, "whether this node has %s is unknown", need->what);
     }
     shk_row_end(findings, &row);
 }
@@ -90,7 +90,7 @@ const struct shk_check shk_check_named = {
     .id = "profile.hardware",
     .diagnosis = "profile-of-other-hardware",
     .family = "site",
-    .title = "A profile that was named has its hardware here",
+    .title = "The hardware of the selected profile is present",
     .eval = named_eval,
     .doc = "Facts: those of the profile's `needs`, as host.vendor, host.arch, rdma.devices.\n"
            "Only for a profile that was named with --profile; the numbers of its GPUs and NICs are "

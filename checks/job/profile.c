@@ -259,7 +259,7 @@ static void audit_row(const struct shk_check_context *ctx, struct shk_findings *
     if (line || ctx->profile_doubt)
         shk_read_profile(&row);
     if (line && holds < 0)
-        shk_row_lacks(&row, "profile", "whether it is asked for when %s is not known here",
+        shk_row_lacks(&row, "profile", "whether it is needed when %s is not known here",
                       line->condition);
     if (line && line->must_be_unset) {
         shk_row_verdict(&row, SHK_PASS, SHK_DECLARED);
@@ -288,7 +288,7 @@ const struct shk_check shk_check_env_profile = {
     .diagnosis = "env-required-missing",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
-    .title = "Variables that the profile wants and nobody set",
+    .title = "Variables that the profile asks for and that are not set",
     .eval = eval_profile,
     .doc =
         "Facts: env.*, env.file.*, and what the conditions of the profile ask (job.nodes, "
@@ -303,7 +303,7 @@ const struct shk_check shk_check_env_audit = {
     .id = "env.audit",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
-    .title = "Variables of old guides that are looked for on every node, when not set",
+    .title = "Commonly recommended variables that are not set",
     .eval = eval_audit,
     .doc = "Facts: env.*, env.file.*.\n"
            "So that the matrix says for each of them that it was looked at: n/a with the default "

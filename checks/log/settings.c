@@ -47,8 +47,9 @@ static bool say_more(const struct shk_check_context *ctx, struct shk_row *row)
             shk_strbuf_printf(&sb, "%s%s", said++ ? "; " : "", sigs[i].more);
     if (said)
         shk_row_text(&row->why,
-                     "the logs hold no start of NCCL or libfabric, so what they do not say proves "
-                     "nothing; more would tell: %s",
+                     "the logs contain no start-up lines of NCCL or libfabric, so what they do not "
+                     "say proves "
+                     "nothing; more logging would show it: %s",
                      shk_strbuf_text(&sb));
     shk_strbuf_free(&sb);
     return said > 0;
@@ -66,7 +67,7 @@ static void judge_detail(const struct shk_check_context *ctx, struct shk_finding
     row.fact = "log.sig.*";
     if (!say_more(ctx, &row))
         shk_row_text(&row.why,
-                     "the logs hold no line of NCCL's or libfabric's start, so what they do "
+                     "the logs contain no start-up lines of NCCL or libfabric, so what they do "
                      "not say proves nothing; run once more with %s=INFO "
                      "%s=INIT,ENV,NET,GRAPH %s=info",
                      shk_variable("nccl-log"), shk_variable("nccl-log-parts"),
@@ -110,7 +111,7 @@ const struct shk_check shk_check_log_setting = {
     .id = "log.setting",
     .scope = SHK_SCOPE_LAUNCH,
     .family = "environment",
-    .title = "Settings that a log shows: read, in effect, or without effect",
+    .title = "Settings shown in a log: read, in effect, or without effect",
     .eval = eval,
     .doc =
         "Facts: log.sig.*, log.unknown, env.*.\n"

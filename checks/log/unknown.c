@@ -107,6 +107,7 @@ void shk_log_unknown_rows(const struct shk_check_context *ctx, struct shk_findin
         return;
     struct shk_row row = shk_row_begin(ctx, &shk_check_log_setting, "further lines");
     row.fact = "log.unknown";
-    shk_row_text(&row.why, "%lld lines of %zu or more kinds look like errors", lines, count);
+    shk_row_text(&row.why, "%lld lines of %zu or more different messages look like errors", lines,
+                 count);
     shk_row_end(findings, &row);
 }

@@ -130,7 +130,7 @@ static void say_shared(struct shk_row *row, const struct results *r, const char 
         return;
     shk_row_verdict(row, SHK_WARN, SHK_TESTED);
     shk_row_text(&row->why,
-                 "right in ranks of its own, but %s before, after other transports over the same "
+                 "correct in ranks of its own, but %s before, after other transports over the same "
                  "communicator: %s",
                  status, reason);
 }
@@ -161,7 +161,7 @@ static void say_ok(struct shk_row *row, const struct results *r, const char *t, 
         shk_row_text(&row->why, "the number of ranks was not recorded");
     } else if (ranks == 1) {
         shk_row_verdict(row, SHK_NA, SHK_NOT_COVERED);
-        shk_row_text(&row->why, "a single rank has nobody to talk to; use --ranks 2 or more");
+        shk_row_text(&row->why, "an all-reduce needs at least two ranks: use --ranks 2 or more");
     } else {
         shk_row_verdict(row, SHK_PASS, SHK_TESTED);
         read_sizes(row, r, t, len);
@@ -193,7 +193,7 @@ static void say_cannot(struct shk_row *row, const struct results *r, const char 
     const char *cause = member_text(r, t, len, "cause");
     shk_row_verdict(row, SHK_FAIL, SHK_TESTED);
     shk_row_text(&row->observed, "cannot run here");
-    shk_row_text(&row->expected, "an all-reduce over %.*s, as asked for", len, t);
+    shk_row_text(&row->expected, "an all-reduce over %.*s, as requested", len, t);
     shk_row_text(&row->why, "%s", reason);
     shk_row_fix(row, "transports", NULL);
     row->diagnosis = shk_collective_cause_key(cause);
@@ -306,7 +306,7 @@ static void not_run(const struct shk_check_context *ctx, struct shk_findings *fi
     struct shk_row row = shk_row_begin(ctx, &shk_check_collective, setting ? setting : "asked");
     row.required = SHK_ASKED;
     shk_row_lacks(&row, "collective.*",
-                  "--transport %s was asked for and was not run: that takes a "
+                  "--transport %s was requested but not run: it needs a "
                   "live node, and no --quick",
                   ctx->transport_asked);
     shk_row_end(findings, &row);
@@ -346,11 +346,11 @@ static void provider_not_run(const struct shk_check_context *ctx, struct shk_fin
         shk_row_verdict(&row, SHK_FAIL, SHK_EFFECT);
         row.diagnosis = "provider-unusable";
         shk_row_text(&row.observed, "not offered");
-        shk_row_text(&row.why, "--provider %s was asked for, and libfabric does not offer it here",
+        shk_row_text(&row.why, "--provider %s was requested, but libfabric does not offer it here",
                      asked);
     } else {
         shk_row_lacks(&row, "collective.fabric.status",
-                      "--provider %s was asked for, and the all-reduce over libfabric was not run: "
+                      "--provider %s was requested, but the all-reduce over libfabric was not run: "
                       "that takes a live node, no --quick, and --transport fabric or auto",
                       asked);
     }
@@ -383,7 +383,7 @@ const struct shk_check shk_check_collective = {
     .diagnosis = "all-reduce-failed",
     .family = "collectives",
     .of_job = true,
-    .title = "A real all-reduce gives the right result",
+    .title = "A real all-reduce gives the correct result",
     .eval = eval,
     .doc =
         "Facts: collective.<transport>.{status, reason, rank, phase, ranks, provider, sizes, "

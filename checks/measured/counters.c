@@ -221,7 +221,7 @@ static void counters_bad(struct counters *c, struct shk_row *row)
     if (repeated)
         shk_row_text(&row->why,
                      "errors in %u of %u measurements: what is lost on the way is sent "
-                     "again, often only when a timer runs out, and everybody waits; the "
+                     "again, often only when a timer expires, and all ranks wait; the "
                      "sender counts that, whoever lost it",
                      c->with_errors, c->measurements);
     else
@@ -256,7 +256,7 @@ static void counters_row(struct shk_row *row, struct shk_findings *findings, con
     if (shk_read_array(row, key, &runs) == SHK_LOOK_PRESENT)
         json_array_foreach(runs, i, run) counters_run(&c, row, key, run);
     if (runs && !c.measurements)
-        shk_row_lacks(row, key, "no node told what its devices counted");
+        shk_row_lacks(row, key, "no node reported its devices' counters");
     names = counters_down(&c, &used);
     if (json_array_size(names)) {
         counters_lost_link(&c, row, used); /* what was lost is its echo */
@@ -293,7 +293,7 @@ const struct shk_check shk_check_counters = {
     .id = "collective.counters",
     .family = "collectives",
     .of_job = true,
-    .title = "No network device counts errors while the collective runs",
+    .title = "No network device counts errors during the collective",
     .eval = eval_counters,
     .doc = "Fact: collective.<transport>.counters, member counters: error and retry counters of "
            "interfaces, RDMA ports and Slingshot devices, before and after each measurement; only "

@@ -232,17 +232,18 @@ static void say_crowded(struct shk_row *row, const char *layer, double share)
     char *holder = layer_holder(row->ctx->facts, layer);
     if (holder) {
         row->diagnosis = "gpu-shared";
-        shk_row_text(&row->why,
-                     "%s is the first layer that falls off (%.2f of the layer below it), while "
-                     "another program uses a GPU: process %s",
-                     layer, share, holder);
-    } else if (shk_local_slots(row->ctx->facts, &ranks, &cpus) && ranks > cpus) {
-        row->diagnosis = "ranks-share-processors";
         shk_row_text(
             &row->why,
-            "%s is the first layer that falls off (%.2f of the layer below it): %lld ranks "
-            "take turns on %lld processor%s",
-            layer, share, ranks, cpus, cpus == 1 ? "" : "s");
+            "%s is the first layer whose bandwidth drops (to %.2f of the layer below it), while "
+            "another program uses a GPU: process %s",
+            layer, share, holder);
+    } else if (shk_local_slots(row->ctx->facts, &ranks, &cpus) && ranks > cpus) {
+        row->diagnosis = "ranks-share-processors";
+        shk_row_text(&row->why,
+                     "%s is the first layer whose bandwidth drops (to %.2f of the layer below it): "
+                     "%lld ranks "
+                     "take turns on %lld processor%s",
+                     layer, share, ranks, cpus, cpus == 1 ? "" : "s");
     }
     free(holder);
 }
@@ -256,7 +257,8 @@ static void say_slow(struct shk_row *row, const struct layer *below, const struc
                  bytes ? bytes : "");
     shk_row_text(&row->expected, "at least a third of the %.2f GB/s of %s", drop->below,
                  below->name);
-    shk_row_text(&row->why, "%s is the first layer that falls off: %.2f of the layer below it",
+    shk_row_text(&row->why,
+                 "%s is the first layer whose bandwidth drops: to %.2f of the layer below it",
                  layer->name, drop->share);
     say_crowded(row, layer->name, drop->share);
     free(bytes);
@@ -290,7 +292,7 @@ static void say_right(struct shk_row *row, const struct layer *layers, unsigned 
             shk_strbuf_printf(&names, "%s%s", names.len ? ", " : "", layers[i].name);
     shk_row_verdict(row, SHK_PASS, SHK_TESTED);
     shk_row_text(&row->observed, "%s right; %s", shk_strbuf_text(&names),
-                 compared ? "none falls off" : "no bandwidths to compare");
+                 compared ? "none drops" : "no bandwidths to compare");
     shk_strbuf_free(&names);
 }
 
@@ -311,7 +313,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
         if (suspect < 0 && failed)
             suspect = i;
         if (known && !failed && !layers[i].unread && !sizes_read(&layers[i]))
-            layers[i].unread = "a size of it was not read whole";
+            layers[i].unread = "one of its sizes was not read completely";
         if (unread < 0 && known && !failed && !layer_ok(&layers[i]))
             unread = i;
     }
@@ -332,7 +334,7 @@ const struct shk_check shk_check_layers = {
     .diagnosis = "all-reduce-failed",
     .family = "collectives",
     .of_job = true,
-    .title = "Which layer of the all-reduce fails or falls off first",
+    .title = "Which layer of the all-reduce fails or loses bandwidth first",
     .eval = eval,
     .doc =
         "Facts: collective.<layer>.{status, sizes, ranks}, collective.peer.copy. Layers, from "

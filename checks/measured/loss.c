@@ -109,7 +109,7 @@ static void loss_cost(struct shk_row *row, const struct shk_loss *loss, const ch
     if (loss->share >= SHK_LOSS_CRIPPLING)
         shk_row_text(
             &row->why,
-            "%s; TCP then has about %.0f packets under way at a time, and waits 200 ms "
+            "%s; TCP then has about %.0f packets in flight at a time, and waits 200 ms "
             "and more whenever the last one is lost: whatever uses TCP between these nodes "
             "becomes many times slower",
             who, SHK_LOSS_MATHIS / sqrt(loss->share));
@@ -184,7 +184,7 @@ static void loss_unnamed(struct shk_row *row, const struct shk_loss *loss)
     loss_waits(&sb, loss);
     shk_row_text(&row->observed, "%s", shk_strbuf_text(&sb));
     loss_cost(row, loss,
-              two ? "both ends and the way between them may be at fault"
+              two ? "both ends or the path between them may be at fault"
                   : "no node is common to them: a switch, or more traffic than the "
                     "network carries");
     shk_row_fix(row, "loss-ends", NULL);
@@ -198,7 +198,7 @@ static void loss_untold(struct shk_row *row, const struct shk_loss *loss)
         const struct shk_loss_link *link = &loss->links[i];
         if (link->stuck > 0)
             shk_row_lacks(row, row->fact,
-                          "from %s to %s nothing went through any more when it was looked at",
+                          "from %s to %s nothing got through any more when it was checked",
                           link->from, link->to);
         else if (!link->known && link->lost > SHK_LOSS_MUCH * SHK_LOSS_SEGMENTS)
             shk_row_lacks(row, row->fact,
@@ -239,7 +239,7 @@ static void loss_unread(struct shk_row *row, const char *key, const json_t *runs
         json_array_foreach(lost, k, item)
         {
             const char *why = shk_member_words(item, "why");
-            shk_row_lacks(row, key, "the TCP connections of %s were not looked at: %s",
+            shk_row_lacks(row, key, "the TCP connections of %s were not checked: %s",
                           shk_member_name(item, "node"), why ? why : "no reason was recorded");
         }
     }
@@ -285,7 +285,7 @@ const struct shk_check shk_check_loss = {
     .diagnosis = "packet-loss",
     .family = "collectives",
     .of_job = true,
-    .title = "TCP loses next to nothing between the nodes",
+    .title = "TCP loses almost no packets between the nodes",
     .eval = eval_loss,
     .doc = "Fact: collective.<transport>.counters, member flows: what the kernel counted for the "
            "ranks' own sockets during the all-reduce and during the measurements of pairs "

@@ -246,7 +246,7 @@ const struct shk_check shk_check_moved = {
     .diagnosis = "accelerator-hardware-fault",
     .family = "collectives",
     .of_job = true,
-    .title = "No device counts errors while the collectives run",
+    .title = "No device counts errors during the collectives",
     .eval = eval,
     .doc =
         "Fact: collective.<transport>.moved: counters of GPUs, PCIe, memory controllers and lines "

@@ -82,7 +82,7 @@ static void speed_warn(struct shk_row *row, const char *key, json_t *slow, json_
         row->source = "NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.17";
         shk_row_text(&row->observed, "%s", shk_strbuf_text(&sb));
         shk_row_text(&row->expected, "within twice the median of all pairs");
-        shk_row_text(&row->why, "so in two runs, each with three measurements, and not for want of "
+        shk_row_text(&row->why, "so in two runs, each with three measurements, and not for lack of "
                                 "a CPU: a collective is as fast as its slowest link");
         shk_row_fix(row, "pairs-compare", NULL);
     }
@@ -95,7 +95,7 @@ static void speed_row(struct shk_row *row, struct shk_findings *findings, const 
     struct shk_pairspeed speed = {.slow = NULL};
     if (shk_read_object(row, key, &summary) == SHK_LOOK_PRESENT) {
         if (!speed_of_old(row, key, summary, &speed) && shk_pairspeed_of(summary, &speed))
-            shk_row_lacks(row, key, "what the pairs measured is not there in full");
+            shk_row_lacks(row, key, "the measurements of the pairs are incomplete");
         if (json_array_size(speed.slow))
             speed_warn(row, key, speed.slow, names);
         else

@@ -49,7 +49,7 @@ static void tell(struct stress *s, struct shk_findings *findings)
         row->diagnosis = s->wrong ? "gpu-wrong-data" : NULL;
         shk_row_text(&row->observed, "%s", shk_strbuf_text(&s->tally.bad_names));
         shk_row_text(&row->expected, "what was sent, and 80 %% of the first round's rate");
-        shk_row_text(&row->why, s->wrong ? "data was altered on its way through a GPU"
+        shk_row_text(&row->why, s->wrong ? "data was corrupted on its way through a GPU"
                                          : "the GPU slows down under load: heat, power, or another "
                                            "program");
         shk_row_fix(row, s->wrong ? "stress-wrong" : "stress-slow", NULL);
@@ -90,7 +90,7 @@ const struct shk_check shk_check_stress = {
     .diagnosis = "gpu-wrong-data",
     .family = "collectives",
     .of_job = true,
-    .title = "GPUs give right data and keep their speed under load (--stress)",
+    .title = "GPUs compute correctly and keep their speed under load (--stress)",
     .eval = eval,
     .doc =
         "Fact: collective.peer.stress: with --stress SEC all GPUs of a node copy at once, within "

@@ -48,10 +48,10 @@ static char *windows_used(const struct shk_facts *facts)
     const char *asked, *name = NULL;
     if (shk_look_text(facts, "collective.asked", &asked) == SHK_LOOK_PRESENT &&
         strcmp(asked, "nccl-window") == 0)
-        return strdup("--transport nccl-window asks for windows");
+        return strdup("--transport nccl-window needs windows");
     (void)shk_facts_each(facts, "env.", find_variable, &name);
     if (name)
-        return shk_strf("%s asks for symmetric memory", name);
+        return shk_strf("%s requests symmetric memory", name);
     char *place = shk_log_place(facts, symmetric_kernel);
     char *text = place ? shk_strf("a log shows a kernel for windows (%s)", place) : NULL;
     free(place);
@@ -82,7 +82,7 @@ static void judge(struct shk_row *row, const char *key, const json_t *result, co
     shk_row_text(&row->why, "%s%s%s", text ? text : "no case was recorded",
                  !window ? ""
                  : used  ? "; "
-                        : "; nothing here asks for windows, and outside of them the sums are right",
+                         : "; nothing here needs windows, and outside them the sums are correct",
                  used ? used : "");
     shk_row_fix(row, "aligned", NULL);
     row->diagnosis = "symm-mem-unaligned-16bit";

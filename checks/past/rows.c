@@ -90,7 +90,7 @@ void shk_past_row(const struct shk_past_case *c, const char *node, struct shk_fi
                                     : SHK_UNKNOWN,
                  .evidence = known ? SHK_TESTED : SHK_NOT_COVERED,
                  .observed = seen,
-                 .expected = known ? "as before, and as on the nodes of its kind" : NULL,
+                 .expected = known ? "as before, and as on the other nodes of its kind" : NULL,
                  .why = why.len ? shk_strbuf_text(&why)
                         : known ? c->title
                                 : few,

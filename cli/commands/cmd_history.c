@@ -32,7 +32,7 @@ static int history_add(struct shk_session *session)
     int code = shk_collect(session, history, o->arguments.items + 1, files, &count);
     shk_history_close(history);
     if (code == SHK_EXIT_OK)
-        shk_say("%s: %zu run%s added, %zu there already, %zu left out", path, count.added,
+        shk_say("%s: %zu run%s added, %zu already present, %zu skipped", path, count.added,
                 count.added == 1 ? "" : "s", count.known,
                 count.undated + count.unnamed + count.future);
     if (code == SHK_EXIT_OK && count.unreadable + count.undated + count.unnamed + count.future)

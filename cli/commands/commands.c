@@ -55,9 +55,9 @@ const struct shk_command shk_command_table[] = {
          "output color config "
          "anonymize",
      .max_args = SHK_LIST_MAX,
-     .doc = "a job hangs now: which rank holds the others up, and where it is",
-     .exit = "0 the ranks go on, 1 a rank is named, 2 usage error, no such process, "
-             "3 it cannot be told from what could be seen, 4 internal or output error",
+     .doc = "for a job that hangs right now: which rank holds up the others, and where it is",
+     .exit = "0 the ranks make progress, 1 a rank is named, 2 usage error, no such process, "
+             "3 undecided from what could be seen, 4 internal or output error",
      .run = shk_cmd_hang},
     {.name = "bench",
      .examples = "  shakedown bench --transport fabric --sizes 4:256M\n"
@@ -84,7 +84,7 @@ const struct shk_command shk_command_table[] = {
                  "  shakedown env --shell lua                  for a module file\n",
      .arguments = "",
      .options = "profile shell sysroot config timeout quick trust-libraries verbose",
-     .doc = "what to export, change or unset for a profile, with reasons as comments",
+     .doc = "what to export, change or unset for a profile, with the reasons as comments",
      .run = shk_cmd_env},
     {.name = "selftest",
      .examples = "  shakedown selftest --quick                 without planting load\n",
@@ -107,7 +107,7 @@ const struct shk_command shk_command_table[] = {
      .arguments = "[NODE] [METRIC]",
      .options = "history until keep format output color config anonymize verbose",
      .max_args = SHK_LIST_MAX,
-     .doc = "what changed and since when, of all nodes or one; history add FILE... DB fills it",
+     .doc = "what changed and since when, for all nodes or one; history add FILE... DB fills it",
      .run = shk_cmd_history},
     {.name = "fleet",
      .examples = "  shakedown fleet nodes.db                   which nodes to drain, and why\n",
@@ -121,7 +121,7 @@ const struct shk_command shk_command_table[] = {
      .arguments = "[FACTS...]",
      .options = "from output config anonymize",
      .max_args = SHK_LIST_MAX,
-     .doc = "a profile of this site, made of the documents of good nodes: --from FILE...",
+     .doc = "make a profile of this site from the documents of good nodes: --from FILE...",
      .run = shk_cmd_profile},
     {.name = "config",
      .examples = "  shakedown config check mysite.yaml\n",
@@ -129,7 +129,7 @@ const struct shk_command shk_command_table[] = {
      .options = "config",
      .min_args = 2,
      .max_args = 2,
-     .doc = "is a profile, or a folder for --config, right?",
+     .doc = "check a profile, or a folder for --config, for errors",
      .run = shk_cmd_config},
     {.name = "list",
      .examples = "  shakedown list settings GDR                every setting with GDR in its row\n"
@@ -147,7 +147,7 @@ const struct shk_command shk_command_table[] = {
      .options = "",
      .min_args = 1,
      .max_args = 1,
-     .doc = "completion of this command line for a shell",
+     .doc = "command-line completion for a shell",
      .run = shk_cmd_completion},
 };
 

@@ -178,5 +178,5 @@ void shk_selftest_output(struct shk_selftest_report *report)
         rc = shk_output_finish(&out, "/dev/full", &err);
     }
     shk_selftest_count(report, "report", "no space left on the device", rc < 0,
-                       "the write was said to have worked");
+                       "the write was reported as successful");
 }

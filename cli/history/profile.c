@@ -116,8 +116,8 @@ static void make_signals(struct making *m)
     if (lines.len)
         shk_strbuf_printf(out, "signals:\n%s", shk_strbuf_text(&lines));
     else
-        shk_strbuf_puts(out,
-                        "# no signals: nothing tells these nodes from others; use --profile\n");
+        shk_strbuf_puts(
+            out, "# no signals: nothing distinguishes these nodes from others; use --profile\n");
     out->failed |= lines.failed;
     shk_strbuf_free(&lines);
     free(product);

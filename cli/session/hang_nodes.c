@@ -81,7 +81,7 @@ static int nodes_run(void *arg, json_t **result_p, struct shk_error *err)
         *result_p = json_pack("{s:o}", "nodes", nodes);
     } else if (!rc) {
         bool lost = json_integer_value(json_object_get(got, "code")) == 127;
-        rc = shk_error_set(err, EIO, "%s", lost ? "the program is not there" : "no answer");
+        rc = shk_error_set(err, EIO, "%s", lost ? "the program is not installed" : "no answer");
     }
     json_decref(got);
     return rc;
@@ -154,10 +154,10 @@ static void nodes_add(json_t *nodes, const struct shk_reach *reach, const char *
     }
     const char *said = nodes_said(result->output);
     size_t length = strcspn(said, "\n");
-    json_t *why = json_sprintf("not looked at: %s%s%.*s", result->error.text, length ? ": " : "",
+    json_t *why = json_sprintf("not examined: %s%s%.*s", result->error.text, length ? ": " : "",
                                (int)(length < 200 ? length : 200), said);
     if (!why) /* not UTF-8 */
-        why = json_sprintf("not looked at: %s", result->error.text);
+        why = json_sprintf("not examined: %s", result->error.text);
     json_array_append_new(nodes, json_pack("{s:s,s:[],s:[o],s:b}", "host", host, "ranks", "unread",
                                            why, "unreached", 1));
 }

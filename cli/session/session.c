@@ -78,7 +78,7 @@ static int session_choose_profile(struct shk_session *session, struct shk_error 
             return rc;
     }
     if (session->profile && !session->profile->abstract) {
-        session->profile_why = strdup("asked for with --profile");
+        session->profile_why = strdup("selected with --profile");
         return 0;
     }
     size_t n, named = 0;

@@ -181,7 +181,8 @@ static void say_unknown(const struct node_table *table, const char *path)
 static int say_none(const struct node_table *table, const char *path)
 {
     if (table->failed) {
-        shk_say("%s: no node is listed as healthy: '%s' failed, and no single node is to blame",
+        shk_say("%s: no node is listed as healthy: '%s' failed, and the failure cannot be "
+                "attributed to a single node",
                 path, table->failed);
         return SHK_EXIT_FAIL;
     }
@@ -236,7 +237,7 @@ static int nodes_not_ours(const struct shk_options *o)
         shk_say("%s: what is in it is not of this task", path);
     shk_say(
         "%s: not written: the launcher started several tasks, which did not find each other, so "
-        "none of them speaks for the job (srun --mpi=pmix)",
+        "none of them reports for the job (srun --mpi=pmix)",
         path);
     return SHK_EXIT_FAIL;
 }

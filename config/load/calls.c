@@ -27,7 +27,8 @@ static const struct shk_field waitcall_fields[] = {
      .required = true,
      .doc =
          "`collective`: all ranks take part; `point`: two do; `request`: waits for what was begun "
-         "before; `gpu`: for the GPU; `service`: a library's own thread, which tells nothing"},
+         "before; `gpu`: for the GPU; `service`: a library's own thread, which says nothing about "
+         "the rank"},
     {.key = "symbols",
      SHK_AT(struct shk_waitcall, symbols),
      .kind = SHK_FIELD_TEXTS,

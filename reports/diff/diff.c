@@ -58,7 +58,7 @@ static void diff_summary(struct shk_strbuf *out, const struct shk_diff *diff)
 {
     static const char *const words[SHK_DIFF_CLASS_COUNT] = {
         [SHK_DIFF_TIME] = "with time",         [SHK_DIFF_NODE] = "names of nodes",
-        [SHK_DIFF_JOB] = "of the job",         [SHK_DIFF_DERIVED] = "said twice",
+        [SHK_DIFF_JOB] = "of the job",         [SHK_DIFF_DERIVED] = "repeated",
         [SHK_DIFF_NOISE] = "within the noise",
     };
     size_t n = json_array_size(shk_diff_rows(diff));
@@ -211,7 +211,7 @@ static void diff_md_text(struct shk_strbuf *text, const struct shk_diff_input *i
     shk_table_destroy(table);
     if (left)
         shk_strbuf_printf(text,
-                          "\n%zu more rows are left out; attach all of them with `-o "
+                          "\n%zu more rows are omitted; attach all of them with `-o "
                           "diff.json`.\n",
                           left);
     shk_strbuf_puts(text, "\n");

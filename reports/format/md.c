@@ -18,7 +18,7 @@
 /* Jira takes 32767 characters by default, GitHub 65536; a command line longer than MD_COMMAND is a
  * list of files. */
 enum { MD_LIMIT = 32000, MD_COMMAND = 400, MD_FIX = 400 };
-#define MD_LONG "left out to fit; the JSON and HTML reports have it"
+#define MD_LONG "omitted to fit; the JSON and HTML reports have it"
 
 /* How much is said; the first level that fits the limit is used. */
 struct md_level {
@@ -137,7 +137,7 @@ static void md_left_out(const struct md *m, size_t n, const char *what)
 {
     if (n)
         shk_strbuf_printf(m->out,
-                          "\n*%zu more %s left out to fit; the JSON and HTML reports have "
+                          "\n*%zu more %s omitted to fit; the JSON and HTML reports have "
                           "them.*\n",
                           n, what);
 }

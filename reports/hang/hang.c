@@ -221,7 +221,7 @@ static int hang_md(const struct shk_hang_report *report, const struct shk_report
         shk_strbuf_puts(&text, "\n**Stacks**\n\n");
         shk_escape_md_block(&text, "text", shk_strbuf_text(&tree));
     } else if (tree.len) {
-        shk_strbuf_puts(&text, "\nThe stacks are left out; attach them with `-o hang.json`.\n");
+        shk_strbuf_puts(&text, "\nThe stacks are omitted; attach them with `-o hang.json`.\n");
     }
     shk_strbuf_puts(&text, "\n");
     shk_escape_md_block(&text, "sh", report->command);

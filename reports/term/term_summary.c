@@ -96,7 +96,7 @@ static void counts_line(const struct term *t)
                                                           [SHK_LOG] = "in logs",
                                                           [SHK_EFFECT] = "inferred",
                                                           [SHK_DECLARED] = "declared",
-                                                          [SHK_NOT_COVERED] = "not looked at"};
+                                                          [SHK_NOT_COVERED] = "not checked"};
     struct shk_strbuf line = SHK_STRBUF_INIT;
     const char *sep = "; verified: ";
     shk_model_counts(&line, c->verdicts);

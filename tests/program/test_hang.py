@@ -221,7 +221,7 @@ class Hang(Case):
         self.assertEqual(p.returncode, 1, p.stderr)
         self.assertEqual([n["rank"] for n in doc["judgement"]["named"]], [VICTIM])
         self.assertIn("No route to host", " ".join(doc["judgement"]["unknown"]))
-        self.assertIn("beta: not looked at", " ".join(doc["judgement"]["unknown"]))
+        self.assertIn("beta: not examined", " ".join(doc["judgement"]["unknown"]))
         hosts.write_text("-oProxyCommand=x\n")
         self.one_line(run("hang", "--hosts", hosts), 2, "is not a host name")
 
@@ -260,7 +260,7 @@ exec {support.BINARY} "$@"
         valid(doc)
         self.assertEqual(p.returncode, 1, p.stderr)
         self.assertEqual([n["rank"] for n in doc["judgement"]["named"]], [VICTIM])
-        self.assertIn("train-1: not looked at", " ".join(doc["judgement"]["unknown"]))
+        self.assertIn("train-1: not examined", " ".join(doc["judgement"]["unknown"]))
         self.assertIn("executable file not found", " ".join(doc["judgement"]["unknown"]))
         calls = (folder / "kubectl.log").read_text().splitlines()
         self.assertEqual(calls[0], "get pods --selector job-name=train --field-selector status.phase=Running --output name "
@@ -591,7 +591,7 @@ exec {support.BINARY} "$@"
         one = run("hang", files[0], "--format", "json")
         self.assertEqual(one.returncode, 3, one.stdout)
         self.assertEqual(json.loads(one.stdout)["judgement"]["reason"], "ranks-not-looked-at")
-        self.assertIn("2 of 4 ranks were not looked at", one.stdout)
+        self.assertIn("2 of 4 ranks were not examined", one.stdout)
 
 
 

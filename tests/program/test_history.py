@@ -92,8 +92,8 @@ class Times(InFolder):
 class Database(InFolder):
     def test_the_same_file_twice_is_one_run(self):
         path = self.write("a.json", document("n1", 1), document("n2", 1))
-        self.assertIn("2 runs added, 0 there already", self.add(path))
-        self.assertIn("0 runs added, 2 there already", self.add(path))
+        self.assertIn("2 runs added, 0 already present", self.add(path))
+        self.assertIn("0 runs added, 2 already present", self.add(path))
 
     def test_facts_are_judged_on_the_way(self):
         doc = document("n1", 1)["nodes"][0]
@@ -109,7 +109,7 @@ class Database(InFolder):
         del undated["nodes"][0]["facts"]["run.start"]
         del unnamed["nodes"][0]["facts"]["host.name"]
         said = self.add(self.write("a.json", undated, unnamed, future, document("n4")), code=2)
-        self.assertIn("1 run added, 0 there already, 3 left out", said)
+        self.assertIn("1 run added, 0 already present, 3 skipped", said)
 
     def test_retention_bounds_it(self):
         self.add(self.write("a.json", *[document("n1", d) for d in range(0, 100, 10)]))

@@ -64,7 +64,7 @@ static const struct support_case cases[] = {
     CASE("other firmware", FIRMWARE, WITH(GPU("2", RAS("0"), NO_PAGES, "'SPX'", "'113-N'", "")),
          SHK_NOTE, "0000:02:00.0: 113-N"),
     OPEN("firmware not told", FIRMWARE, GPUS(GPU("1", "null", "null", "null", "null", "")), SHK_NA,
-         "does not tell"),
+         "does not report it"),
 };
 
 Test(amd_health, cases)

@@ -106,7 +106,7 @@ static const struct {
     /* asked for by the environment alone */
     {"single-node", "provider efa", efa_node,
      JOB(2) NOT_OFFERED ASKS("efa") "'dev.infiniband/uverbs0': {'mode': '0600', 'rw': false}",
-     SHK_FAIL, "efa-device-open-failure", "uverbs0 may not be opened"},
+     SHK_FAIL, "efa-device-open-failure", "cannot open /dev/infiniband/uverbs0: permission denied"},
     {"single-node", "provider efa", efa_node, JOB(2) NOT_OFFERED ASKS("tcp,efa") NO_EFA, SHK_WARN,
      "efa-provider-absent", NULL}, /* tcp works */
     {"single-node", "provider efa", efa_node,

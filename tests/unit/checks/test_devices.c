@@ -59,7 +59,7 @@ static const struct {
      SHK_PASS, SHK_EFFECT, "1 nvidia"},
     {"an instance of which no size was read", "aws-p5", "gpu.presence", "accelerators",
      "'host.vendor': 'Amazon EC2', 'pci.count.gpu-nvidia': 1", SHK_UNKNOWN, SHK_NOT_COVERED,
-     "nothing looked at host.product"},
+     "no probe collected host.product"},
     {"an instance without EFA by its size", "aws-trn1", "nic.count", "NICs",
      "'host.vendor': 'Amazon EC2', 'host.product': 'trn1.2xlarge', 'pci.count.efa': {'state': "
      "'absent'}",

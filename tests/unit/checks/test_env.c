@@ -108,7 +108,8 @@ static const struct env_case {
     {"retired, and asks for what is so anyway", "single-node", "NCCL_TESTRETIRED",
      NCCL_26 "'env.NCCL_TESTRETIRED': 'off'", SHK_NOTE, SHK_DECLARED, "only old versions", NULL},
     {"a feature switched off that is not there", "single-node", "NCCL_TEST_ENABLE",
-     NCCL_26 "'env.NCCL_TEST_ENABLE': '0'", SHK_NOTE, SHK_DECLARED, "what is so anyway", NULL},
+     NCCL_26 "'env.NCCL_TEST_ENABLE': '0'", SHK_NOTE, SHK_DECLARED,
+     "asks for the default behaviour", NULL},
     {"a feature switched on that is not there", "single-node", "NCCL_TEST_ENABLE",
      NCCL_26 "'env.NCCL_TEST_ENABLE': '1'", SHK_WARN, SHK_DECLARED, "nothing here reads it",
      "unset NCCL_TEST_ENABLE"},
@@ -219,7 +220,7 @@ static const struct env_case {
     {"blank in the list", "single-node", "NCCL_TESTIF", IFACES "'env.NCCL_TESTIF': 'hsn0, hsn1'",
      SHK_FAIL, SHK_DECLARED, "part of a name", "socket-ifname-bad-syntax"},
     {"interfaces not read", "single-node", "NCCL_TESTIF", "'env.NCCL_TESTIF': 'hsn'", SHK_UNKNOWN,
-     SHK_NOT_COVERED, "nothing looked at net.ifaces", NULL},
+     SHK_NOT_COVERED, "no probe collected net.ifaces", NULL},
     {"exact names only", "single-node", "GLOO_TESTIF", IFACES "'env.GLOO_TESTIF': 'hsn'", SHK_FAIL,
      SHK_EFFECT, "no interface hsn", NULL},
     {"exact name", "single-node", "GLOO_TESTIF", IFACES "'env.GLOO_TESTIF': 'hsn0'", SHK_PASS,
@@ -248,7 +249,7 @@ static const struct env_case {
     {"cache on a file system that may be either", "single-node", "MIOPEN_USER_DB_PATH",
      "'path.MIOPEN_USER_DB_PATH': {'exists': true, 'kind': 'dir', 'type': 'fuse.juicefs'}, "
      "'env.MIOPEN_USER_DB_PATH': '/tmp/me'",
-     SHK_UNKNOWN, SHK_NOT_COVERED, "whether other nodes share fuse.juicefs cannot be told", NULL},
+     SHK_UNKNOWN, SHK_NOT_COVERED, "whether other nodes share fuse.juicefs is unknown", NULL},
     {"cache on a local file system", "single-node", "MIOPEN_USER_DB_PATH",
      "'path.MIOPEN_USER_DB_PATH': {'exists': true, 'kind': 'dir', 'type': 'tmpfs'}, "
      "'env.MIOPEN_USER_DB_PATH': '/tmp/me'",

@@ -200,7 +200,7 @@ static const struct {
     {"mode unread", VGPU, ONE(LOST("virtualization")), SHK_UNKNOWN, "0000:03:00.0"},
     {"mode not offered", VGPU, BOTH(NONE("virtualization")), SHK_NA, "none of 2 GPUs"},
 
-    {"healthy", FABRIC, JOINED("completed", "[]"), SHK_PASS, "no fault told, 2 GPUs"},
+    {"healthy", FABRIC, JOINED("completed", "[]"), SHK_PASS, "no fault reported, 2 GPUs"},
     {"route", FABRIC, JOINED("completed", "['route unhealthy']"), SHK_FAIL,
      "nvlink-fabric-unhealthy"},
     {"set up wrongly", FABRIC, JOINED("completed", "['too few NVLinks']"), SHK_FAIL,

@@ -140,7 +140,7 @@ static const struct support_case cases[] = {
     {"shm with more free than there is", "single-node", "shm.size", "/dev/shm",
      NVIDIA "'shm.size': 4096, 'shm.free': 8192", SHK_UNKNOWN, SHK_NOT_COVERED, "unexpected form"},
     {"shm without limit", "single-node", "shm.size", "/dev/shm",
-     NVIDIA "'shm.size': 0, 'shm.free': 0", SHK_PASS, SHK_EFFECT, "without a limit"},
+     NVIDIA "'shm.size': 0, 'shm.free': 0", SHK_PASS, SHK_EFFECT, "no size limit"},
     {"shm not there", "single-node", "shm.size", "/dev/shm",
      NVIDIA "'shm.size': {'state': 'absent'}, 'shm.free': {'state': 'absent'}", SHK_FAIL,
      SHK_EFFECT, "mount -t tmpfs"},
@@ -159,7 +159,7 @@ static const struct support_case cases[] = {
      "amd_iommu, iommu=pt",
      AMD BARE GPU_ADDR GROUP(
          "DMA") "'kernel.iommu.mode': 'mixed', 'kernel.cmdline': 'quiet iommu=pt'",
-     SHK_FAIL, SHK_EFFECT, "asks for pass-through, but"},
+     SHK_FAIL, SHK_EFFECT, "requests pass-through, but"},
     {"iommu mixed, GPUs identity", "single-node", "kernel.iommu", "amd_iommu, iommu=pt",
      AMD GPU_ADDR GROUP("identity") "'kernel.iommu.mode': 'mixed'", SHK_PASS, SHK_EFFECT,
      "identity"},
@@ -236,7 +236,7 @@ static const struct support_case cases[] = {
      "nvidia_peermem",
      NVIDIA NO_PEERMEM "'host.kernel': '4.18.0-553.el8_10.x86_64', 'gpu.nvidia.driver': {'open': "
                        "true}",
-     SHK_UNKNOWN, SHK_NOT_COVERED, "cannot be told"},
+     SHK_UNKNOWN, SHK_NOT_COVERED, "unknown: NCCL's log"},
     {"peermem, such a kernel and closed modules", "test-verbs", "kernel.peermem", "nvidia_peermem",
      NVIDIA NO_PEERMEM "'host.kernel': '4.18.0-553.el8_10.x86_64', 'gpu.nvidia.driver': {'open': "
                        "false}",

@@ -39,10 +39,10 @@ static const struct layers_case {
     {LAYER("peer", "ok", "100") "," COPY("389") ", 'host.affinity': '3'", SHK_WARN,
      "2 ranks take turns on 1 processor"},
     {LAYER("peer", "ok", "100") "," COPY("389") ", 'host.affinity': '3-4'", SHK_WARN,
-     "falls off: 0.26 of"},
+     "drops: to 0.26 of"},
     {LAYER("peer", "ok", "100") "," COPY("389") "," HELD("1"), SHK_WARN, "gpu-shared"},
     {LAYER("peer", "ok", "100") "," COPY("389") "," HELD("2"), SHK_WARN,
-     "falls off: 0.26 of the layer below it"},
+     "drops: to 0.26 of the layer below it"},
     {LAYER("peer", "wrong", "258") "," LAYER("nccl", "failed", "0"), SHK_FAIL,
      "suspect: peer (wrong)"},
     {LAYER("fabric", "ok", "3") "," LAYER("peer", "ok", "258") "," LAYER("lsa", "crashed", "0"),
@@ -187,11 +187,11 @@ static const struct {
     enum shk_verdict verdict;
     const char *says;
 } unaligned[] = {
-    {"", SHK_NOTE, "nothing here asks for windows"},
+    {"", SHK_NOTE, "nothing here needs windows"},
     {",'collective.asked': 'nccl-window'", SHK_WARN, "--transport nccl-window"},
     {",'collective.asked': 'nccl'", SHK_NOTE, "nothing here"},
-    {",'env.NCCL_SYM_KERNEL': 'AllReduce_RSxLD_AGxST'", SHK_WARN, "NCCL_SYM_KERNEL asks"},
-    {",'env.VLLM_USE_NCCL_SYMM_MEM': '1'", SHK_WARN, "VLLM_USE_NCCL_SYMM_MEM asks"},
+    {",'env.NCCL_SYM_KERNEL': 'AllReduce_RSxLD_AGxST'", SHK_WARN, "NCCL_SYM_KERNEL requests"},
+    {",'env.VLLM_USE_NCCL_SYMM_MEM': '1'", SHK_WARN, "VLLM_USE_NCCL_SYMM_MEM requests"},
     {",'env.VLLM_USE_NCCL_SYMM_MEM': '0'", SHK_NOTE, "nothing here"},
     {",'env.NVSHMEM_SYMMETRIC_SIZE': '1G'", SHK_NOTE, "nothing here"},
     {",'env.TORCH_SYMM_MEM_DISABLE_MULTICAST': '1'", SHK_NOTE, "nothing here"},

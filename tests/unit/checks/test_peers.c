@@ -66,7 +66,7 @@ static const struct peers_case {
     {"CUDA works", "gpu.library", "CUDA",
      NVIDIA "'cuda.error': {'state': 'absent'}, 'cuda.driver': '12.4'", SHK_PASS, "12.4"},
     {"CUDA not asked", "gpu.library", "CUDA", NVIDIA GOOD "'cuda.driver': '12.4'", SHK_UNKNOWN,
-     "nothing looked"},
+     "no probe collected"},
     {"NVML of another version", "gpu.library", "NVML",
      NVIDIA "'nvml.error': {'call': 'nvmlInit_v2', 'code': 18, 'text': 'Driver/library version "
             "mismatch'}",
@@ -290,7 +290,7 @@ static const struct peers_case {
      "GPU at 0000:00:00.0"},
     {"mask by name", "topology.binding", "CPU binding",
      NVIDIA GPUS("PIX", "PIX") NICS RANK("1", "0-3") ", 'env.CUDA_VISIBLE_DEVICES': 'GPU-1a'",
-     SHK_UNKNOWN, "cannot be told"},
+     SHK_UNKNOWN, "uses is unknown"},
     {"not bound", "topology.binding", "CPU binding",
      NVIDIA GPUS("PIX", "PIX") NICS RANK("1", "0-15"), SHK_NA, "not bound"},
     {"bound to nobody knows what", "topology.binding", "CPU binding",

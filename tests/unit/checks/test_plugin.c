@@ -42,7 +42,7 @@ static const struct {
      "inferred"}, /* nobody asks for it; nothing was executed */
     {"single-node", "net plugin load",
      ASKED ONE(UNREADABLE "'load': {'ok': false, 'outcome': 'failed', 'error': 'CUDA failed'}, "),
-     SHK_FAIL, "plugin-file-unusable", "empty file; CUDA failed; NCCL goes on without it"},
+     SHK_FAIL, "plugin-file-unusable", "empty file; CUDA failed; NCCL continues without it"},
     {"test-fabric", "net plugin load", ONE(LACKS("libx.so")), SHK_FAIL, "plugin-dependency-missing",
      "ldd /p/a.so"},
     {"test-fabric", "net plugin load",
@@ -212,9 +212,9 @@ static const struct {
     const char *says;
 } without[] = {
     {"single-node", "net plugin load", ONE(CANNOT_LOAD), SHK_WARN,
-     "NCCL goes on without it, over its own IB or Socket network"},
+     "NCCL continues without it, over its own IB or Socket network"},
     {"single-node", "net plugin load", NO_RDMA ONE(CANNOT_LOAD), SHK_NOTE,
-     "goes on without it"}, /* nothing that it could drive */
+     "continues without it"}, /* nothing that it could drive */
     {"single-node", "net plugin load", NET("gIB") NCCL("2.28.9") ONE(CANNOT_LOAD), SHK_FAIL,
      "NCCL_NET=\"gIB\" allows no other network, so NCCL 2.28.9 ends the job"},
     {"test-fabric", "net plugin load", NET("socket") NCCL("2.28.9") ONE(CANNOT_LOAD), SHK_NOTE,
@@ -335,7 +335,7 @@ Test(plugin, did_you_mean)
         cr_expect_str_eq(f->fix, meant[i].fix, "case %zu: %s", i, f->fix);
         const char *looked = strstr(f->why, "finds no "), *seen = strstr(f->why, "/q/");
         cr_assert_not_null(looked);
-        cr_expect(!seen || strstr(f->why, ". Not asked for, but there: ") < seen, "%s", f->why);
+        cr_expect(!seen || strstr(f->why, ". Not requested, but present: ") < seen, "%s", f->why);
         shk_findings_destroy(findings);
     }
 }

@@ -53,7 +53,7 @@ static const struct rails_case {
     {"unread", "'collective.fabric.rails': {'state': 'failed', 'source': 'x', 'reason': 'torn'}",
      "network devices (fabric)", SHK_UNKNOWN, "torn", NULL, NULL},
     {"nonsense", "'collective.fabric.rails': 7", "network devices (fabric)", SHK_UNKNOWN,
-     "no rank told", NULL, NULL},
+     "no rank reported", NULL, NULL},
 };
 
 Test(rails, verdicts)

@@ -38,7 +38,7 @@ static const struct support_case cases[] = {
      WIN NO_NCCL NO_RCCL NO_NET "'host.arch': 'x86_64'", SHK_VERDICT_COUNT, SHK_NOT_COVERED, NULL},
     {"the library could not be read", "single-node", "env.conflict", BOTH,
      WIN "'nccl.version': {'state': 'failed', 'reason': 'x'}, " NO_RCCL "'host.arch': 'x86_64'",
-     SHK_UNKNOWN, SHK_NOT_COVERED, "nccl.version does not tell"},
+     SHK_UNKNOWN, SHK_NOT_COVERED, "nccl.version does not say"},
     {"the sum is not known then", "single-node", "env.conflict", "conflicts",
      WIN "'nccl.version': {'state': 'failed', 'reason': 'x'}, " NO_RCCL "'host.arch': 'x86_64'",
      SHK_UNKNOWN, SHK_NOT_COVERED, "windows-without-cumem"},

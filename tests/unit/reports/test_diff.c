@@ -103,7 +103,7 @@ Test(diff, markdown_fits_a_comment)
     cr_expect_lt(strlen(text), 65001);
     cr_expect_gt(strlen(text), 20000);
     cr_expect_eq(strncmp(text, "**2000 differences**", 20), 0);
-    cr_expect_not_null(strstr(text, " more rows are left out"));
+    cr_expect_not_null(strstr(text, " more rows are omitted"));
     free(text);
     shk_facts_destroy(a);
     shk_facts_destroy(b);

@@ -190,7 +190,7 @@ Test(md, limit_drops_the_least_important)
     cr_expect_not_null(
         strstr(text, "### 1. The interface named in NCCL_SOCKET_IFNAME does not exist"));
     cr_expect_null(strstr(text, "SETTING_0007"));
-    cr_expect_not_null(strstr(text, "*3005 more rows (passed) left out to fit; the "
+    cr_expect_not_null(strstr(text, "*3005 more rows (passed) omitted to fit; the "
                                     "JSON and HTML reports have them.*"));
     md_expect_sound("limit", text);
     free(text);

@@ -46,7 +46,7 @@ Test(term, most_important_first)
         "3.83        -      0\n",
         "unknown: ",
         "1 failed, 1 warning, 3 unknown, 5 passed, 1 do not apply; verified: 3 tested, 1 inferred, "
-        "3\ndeclared, 3 not looked at\n",
+        "3\ndeclared, 3 not checked\n",
         "\xE2\x9C\x97 FAIL  nid001234 \xC2\xB7 1 cause \xC2\xB7 rows: -v",
         "shakedown explain ",
     };
