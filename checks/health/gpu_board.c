@@ -50,7 +50,7 @@ void shk_gpu_judge_firmware(struct shk_gpu_view *view, const json_t *gpu, struct
         word->diagnosis = "gpu-inforom-corrupt";
         word->expected = "an InfoROM whose checksums are right";
         word->why = "the GPU keeps its record of failed memory and its settings there: what fails "
-                    "anew may not be remembered";
+                    "later may be forgotten";
         word->fix = "gpu-inforom";
     }
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
