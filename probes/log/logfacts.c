@@ -8,7 +8,8 @@
 
 uint64_t shk_logscan_place(size_t id, char kind, const char *name)
 {
-    return shk_log_hash(name) ^ (id * 2654435761u + (size_t)kind);
+    /* shk_log_seen does not tell keys apart by their lowest bit */
+    return shk_log_hash(name) ^ (id * 2654435761u + ((size_t)kind << 8));
 }
 
 static json_t *text_json(const char *text)

@@ -106,6 +106,25 @@ Test(logscan, lines_are_folded_over_processes_and_the_first_is_kept)
     shk_facts_destroy(f);
 }
 
+/* Where a line says of nobody but its node, both are kept. */
+Test(logscan, a_node_that_is_the_origin_as_well)
+{
+    struct shk_facts *f = scan("Nov 28 06:00:00 gpu-7 kernel: closed by remote peer\n"
+                               "Nov 28 06:00:00 gpu-8 kernel: NCCL WARN Failed to open x\n");
+    static const char *const keys[] = {"log.sig.closed", "log.sig.table-short"}, *const names[] = {
+                                                                                     "gpu-7",
+                                                                                     "gpu-8"};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *entry = shk_facts_get_object(f, keys[i]),
+               *node = json_array_get(json_object_get(entry, "nodes"), 0),
+               *origin = json_array_get(json_object_get(entry, "origins"), 0);
+        cr_assert_not_null(node, "%s", keys[i]);
+        cr_expect_str_eq(json_string_value(node), names[i]);
+        cr_expect_str_eq(json_string_value(origin), names[i]);
+    }
+    shk_facts_destroy(f);
+}
+
 Test(logscan, tables_of_messages)
 {
     struct shk_facts *f = scan("n1:1:1 [0] NCCL WARN Failed to open /dev/x for 12 bytes\r\n"
