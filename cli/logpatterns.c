@@ -27,13 +27,15 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
             .elsewhere = all[i].elsewhere,
             .ended_by = all[i].ended_by,
             .state = all[i].ended_by != NULL,
-            .origins = all[i].role == SHK_LOG_CAUSE || all[i].role == SHK_LOG_SYMPTOM,
+            .origins = all[i].role == SHK_LOG_CAUSE || all[i].role == SHK_LOG_SYMPTOM ||
+                       all[i].role == SHK_LOG_GUESS,
             .once = all[i].role == SHK_LOG_NAMES,
             .error_words = all[i].role == SHK_LOG_WORDS,
-            .explains =
-                all[i].role != SHK_LOG_WORDS && all[i].role != SHK_LOG_PROOF &&
-                all[i].role != SHK_LOG_NAMES &&
-                (all[i].role != SHK_LOG_SYMPTOM || all[i].weight >= SHK_LOG_WEIGHT_OF_WORDS),
+            .explains = all[i].role != SHK_LOG_WORDS && all[i].role != SHK_LOG_PROOF &&
+                        all[i].role != SHK_LOG_NAMES && all[i].role != SHK_LOG_GUESS,
+            .guess = all[i].role == SHK_LOG_GUESS,
+            .decides = all[i].role != SHK_LOG_WORDS && all[i].role != SHK_LOG_NAMES &&
+                       all[i].role != SHK_LOG_GUESS,
         };
     for (size_t i = 0; patterns && i < n; i++)
         for (const char *const *id = all[i].elsewhere; id && *id; id++)

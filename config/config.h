@@ -286,15 +286,12 @@ enum shk_log_role {
     SHK_LOG_PROOF,   /* shows what a setting did */
     SHK_LOG_BENIGN,  /* looks like an error and is none */
     SHK_LOG_WORDS,   /* only says that a line looks like an error */
-    SHK_LOG_NAMES    /* only names what is there: a device, a container */
+    SHK_LOG_NAMES,   /* only names what is there: a device, a container */
+    SHK_LOG_GUESS    /* a symptom, of a line that nothing else decides */
 };
 extern const char *const shk_log_role_names[];
 
 /* A line that a library prints. */
-/* A symptom of less weight rests on words that any program uses (config/signatures/words.yaml):
- * what the line means is not known by that. */
-#define SHK_LOG_WEIGHT_OF_WORDS 15
-
 struct shk_signature {
     const char *id;
     const char *library;

@@ -8,7 +8,7 @@
 const char *const shk_log_role_names[] = {
     [SHK_LOG_CAUSE] = "cause", [SHK_LOG_SYMPTOM] = "symptom", [SHK_LOG_CONTEXT] = "context",
     [SHK_LOG_PROOF] = "proof", [SHK_LOG_BENIGN] = "benign",   [SHK_LOG_WORDS] = "error-words",
-    [SHK_LOG_NAMES] = "names",
+    [SHK_LOG_NAMES] = "names", [SHK_LOG_GUESS] = "guess",
 };
 
 static const char *const signature_libraries[] = {
@@ -70,7 +70,8 @@ static const struct shk_field signature_fields[] = {
             "`benign`: looks like an error and is none; `error-words`: a line that looks like an "
             "error, and is shown as not known where no other role but `proof` and `names` matches "
             "it; `names`: only names what is "
-            "there, a device or a container"},
+            "there, a device or a container; `guess`: words of any program, a symptom of a line "
+            "that does not only inform and that no other signature knows"},
     {.key = "diagnosis",
      SHK_AT(struct shk_signature, diagnosis),
      .kind = SHK_FIELD_TEXT,
@@ -189,7 +190,9 @@ static int signature_check(const struct shk_fill *fill, const struct shk_yaml_no
                               (int)strcspn(loose, "\n"), loose);
     if (s->role == SHK_LOG_CAUSE && !s->diagnosis)
         return shk_fill_error(fill, node, "diagnosis", "missing, the role is cause");
-    if (s->role != SHK_LOG_CAUSE && s->role != SHK_LOG_SYMPTOM && (s->diagnosis || s->also))
+    bool speaks =
+        s->role == SHK_LOG_CAUSE || s->role == SHK_LOG_SYMPTOM || s->role == SHK_LOG_GUESS;
+    if (!speaks && (s->diagnosis || s->also))
         return shk_fill_error(fill, node, s->diagnosis ? "diagnosis" : "also",
                               "a line of role %s speaks for no cause", shk_log_role_names[s->role]);
     if (s->differs && !s->capture && !s->elsewhere)

@@ -214,6 +214,37 @@ static bool scan_message(const struct shk_logscan *scan, const struct shk_messag
            shk_messages_find(table, data + at, scan->line_end - at, id_p, NULL);
 }
 
+static void scan_tell(struct shk_logscan *scan, size_t id)
+{
+    if (scan->hit)
+        scan->hit(scan->hit_arg, scan_line_number(scan), id, scan->piece.data + scan->line_start,
+                  scan->line_end - scan->line_start);
+    scan_hit(scan, id);
+}
+
+/* Level words of NCCL, libfabric, Slurm and Python's logging. */
+static bool scan_only_informs(const char *line, size_t len)
+{
+    static const char *const words[] = {" INFO ",  "[INFO]",  "INFO:",  "<info>", "<debug>",
+                                        "debug: ", "debug2:", "debug3", "DEBUG"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memmem(line, len, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+/* Guesses count where nothing else decides, and the line does not say itself that it only informs.
+ */
+static void scan_guesses(struct shk_logscan *scan)
+{
+    if (!scan->decided && scan->guess_count &&
+        !scan_only_informs(scan->piece.data + scan->line_start, scan->line_end - scan->line_start))
+        for (size_t i = 0; i < scan->guess_count; i++)
+            scan_tell(scan, scan->guesses[i]);
+    scan->guess_count = 0;
+    scan->decided = false;
+}
+
 static void scan_match(struct shk_logscan *scan, const struct shk_log_match *match)
 {
     size_t id = match->id, to = scan->line_start + match->to;
@@ -225,14 +256,17 @@ static void scan_match(struct shk_logscan *scan, const struct shk_log_match *mat
     if (to <= scan->sigs[id].line_end)
         return;
     scan->sigs[id].line_end = scan->line_end + 1;
+    if (scan->patterns[id].guess) {
+        if (scan->guess_count < SHK_LOG_GUESSES_MAX)
+            scan->guesses[scan->guess_count++] = id;
+        return;
+    }
+    scan->decided |= scan->patterns[id].decides;
     if (scan->patterns[id].error_words)
         shk_log_unknown_error(scan->unknown, scan->line_start);
     else if (scan->patterns[id].explains)
         shk_log_unknown_explained(scan->unknown, scan->line_start);
-    if (scan->hit)
-        scan->hit(scan->hit_arg, scan_line_number(scan), id, scan->piece.data + scan->line_start,
-                  scan->line_end - scan->line_start);
-    scan_hit(scan, id);
+    scan_tell(scan, id);
 }
 
 /* Folds what was found in a piece. */
@@ -251,6 +285,7 @@ static int scan_fold(struct shk_logscan *scan, const struct shk_logpiece *piece,
         scan->who_known = false;
         for (size_t k = 0; k < line->count; k++)
             scan_match(scan, &found->matches[line->first + k]);
+        scan_guesses(scan);
     }
     scan->failed |= !shk_log_unknown_settle(scan->unknown, piece, name);
     return scan->failed ? shk_error_sys(err, ENOMEM, "%s", name) : 0;

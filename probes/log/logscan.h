@@ -24,6 +24,8 @@ struct shk_log_pattern {
     bool error_words;             /* only says that a line looks like an error */
     bool once;                    /* it is enough to know that it is there: no count */
     bool explains;                /* a line that matches is known, even if it looks like an error */
+    bool guess;                   /* counts only at lines that nothing else decides */
+    bool decides;                 /* knows what a line means, so that nothing is guessed at it */
 };
 
 /* Databases that were compiled from the same patterns before: themselves, and the wider ones by

@@ -16,6 +16,8 @@ struct hs_database;
 
 #define SHK_LOG_PLACES_MAX 8 /* origins and nodes named per pattern */
 
+#define SHK_LOG_GUESSES_MAX 8 /* at one line */
+
 struct log_places {
     char *names[SHK_LOG_PLACES_MAX];
     size_t named;
@@ -64,6 +66,8 @@ struct shk_logscan {
     size_t line_start, line_end; /* the line whose matches are told */
     struct shk_logline who;      /* printed it, once that was asked */
     bool who_known;
+    size_t guesses[SHK_LOG_GUESSES_MAX], guess_count; /* patterns that guess at it */
+    bool decided;                                     /* another one knows what it means */
     bool failed;
 };
 

@@ -61,6 +61,8 @@ static const struct shk_log_pattern patterns[] = {
     {.id = "table-short", .pattern = "NCCL WARN ", .texts = "Failed to open %s\n", .origins = true},
     {.id = "loose", .texts = "The daemon on node %s went away\n\nNo way to reach rank %d now\n"},
     {.id = "named", .pattern = "mlx5_\\d", .once = true},
+    {.id = "guess", .pattern = "went wrong", .guess = true, .origins = true},
+    {.id = "sure", .pattern = "disk went", .decides = true},
 };
 enum { PATTERNS = sizeof patterns / sizeof *patterns };
 
@@ -84,6 +86,22 @@ static long long number(struct shk_facts *facts, const char *key, const char *me
 static const char *text(struct shk_facts *facts, const char *key, const char *member)
 {
     return json_string_value(json_object_get(shk_facts_get_object(facts, key), member));
+}
+
+Test(logscan, a_guess_counts_only_where_nothing_else_decides)
+{
+    struct shk_facts *f = scan("n1: the disk went wrong\n"
+                               "n1:1:1 [0] NCCL INFO nothing went wrong\n"
+                               "frob: <info> it went wrong\n"
+                               "n2: it went wrong\n"
+                               "n2: it went wrong and went wrong\n");
+    cr_expect_eq(number(f, "log.sig.sure", "lines"), 1);
+    cr_expect_eq(number(f, "log.sig.guess", "lines"), 2);
+    cr_expect_eq(number(f, "log.sig.guess", "line"), 4);
+    shk_facts_destroy(f);
+    f = scan("the disk went wrong\n");
+    cr_expect_null(shk_facts_get_object(f, "log.sig.guess"));
+    shk_facts_destroy(f);
 }
 
 Test(logscan, lines_are_folded_over_processes_and_the_first_is_kept)
