@@ -111,7 +111,7 @@ class NodeFiles(Case):
         """It is not the fault of the node whose facts tell of it."""
         for nodes in ({"a1": self.job()}, {"a1": self.job(), "a2": {}}):
             self.assertEqual(self.check(nodes), (1, "", ""))
-            self.assertIn("no single node is to blame", self.said)
+            self.assertIn("cannot be attributed to a single node", self.said)
 
     def test_a_job_that_failed_because_of_a_node(self):
         nodes = {"a1": self.job(rank=1, nodes=["a2"], cause="rank-ended"), "a2": {}}
