@@ -29,9 +29,9 @@ static const char *layer_text(const struct shk_facts *facts, const char *layer, 
     char key[64];
     const char *text = NULL;
 
-    snprintf(key, sizeof(key), "collective.%s.%s", layer, member);
+    snprintf(key, sizeof key, "collective.%s.%s", layer, member);
     text = shk_facts_get_text(facts, key);
-    return text != NULL ? text : "";
+    return text ? text : "";
 }
 
 /* Did any rank get as far as a GPU of its own? */
@@ -39,7 +39,7 @@ static bool layer_has_gpus(const struct shk_facts *facts, const char *layer)
 {
     char key[64];
 
-    snprintf(key, sizeof(key), "collective.%s.devices", layer);
+    snprintf(key, sizeof key, "collective.%s.devices", layer);
     return json_array_size(shk_facts_get_array(facts, key)) > 0;
 }
 
@@ -56,10 +56,10 @@ static int layer_na(struct shk_facts *facts, const char *layer, const char *why,
     char key[64];
     int rc = 0;
 
-    snprintf(key, sizeof(key), "collective.%s.status", layer);
+    snprintf(key, sizeof key, "collective.%s.status", layer);
     rc = shk_facts_text(facts, key, "na", "layers");
     if (rc == 0) {
-        snprintf(key, sizeof(key), "collective.%s.reason", layer);
+        snprintf(key, sizeof key, "collective.%s.reason", layer);
         rc = shk_facts_text(facts, key, why, "layers");
     }
     return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
@@ -70,7 +70,7 @@ static int layer_skip(struct shk_facts *facts, const char *layer, const char *br
 {
     char why[160];
 
-    snprintf(why, sizeof(why), "not run: %s below it ended with %s", broken,
+    snprintf(why, sizeof why, "not run: %s below it ended with %s", broken,
              layer_text(facts, broken, "status"));
     return layer_na(facts, layer, why, err);
 }
@@ -85,12 +85,11 @@ static int layer_interrupted(struct shk_facts *facts, const char *layer, struct 
     size_t i = 0;
     int rc = 0;
 
-    for (i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
-        if (strcmp(status, results[i]) == 0) {
+    for (i = 0; i < sizeof results / sizeof results[0]; i++) {
+        if (strcmp(status, results[i]) == 0)
             return 0;
-        }
     }
-    snprintf(key, sizeof(key), "collective.%s.status", layer);
+    snprintf(key, sizeof key, "collective.%s.status", layer);
     rc = shk_facts_failed(facts, key, "shakedown", "interrupted by %s", shk_stop_name());
     return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
 }
@@ -102,10 +101,9 @@ static int layer_took(struct shk_facts *facts, const char *layer, double began_s
     char key[64];
     int rc = 0;
 
-    if (strcmp(layer_text(facts, layer, "status"), "na") == 0) {
+    if (strcmp(layer_text(facts, layer, "status"), "na") == 0)
         return 0;
-    }
-    snprintf(key, sizeof(key), "collective.%s.ms", layer);
+    snprintf(key, sizeof key, "collective.%s.ms", layer);
     rc = shk_facts_present(facts, key, json_real((shk_clock_s() - began_s) * 1e3), "ms", "layers");
     return rc == 0 ? 0 : shk_error_sys(err, -rc, "facts of the layers");
 }
@@ -117,10 +115,9 @@ int shk_layer_run(const struct shk_transport *transport,
     double began_s = shk_clock_s();
     int rc = 0;
 
-    if (shk_stop_signal() != 0) {
+    if (shk_stop_signal() != 0)
         return layer_interrupted(facts, transport->name, err);
-    }
-    if (measure == NULL) {
+    if (!measure) {
         rc = shk_counters_run(transport, options, facts, err);
     } else {
         rc = measure->run(transport, options, facts, measure->arg, err);
@@ -145,7 +142,7 @@ struct layers_shared {
 static bool shared_can(const struct shk_collective_options *options,
                        const struct shk_measure *measure)
 {
-    return options->brief && !options->proof && (measure == NULL || measure->chain != NULL);
+    return options->brief && !options->proof && (!measure || measure->chain);
 }
 
 static void shared_begin(struct layers_shared *s)
@@ -165,10 +162,9 @@ static int shared_trouble(struct layers_shared *s, const char *name, struct shk_
     int rc = 0;
 
     s->trouble = (struct shk_gpu_trouble){0};
-    if (trouble.status[0] == '\0' || strcmp(layer_text(s->facts, name, "status"), "ok") != 0) {
+    if (trouble.status[0] == '\0' || strcmp(layer_text(s->facts, name, "status"), "ok") != 0)
         return 0;
-    }
-    snprintf(key, sizeof(key), "collective.%s.shared", name);
+    snprintf(key, sizeof key, "collective.%s.shared", name);
     rc = shk_facts_present(s->facts, key,
                            json_pack("{s:s, s:o}", "status", trouble.status, "reason",
                                      shk_json_text(trouble.reason, strlen(trouble.reason))),
@@ -193,9 +189,8 @@ static int shared_ended(unsigned index, void *arg, struct shk_error *err)
     struct layers_shared *s = arg;
     int rc = shared_end(s, above_peer[s->first + index]->name, err);
 
-    if (rc == 0 && s->first + index + 1 < LAYERS_SHARED) {
+    if (rc == 0 && s->first + index + 1 < LAYERS_SHARED)
         shared_begin(s);
-    }
     return rc;
 }
 
@@ -203,9 +198,8 @@ static int shared_alone(struct layers_shared *s, struct shk_error *err)
 {
     const struct shk_transport *transport = above_peer[s->first];
 
-    return s->measure != NULL
-               ? s->measure->run(transport, s->options, s->facts, s->measure->arg, err)
-               : transport->run(s->options, s->facts, err);
+    return s->measure ? s->measure->run(transport, s->options, s->facts, s->measure->arg, err)
+                      : transport->run(s->options, s->facts, err);
 }
 
 /* Runs the layers from s->first on in one set of ranks, as far as that goes, and at least one. */
@@ -226,15 +220,12 @@ static int shared_run(struct layers_shared *s, struct shk_error *err)
         return layer_interrupted(s->facts, name, err);
     }
     shared_begin(s);
-    rc = s->measure != NULL
-             ? s->measure->chain(&chain, s->options, s->facts, s->measure->arg, &result, err)
-             : shk_gpu_chain_run(&chain, s->options, NULL, s->facts, &result, err);
-    if (rc == 0 && result.done == 0) {
+    rc = s->measure ? s->measure->chain(&chain, s->options, s->facts, s->measure->arg, &result, err)
+                    : shk_gpu_chain_run(&chain, s->options, NULL, s->facts, &result, err);
+    if (rc == 0 && result.done == 0)
         rc = shared_alone(s, err);
-    }
-    if (rc == 0 && (result.done == 0 || result.first_only)) {
+    if (rc == 0 && (result.done == 0 || result.first_only))
         rc = shared_end(s, name, err);
-    }
     s->first += result.done != 0 ? result.done : 1;
     s->trouble = result.trouble;
     return rc;
@@ -256,14 +247,13 @@ static int layers_shared(const struct shk_collective_options *options,
     int closed = 0;
 
     while (rc == 0 && s.first < LAYERS_SHARED) {
-        if (*broken_p != NULL) {
+        if (*broken_p) {
             rc = layer_skip(facts, above_peer[s.first++]->name, *broken_p, err);
             continue;
         }
         rc = shared_run(&s, err);
-        if (rc == 0 && layer_broke(facts, above_peer[s.first - 1]->name)) {
+        if (rc == 0 && layer_broke(facts, above_peer[s.first - 1]->name))
             *broken_p = above_peer[s.first - 1]->name;
-        }
     }
     closed = shared_close(&s, rc == 0 ? err : NULL);
     return rc == 0 ? closed : rc;
@@ -278,10 +268,10 @@ static int layers_cuda(const struct shk_collective_options *options,
     size_t i = shared ? LAYERS_SHARED : 0;
     int rc = shared ? layers_shared(options, measure, &broken, facts, err) : 0;
 
-    for (; i < sizeof(above_peer) / sizeof(above_peer[0]) && rc == 0; i++) {
+    for (; i < sizeof above_peer / sizeof above_peer[0] && rc == 0; i++) {
         const char *name = above_peer[i]->name;
 
-        if (broken != NULL) {
+        if (broken) {
             rc = layer_skip(facts, name, broken, err);
             continue;
         }
@@ -306,7 +296,7 @@ static struct shk_hmem_early *layers_hmem_early(const struct shk_collective_opti
     bool cuda = layer_has_gpus(facts, "peer");
     bool one = cuda != layer_has_gpus(facts, "rccl") && cuda == (access("/dev/kfd", F_OK) != 0);
 
-    return measure == NULL && one ? shk_hmem_early_begin(options, NULL, !cuda) : NULL;
+    return !measure && one ? shk_hmem_early_begin(options, NULL, !cuda) : NULL;
 }
 
 /* The fabric's all-reduce again, on the memory of the GPUs. Ends `early`. */
@@ -319,16 +309,14 @@ static int layers_hmem(const struct shk_collective_options *options,
     bool lacks = false;
     size_t i = 0;
 
-    if (early == NULL && shk_stop_signal() == 0) {
+    if (!early && shk_stop_signal() == 0)
         early = layers_hmem_early(options, measure, facts);
-    }
-    lacks = shk_hmem_early_end(early, why, sizeof(why));
-    if (!layer_has_gpus(facts, "peer") && !layer_has_gpus(facts, "rccl")) {
+    lacks = shk_hmem_early_end(early, why, sizeof why);
+    if (!layer_has_gpus(facts, "peer") && !layer_has_gpus(facts, "rccl"))
         return 0;
-    }
-    for (i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++) {
+    for (i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
         if (layer_broke(facts, gpus[i])) {
-            snprintf(why, sizeof(why), "not run: %s on the same GPUs ended with %s", gpus[i],
+            snprintf(why, sizeof why, "not run: %s on the same GPUs ended with %s", gpus[i],
                      layer_text(facts, gpus[i], "status"));
             return layer_na(facts, "fabric-hmem", why, err);
         }
@@ -343,28 +331,24 @@ int shk_layers_run(const struct shk_collective_options *options, const struct sh
     struct shk_hmem_early *early = NULL;
     int rc = shk_layer_run(&shk_transport_peer, options, measure, facts, err);
 
-    if (rc == 0 && shk_stop_signal() == 0) {
+    if (rc == 0 && shk_stop_signal() == 0)
         early = layers_hmem_early(options, measure, facts);
-    }
-    if (rc == 0 && layer_has_gpus(facts, "peer")) {
+    if (rc == 0 && layer_has_gpus(facts, "peer"))
         rc = layers_cuda(options, measure, facts, err);
-    }
-    if (rc == 0 && access("/dev/kfd", F_OK) == 0) {
+    if (rc == 0 && access("/dev/kfd", F_OK) == 0)
         rc = shk_layer_run(&shk_transport_rccl, options, measure, facts, err);
-    }
     if (rc == 0 && access("/dev/neuron0", F_OK) == 0) {
         double began_s = shk_clock_s();
 
         rc = shk_stop_signal() == 0 ? shk_neuron_run(options, NULL, facts, err) : 0;
         rc = rc == 0 ? layer_took(facts, "neuron", began_s, err) : rc;
-        if (rc == 0 && shk_stop_signal() != 0) {
+        if (rc == 0 && shk_stop_signal() != 0)
             rc = layer_interrupted(facts, "neuron", err);
-        }
     }
     if (rc != 0) {
         char why[8];
 
-        (void)!shk_hmem_early_end(early, why, sizeof(why));
+        (void)!shk_hmem_early_end(early, why, sizeof why);
         return rc;
     }
     return layers_hmem(options, measure, early, facts, err);

@@ -13,6 +13,6 @@ static const struct shk_transport *const registry[] = {
 
 const struct shk_transport *const *shk_transports(size_t *count_p)
 {
-    *count_p = sizeof(registry) / sizeof(registry[0]);
+    *count_p = sizeof registry / sizeof registry[0];
     return registry;
 }

@@ -26,9 +26,8 @@ static unsigned algorithm_index(const struct shk_algorithm *algorithm)
 {
     unsigned i = 0;
 
-    while (shk_algorithms[i] != algorithm) {
+    while (shk_algorithms[i] != algorithm)
         i++;
-    }
     return i;
 }
 
@@ -36,9 +35,8 @@ unsigned shk_algorithm_default(unsigned ranks, size_t count)
 {
     size_t limit = ranks <= 2 ? ONESHOT_BYTES_2 : ONESHOT_BYTES;
 
-    if (ranks == 1) {
+    if (ranks == 1)
         return algorithm_index(&shk_allreduce_single);
-    }
     return algorithm_index(count * SHK_TYPE_BYTES <= limit ? &shk_allreduce_oneshot
                                                            : &shk_allreduce_ring);
 }
@@ -84,9 +82,8 @@ void shk_cut_range(const struct shk_cut *cut, unsigned chunk, size_t piece, size
 
     *from_p = from < end ? from : end;
     *to_p = from + cut->piece < end ? from + cut->piece : end;
-    if (*to_p < *from_p) {
+    if (*to_p < *from_p)
         *to_p = *from_p;
-    }
 }
 
 int shk_add_areas(struct shk_wire *wire, enum shk_type type, enum shk_area dst, enum shk_area a,

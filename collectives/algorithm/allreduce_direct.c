@@ -129,9 +129,8 @@ static int direct_gather(const struct direct *d)
             unsigned peer = direct_peer(d, d->wire->size - i);
 
             shk_cut_range(&d->cut, peer, p, &from, &to);
-            if (from < to) {
+            if (from < to)
                 rc = shk_wire_wait(d->wire, peer, d->gather + direct_index(peer, p));
-            }
         }
     }
     return rc == 0 ? shk_wire_flush(d->wire) : rc;
@@ -205,9 +204,8 @@ static int pull_fetch(const struct direct *d, size_t piece)
     int rc = 0;
 
     shk_cut_range(&d->cut, d->wire->rank, piece, &from, &to);
-    if (piece >= d->cut.pieces || from == to) {
+    if (piece >= d->cut.pieces || from == to)
         return 0;
-    }
     for (i = 1; i < d->wire->size && rc == 0; i++) {
         unsigned peer = direct_peer(d, d->wire->size - i);
 
@@ -228,9 +226,8 @@ static int pull_run(struct shk_wire *wire, const struct shk_allreduce_args *args
     size_t to = 0;
     int rc = pull_ready(&d);
 
-    for (p = 0; p < PULL_AHEAD && rc == 0; p++) {
+    for (p = 0; p < PULL_AHEAD && rc == 0; p++)
         rc = pull_fetch(&d, p);
-    }
     for (p = 0; p < d.cut.pieces && rc == 0; p++) {
         rc = pull_fetch(&d, p + PULL_AHEAD);
         shk_cut_range(&d.cut, wire->rank, p, &from, &to);

@@ -48,9 +48,8 @@ static int halving_step(struct halving *h, enum shk_area source, uint32_t step)
     h->count = half;
     h->room += half;
     halving_range(h, h->first, half, &from, &to);
-    if (rc == 0 && from < to) {
+    if (rc == 0 && from < to)
         rc = shk_wire_wait(h->wire, peer, step);
-    }
     if (rc == 0 && from < to) {
         /* What this adds to was not sent away: the halves that were are no longer this rank's. */
         rc = shk_wire_sum(h->wire, h->args->type,
@@ -79,9 +78,8 @@ static int doubling_step(struct halving *h, uint32_t step)
                           (to - from) * SHK_TYPE_BYTES, step);
     }
     halving_range(h, theirs, h->count, &from, &to);
-    if (rc == 0 && from < to) {
+    if (rc == 0 && from < to)
         rc = shk_wire_wait(h->wire, peer, step);
-    }
     h->first = h->first < theirs ? h->first : theirs;
     h->count *= 2;
     return rc;

@@ -18,9 +18,8 @@ static int ring_put(const struct ring *ring, enum shk_area source, enum shk_area
     size_t to = 0;
 
     shk_cut_range(&ring->cut, chunk, piece, &from, &to);
-    if (from == to) {
+    if (from == to)
         return 0;
-    }
     return shk_wire_put(ring->wire, ring->next, heap->offset[source] + from * SHK_TYPE_BYTES,
                         heap->offset[target] + from * SHK_TYPE_BYTES, (to - from) * SHK_TYPE_BYTES,
                         (uint32_t)(step * ring->cut.pieces + piece));
@@ -61,9 +60,8 @@ static int ring_reduce_scatter(const struct ring *ring)
     size_t p = 0;
     int rc = 0;
 
-    for (p = 0; p < ahead && p < ring->cut.pieces && rc == 0; p++) {
+    for (p = 0; p < ahead && p < ring->cut.pieces && rc == 0; p++)
         rc = ring_put(ring, SHK_AREA_SEND, ring->parts, ring->wire->rank, p, 0);
-    }
     for (s = 1; s <= steps; s++) {
         unsigned chunk = (unsigned)((ring->wire->rank + size - s) % size);
         enum shk_area target = s < steps ? ring->parts : SHK_AREA_RECV;
@@ -74,9 +72,8 @@ static int ring_reduce_scatter(const struct ring *ring)
                 rc = ring_add(ring, chunk, p);
                 rc = rc == 0 ? ring_put(ring, SHK_AREA_RECV, target, chunk, p, s) : rc;
             }
-            if (s == 1 && rc == 0 && p + ahead < ring->cut.pieces) {
+            if (s == 1 && rc == 0 && p + ahead < ring->cut.pieces)
                 rc = ring_put(ring, SHK_AREA_SEND, ring->parts, ring->wire->rank, p + ahead, 0);
-            }
         }
     }
     return rc;
@@ -95,9 +92,8 @@ static int ring_all_gather(const struct ring *ring)
 
         for (p = 0; p < ring->cut.pieces && rc == 0; p++) {
             rc = ring_wait(ring, chunk, p, s - 1);
-            if (rc == 0 && s < 2 * steps) {
+            if (rc == 0 && s < 2 * steps)
                 rc = ring_put(ring, SHK_AREA_RECV, SHK_AREA_RECV, chunk, p, s);
-            }
         }
     }
     return rc;
@@ -139,9 +135,8 @@ static int ring_turns(const struct ring *ring)
 {
     int rc = ring_reduce_scatter(ring);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = ring_all_gather(ring);
-    }
     return rc == 0 ? shk_wire_flush(ring->wire) : rc;
 }
 

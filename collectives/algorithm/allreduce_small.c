@@ -37,9 +37,8 @@ static int oneshot_run(struct shk_wire *wire, const struct shk_allreduce_args *a
     unsigned i = 0;
     int rc = 0;
 
-    for (i = 1; i < wire->size && rc == 0; i++) {
+    for (i = 1; i < wire->size && rc == 0; i++)
         rc = shk_wire_put(wire, (wire->rank + i) % wire->size, send, mine, bytes, wire->rank);
-    }
     for (i = 1; i < wire->size && rc == 0; i++) {
         unsigned peer = (wire->rank + wire->size - i) % wire->size;
 
@@ -101,9 +100,8 @@ static unsigned doubling_extra(unsigned ranks, unsigned *power_p)
 {
     unsigned power = 1;
 
-    while (power <= ranks / 2) {
+    while (power <= ranks / 2)
         power *= 2;
-    }
     *power_p = power;
     return ranks - power;
 }
@@ -119,9 +117,8 @@ static int doubling_steps(struct doubling *d, unsigned virtual, unsigned power, 
         unsigned peer = other < extra ? 2 * other + 1 : other + extra;
 
         rc = shk_wire_put(d->wire, peer, d->sum, doubling_slot(d, d->slot), d->bytes, d->slot);
-        if (rc == 0) {
+        if (rc == 0)
             rc = doubling_add(d, peer, mask * 2 == power);
-        }
     }
     return rc;
 }
@@ -145,12 +142,10 @@ static int doubling_run(struct shk_wire *wire, const struct shk_allreduce_args *
         rc = rc == 0 ? shk_wire_wait(wire, wire->rank + 1, final) : rc;
         return rc == 0 ? shk_wire_flush(wire) : rc;
     }
-    if (paired) {
+    if (paired)
         rc = doubling_add(&d, wire->rank - 1, false);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = doubling_steps(&d, paired ? wire->rank / 2 : wire->rank - extra, power, extra);
-    }
     if (rc == 0 && paired) {
         /* Its vector is in the sum, so the peer is in this operation. */
         rc = shk_wire_put(wire, wire->rank - 1, recv, recv, d.bytes, final);

@@ -39,7 +39,7 @@ static uint32_t stamped_sum(const unsigned char *data, size_t bytes, uint32_t op
     for (i = 0; i < bytes; i += sizeof(uint32_t)) {
         uint32_t word = 0;
 
-        memcpy(&word, data + i, sizeof(word));
+        memcpy(&word, data + i, sizeof word);
         hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
         hash ^= hash >> 32;
     }
@@ -55,11 +55,10 @@ static bool stamped_here(void *arg)
     if (__atomic_load_n(op, __ATOMIC_ACQUIRE) != (uint32_t)look->wire->op) {
         return false;
     }
-    memcpy(look->packet, look->slot, look->bytes + sizeof(stamp));
-    memcpy(&stamp, look->packet + look->bytes, sizeof(stamp));
-    if (stamp.sum == stamped_sum(look->packet, look->bytes, stamp.op)) {
+    memcpy(look->packet, look->slot, look->bytes + sizeof stamp);
+    memcpy(&stamp, look->packet + look->bytes, sizeof stamp);
+    if (stamp.sum == stamped_sum(look->packet, look->bytes, stamp.op))
         return true;
-    }
     look->since_ns = look->since_ns != 0 ? look->since_ns : shk_job_now_ns();
     return shk_job_now_ns() - look->since_ns > STAMPED_PATIENCE_NS;
 }
@@ -81,10 +80,9 @@ static int stamped_run(struct shk_wire *wire, const struct shk_allreduce_args *a
 
     memcpy(packet, sum, bytes);
     stamp.sum = stamped_sum(packet, bytes, stamp.op);
-    memcpy(packet + bytes, &stamp, sizeof(stamp));
+    memcpy(packet + bytes, &stamp, sizeof stamp);
     for (i = 1; i < wire->size && rc == 0; i++) {
-        rc =
-            shk_wire_drop(wire, (wire->rank + i) % wire->size, packet, mine, bytes + sizeof(stamp));
+        rc = shk_wire_drop(wire, (wire->rank + i) % wire->size, packet, mine, bytes + sizeof stamp);
     }
     for (i = 1; i < wire->size && rc == 0; i++) {
         unsigned peer = (wire->rank + wire->size - i) % wire->size;

@@ -28,7 +28,7 @@ const char *shk_area_name(enum shk_area area)
 
 static void heap_fill(unsigned char *at, size_t bytes, uint32_t pattern)
 {
-    size_t done = bytes < sizeof(pattern) ? bytes : sizeof(pattern);
+    size_t done = bytes < sizeof pattern ? bytes : sizeof pattern;
 
     memcpy(at, &pattern, done);
     while (done < bytes) { /* what is there, twice */
@@ -44,7 +44,7 @@ static void heap_fill(unsigned char *at, size_t bytes, uint32_t pattern)
 static size_t heap_differs(const unsigned char *at, size_t bytes, uint32_t pattern)
 {
     const unsigned char *expect = (const unsigned char *)&pattern;
-    size_t period = sizeof(pattern);
+    size_t period = sizeof pattern;
     size_t head = bytes < period ? bytes : period;
     size_t i = 0;
 
@@ -52,9 +52,8 @@ static size_t heap_differs(const unsigned char *at, size_t bytes, uint32_t patte
         (bytes <= period || memcmp(at, at + period, bytes - period) == 0)) {
         return bytes;
     }
-    while (i < bytes && at[i] == expect[i % period]) {
+    while (i < bytes && at[i] == expect[i % period])
         i++;
-    }
     return i;
 }
 
@@ -62,9 +61,8 @@ static bool heap_round(size_t *value)
 {
     size_t up = 0;
 
-    if (__builtin_add_overflow(*value, SHK_HEAP_GUARD - 1, &up)) {
+    if (__builtin_add_overflow(*value, SHK_HEAP_GUARD - 1, &up))
         return false;
-    }
     *value = up / SHK_HEAP_GUARD * SHK_HEAP_GUARD;
     return true;
 }
@@ -82,25 +80,22 @@ static int heap_look(const struct shk_heap *heap, size_t offset, size_t bytes, u
     int rc = 0;
 
     *bad_p = bytes;
-    if (heap->memory == NULL) {
+    if (!heap->memory) {
         *bad_p = heap_differs(heap->base + offset, bytes, pattern);
         return 0;
     }
     buf = malloc(HEAP_LOOK);
-    if (buf == NULL) {
+    if (!buf)
         return shk_error_set(err, ENOMEM, "out of memory");
-    }
     for (at = 0; at < bytes && *bad_p == bytes && rc == 0; at += HEAP_LOOK) {
         size_t part = bytes - at < HEAP_LOOK ? bytes - at : HEAP_LOOK;
         size_t bad = part;
 
         rc = heap->memory->load(heap->memory, buf, heap->base + offset + at, part, err);
-        if (rc == 0) {
+        if (rc == 0)
             bad = heap_differs(buf, part, pattern);
-        }
-        if (bad < part) {
+        if (bad < part)
             *bad_p = at + bad;
-        }
     }
     free(buf);
     return rc;
@@ -132,9 +127,8 @@ static void heap_mark(const struct shk_heap *heap)
     unsigned i = 0;
 
     heap_fill(heap->base, heap->bytes, HEAP_GUARD);
-    for (i = 0; i < SHK_AREA_COUNT; i++) {
+    for (i = 0; i < SHK_AREA_COUNT; i++)
         heap_fill(heap->base + heap->offset[i], heap->length[i], HEAP_POISON);
-    }
 }
 
 int shk_heap_bytes(const size_t length[SHK_AREA_COUNT], size_t *bytes_p, struct shk_error *err)
@@ -166,13 +160,11 @@ int shk_heap_create(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT],
     void *map = NULL;
     int rc = heap_layout(&made, length, err);
 
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     map = mmap(NULL, made.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED) {
+    if (map == MAP_FAILED)
         return shk_error_sys(err, errno, "symmetric heap of %zu bytes", made.bytes);
-    }
     made.base = map;
     (void)madvise(map, made.bytes, MADV_HUGEPAGE); /* a hint: fewer page faults and TLB misses */
     heap_mark(&made);
@@ -188,19 +180,17 @@ int shk_heap_create_in(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT
     unsigned i = 0;
     int rc = heap_layout(&made, length, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = memory->alloc(memory, made.bytes, &made.base, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = memory->fill(memory, made.base, HEAP_GUARD, made.bytes, err);
-    }
     for (i = 0; i < SHK_AREA_COUNT && rc == 0; i++) {
         longest = made.length[i] > longest ? made.length[i] : longest;
         rc = shk_heap_poison(&made, (enum shk_area)i, 0, made.length[i], err);
     }
     if (rc == 0) {
         made.stage = malloc(longest > 0 ? longest : 1);
-        rc = made.stage != NULL ? 0 : shk_error_set(err, ENOMEM, "out of memory");
+        rc = made.stage ? 0 : shk_error_set(err, ENOMEM, "out of memory");
     }
     if (rc < 0) {
         shk_heap_destroy(&made);
@@ -212,16 +202,15 @@ int shk_heap_create_in(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT
 
 void shk_heap_destroy(struct shk_heap *heap)
 {
-    if (heap == NULL || heap->base == NULL) {
+    if (!heap || !heap->base)
         return;
-    }
-    if (heap->memory != NULL) {
+    if (heap->memory) {
         heap->memory->release(heap->memory, heap->base);
         free(heap->stage);
     } else if (!heap->borrowed) {
         munmap(heap->base, heap->bytes);
     }
-    memset(heap, 0, sizeof(*heap));
+    memset(heap, 0, sizeof *heap);
 }
 
 int shk_heap_poison(struct shk_heap *heap, enum shk_area area, size_t from, size_t to,
@@ -230,12 +219,10 @@ int shk_heap_poison(struct shk_heap *heap, enum shk_area area, size_t from, size
     unsigned char *base = heap->base + heap->offset[area];
 
     to = to < heap->length[area] ? to : heap->length[area];
-    if (from >= to) {
+    if (from >= to)
         return 0;
-    }
-    if (heap->memory != NULL) {
+    if (heap->memory)
         return heap->memory->fill(heap->memory, base + from, HEAP_POISON, to - from, err);
-    }
     heap_fill(base + from, to - from, HEAP_POISON);
     return 0;
 }
@@ -247,13 +234,11 @@ int shk_heap_poisoned(const struct shk_heap *heap, enum shk_area area, size_t fr
     size_t bad = 0;
     int rc = 0;
 
-    if (from >= bytes) {
+    if (from >= bytes)
         return 0;
-    }
     rc = heap_look(heap, heap->offset[area] + from, bytes - from, HEAP_POISON, &bad, err);
-    if (rc < 0 || bad == bytes - from) {
+    if (rc < 0 || bad == bytes - from)
         return rc;
-    }
     return shk_error_set(err, EILSEQ, "the %s was written to at byte %zu, beyond its %zu bytes",
                          area_names[area], from + bad, from);
 }
@@ -269,9 +254,8 @@ static int heap_check_one(const struct shk_heap *heap, unsigned next, struct shk
     size_t bad = 0;
     int rc = heap_look(heap, first, to - first, HEAP_GUARD, &bad, err);
 
-    if (rc < 0 || bad == to - first) {
+    if (rc < 0 || bad == to - first)
         return rc;
-    }
     if (next == 0) {
         return shk_error_set(err, EILSEQ,
                              "guard zone before the %s overwritten, %zu bytes before it",
@@ -287,8 +271,7 @@ int shk_heap_check(const struct shk_heap *heap, struct shk_error *err)
     unsigned i = 0;
     int rc = 0;
 
-    for (i = 0; i <= SHK_AREA_COUNT && rc == 0; i++) {
+    for (i = 0; i <= SHK_AREA_COUNT && rc == 0; i++)
         rc = heap_check_one(heap, i, err);
-    }
     return rc;
 }

@@ -40,18 +40,16 @@ int shk_memory_load(struct shk_wire *wire, enum shk_area area, size_t bytes);
 static inline int shk_wire_sum(struct shk_wire *wire, enum shk_type type, void *dst, const void *a,
                                const void *b, size_t count)
 {
-    if (wire->heap->memory != NULL) {
+    if (wire->heap->memory)
         return shk_memory_sum(wire, type, dst, a, b, count);
-    }
     shk_reduce_sum(type, dst, a, b, count);
     return 0;
 }
 
 static inline int shk_wire_copy(struct shk_wire *wire, void *to, const void *from, size_t bytes)
 {
-    if (wire->heap->memory != NULL) {
+    if (wire->heap->memory)
         return shk_memory_copy(wire, to, from, bytes);
-    }
     memcpy(to, from, bytes);
     return 0;
 }
@@ -60,17 +58,17 @@ static inline int shk_wire_copy(struct shk_wire *wire, void *to, const void *fro
  * at them. One area at a time. */
 static inline void *shk_wire_stage(const struct shk_wire *wire, enum shk_area area)
 {
-    return wire->heap->memory != NULL ? wire->heap->stage : shk_heap_at(wire->heap, area);
+    return wire->heap->memory ? wire->heap->stage : shk_heap_at(wire->heap, area);
 }
 
 static inline int shk_wire_store(struct shk_wire *wire, enum shk_area area, size_t bytes)
 {
-    return wire->heap->memory != NULL ? shk_memory_store(wire, area, bytes) : 0;
+    return wire->heap->memory ? shk_memory_store(wire, area, bytes) : 0;
 }
 
 static inline int shk_wire_load(struct shk_wire *wire, enum shk_area area, size_t bytes)
 {
-    return wire->heap->memory != NULL ? shk_memory_load(wire, area, bytes) : 0;
+    return wire->heap->memory ? shk_memory_load(wire, area, bytes) : 0;
 }
 
 /* shk_heap_poison(), failing the wire. */

@@ -44,13 +44,11 @@ unsigned shk_pairs_partner(unsigned count, unsigned round, unsigned rank)
     uint64_t half = (circle + 1) / 2; /* 1/2 modulo circle */
     uint64_t other = 0;
 
-    if (rank == circle) {
+    if (rank == circle)
         return (unsigned)(round * half % circle);
-    }
     other = (round + circle - rank) % circle;
-    if (other == rank) {
+    if (other == rank)
         return circle < count ? (unsigned)circle : rank;
-    }
     return (unsigned)other;
 }
 
@@ -102,9 +100,8 @@ static int pairs_shift(struct pairs *p, unsigned peer, uint64_t *ns_p)
             shk_wire_put(wire, peer, wire->heap->offset[SHK_AREA_SEND] + first * SHK_TYPE_BYTES,
                          to + first * SHK_TYPE_BYTES, (last - first) * SHK_TYPE_BYTES, (uint32_t)i);
     }
-    for (i = 0; rc == 0 && peer != wire->rank && i < cut.pieces; i++) {
+    for (i = 0; rc == 0 && peer != wire->rank && i < cut.pieces; i++)
         rc = shk_wire_wait(wire, peer, (uint32_t)i);
-    }
     rc = rc == 0 ? shk_wire_flush(wire) : rc;
     *ns_p = shk_job_now_ns() - start;
     return rc;
@@ -115,7 +112,7 @@ static int pairs_shift(struct pairs *p, unsigned peer, uint64_t *ns_p)
 static struct pairs_wait pairs_waited(const struct pairs *p)
 {
     char text[96];
-    ssize_t len = p->sched_fd >= 0 ? pread(p->sched_fd, text, sizeof(text) - 1, 0) : 0;
+    ssize_t len = p->sched_fd >= 0 ? pread(p->sched_fd, text, sizeof text - 1, 0) : 0;
     unsigned long long ns = 0;
     unsigned long long slices = 0;
 
@@ -147,9 +144,8 @@ static int pairs_pass(struct pairs *p, struct pairs_part *part, unsigned pass)
         waited = pairs_waited(p);
         for (i = 0; i < p->pings && rc == 0; i++) {
             rc = pairs_ping(p, peer, &ns);
-            if (part->ping_ns[round] == 0 || ns < part->ping_ns[round]) {
+            if (part->ping_ns[round] == 0 || ns < part->ping_ns[round])
                 part->ping_ns[round] = ns;
-            }
             p->slowest_ns = ns > p->slowest_ns ? ns : p->slowest_ns;
         }
         pairs_wait_add(p, &part->ping_wait[round], waited);
@@ -182,7 +178,7 @@ static int pairs_plan(struct pairs *p, uint64_t budget_ns)
     p->passes = fit < 1 ? 1 : fit < PAIRS_PASSES ? (unsigned)fit : PAIRS_PASSES;
     fit = budget_ns / (SHK_PAIRS_PARTS * p->passes * p->rounds * (ping + 1));
     p->pings = fit < 1 ? 1 : fit < PAIRS_PINGS ? (unsigned)fit : PAIRS_PINGS;
-    memset(p->part, 0, sizeof(p->part));
+    memset(p->part, 0, sizeof p->part);
     return rc;
 }
 
@@ -206,16 +202,15 @@ static void pairs_sum_up(const struct pairs *p, struct pairs_part *part, unsigne
             uint64_t sum = 0;
             unsigned i = 0;
 
-            for (i = 0; i < p->passes; i++) {
+            for (i = 0; i < p->passes; i++)
                 sum += put_ns[i];
-            }
             result->round[n][round].mean_us = (double)sum / p->passes / 1000.0;
             result->round[n][round].ping_wait_us = (double)part->ping_wait[round].ns /
                                                    (double)(part->ping_wait[round].slices + 1) /
                                                    1000.0;
             result->round[n][round].put_wait_us =
                 (double)part->put_wait[round].ns / p->passes / 1000.0;
-            qsort(put_ns, p->passes, sizeof(*put_ns), pairs_compare);
+            qsort(put_ns, p->passes, sizeof *put_ns, pairs_compare);
             result->round[n][round].latency_us = (double)part->ping_ns[round] / 2000.0;
             result->round[n][round].bandwidth =
                 (double)SHK_PAIRS_BYTES / (double)(put_ns[middle] + 1);
@@ -234,19 +229,15 @@ int shk_pairs_run(struct shk_wire *wire, uint64_t budget_ns, struct shk_pairs_re
     rc = p.rounds > 0 ? pairs_plan(&p, budget_ns) : 0;
 
     for (pass = 0; pass < p.passes && rc == 0; pass++) {
-        for (n = 0; n < SHK_PAIRS_PARTS && rc == 0; n++) {
+        for (n = 0; n < SHK_PAIRS_PARTS && rc == 0; n++)
             rc = pairs_pass(&p, &p.part[n], pass);
-        }
     }
     rc = rc == 0 ? pairs_barrier(&p, 0, NULL) : rc;
-    for (n = 0; n < SHK_PAIRS_PARTS && rc == 0; n++) {
+    for (n = 0; n < SHK_PAIRS_PARTS && rc == 0; n++)
         pairs_sum_up(&p, &p.part[n], n, result);
-    }
-    if (p.sched_fd >= 0) {
+    if (p.sched_fd >= 0)
         close(p.sched_fd);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         __atomic_store_n(&result->done, 1U, __ATOMIC_RELEASE);
-    }
     return rc;
 }

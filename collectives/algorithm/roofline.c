@@ -16,7 +16,7 @@
  * few the cost of a put shows, with many the two sides wait for each other. The best counts. */
 static const size_t roof_pieces[] = {131072, 524288, 0};
 
-#define ROOF_PIECES (sizeof(roof_pieces) / sizeof(roof_pieces[0]))
+#define ROOF_PIECES (sizeof roof_pieces / sizeof roof_pieces[0])
 
 struct roof {
     struct shk_wire *wire;
@@ -36,9 +36,8 @@ static int roof_ping(struct shk_wire *wire)
     size_t to = wire->heap->offset[shk_area_by_turn(wire, SHK_AREA_SLOT0)];
     int rc = 0;
 
-    if (peer >= wire->size) {
+    if (peer >= wire->size)
         return 0;
-    }
     if (wire->rank < peer) {
         rc = shk_wire_put(wire, peer, from, to, SHK_TYPE_BYTES, 0);
         return rc == 0 ? shk_wire_wait(wire, peer, 0) : rc;
@@ -102,14 +101,12 @@ static int roof_shift(const struct roof *roof, size_t piece_bytes)
     size_t p = 0;
     int rc = 0;
 
-    for (p = 0; p < ahead && p < cut.pieces && rc == 0; p++) {
+    for (p = 0; p < ahead && p < cut.pieces && rc == 0; p++)
         rc = roof_put(roof, &cut, p);
-    }
     for (p = 0; p < cut.pieces && rc == 0; p++) {
         rc = shk_wire_wait(wire, (wire->rank + wire->size - 1) % wire->size, (uint32_t)p);
-        if (rc == 0 && p + ahead < cut.pieces) {
+        if (rc == 0 && p + ahead < cut.pieces)
             rc = roof_put(roof, &cut, p + ahead);
-        }
     }
     return rc == 0 ? shk_wire_flush(wire) : rc;
 }
@@ -132,8 +129,7 @@ static int roof_round(const struct roof *roof, size_t piece_bytes, uint64_t *ns_
     start = shk_job_now_ns();
     shk_wire_begin(wire);
     if (rc == 0) {
-        rc = wire->mapped != NULL ? shk_mapped_copy(wire, roof->count, piece)
-                                  : roof_shift(roof, piece);
+        rc = wire->mapped ? shk_mapped_copy(wire, roof->count, piece) : roof_shift(roof, piece);
     }
     *ns_p = shk_job_now_ns() - start;
     return rc;
@@ -160,18 +156,16 @@ static int roof_bandwidth(const struct roof *roof, uint64_t budget_ns, uint64_t 
 
     *ns_p = UINT64_MAX;
     while (rounds < ROOF_ROUNDS && rc == 0 && spent <= budget_ns) {
-        for (i = 0; i < ROOF_PIECES && rc == 0; i++) {
+        for (i = 0; i < ROOF_PIECES && rc == 0; i++)
             rc = roof_round(roof, roof_pieces[i], &times[i][rounds]);
-        }
         rounds++;
         rc = rc == 0 ? roof_barrier(roof->wire, shk_job_now_ns() - start, &spent) : rc;
     }
     for (i = 0; i < ROOF_PIECES && rc == 0; i++) {
         uint64_t slowest = 0;
 
-        qsort(times[i], rounds, sizeof(times[i][0]), roof_compare);
-        rc = roof_barrier(roof->wire, times[i][roof->wire->mapped != NULL ? 0 : rounds / 2],
-                          &slowest);
+        qsort(times[i], rounds, sizeof times[i][0], roof_compare);
+        rc = roof_barrier(roof->wire, times[i][roof->wire->mapped ? 0 : rounds / 2], &slowest);
         *ns_p = slowest < *ns_p ? slowest : *ns_p;
     }
     return rc;
@@ -215,7 +209,7 @@ static int roof_warm(struct shk_wire *wire, size_t max_bytes, uint64_t budget_ns
  * it, copies of parts are what an all-reduce moves. */
 static double roof_share(const struct shk_wire *wire)
 {
-    return wire->mapped != NULL ? 2.0 * (wire->size - 1) / wire->size : 1.0;
+    return wire->mapped ? 2.0 * (wire->size - 1) / wire->size : 1.0;
 }
 
 int shk_roofline_run(struct shk_wire *wire, size_t max_bytes, uint64_t budget_ns,
@@ -228,9 +222,8 @@ int shk_roofline_run(struct shk_wire *wire, size_t max_bytes, uint64_t budget_ns
     int rc = 0;
 
     roof->rows = 0;
-    if (wire->size < 2) {
+    if (wire->size < 2)
         return 0;
-    }
     rc = roof_latency(wire, budget_ns / ROOF_GROWTH, &roof->latency_us);
     rc = rc == 0 ? roof_warm(wire, max_bytes, budget_ns / (2 * ROOF_GROWTH)) : rc;
     while (rc == 0 && bytes <= max_bytes && roof->rows < SHK_ROOFLINE_ROWS && spent <= budget_ns) {
@@ -254,11 +247,9 @@ double shk_roofline_bandwidth(const struct shk_roofline *roof, uint64_t bytes)
     double found = 0;
     uint32_t i = 0;
 
-    for (i = 0; i < rows && roof->row[i].bytes <= bytes; i++) {
+    for (i = 0; i < rows && roof->row[i].bytes <= bytes; i++)
         found = roof->row[i].bandwidth;
-    }
-    if (i > 0 && i < rows && roof->row[i - 1].bytes < bytes && roof->row[i].bandwidth > found) {
+    if (i > 0 && i < rows && roof->row[i - 1].bytes < bytes && roof->row[i].bandwidth > found)
         found = roof->row[i].bandwidth;
-    }
     return found;
 }

@@ -29,9 +29,8 @@ static size_t sweep_floor(size_t value)
 {
     size_t power = SHK_TYPE_BYTES;
 
-    while (power <= value / 2) {
+    while (power <= value / 2)
         power *= 2;
-    }
     return power;
 }
 
@@ -50,14 +49,12 @@ unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, bool few, struct shk
     unsigned count = 0;
     size_t bytes = 0;
 
-    for (bytes = first; bytes < last && bytes != 0; bytes *= few ? 8 : 2) {
+    for (bytes = first; bytes < last && bytes != 0; bytes *= few ? 8 : 2)
         sweep_add(rows, &count, bytes, SHK_FLOAT32);
-    }
     sweep_add(rows, &count, last, SHK_FLOAT32);
     sweep_add(rows, &count, first, SHK_INT32);
-    if (second > first) {
+    if (second > first)
         sweep_add(rows, &count, second, SHK_INT32);
-    }
     return count;
 }
 
@@ -68,9 +65,8 @@ static int sweep_verify(struct sweep *sweep)
     struct shk_mismatch bad = {0};
 
     shk_job_set_phase(wire->job, SHK_PHASE_VERIFY, row->bytes);
-    if (shk_wire_load(wire, SHK_AREA_RECV, row->bytes) < 0) {
+    if (shk_wire_load(wire, SHK_AREA_RECV, row->bytes) < 0)
         return wire->status;
-    }
     row->verified += sweep->args.count;
     if (shk_data_verify(sweep->args.type, shk_wire_stage(wire, SHK_AREA_RECV), sweep->args.count,
                         wire->size, sweep->seed, &bad)) {
@@ -100,23 +96,19 @@ static int sweep_once(struct sweep *sweep, uint64_t *ns_p)
     rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, row->bytes) : rc;
     shk_job_set_phase(wire->job, SHK_PHASE_ALLREDUCE, row->bytes);
     rc = rc == 0 ? shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire) : rc;
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     start = shk_job_now_ns();
     rc = shk_allreduce(wire, sweep->algorithm, &sweep->args);
     *ns_p = shk_job_now_ns() - start;
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     /* Peers may still need this rank's progress for what it has put: no peer is done before. */
     rc = shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire);
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
-    if (sweep->options->tamper != NULL) {
+    if (sweep->options->tamper)
         sweep->options->tamper(wire, row->bytes, sweep->options->tamper_arg);
-    }
     return sweep_verify(sweep);
 }
 
@@ -129,12 +121,11 @@ static int sweep_guards(struct sweep *sweep)
     int rc = shk_heap_check(heap, &err);
 
     rc = rc == 0 ? shk_heap_poisoned(heap, SHK_AREA_RECV, row->bytes, &err) : rc;
-    if (rc < 0 && rc != -EILSEQ) {
+    if (rc < 0 && rc != -EILSEQ)
         return shk_wire_fail(sweep->wire, -rc, false, "%s", err.text);
-    }
     if (rc < 0) {
         row->bad_guard = 1;
-        snprintf(row->guard, sizeof(row->guard), "%.255s", err.text);
+        snprintf(row->guard, sizeof row->guard, "%.255s", err.text);
     }
     return 0;
 }
@@ -156,9 +147,8 @@ static int sweep_iterations(struct sweep *sweep, uint64_t pace_ns, unsigned rows
         budget = left < budget ? left : budget;
     }
     want = budget / (pace_ns + 1);
-    if (want < SWEEP_MIN_ITERS) {
+    if (want < SWEEP_MIN_ITERS)
         want = budget < SWEEP_BUDGET_NS ? 1 : SWEEP_MIN_ITERS;
-    }
     want = want > SWEEP_MAX_ITERS ? SWEEP_MAX_ITERS : want;
     /* The barrier's maximum of the complement is the minimum. */
     rc = shk_job_barrier(sweep->wire->job, UINT64_MAX - want, &want, shk_wire_poll, sweep->wire);
@@ -176,7 +166,7 @@ static int sweep_compare(const void *a, const void *b)
 
 static void sweep_statistics(struct shk_sweep_row *row, double *times, unsigned n)
 {
-    qsort(times, n, sizeof(*times), sweep_compare);
+    qsort(times, n, sizeof *times, sweep_compare);
     row->iterations = n;
     row->min_us = times[0];
     row->max_us = times[n - 1];
@@ -196,17 +186,15 @@ static int sweep_row(struct sweep *sweep, unsigned rows_left)
         start = shk_job_now_ns();
         rc = sweep_once(sweep, &ns);
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = sweep_iterations(sweep, shk_job_now_ns() - start, rows_left, &iterations);
-    }
     for (i = 0; i < iterations && rc == 0; i++) {
         rc = sweep_once(sweep, &ns);
         times[i] = (double)ns / 1000.0;
     }
     rc = rc == 0 ? sweep_guards(sweep) : rc;
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     sweep_statistics(sweep->row, times, iterations);
     __atomic_store_n(&sweep->row->done, 1U, __ATOMIC_RELEASE);
     return 0;
@@ -230,9 +218,8 @@ int shk_sweep_warmup(struct shk_wire *wire, struct shk_error *err)
 
     shk_job_set_phase(wire->job, SHK_PHASE_WARMUP, 0);
     rc = shk_allreduce(wire, algorithm, &args);
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire);
-    }
     return sweep_error(wire, rc, err);
 }
 

@@ -57,7 +57,7 @@ static json_t *result_row_json(const struct shk_job *job, unsigned i, const stru
     double efficiency = roof > 0 ? result_number(busbw / roof) : 0;
     unsigned n = 0;
 
-    while (n < row->algorithm && shk_algorithms[n + 1] != NULL) { /* the space is the ranks' */
+    while (n < row->algorithm && shk_algorithms[n + 1]) { /* the space is the ranks' */
         n++;
     }
     return json_pack("{s:I, s:I, s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:I, s:o*}", "bytes",
@@ -93,9 +93,8 @@ json_t *shk_sweep_roofline_json(const struct shk_job *job)
     json_t *sizes = NULL;
     uint32_t i = 0;
 
-    if (result_number(roof->latency_us) <= 0) {
+    if (result_number(roof->latency_us) <= 0)
         return json_null();
-    }
     sizes = json_array();
     for (i = 0; i < roof->rows && i < SHK_ROOFLINE_ROWS; i++) {
         (void)json_array_append_new(sizes,

@@ -65,17 +65,15 @@ static void tune_candidates(struct tune_trial *trial)
     for (a = 0; shk_algorithms[a] != NULL; a++) {
         const struct shk_algorithm *algorithm = shk_algorithms[a];
 
-        if (!algorithm->fits(ranks, trial->count) ||
-            (algorithm->gets && trial->wire->ops->get == NULL) ||
+        if (!algorithm->fits(ranks, trial->count) || (algorithm->gets && !trial->wire->ops->get) ||
             (algorithm->drops && !trial->drops) ||
             algorithm->maps != (trial->wire->mapped != NULL)) {
             continue;
         }
         tune_add(trial, a, 0);
-        for (i = 0; algorithm->pipelined && i < sizeof(tune_pieces) / sizeof(*tune_pieces); i++) {
-            if (chunk > tune_pieces[i].chunk_above && chunk <= tune_pieces[i].chunk_most) {
+        for (i = 0; algorithm->pipelined && i < sizeof tune_pieces / sizeof *tune_pieces; i++) {
+            if (chunk > tune_pieces[i].chunk_above && chunk <= tune_pieces[i].chunk_most)
                 tune_add(trial, a, tune_pieces[i].bytes);
-            }
         }
     }
 }
@@ -103,9 +101,8 @@ static int tune_round(struct tune_trial *trial)
         start = shk_job_now_ns();
         rc = rc == 0 ? shk_allreduce(wire, shk_algorithms[candidate->algorithm], &args) : rc;
         took = shk_job_now_ns() - start;
-        if (rc < 0) {
+        if (rc < 0)
             return rc;
-        }
         candidate->best_ns = took < candidate->best_ns ? took : candidate->best_ns;
     }
     return 0;
@@ -178,9 +175,8 @@ int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint
         struct tune_trial trial = {
             .wire = wire, .count = ((size_t)1 << k) / SHK_TYPE_BYTES, .drops = lacking == 0};
 
-        if (k < TUNE_FINE_LOG && (k - first) % 2 != 0) {
+        if (k < TUNE_FINE_LOG && (k - first) % 2 != 0)
             continue;
-        }
         tune_candidates(&trial);
         rc = tune_rounds(&trial, budget_ns, &spent);
         if (rc == 0) {
@@ -212,10 +208,9 @@ struct shk_tune_choice shk_tune_choose(const struct shk_tune *tune, unsigned ran
 {
     unsigned k = tune_log(count * SHK_TYPE_BYTES);
 
-    while (k > 0 && tune != NULL && !tune->choice[k].measured) {
+    while (k > 0 && tune && !tune->choice[k].measured)
         k--;
-    }
-    if (tune != NULL && tune->choice[k].measured &&
+    if (tune && tune->choice[k].measured &&
         shk_algorithms[tune->choice[k].algorithm]->fits(ranks, count)) {
         return tune->choice[k];
     }

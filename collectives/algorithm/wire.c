@@ -27,7 +27,7 @@ int shk_wire_init(struct shk_wire *wire, const struct shk_wire_ops *ops, struct 
     wire_prepare(wire, ops, job, heap, indices);
     wire->arrived[0] = calloc(indices, 1);
     wire->arrived[1] = calloc(indices, 1);
-    if (wire->arrived[0] == NULL || wire->arrived[1] == NULL) {
+    if (!wire->arrived[0] || !wire->arrived[1]) {
         shk_wire_fini(wire);
         return shk_error_set(err, ENOMEM, "out of memory");
     }
@@ -55,12 +55,12 @@ void shk_wire_fini(struct shk_wire *wire)
 
 int shk_wire_fail(struct shk_wire *wire, int errnum, bool by_peer, const char *fmt, ...)
 {
-    char text[sizeof(wire->error.text)];
+    char text[sizeof wire->error.text];
     va_list args;
 
     if (wire->status == 0) {
         va_start(args, fmt);
-        vsnprintf(text, sizeof(text), fmt, args);
+        vsnprintf(text, sizeof text, fmt, args);
         va_end(args);
         wire->status = shk_error_set(&wire->error, errnum, "%s", text);
         wire->by_peer = by_peer;
@@ -93,9 +93,8 @@ void shk_wire_begin(struct shk_wire *wire)
 int shk_wire_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
                  uint32_t index)
 {
-    if (wire->status != 0) {
+    if (wire->status != 0)
         return wire->status;
-    }
     wire->last_peer = peer;
     return wire->ops->put(wire, peer, from, to, bytes, index);
 }
@@ -103,18 +102,16 @@ int shk_wire_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to, s
 int shk_wire_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
                  uint32_t index)
 {
-    if (wire->status != 0) {
+    if (wire->status != 0)
         return wire->status;
-    }
     wire->last_peer = peer;
     return wire->ops->get(wire, peer, from, to, bytes, index);
 }
 
 int shk_wire_drop(struct shk_wire *wire, unsigned peer, const void *data, size_t to, size_t bytes)
 {
-    if (wire->status != 0) {
+    if (wire->status != 0)
         return wire->status;
-    }
     wire->last_peer = peer;
     return wire->ops->drop(wire, peer, data, to, bytes);
 }
@@ -126,9 +123,8 @@ int shk_wire_watch(struct shk_wire *wire, unsigned peer, bool (*here)(void *arg)
     if (wire->status == 0 && !here(arg)) {
         shk_job_set_waiting(wire->job, (int)peer);
         while (wire->status == 0 && !here(arg)) {
-            if (wire->ops->progress(wire) == 0) {
+            if (wire->ops->progress(wire) == 0)
                 shk_job_relax(wire->job, &idle);
-            }
         }
         shk_job_set_waiting(wire->job, -1);
     }
@@ -149,15 +145,13 @@ int shk_wire_wait(struct shk_wire *wire, unsigned peer, uint32_t index)
     if (!wire_here(flag)) {
         shk_job_set_waiting(wire->job, (int)peer);
         while (!wire_here(flag) && wire->status == 0) {
-            if (wire->ops->progress(wire) == 0) {
+            if (wire->ops->progress(wire) == 0)
                 shk_job_relax(wire->job, &idle);
-            }
         }
         shk_job_set_waiting(wire->job, -1);
     }
-    if (wire->status != 0) {
+    if (wire->status != 0)
         return wire->status;
-    }
     __atomic_store_n(flag, 0, __ATOMIC_RELAXED);
     return 0;
 }
@@ -167,9 +161,8 @@ static bool wire_seen(const struct shk_wire *wire, const struct shk_wire_sign *s
     unsigned i = 0;
 
     for (i = 0; i < WIRE_LOOKS; i++) {
-        if (__atomic_load_n(&sign->op, __ATOMIC_ACQUIRE) >= wire->op) {
+        if (__atomic_load_n(&sign->op, __ATOMIC_ACQUIRE) >= wire->op)
             return true;
-        }
     }
     return false;
 }
@@ -180,9 +173,8 @@ int shk_wire_see(struct shk_wire *wire, unsigned peer, const struct shk_wire_sig
 
     if (wire->status == 0 && !wire_seen(wire, sign)) {
         shk_job_set_waiting(wire->job, (int)peer);
-        while (wire->status == 0 && !wire_seen(wire, sign)) {
+        while (wire->status == 0 && !wire_seen(wire, sign))
             shk_job_relax(wire->job, &idle);
-        }
         shk_job_set_waiting(wire->job, -1);
     }
     return wire->status;
@@ -197,13 +189,11 @@ int shk_wire_flush(struct shk_wire *wire)
 {
     unsigned idle = 0;
 
-    if (wire->pending > 0) {
+    if (wire->pending > 0)
         shk_job_set_waiting(wire->job, (int)wire->last_peer);
-    }
     while (wire->pending > 0 && wire->status == 0) {
-        if (wire->ops->progress(wire) == 0) {
+        if (wire->ops->progress(wire) == 0)
             shk_job_relax(wire->job, &idle);
-        }
     }
     shk_job_set_waiting(wire->job, -1);
     return wire->status;

@@ -26,8 +26,8 @@ static json_t *around_fact(const json_t *moved)
 {
     char host[256] = "?";
 
-    (void)gethostname(host, sizeof(host) - 1);
-    host[sizeof(host) - 1] = '\0';
+    (void)gethostname(host, sizeof host - 1);
+    host[sizeof host - 1] = '\0';
     return json_pack("[{s:s, s:[{s:s, s:O, s:O, s:O, s:O, s:O}]}]", "what", "all-reduce", "nodes",
                      "node", host, "seconds", json_object_get(moved, "seconds"), "classes",
                      json_object_get(moved, "classes"), "read", json_object_get(moved, "read"),
@@ -40,8 +40,8 @@ static int counters_tell(struct shk_facts *facts, const char *key, const json_t 
 {
     json_t *moved = shk_moved(before, after);
     json_t *fact = around_fact(moved);
-    int rc = fact != NULL ? shk_facts_present(facts, key, fact, NULL, "counters before and after")
-                          : -ENOMEM;
+    int rc =
+        fact ? shk_facts_present(facts, key, fact, NULL, "counters before and after") : -ENOMEM;
 
     json_decref(moved);
     return rc;
@@ -52,13 +52,11 @@ static void counters_end(struct shk_counters_kept *kept)
 {
     json_t *after = NULL;
 
-    if (kept == NULL || kept->reading == NULL) {
+    if (!kept || !kept->reading)
         return;
-    }
     after = kept->end(kept->reading);
-    if (kept->rc == 0) {
+    if (kept->rc == 0)
         kept->rc = counters_tell(kept->facts, kept->key, kept->before, after);
-    }
     json_decref(kept->before);
     free(kept->key);
     json_decref(kept->after);
@@ -74,7 +72,7 @@ int shk_counters_settle(struct shk_counters_kept *kept, struct shk_error *err)
     int rc = 0;
 
     counters_end(kept);
-    if (kept != NULL) {
+    if (kept) {
         rc = kept->rc;
         kept->rc = 0;
     }
@@ -83,9 +81,8 @@ int shk_counters_settle(struct shk_counters_kept *kept, struct shk_error *err)
 
 void shk_counters_forget(struct shk_counters_kept *kept)
 {
-    if (kept->reading != NULL) {
+    if (kept->reading)
         json_decref(kept->end(kept->reading));
-    }
     json_decref(kept->before);
     free(kept->key);
     json_decref(kept->after);
@@ -95,9 +92,8 @@ void shk_counters_forget(struct shk_counters_kept *kept)
 json_t *shk_counters_before(struct shk_counters_kept *kept, json_t *(*read)(void *arg), void *arg)
 {
     counters_end(kept);
-    return kept != NULL && kept->after != NULL && counters_fresh(kept->read_ns)
-               ? json_incref(kept->after)
-               : read(arg);
+    return kept && kept->after && counters_fresh(kept->read_ns) ? json_incref(kept->after)
+                                                                : read(arg);
 }
 
 json_t *shk_counters_after(struct shk_counters_kept *kept, json_t *(*read)(void *arg), void *arg)
@@ -106,7 +102,7 @@ json_t *shk_counters_after(struct shk_counters_kept *kept, json_t *(*read)(void 
 
     counters_end(kept);
     after = read(arg);
-    if (kept != NULL) {
+    if (kept) {
         json_decref(kept->after);
         kept->after = json_incref(after);
         kept->read_ns = counters_now_ns();
@@ -119,7 +115,7 @@ static json_t *counters_read(void *arg)
     const struct shk_counters_source *source = arg;
     void *reading = source->begin(source->arg);
 
-    return reading != NULL ? source->end(reading) : NULL;
+    return reading ? source->end(reading) : NULL;
 }
 
 void shk_counters_enter(const struct shk_collective_options *options,
@@ -128,13 +124,11 @@ void shk_counters_enter(const struct shk_collective_options *options,
     struct shk_counters_kept *kept = options->kept;
 
     *span = (struct shk_counters_span){0};
-    if (options->counters == NULL) {
+    if (!options->counters)
         return;
-    }
-    span->promised = kept != NULL && kept->reading != NULL && counters_fresh(kept->begun_ns);
-    if (!span->promised) {
+    span->promised = kept && kept->reading && counters_fresh(kept->begun_ns);
+    if (!span->promised)
         span->before = shk_counters_before(kept, counters_read, (void *)options->counters);
-    }
 }
 
 /* The fact waits for the reading that begins here. */
@@ -143,13 +137,13 @@ static int counters_owe(const struct shk_collective_options *options, json_t *be
 {
     const struct shk_counters_source *source = options->counters;
     struct shk_counters_kept alone = {0};
-    struct shk_counters_kept *kept = options->kept != NULL ? options->kept : &alone;
+    struct shk_counters_kept *kept = options->kept ? options->kept : &alone;
     char *key = shk_strf("collective.%s.moved", name);
-    void *reading = key != NULL ? source->begin(source->arg) : NULL;
+    void *reading = key ? source->begin(source->arg) : NULL;
     int rc = 0;
 
-    if (reading == NULL) {
-        rc = key != NULL ? counters_tell(facts, key, before, NULL) : -ENOMEM;
+    if (!reading) {
+        rc = key ? counters_tell(facts, key, before, NULL) : -ENOMEM;
         json_decref(before);
         free(key);
         return rc;
@@ -180,7 +174,7 @@ int shk_counters_leave(const struct shk_collective_options *options, struct shk_
         before = json_incref(kept->after);
     }
     *span = (struct shk_counters_span){0};
-    if (rc != 0 || before == NULL || !ran) {
+    if (rc != 0 || !before || !ran) {
         json_decref(before);
         return rc;
     }
@@ -200,10 +194,10 @@ int shk_counters_run(const struct shk_transport *transport,
 
     shk_counters_enter(options, &span);
     rc = transport->run(options, facts, err);
-    snprintf(key, sizeof(key), "collective.%s.status", transport->name);
+    snprintf(key, sizeof key, "collective.%s.status", transport->name);
     status = shk_facts_get_text(facts, key);
     left = shk_counters_leave(options, &span, transport->name,
-                              rc == 0 && status != NULL && strcmp(status, "na") != 0, facts,
+                              rc == 0 && status && strcmp(status, "na") != 0, facts,
                               rc == 0 ? err : NULL);
     return rc == 0 ? left : rc;
 }

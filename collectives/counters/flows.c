@@ -65,7 +65,7 @@ struct flows_inodes {
 
 static void flows_fail(struct shk_flows *flows, int errnum, const char *what)
 {
-    snprintf(flows->why, sizeof(flows->why), "%s: %s", what, strerror(errnum));
+    snprintf(flows->why, sizeof flows->why, "%s: %s", what, strerror(errnum));
     flows->count = 0;
     flows->state = SHK_FLOWS_FAILED;
 }
@@ -86,23 +86,22 @@ static int flows_inodes(struct flows_inodes *inodes, pid_t pid)
     struct dirent *entry = NULL;
     size_t room = 0;
 
-    snprintf(path, sizeof(path), pid != 0 ? "/proc/%d/fd" : "/proc/self/fd", (int)pid);
+    snprintf(path, sizeof path, pid != 0 ? "/proc/%d/fd" : "/proc/self/fd", (int)pid);
     dir = opendir(path);
-    if (dir == NULL) {
+    if (!dir)
         return -errno;
-    }
     while (inodes->count < FLOWS_FILES && (entry = readdir(dir)) != NULL) {
         char link[64] = "";
         unsigned inode = 0;
 
-        if (readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1) <= 0 ||
+        if (readlinkat(dirfd(dir), entry->d_name, link, sizeof link - 1) <= 0 ||
             sscanf(link, "socket:[%u]", &inode) != 1) {
             continue;
         }
         if (inodes->count == room) {
-            uint32_t *more = realloc(inodes->inode, (room = room * 2 + 64) * sizeof(*more));
+            uint32_t *more = realloc(inodes->inode, (room = room * 2 + 64) * sizeof *more);
 
-            if (more == NULL) {
+            if (!more) {
                 closedir(dir);
                 return -ENOMEM;
             }
@@ -111,9 +110,8 @@ static int flows_inodes(struct flows_inodes *inodes, pid_t pid)
         inodes->inode[inodes->count++] = inode;
     }
     closedir(dir);
-    if (inodes->count > 0) {
-        qsort(inodes->inode, inodes->count, sizeof(*inodes->inode), flows_compare);
-    }
+    if (inodes->count > 0)
+        qsort(inodes->inode, inodes->count, sizeof *inodes->inode, flows_compare);
     return 0;
 }
 
@@ -139,16 +137,14 @@ static struct shk_flow *flows_row(struct shk_flows *flows, const struct shk_flow
     for (i = 0; i < flows->count; i++) {
         struct shk_flow *row = &flows->row[i];
 
-        if (strcmp(row->from, key->from) == 0 && strcmp(row->to, key->to) == 0) {
+        if (strcmp(row->from, key->from) == 0 && strcmp(row->to, key->to) == 0)
             return row;
-        }
         least = row->again < least->again ? row : least;
     }
     if (flows->count == SHK_FLOWS_MAX) {
         flows->left_out++;
-        if (least->again >= again) {
+        if (least->again >= again)
             return NULL;
-        }
     } else {
         least = &flows->row[flows->count++];
     }
@@ -192,15 +188,13 @@ static void flows_add(struct shk_flows *flows, const struct inet_diag_msg *msg,
 
     flows_address(key.from, msg->idiag_family, msg->id.idiag_src);
     flows_address(key.to, msg->idiag_family, msg->id.idiag_dst);
-    if (key.from[0] == '\0' || strcmp(key.from, key.to) == 0 || strncmp(key.to, "127.", 4) == 0) {
+    if (key.from[0] == '\0' || strcmp(key.from, key.to) == 0 || strncmp(key.to, "127.", 4) == 0)
         return;
-    }
     flows->sent += tcp->data_segs_out;
     flows->again += tcp->total_retrans;
     row = flows_row(flows, &key, tcp->total_retrans);
-    if (row == NULL) {
+    if (!row)
         return;
-    }
     row->sockets++;
     row->stuck += flows_stuck(tcp);
     row->mss = tcp->snd_mss > row->mss ? tcp->snd_mss : row->mss;
@@ -221,12 +215,12 @@ static void flows_message(struct shk_flows *flows, const struct flows_inodes *in
                           struct nlmsghdr *head)
 {
     struct inet_diag_msg *msg = NLMSG_DATA(head);
-    int len = (int)head->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*msg));
+    int len = (int)head->nlmsg_len - (int)NLMSG_LENGTH(sizeof *msg);
     struct rtattr *attr = (struct rtattr *)(msg + 1);
     uint32_t inode = msg->idiag_inode;
 
     if (len < 0 || inodes->count == 0 ||
-        bsearch(&inode, inodes->inode, inodes->count, sizeof(inode), flows_compare) == NULL) {
+        !bsearch(&inode, inodes->inode, inodes->count, sizeof inode, flows_compare)) {
         return;
     }
     for (; RTA_OK(attr, len); attr = RTA_NEXT(attr, len)) {
@@ -235,7 +229,7 @@ static void flows_message(struct shk_flows *flows, const struct flows_inodes *in
 
         /* Older than 4.6: no number of segments with data, so no ratio. */
         if (attr->rta_type == INET_DIAG_INFO && FLOWS_HAS(size, data_segs_out)) {
-            memcpy(&tcp, RTA_DATA(attr), size < sizeof(tcp) ? size : sizeof(tcp));
+            memcpy(&tcp, RTA_DATA(attr), size < sizeof tcp ? size : sizeof tcp);
             flows_add(flows, msg, &tcp, size);
         }
     }
@@ -249,17 +243,15 @@ static int flows_answer(struct shk_flows *flows, const struct flows_inodes *inod
     size_t len = (size_t)got;
 
     for (; NLMSG_OK(head, len); head = NLMSG_NEXT(head, len)) {
-        if (head->nlmsg_type == NLMSG_DONE) {
+        if (head->nlmsg_type == NLMSG_DONE)
             return 0;
-        }
         if (head->nlmsg_type == NLMSG_ERROR) {
             const struct nlmsgerr *error = NLMSG_DATA(head);
 
             return error->error < 0 ? error->error : -EPROTO;
         }
-        if (head->nlmsg_type == SOCK_DIAG_BY_FAMILY) {
+        if (head->nlmsg_type == SOCK_DIAG_BY_FAMILY)
             flows_message(flows, inodes, head);
-        }
     }
     return 1;
 }
@@ -270,7 +262,7 @@ static int flows_ask(int fd, unsigned char family)
         struct nlmsghdr head;
         struct inet_diag_req_v2 req;
     } ask = {
-        .head = {.nlmsg_len = sizeof(ask),
+        .head = {.nlmsg_len = sizeof ask,
                  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
         .req = {.sdiag_family = family,
@@ -279,7 +271,7 @@ static int flows_ask(int fd, unsigned char family)
                 .idiag_states = FLOWS_STATES},
     };
 
-    return send(fd, &ask, sizeof(ask), 0) == (ssize_t)sizeof(ask) ? 0 : -errno;
+    return send(fd, &ask, sizeof ask, 0) == (ssize_t)sizeof ask ? 0 : -errno;
 }
 
 static int flows_dump(struct shk_flows *flows, const struct flows_inodes *inodes, int fd,
@@ -302,19 +294,17 @@ static int flows_fill(struct shk_flows *flows, const struct flows_inodes *inodes
     struct timeval wait = {.tv_usec = FLOWS_WAIT_MS * 1000L};
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     void *buf = malloc(FLOWS_BUFFER);
-    int rc = fd < 0 ? -errno : buf == NULL ? -ENOMEM : 0;
+    int rc = fd < 0 ? -errno : !buf ? -ENOMEM : 0;
 
     if (rc == 0) {
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
         rc = flows_dump(flows, inodes, fd, AF_INET, buf);
     }
     /* A kernel without IPv6 has no such sockets. */
-    if (rc == 0 && flows_dump(flows, inodes, fd, AF_INET6, buf) == -ENOMEM) {
+    if (rc == 0 && flows_dump(flows, inodes, fd, AF_INET6, buf) == -ENOMEM)
         rc = -ENOMEM;
-    }
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     free(buf);
     return rc;
 }
@@ -325,7 +315,7 @@ void shk_flows_read(struct shk_flows *flows, pid_t pid)
     int rc = flows_inodes(&inodes, pid);
     uint32_t i = 0;
 
-    memset(flows, 0, sizeof(*flows));
+    memset(flows, 0, sizeof *flows);
     if (rc == -ENOENT || rc == -ESRCH) {
         return; /* the process is gone: not looked at */
     }
@@ -334,9 +324,8 @@ void shk_flows_read(struct shk_flows *flows, pid_t pid)
     } else if ((rc = flows_fill(flows, &inodes)) < 0) {
         flows_fail(flows, -rc, "the kernel's list of TCP sockets (inet_diag)");
     } else {
-        for (i = 0; i < flows->count; i++) {
+        for (i = 0; i < flows->count; i++)
             flows->row[i].rtt_us = flows->row[i].rtt_us == UINT32_MAX ? 0 : flows->row[i].rtt_us;
-        }
         __atomic_store_n(&flows->state, SHK_FLOWS_READ, __ATOMIC_RELEASE);
     }
     free(inodes.inode);
@@ -346,9 +335,8 @@ void shk_flows_keep(struct shk_flows *flows, const struct shk_flows *other)
 {
     uint32_t state = __atomic_load_n(&other->state, __ATOMIC_ACQUIRE);
 
-    if (state > SHK_FLOWS_FAILED || other->count > SHK_FLOWS_MAX) {
+    if (state > SHK_FLOWS_FAILED || other->count > SHK_FLOWS_MAX)
         return;
-    }
     if (flows->state == SHK_FLOWS_NONE ||
         (state == SHK_FLOWS_READ &&
          (flows->state == SHK_FLOWS_FAILED || other->sent >= flows->sent))) {
@@ -371,9 +359,8 @@ json_t *shk_flows_json(const struct shk_flows *flows)
     json_t *rows = json_array();
     uint32_t i = 0;
 
-    for (i = 0; flows->state == SHK_FLOWS_READ && i < flows->count; i++) {
+    for (i = 0; flows->state == SHK_FLOWS_READ && i < flows->count; i++)
         (void)json_array_append_new(rows, flows_row_json(&flows->row[i]));
-    }
     return json_pack("{s:b, s:s?, s:i, s:o}", "read", flows->state == SHK_FLOWS_READ, "why",
                      flows->state == SHK_FLOWS_READ ? NULL
                      : flows->state == SHK_FLOWS_FAILED

@@ -24,16 +24,15 @@ struct fabric_run {
 static void run_phase(const struct fabric_run *run, struct shk_job *job, enum shk_phase phase)
 {
     shk_job_set_phase(job, phase, 0);
-    if (run->tweaks->at_phase != NULL) {
+    if (run->tweaks->at_phase)
         run->tweaks->at_phase(job, phase, run->tweaks->at_phase_arg);
-    }
 }
 
 static int run_put_json(struct shk_job *job, const char *key, json_t *value, struct shk_error *err)
 {
-    char *text = value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
-    int rc = text != NULL ? shk_job_put(job, key, text, strlen(text), err)
-                          : shk_error_set(err, ENOMEM, "out of memory");
+    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    int rc = text ? shk_job_put(job, key, text, strlen(text), err)
+                  : shk_error_set(err, ENOMEM, "out of memory");
 
     free(text);
     json_decref(value);
@@ -47,19 +46,17 @@ static int run_publish(struct shk_job *job, const struct fabric *fabric, struct 
     const char *provider = info->fabric_attr->prov_name;
     int rc = run_put_json(job, FABRIC_IDENTITY, fabric_identity(fabric->lib, info), err);
 
-    if (rc == 0 && fabric->queues.most != 0 && fabric->queues.universe != 0 && provider != NULL &&
-        strstr(provider, "ofi_rxm") != NULL) {
+    if (rc == 0 && fabric->queues.most != 0 && fabric->queues.universe != 0 && provider &&
+        strstr(provider, "ofi_rxm")) {
         char text[320];
 
-        fabric_queues_text(&fabric->queues, text, sizeof(text));
+        fabric_queues_text(&fabric->queues, text, sizeof text);
         rc = shk_job_put(job, FABRIC_QUEUES, text, strlen(text), err);
     }
-    if (rc == 0 && fabric->hmem != NULL) {
+    if (rc == 0 && fabric->hmem)
         return run_put_json(job, FABRIC_HMEM, fabric_hmem_json(fabric), err);
-    }
-    if (rc == 0 && shk_job_rank(job) == 0) {
+    if (rc == 0 && shk_job_rank(job) == 0)
         rc = run_put_json(job, FABRIC_HMEM, fabric_hmem_offer(fabric->lib, info), err);
-    }
     return rc;
 }
 
@@ -136,15 +133,12 @@ static int run_measure(const struct fabric_run *run, struct fabric *fabric, stru
         run_phase(run, job, SHK_PHASE_WARMUP);
         rc = shk_sweep_warmup(&fabric->wire, err);
     }
-    if (rc == 0 && run->options->pairs) {
+    if (rc == 0 && run->options->pairs)
         return run_pairs(run, fabric, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = run_tune(run, fabric, &result->roofline, &tune, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_sweep_run(&fabric->wire, &options, result, err);
-    }
     return rc;
 }
 
@@ -155,9 +149,8 @@ static int run_connected(const struct fabric_run *run, struct fabric *fabric, st
     int rc = 0;
 
     rc = fabric_open(fabric, err);
-    if (rc == 0) {
+    if (rc == 0)
         rc = run_publish(job, fabric, err);
-    }
     if (rc == 0) {
         step = FABRIC_STEP_REGISTER;
         run_phase(run, job, SHK_PHASE_REGISTER);
@@ -169,9 +162,8 @@ static int run_connected(const struct fabric_run *run, struct fabric *fabric, st
     }
     run_phase(run, job, SHK_PHASE_EXCHANGE);
     rc = fabric_exchange(fabric, run->tweaks->notify, err);
-    if (rc == 0) {
+    if (rc == 0)
         rc = run_measure(run, fabric, job, err);
-    }
     if (rc == 0) {
         run_phase(run, job, SHK_PHASE_TEARDOWN);
         rc = shk_job_fence(job, 0, err); /* a peer that closes early breaks what others still do */
@@ -185,9 +177,8 @@ static unsigned run_rails(const struct fabric_run *run, const struct shk_job *jo
 {
     unsigned wanted = run->options->rails;
 
-    if (run->hmem || run->options->pairs || shk_job_size(job) == 1) {
+    if (run->hmem || run->options->pairs || shk_job_size(job) == 1)
         return 1;
-    }
     return wanted == 0 || wanted > SHK_RAILS_MAX ? SHK_RAILS_MAX : wanted;
 }
 
@@ -199,26 +190,23 @@ static int run_choose(const struct fabric_run *run, struct fabric *fabric,
     struct fi_info **first = &fabric->rail[0].info;
     struct fi_info *list = NULL;
     struct shk_host *host = NULL;
-    int rc = fabric->hmem != NULL ? fabric_hmem_choose(lib, provider, job, fabric->hmem, first, err)
-                                  : fabric_choose(lib, provider, first, &list, err);
+    int rc = fabric->hmem ? fabric_hmem_choose(lib, provider, job, fabric->hmem, first, err)
+                          : fabric_choose(lib, provider, first, &list, err);
 
     if (rc < 0) {
-        if (fabric->hmem == NULL && rc != -FI_ENOMEM) {
+        if (!fabric->hmem && rc != -FI_ENOMEM)
             (void)!shk_job_put(job, FABRIC_NO_OFFER, "", 0, NULL);
-        }
         (void)fabric_refused(fabric, provider, FABRIC_STEP_OFFER, rc, err);
         return rc;
     }
     fabric->lib = lib;
     fabric->report = &result->rails;
-    if (shk_host_open(&host, NULL, NULL) != 0) {
+    if (shk_host_open(&host, NULL, NULL) != 0)
         host = NULL;
-    }
     rc = fabric_rails_select(fabric, host, list, run_rails(run, job), err);
     shk_host_close(host);
-    if (list != NULL) {
+    if (list)
         lib->api.freeinfo(list);
-    }
     return rc == 0 ? fabric_place(*first, job, err) : rc;
 }
 
@@ -229,9 +217,8 @@ static int run_heap(const struct fabric_run *run, struct fabric *fabric,
 {
     int rc = 0;
 
-    if (fabric->hmem == NULL) {
+    if (!fabric->hmem)
         return shk_heap_create(heap, layout->length, err);
-    }
     rc = fabric_hmem_open(fabric->hmem, fabric->rail[0].info, job, run->tweaks->gpu, err);
     shk_crumb_library(lib->dynlib.path);
     return rc == 0 ? shk_heap_create_in(heap, layout->length, &fabric->hmem->gpu->memory, err) : rc;
@@ -270,23 +257,19 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
     run_phase(run, job, SHK_PHASE_OPEN);
     run_prepare(run, &fabric, job);
     rc = fabric_lib_open(&lib, run->tweaks->library_names, err);
-    if (rc == -ENOEXEC) {
+    if (rc == -ENOEXEC)
         (void)!shk_job_put(job, FABRIC_REFUSED, FABRIC_NOT_LOADED, strlen(FABRIC_NOT_LOADED), NULL);
-    }
     if (rc == 0) {
         shk_crumb_library(lib.dynlib.path);
         fabric_log_keep(&lib);
         rc = run_choose(run, &fabric, &lib, job, err);
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = run_heap(run, &fabric, &lib, job, &layout, &heap, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_wire_init(&fabric.wire, &fabric_wire_ops, job, &heap, layout.indices, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = run_connected(run, &fabric, job, &layout, err);
-    }
     /* After an error closing may hang or crash, and hide the cause: the process ends instead. */
     if (rc == 0) {
         fabric_close(&fabric);
@@ -316,7 +299,7 @@ static struct fabric_run run_make(bool hmem, const struct shk_collective_options
         .transport = hmem ? "fabric-hmem" : "fabric",
         .hmem = hmem,
         .options = options,
-        .tweaks = tweaks != NULL ? tweaks : &none,
+        .tweaks = tweaks ? tweaks : &none,
         .deadline_ns = options->deadline_ms != 0
                            ? shk_job_now_ns() + options->deadline_ms * UINT64_C(1000000)
                            : 0,
@@ -339,12 +322,10 @@ static int run_crew(struct fabric_run *run, struct shk_facts *facts, struct shk_
     struct shk_job *job = NULL;
     int rc = run_check(options, &why);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_create(&job, options->ranks, sizeof(struct fabric_result), &why);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_crew_run(&crew, job, &result, &why);
-    }
     if (rc == 0) {
         fabric_explain(run->tweaks->library_names, options->provider, job, &result);
         rc = fabric_facts(run->transport, facts, job, &result, err);
@@ -380,9 +361,8 @@ static int transport_run(bool hmem, const struct shk_collective_options *options
     struct fabric_run run = run_make(hmem, options, NULL);
     struct shk_error why = {{0}};
 
-    if (shk_dynlib_permitted("libfabric.so.1", &why) != 0) {
+    if (shk_dynlib_permitted("libfabric.so.1", &why) != 0)
         return fabric_facts_not_run(run.transport, facts, options->ranks, "na", why.text, err);
-    }
     return run_crew(&run, facts, err);
 }
 

@@ -40,7 +40,7 @@ static char *facts_published(const struct shk_job *job, const char *key)
 static json_t *facts_identity(const struct shk_job *job)
 {
     char *text = facts_published(job, FABRIC_IDENTITY);
-    json_t *identity = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    json_t *identity = text ? json_loads(text, 0, NULL) : NULL;
 
     free(text);
     return identity;
@@ -50,11 +50,11 @@ static void facts_chosen(struct shk_facts_out *out, const json_t *identity)
 {
     size_t i = 0;
 
-    for (i = 0; i < sizeof(facts_members) / sizeof(facts_members[0]); i++) {
+    for (i = 0; i < sizeof facts_members / sizeof facts_members[0]; i++) {
         const char *member = facts_members[i];
         const char *text = json_string_value(json_object_get(identity, member));
 
-        if (text != NULL) {
+        if (text) {
             shk_out_text(out, member, text);
         } else {
             shk_out_note(out, shk_facts_failed(out->facts, shk_out_key(out, member), FACTS_SOURCE,
@@ -83,9 +83,8 @@ static void facts_add_identity(json_t *lines, const json_t *identity)
                     &mr_mode, "progress", &progress) != 0) {
         return;
     }
-    snprintf(line, sizeof(line),
-             "libfabric's first choice: %s (%s) on domain %s, fabric %s; %s%s%s", provider,
-             protocol, domain, fabric, progress, *mr_mode != '\0' ? "; " : "", mr_mode);
+    snprintf(line, sizeof line, "libfabric's first choice: %s (%s) on domain %s, fabric %s; %s%s%s",
+             provider, protocol, domain, fabric, progress, *mr_mode != '\0' ? "; " : "", mr_mode);
     facts_add_line(lines, line);
 }
 
@@ -98,11 +97,11 @@ static bool facts_is_hmem(const struct shk_facts_out *out)
 static json_t *facts_hmem(struct shk_facts_out *out, const struct shk_job *job)
 {
     char *text = facts_published(job, FABRIC_HMEM);
-    json_t *hmem = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    json_t *hmem = text ? json_loads(text, 0, NULL) : NULL;
     const char *why = "no rank got as far as opening a provider";
 
     free(text);
-    if (hmem != NULL) {
+    if (hmem) {
         shk_out_json(out, "hmem", json_incref(hmem));
     } else if (facts_is_hmem(out)) {
         shk_out_note(
@@ -110,9 +109,8 @@ static json_t *facts_hmem(struct shk_facts_out *out, const struct shk_job *job)
     } else {
         shk_out_json(out, "hmem", json_pack("{s:s, s:s}", "status", "na", "reason", why));
     }
-    if (facts_is_hmem(out)) {
+    if (facts_is_hmem(out))
         shk_out_json(out, "devices", shk_gpu_memory_devices(job));
-    }
     return hmem;
 }
 
@@ -131,12 +129,12 @@ static void facts_add_hmem(json_t *lines, const json_t *hmem)
                     &answer, "cuda_calls", &calls) != 0) {
         return;
     }
-    snprintf(line, sizeof(line),
+    snprintf(line, sizeof line,
              "%s; peer to peer requested: required (%s), effective: %s; calls of CUDA by the "
              "provider: %s; sums %s",
              iface, answer, p2p, calls, sums);
     facts_add_line(lines, line);
-    snprintf(line, sizeof(line), "provider of host memory: %s", *usual != '\0' ? usual : "none");
+    snprintf(line, sizeof line, "provider of host memory: %s", *usual != '\0' ? usual : "none");
     facts_add_line(lines, line);
 }
 
@@ -156,7 +154,7 @@ static void facts_add_roofline(json_t *lines, const struct shk_job *job)
         best = bandwidth > best ? bandwidth : best;
     }
     if (best > 0) {
-        snprintf(line, sizeof(line),
+        snprintf(line, sizeof line,
                  "plain puts between the same ranks: %.2f us one way, up to %.2f GB/s from every "
                  "rank to the next at once",
                  json_number_value(json_object_get(roofline, "latency_us")), best);
@@ -174,9 +172,8 @@ static void facts_add_published(json_t *lines, const struct shk_job *job, const 
 {
     char *text = facts_published(job, key);
 
-    if (text != NULL) {
+    if (text)
         facts_add_line(lines, text);
-    }
     free(text);
 }
 
@@ -192,7 +189,7 @@ static bool facts_stamped(const struct shk_job *job)
     {
         const char *name = json_string_value(json_object_get(row, "algorithm"));
 
-        found |= name != NULL && strcmp(name, "stamped") == 0;
+        found |= name && strcmp(name, "stamped") == 0;
     }
     json_decref(sizes);
     return found;
@@ -211,13 +208,13 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
     fabric_ports_evidence(shown->ports, facts_add_line, lines);
     facts_add_published(lines, job, FABRIC_QUEUES);
     facts_add_hmem(lines, shown->hmem);
-    if (notify != NULL) {
-        snprintf(line, sizeof(line), "arrival known at the target by: %.100s%s", notify,
+    if (notify) {
+        snprintf(line, sizeof line, "arrival known at the target by: %.100s%s", notify,
                  facts_stamped(job) ? "; of `stamped` by a stamp in the data" : "");
         facts_add_line(lines, line);
     }
     if (verified > 0) {
-        snprintf(line, sizeof(line), "%llu elements verified on %u ranks",
+        snprintf(line, sizeof line, "%llu elements verified on %u ranks",
                  (unsigned long long)verified, shk_job_size(job));
         facts_add_line(lines, line);
     }
@@ -225,7 +222,7 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
     fabric_rails_evidence(shown->rails, facts_add_line, lines);
     for (rank = 0; rank < shk_job_size(job); rank++) {
         if (result->ranks[rank].output[0] != '\0') {
-            snprintf(line, sizeof(line), "output of rank %u: %s", rank, result->ranks[rank].output);
+            snprintf(line, sizeof line, "output of rank %u: %s", rank, result->ranks[rank].output);
             facts_add_line(lines, line);
         }
     }
@@ -244,9 +241,8 @@ static json_t *facts_rows(struct shk_facts_out *out, const struct shk_job *job, 
     for (rank = 0; rank < shk_job_size(job) && rows != NULL; rank++) {
         json_t *row = NULL;
 
-        if (shk_job_get(job, rank, key, buf, sizeof(buf), &len, NULL) != 0) {
+        if (shk_job_get(job, rank, key, buf, sizeof buf, &len, NULL) != 0)
             continue;
-        }
         row = json_loadb(buf, len, 0, NULL);
         if (json_is_object(row) && (json_object_set_new(row, "rank", json_integer(rank)) != 0 ||
                                     json_array_append(rows, row) != 0)) {
@@ -272,7 +268,7 @@ static void facts_roofline(struct shk_facts_out *out, const struct shk_job *job)
 /* A cause that has nothing to do with the memory. */
 static bool facts_elsewhere(const struct shk_crew_result *result)
 {
-    const char *cause = result->cause != NULL ? result->cause : "";
+    const char *cause = result->cause ? result->cause : "";
 
     return strcmp(cause, "rank-stopped") == 0 || strcmp(cause, "rank-silent") == 0 ||
            strcmp(cause, "node-unreachable") == 0;
@@ -283,15 +279,14 @@ static bool facts_not_here(struct shk_facts_out *out, const struct shk_job *job,
                            const struct shk_crew_result *result)
 {
     char *cause = facts_published_by(job, result->rank, FABRIC_CAUSE);
-    bool na = cause != NULL && strcmp(cause, "na") == 0 && result->outcome == SHK_CREW_FAILED;
+    bool na = cause && strcmp(cause, "na") == 0 && result->outcome == SHK_CREW_FAILED;
 
-    if (na) {
+    if (na)
         shk_out_status(out, "na", result->reason.text, -1, NULL);
-    } else if (cause != NULL && strcmp(cause, "na") != 0) {
+    else if (cause && strcmp(cause, "na") != 0)
         shk_out_text(out, "cause", cause);
-    } else {
+    else
         shk_out_text(out, "cause", facts_elsewhere(result) ? result->cause : "hmem-failed");
-    }
     free(cause);
     return na;
 }
@@ -300,15 +295,14 @@ static bool facts_not_here(struct shk_facts_out *out, const struct shk_job *job,
 static void facts_cause(struct shk_facts_out *out, const struct shk_job *job,
                         const struct shk_crew_result *result)
 {
-    char *refused = result->cause == NULL && result->outcome == SHK_CREW_FAILED
+    char *refused = !result->cause && result->outcome == SHK_CREW_FAILED
                         ? facts_published_by(job, result->rank, FABRIC_REFUSED)
                         : NULL;
 
-    if (result->cause != NULL) {
+    if (result->cause)
         shk_out_text(out, "cause", result->cause);
-    } else if (refused != NULL) {
+    else if (refused)
         shk_out_text(out, "cause", refused);
-    }
     free(refused);
 }
 
@@ -318,21 +312,18 @@ static void facts_outcome(struct shk_facts_out *out, const struct shk_job *job,
     struct shk_error wrong = {{0}};
     int rank = -1;
 
-    if (facts_is_hmem(out) && result->outcome != SHK_CREW_OK && facts_not_here(out, job, result)) {
+    if (facts_is_hmem(out) && result->outcome != SHK_CREW_OK && facts_not_here(out, job, result))
         return;
-    }
     if (result->outcome == SHK_CREW_OK && shk_sweep_wrong(job, &rank, &wrong)) {
         shk_out_status(out, "wrong", wrong.text, rank, "verify");
-        if (facts_is_hmem(out)) {
+        if (facts_is_hmem(out))
             shk_out_text(out, "cause", "hmem-wrong");
-        }
     } else {
         rank = result->rank >= 0 ? (int)result->ranks[result->rank].id : -1;
         shk_out_status(out, shk_crew_status(result->outcome), result->reason.text, rank,
                        result->phase);
-        if (!facts_is_hmem(out)) {
+        if (!facts_is_hmem(out))
             facts_cause(out, job, result);
-        }
     }
 }
 
@@ -354,14 +345,12 @@ int fabric_facts(const char *transport, struct shk_facts *facts, const struct sh
     shk_out_json(&out, "placement", facts_rows(&out, job, FABRIC_PLACE));
     ports = facts_rows(&out, job, FABRIC_PORT);
     facts_evidence(&out, job, result, &(struct facts_shown){identity, hmem, rails, ports});
-    if (json_array_size(ports) > 0) {
+    if (json_array_size(ports) > 0)
         shk_out_json(&out, "ports", json_incref(ports));
-    }
     shk_out_json(&out, "rails", rails);
     shk_out_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
-    if (json_array_size(result->disagree) > 0) {
+    if (json_array_size(result->disagree) > 0)
         shk_out_json(&out, "disagree", json_incref(result->disagree));
-    }
     json_decref(ports);
     json_decref(hmem);
     json_decref(identity);

@@ -23,7 +23,7 @@ int fabric_hmem_fail(struct shk_job *job, const char *cause, int rc)
     char have[32];
     size_t len = 0;
 
-    if (shk_job_get(job, shk_job_rank(job), FABRIC_CAUSE, have, sizeof(have), &len, NULL) != 0) {
+    if (shk_job_get(job, shk_job_rank(job), FABRIC_CAUSE, have, sizeof have, &len, NULL) != 0) {
         int put = shk_job_put(job, FABRIC_CAUSE, cause, strlen(cause) + 1, NULL);
 
         return put < 0 ? put : rc;
@@ -43,9 +43,8 @@ static const struct fi_info *hmem_pick(const struct fi_info *list, const char *u
     const struct fi_info *info = NULL;
 
     for (info = list; info != NULL; info = info->next) {
-        if (strcmp(info->fabric_attr->prov_name, usual) == 0) {
+        if (strcmp(info->fabric_attr->prov_name, usual) == 0)
             return info;
-        }
     }
     return list;
 }
@@ -68,13 +67,13 @@ static int hmem_list(const struct fabric_lib *lib, const char *provider, struct 
     int rc = -FI_ENOMEM;
 
     *list_p = NULL;
-    if (hints != NULL) {
+    if (hints) {
         fabric_hmem_want(hints);
         shk_crumb_call("fi_getinfo with FI_HMEM");
         rc = lib->api.getinfo(lib->version, NULL, NULL, 0, hints, list_p);
         lib->api.freeinfo(hints);
     }
-    return rc == 0 && *list_p == NULL ? -FI_ENODATA : rc;
+    return rc == 0 && !*list_p ? -FI_ENODATA : rc;
 }
 
 int fabric_hmem_choose(const struct fabric_lib *lib, const char *provider, struct shk_job *job,
@@ -86,15 +85,14 @@ int fabric_hmem_choose(const struct fabric_lib *lib, const char *provider, struc
     if (rc != 0) {
         return fabric_hmem_fail(job, "na",
                                 shk_error_set(err, -rc, "%s%s of libfabric %s offers %sFI_HMEM: %s",
-                                              provider != NULL ? "provider " : "no provider",
-                                              provider != NULL ? provider : "", lib->text,
-                                              provider != NULL ? "no " : "",
-                                              lib->api.strerror(-rc)));
+                                              provider ? "provider " : "no provider",
+                                              provider ? provider : "", lib->text,
+                                              provider ? "no " : "", lib->api.strerror(-rc)));
     }
-    hmem_usual(lib, provider, hmem->usual, sizeof(hmem->usual));
+    hmem_usual(lib, provider, hmem->usual, sizeof hmem->usual);
     *info_p = fabric_lazy(lib, hmem_pick(list, hmem->usual));
     lib->api.freeinfo(list);
-    return *info_p != NULL ? 0 : shk_error_set(err, FI_ENOMEM, "out of memory");
+    return *info_p ? 0 : shk_error_set(err, FI_ENOMEM, "out of memory");
 }
 
 json_t *fabric_hmem_offer(const struct fabric_lib *lib, const struct fi_info *info)
@@ -106,9 +104,9 @@ json_t *fabric_hmem_offer(const struct fabric_lib *lib, const struct fi_info *in
 
     if (rc == 0) {
         lib->api.freeinfo(list);
-        snprintf(text, sizeof(text), "provider %.64s offers FI_HMEM: see fabric-hmem", provider);
+        snprintf(text, sizeof text, "provider %.64s offers FI_HMEM: see fabric-hmem", provider);
     } else {
-        snprintf(text, sizeof(text), "provider %.64s of libfabric %s offers no FI_HMEM: %.64s",
+        snprintf(text, sizeof text, "provider %.64s of libfabric %s offers no FI_HMEM: %.64s",
                  provider, lib->text, lib->api.strerror(-rc));
     }
     return json_pack("{s:s, s:o}", "status", rc == 0 ? "offered" : "na", "reason",
@@ -129,12 +127,11 @@ static int hmem_reach(struct shk_job *job, const struct fi_info *info, struct sh
         const char *host = json_string_value(json_object_get(row, "host"));
 
         first = i == 0 ? host : first;
-        apart = apart || (host != NULL && first != NULL && strcmp(host, first) != 0);
+        apart = apart || (host && first && strcmp(host, first) != 0);
     }
     json_decref(devices);
-    if (!apart || strcmp(info->fabric_attr->prov_name, "shm") != 0) {
+    if (!apart || strcmp(info->fabric_attr->prov_name, "shm") != 0)
         return 0;
-    }
     return fabric_hmem_fail(job, "na",
                             shk_error_set(err, FI_EADDRNOTAVAIL,
                                           "of the providers that offer FI_HMEM the first is shm, "
@@ -146,9 +143,8 @@ int fabric_hmem_open(struct fabric_hmem *hmem, const struct fi_info *info, struc
 {
     int rc = shk_gpu_memory_open(&hmem->gpu, job, tweaks, err);
 
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     hmem->iface = hmem->gpu->hip ? FI_HMEM_ROCR : FI_HMEM_CUDA;
     return hmem_reach(job, info, err);
 }
@@ -164,12 +160,12 @@ static const char *hmem_cuda_calls(struct fid_ep *ep)
 {
     bool permitted = false;
     int rc =
-        fi_setopt(&ep->fid, FI_OPT_ENDPOINT, HMEM_CUDA_PERMITTED, &permitted, sizeof(permitted));
+        fi_setopt(&ep->fid, FI_OPT_ENDPOINT, HMEM_CUDA_PERMITTED, &permitted, sizeof permitted);
 
     permitted = true;
     if (rc == 0) {
-        rc = fi_setopt(&ep->fid, FI_OPT_ENDPOINT, HMEM_CUDA_PERMITTED, &permitted,
-                       sizeof(permitted));
+        rc =
+            fi_setopt(&ep->fid, FI_OPT_ENDPOINT, HMEM_CUDA_PERMITTED, &permitted, sizeof permitted);
         return rc == 0 ? "not needed" : "not told";
     }
     return rc == -FI_EOPNOTSUPP ? "needed" : "not told";
@@ -185,8 +181,8 @@ void fabric_hmem_ask(struct fabric *fabric)
 
     shk_crumb_call("fi_setopt of FI_OPT_FI_HMEM_P2P");
     rc = fi_setopt(&fabric->rail[0].ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &want,
-                   sizeof(want));
-    snprintf(hmem->answer, sizeof(hmem->answer), "%s",
+                   sizeof want);
+    snprintf(hmem->answer, sizeof hmem->answer, "%s",
              rc == 0 ? "accepted" : fabric->lib->api.strerror(-rc));
     shk_crumb_call("fi_setopt of FI_OPT_CUDA_API_PERMITTED");
     hmem->cuda_calls = cuda ? hmem_cuda_calls(fabric->rail[0].ep) : "not told";
@@ -215,12 +211,10 @@ bool fabric_hmem_library_knows(const struct fabric_lib *lib, enum fi_hmem_iface 
     int count = 0;
     int i = 0;
 
-    if (api->getparams == NULL || api->freeparams == NULL || api->getparams(&params, &count) != 0) {
+    if (!api->getparams || !api->freeparams || api->getparams(&params, &count) != 0)
         return true;
-    }
-    for (i = 0; i < count; i++) {
-        found = found || (params[i].name != NULL && strcasestr(params[i].name, part) != NULL);
-    }
+    for (i = 0; i < count; i++)
+        found = found || (params[i].name && strcasestr(params[i].name, part));
     api->freeparams(params);
     return found;
 }
@@ -233,9 +227,8 @@ static bool hmem_absent(int rc)
 bool fabric_hmem_lacks(const struct fabric_lib *lib, enum fi_hmem_iface iface, int rc,
                        struct shk_error *err)
 {
-    if (!hmem_absent(rc) || fabric_hmem_library_knows(lib, iface)) {
+    if (!hmem_absent(rc) || fabric_hmem_library_knows(lib, iface))
         return false;
-    }
     (void)shk_error_set(err, -rc, "libfabric %s (%s) was built without %s: fi_mr_regattr: %s",
                         lib->text, lib->dynlib.path, hmem_iface_name(iface),
                         lib->api.strerror(-rc));
@@ -247,9 +240,8 @@ static int hmem_refused(const struct fabric *fabric, size_t bytes, int rc, struc
     const struct fabric_lib *lib = fabric->lib;
     struct shk_job *job = fabric->wire.job;
 
-    if (fabric_hmem_lacks(lib, fabric->hmem->iface, rc, err)) {
+    if (fabric_hmem_lacks(lib, fabric->hmem->iface, rc, err))
         return fabric_hmem_fail(job, "na", rc);
-    }
     (void)shk_error_set(err, -rc, "fi_mr_regattr of %zu B on GPU %d (%s, provider %s): %s", bytes,
                         fabric->hmem->gpu->device, hmem_iface_name(fabric->hmem->iface),
                         fabric->rail[0].info->fabric_attr->prov_name, lib->api.strerror(-rc));
@@ -269,9 +261,8 @@ int fabric_hmem_register(struct fabric *fabric, struct fabric_rail *rail, void *
     };
     int rc = 0;
 
-    if (fabric->hmem->iface == FI_HMEM_CUDA) {
+    if (fabric->hmem->iface == FI_HMEM_CUDA)
         attr.device.cuda = fabric->hmem->gpu->device;
-    }
     shk_crumb_call("fi_mr_regattr");
     rc = fi_mr_regattr(rail->domain, &attr, 0, mr_p);
     return rc == 0 ? 0 : hmem_refused(fabric, bytes, rc, err);

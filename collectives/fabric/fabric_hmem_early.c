@@ -23,7 +23,7 @@ static int early_register(const struct fabric_lib *lib, const struct fi_info *in
                           enum fi_hmem_iface iface)
 {
     static _Alignas(4096) char page[4096];
-    struct iovec range = {.iov_base = page, .iov_len = sizeof(page)};
+    struct iovec range = {.iov_base = page, .iov_len = sizeof page};
     struct fi_mr_attr attr = {
         .mr_iov = &range,
         .iov_count = 1,
@@ -36,13 +36,11 @@ static int early_register(const struct fabric_lib *lib, const struct fi_info *in
     struct fid_mr *mr = NULL;
 
     shk_crumb_call("fi_fabric");
-    if (lib->api.fabric(info->fabric_attr, &fabric, NULL) != 0) {
+    if (lib->api.fabric(info->fabric_attr, &fabric, NULL) != 0)
         return 0;
-    }
     shk_crumb_call("fi_domain");
-    if (fi_domain(fabric, (struct fi_info *)info, &domain, NULL) != 0) {
+    if (fi_domain(fabric, (struct fi_info *)info, &domain, NULL) != 0)
         return 0;
-    }
     shk_crumb_call("fi_mr_regattr");
     return fi_mr_regattr(domain, &attr, 0, &mr);
 }
@@ -62,18 +60,15 @@ static bool early_lacks(const struct shk_hmem_early *early, struct shk_error *er
         shk_crumb_library(lib.dynlib.path);
         rc = shk_job_create(&job, 1, 0, err);
     }
-    if (rc < 0) {
+    if (rc < 0)
         return false;
-    }
     shk_job_join(job, 0);
     shk_crumb_attach(NULL, NULL);
     rc = fabric_hmem_choose(&lib, early->options->provider, job, &hmem, &info, err);
-    if (rc < 0) {
+    if (rc < 0)
         return rc == -FI_ENODATA;
-    }
-    if (fabric_hmem_library_knows(&lib, iface)) {
+    if (fabric_hmem_library_knows(&lib, iface))
         return false;
-    }
     rc = early_register(&lib, info, iface);
     return fabric_hmem_lacks(&lib, iface, rc, err);
 }
@@ -86,19 +81,18 @@ static int early_ask(void *arg, json_t **result_p, struct shk_error *err)
     (void)err;
     *result_p =
         early_lacks(arg, &why) ? shk_json_text(why.text, strlen(why.text)) : json_string("");
-    return *result_p != NULL ? 0 : -FI_ENOMEM;
+    return *result_p ? 0 : -FI_ENOMEM;
 }
 
 struct shk_hmem_early *shk_hmem_early_begin(const struct shk_collective_options *options,
                                             const char *const *names, bool hip)
 {
-    struct shk_hmem_early *early = calloc(1, sizeof(*early));
+    struct shk_hmem_early *early = calloc(1, sizeof *early);
     struct shk_isolate_job job = {
         .name = "FI_HMEM of libfabric", .fn = early_ask, .arg = early, .deadline_ms = EARLY_MS};
 
-    if (early == NULL) {
+    if (!early)
         return NULL;
-    }
     *early = (struct shk_hmem_early){.options = options, .names = names, .hip = hip};
     if (shk_isolate_begin(&early->pending, &job, NULL) < 0) {
         free(early);
@@ -113,14 +107,12 @@ bool shk_hmem_early_end(struct shk_hmem_early *early, char *why, size_t size)
     const char *text = NULL;
 
     why[0] = '\0';
-    if (early == NULL) {
+    if (!early)
         return false;
-    }
     shk_isolate_end(early->pending, &result);
     text = result.outcome == SHK_CHILD_OK ? json_string_value(result.result) : NULL;
-    if (text != NULL) {
+    if (text)
         snprintf(why, size, "%s", text);
-    }
     shk_isolate_result_clear(&result);
     free(early);
     return why[0] != '\0';

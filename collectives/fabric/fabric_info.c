@@ -13,9 +13,8 @@ struct fi_info *fabric_hints(const struct fabric_lib *lib, const char *provider)
 {
     struct fi_info *hints = lib->api.dupinfo(NULL);
 
-    if (hints == NULL) {
+    if (!hints)
         return NULL;
-    }
     hints->caps = FI_MSG | FI_RMA;
     hints->mode = INFO_MODE;
     hints->ep_attr->type = FI_EP_RDM;
@@ -25,9 +24,9 @@ struct fi_info *fabric_hints(const struct fabric_lib *lib, const char *provider)
     hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     hints->domain_attr->av_type = FI_AV_TABLE;
-    if (provider != NULL) {
+    if (provider) {
         hints->fabric_attr->prov_name = strdup(provider); /* freed by fi_freeinfo() */
-        if (hints->fabric_attr->prov_name == NULL) {
+        if (!hints->fabric_attr->prov_name) {
             lib->api.freeinfo(hints);
             hints = NULL;
         }
@@ -70,7 +69,7 @@ static void relax_progress(struct fi_info *hints)
 
 static char *info_copy(const char *text)
 {
-    return text != NULL ? strdup(text) : NULL;
+    return text ? strdup(text) : NULL;
 }
 
 const struct fabric_hint fabric_hint_list[] = {
@@ -85,7 +84,7 @@ const struct fabric_hint fabric_hint_list[] = {
 
 static bool info_same(const char *a, const char *b)
 {
-    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+    return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
 bool fabric_info_same(const struct fi_info *a, const struct fi_info *b)
@@ -107,21 +106,19 @@ static struct fi_info *info_variant(const struct fabric_lib *lib, const struct f
     struct fi_info *found = NULL;
     const struct fi_info *at = NULL;
 
-    if (hints == NULL) {
+    if (!hints)
         return NULL;
-    }
-    if ((info->caps & FI_HMEM) != 0) {
+    if ((info->caps & FI_HMEM) != 0)
         fabric_hmem_want(hints);
-    }
     hints->tx_attr->op_flags = op_flags;
     hints->domain_attr->name = info_copy(info->domain_attr->name);
     hints->fabric_attr->name = info_copy(info->fabric_attr->name);
     shk_crumb_call("fi_getinfo");
-    if (lib->api.getinfo(lib->version, NULL, NULL, 0, hints, &list) == 0 && list != NULL) {
+    if (lib->api.getinfo(lib->version, NULL, NULL, 0, hints, &list) == 0 && list) {
         /* Not every provider obeys the names: tcp lists all of its interfaces. */
-        for (at = list; at != NULL && !fabric_info_same(at, info); at = at->next) {
+        for (at = list; at && !fabric_info_same(at, info); at = at->next) {
         }
-        found = at != NULL ? lib->api.dupinfo(at) : NULL;
+        found = at ? lib->api.dupinfo(at) : NULL;
         lib->api.freeinfo(list);
     }
     lib->api.freeinfo(hints);
@@ -132,10 +129,9 @@ bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *inf
 {
     struct fi_info *found = info_variant(lib, info, FI_DELIVERY_COMPLETE);
 
-    if (found != NULL) {
+    if (found)
         lib->api.freeinfo(found);
-    }
-    return found != NULL;
+    return found;
 }
 
 /* The usual, stronger promise costs some providers a round trip. */
@@ -143,7 +139,7 @@ struct fi_info *fabric_lazy(const struct fabric_lib *lib, const struct fi_info *
 {
     struct fi_info *lazy = info_variant(lib, info, FI_INJECT_COMPLETE);
 
-    return lazy != NULL ? lazy : lib->api.dupinfo(info);
+    return lazy ? lazy : lib->api.dupinfo(info);
 }
 
 int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_info **info_p,
@@ -153,37 +149,33 @@ int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_
     struct fi_info *list = NULL;
     int rc = 0;
 
-    if (hints == NULL) {
+    if (!hints)
         return shk_error_set(err, FI_ENOMEM, "out of memory");
-    }
     shk_crumb_call("fi_getinfo");
     rc = lib->api.getinfo(lib->version, NULL, NULL, 0, hints, &list);
     lib->api.freeinfo(hints);
-    if (rc == 0 && list == NULL) {
+    if (rc == 0 && !list)
         rc = -FI_ENODATA;
-    }
-    if (rc != 0) {
+    if (rc != 0)
         return fabric_error(lib, "fi_getinfo", rc, err);
-    }
     /* libfabric lists the best first: what other applications get, we take as well. */
     *info_p = fabric_lazy(lib, list);
-    if (*info_p != NULL && list_p != NULL) {
+    if (*info_p && list_p)
         *list_p = list;
-    } else {
+    else
         lib->api.freeinfo(list);
-    }
-    return *info_p != NULL ? 0 : shk_error_set(err, FI_ENOMEM, "out of memory");
+    return *info_p ? 0 : shk_error_set(err, FI_ENOMEM, "out of memory");
 }
 
 static const char *info_text(const char *text)
 {
-    return text != NULL ? text : "";
+    return text ? text : "";
 }
 
 /* fi_tostr() answers from a buffer of its own; "" when the library has no such function. */
 static const char *info_tostr(const struct fabric_lib *lib, const void *data, enum fi_type type)
 {
-    return lib->api.tostr != NULL ? info_text(lib->api.tostr(data, type)) : "";
+    return lib->api.tostr ? info_text(lib->api.tostr(data, type)) : "";
 }
 
 static int info_set(json_t *object, const char *key, const char *text)
@@ -198,9 +190,8 @@ json_t *fabric_identity(const struct fabric_lib *lib, const struct fi_info *info
     char text[64];
     int bad = 0;
 
-    if (object == NULL) {
+    if (!object)
         return NULL;
-    }
     bad |= info_set(object, "library", lib->dynlib.path);
     bad |= info_set(object, "version", lib->text);
     bad |= info_set(object, "provider", info_text(info->fabric_attr->prov_name));
@@ -215,7 +206,7 @@ json_t *fabric_identity(const struct fabric_lib *lib, const struct fi_info *info
         info_set(object, "mr_mode", info_tostr(lib, &info->domain_attr->mr_mode, FI_TYPE_MR_MODE));
     bad |= info_set(object, "progress",
                     info_tostr(lib, &info->domain_attr->data_progress, FI_TYPE_PROGRESS));
-    snprintf(text, sizeof(text), "%u.%u", FI_MAJOR(version), FI_MINOR(version));
+    snprintf(text, sizeof text, "%u.%u", FI_MAJOR(version), FI_MINOR(version));
     bad |= info_set(object, "provider_version", text);
     if (bad != 0) {
         json_decref(object);

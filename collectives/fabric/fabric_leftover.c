@@ -13,16 +13,14 @@ static bool leftover_of(const char *dir, pid_t pid, char *name, size_t size)
     char start[16];
     bool found = false;
 
-    snprintf(start, sizeof(start), "%d:", (int)pid);
-    while (stream != NULL && !found && (entry = readdir(stream)) != NULL) {
+    snprintf(start, sizeof start, "%d:", (int)pid);
+    while (stream && !found && (entry = readdir(stream)) != NULL) {
         found = strncmp(entry->d_name, start, strlen(start)) == 0;
-        if (found) {
+        if (found)
             snprintf(name, size, "%s/%s", dir, entry->d_name);
-        }
     }
-    if (stream != NULL) {
+    if (stream)
         closedir(stream);
-    }
     return found;
 }
 
@@ -32,10 +30,9 @@ int fabric_ep_error(const struct fabric_lib *lib, const struct fi_info *info, co
     const char *provider = info->fabric_attr->prov_name;
     char name[64];
 
-    if (rc != -FI_EBUSY || strncmp(provider, "shm", 3) != 0) {
+    if (rc != -FI_EBUSY || strncmp(provider, "shm", 3) != 0)
         return fabric_error(lib, call, rc, err);
-    }
-    snprintf(name, sizeof(name), "/dev/shm/%d:%u:0", (int)getpid(), (unsigned)geteuid());
+    snprintf(name, sizeof name, "/dev/shm/%d:%u:0", (int)getpid(), (unsigned)geteuid());
     return shk_error_set(err, FI_EBUSY,
                          "%s: %s: provider %s found %s, which a process with the same "
                          "number left behind when it was killed; %s",
@@ -52,14 +49,13 @@ bool fabric_leftover(const char *dir, const struct shk_job *job, struct shk_crew
     char name[300];
     unsigned i = 0;
 
-    if (result->outcome != SHK_CREW_CRASHED || strcmp(result->phase, "open") != 0) {
+    if (result->outcome != SHK_CREW_CRASHED || strcmp(result->phase, "open") != 0)
         return false;
-    }
     for (i = 0; i < size; i++) {
         unsigned rank = (first + i) % size;
         pid_t pid = result->ranks[rank].pid;
 
-        if (pid > 0 && leftover_of(dir, pid, name, sizeof(name))) {
+        if (pid > 0 && leftover_of(dir, pid, name, sizeof name)) {
             (void)shk_error_set(&result->reason, EBUSY,
                                 "%s of an earlier process that was killed is in the way of rank "
                                 "%u, which has its process number: remove it (%s)",

@@ -27,22 +27,20 @@ static const struct shk_symbol lib_symbols[] = {
 int fabric_lib_open(struct fabric_lib *lib, const char *const *names, struct shk_error *err)
 {
     struct shk_library desc = {
-        .names = names != NULL ? names : lib_names,
+        .names = names ? names : lib_names,
         .symbols = lib_symbols,
     };
     uint32_t ours = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
     int rc = 0;
 
-    memset(lib, 0, sizeof(*lib));
+    memset(lib, 0, sizeof *lib);
     rc = shk_dynlib_open(&lib->dynlib, &desc, &lib->api, err);
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     lib->version = lib->api.version();
-    snprintf(lib->text, sizeof(lib->text), "%u.%u", FI_MAJOR(lib->version), FI_MINOR(lib->version));
-    if (FI_VERSION_GE(lib->version, ours)) {
+    snprintf(lib->text, sizeof lib->text, "%u.%u", FI_MAJOR(lib->version), FI_MINOR(lib->version));
+    if (FI_VERSION_GE(lib->version, ours))
         lib->version = ours;
-    }
     return 0;
 }
 

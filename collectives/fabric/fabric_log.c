@@ -45,11 +45,10 @@ void fabric_log_add(const char *provider, const char *func, const char *text)
 
     (void)pthread_mutex_lock(&kept.lock);
     line = kept.line[kept.count++ % LOG_LINES];
-    snprintf(line, sizeof(kept.line[0]), "%s %s: %s", provider, func, text);
+    snprintf(line, sizeof kept.line[0], "%s %s: %s", provider, func, text);
     len = strlen(line);
-    while (len > 0 && (line[len - 1] == '\n' || line[len - 1] == ' ')) {
+    while (len > 0 && (line[len - 1] == '\n' || line[len - 1] == ' '))
         line[--len] = '\0';
-    }
     (void)pthread_mutex_unlock(&kept.lock);
 }
 
@@ -58,11 +57,11 @@ static void log_line(const struct fi_provider *prov, enum fi_log_level level,
                      enum fi_log_subsys subsys, const char *func, int line, const char *msg)
 {
     (void)level, (void)subsys, (void)line;
-    fabric_log_add(prov != NULL && prov->name != NULL ? prov->name : "libfabric", func, msg);
+    fabric_log_add(prov && prov->name ? prov->name : "libfabric", func, msg);
 }
 
 static struct fi_ops_log log_ops = {
-    .size = sizeof(log_ops),
+    .size = sizeof log_ops,
     .enabled = log_enabled,
     .ready = log_ready,
     .log = log_line,
@@ -77,7 +76,7 @@ void fabric_log_keep(const struct fabric_lib *lib)
     struct fid *open = NULL;
 
     /* A log that was asked for goes where it was asked to go. */
-    if (lib->api.open == NULL || getenv(shk_variable("fabric-log")) != NULL ||
+    if (!lib->api.open || getenv(shk_variable("fabric-log")) ||
         lib->api.open(lib->version, "logging", NULL, 0, 0, &open, NULL) != 0) {
         return;
     }
@@ -105,9 +104,8 @@ bool fabric_log_find(const char *text, char *buf, size_t size)
         const char *line = kept.line[i % LOG_LINES];
 
         found = text == NULL || strstr(line, text) != NULL;
-        if (found) {
+        if (found)
             snprintf(buf, size, "%s", line);
-        }
     }
     (void)pthread_mutex_unlock(&kept.lock);
     return found;

@@ -29,7 +29,7 @@ static int peers_agreement(struct fabric *fabric, struct shk_error *err)
     int rc =
         shk_agree_put(job, "libfabric provider", fabric->rail[0].info->fabric_attr->prov_name, err);
 
-    snprintf(symmetric, sizeof(symmetric), "%zu B, last part at %zu", heap->bytes,
+    snprintf(symmetric, sizeof symmetric, "%zu B, last part at %zu", heap->bytes,
              heap->offset[SHK_AREA_COUNT - 1]);
     rc = rc == 0 ? shk_agree_put(job, "layout of the heap", symmetric, err) : rc;
     rc = rc == 0 ? shk_agree_note(job, filter, getenv(filter), err) : rc;
@@ -46,15 +46,14 @@ static int peers_publish_port(struct fabric *fabric, const void *addr, size_t le
     char *text = NULL;
     int rc = 0;
 
-    if (shk_host_open(&host, NULL, NULL) != 0) {
+    if (shk_host_open(&host, NULL, NULL) != 0)
         return 0;
-    }
     row = fabric_port(host, fabric->rail[0].info, addr, len);
     shk_host_close(host);
-    if (row != NULL) {
+    if (row) {
         text = json_dumps(row, JSON_COMPACT);
-        rc = text != NULL ? shk_job_put(fabric->wire.job, FABRIC_PORT, text, strlen(text), err)
-                          : shk_error_set(err, FI_ENOMEM, "out of memory");
+        rc = text ? shk_job_put(fabric->wire.job, FABRIC_PORT, text, strlen(text), err)
+                  : shk_error_set(err, FI_ENOMEM, "out of memory");
     }
     free(text);
     json_decref(row);
@@ -69,39 +68,34 @@ static int peers_publish(struct fabric *fabric, struct shk_error *err)
     struct peers_card card = {
         .base = virtual ? (uint64_t)(uintptr_t)heap->base : 0,
     };
-    size_t len = sizeof(card.addr);
+    size_t len = sizeof card.addr;
     int rc = 0;
 
     card.key = fi_mr_key(first->mr);
-    if (card.key == FI_KEY_NOTAVAIL) {
+    if (card.key == FI_KEY_NOTAVAIL)
         return shk_error_set(err, FI_EOPNOTSUPP, "fi_mr_key: the provider has keys above 64 bits");
-    }
-    if (first->info->fabric_attr->name != NULL) {
-        strncpy(card.fabric, first->info->fabric_attr->name, sizeof(card.fabric) - 1);
-    }
+    if (first->info->fabric_attr->name)
+        strncpy(card.fabric, first->info->fabric_attr->name, sizeof card.fabric - 1);
     shk_crumb_call("fi_getname");
     rc = fi_getname(&first->ep->fid, card.addr, &len);
-    if (rc != 0 || len > sizeof(card.addr)) {
+    if (rc != 0 || len > sizeof card.addr)
         return fabric_error(fabric->lib, "fi_getname", rc != 0 ? rc : -FI_ETOOSMALL, err);
-    }
     card.addr_len = (uint32_t)len;
     rc = peers_publish_port(fabric, card.addr, len, err);
-    return rc == 0 ? shk_job_put(fabric->wire.job, PEERS_KEY, &card, sizeof(card), err) : rc;
+    return rc == 0 ? shk_job_put(fabric->wire.job, PEERS_KEY, &card, sizeof card, err) : rc;
 }
 
 static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *card,
                       struct shk_error *err)
 {
     size_t len = 0;
-    int rc = shk_job_get(fabric->wire.job, rank, PEERS_KEY, card, sizeof(*card), &len, err);
+    int rc = shk_job_get(fabric->wire.job, rank, PEERS_KEY, card, sizeof *card, &len, err);
 
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
-    if (len != sizeof(*card) || card->addr_len > sizeof(card->addr)) {
+    if (len != sizeof *card || card->addr_len > sizeof card->addr)
         return shk_error_set(err, EPROTO, "rank %u published a malformed address", rank);
-    }
-    card->fabric[sizeof(card->fabric) - 1] = '\0';
+    card->fabric[sizeof card->fabric - 1] = '\0';
     return 0;
 }
 
@@ -112,21 +106,19 @@ static int peers_insert(struct fabric *fabric, bool *own, struct shk_error *err)
     unsigned rank = 0;
     int rc = 0;
 
-    first->peers = calloc(fabric->wire.size, sizeof(*first->peers));
-    if (first->peers == NULL) {
+    first->peers = calloc(fabric->wire.size, sizeof *first->peers);
+    if (!first->peers)
         return shk_error_set(err, FI_ENOMEM, "out of memory");
-    }
     for (rank = 0; rank < fabric->wire.size && rc == 0; rank++) {
         struct fabric_peer *peer = &first->peers[rank];
         struct peers_card card;
 
         rc = peers_read(fabric, rank, &card, err);
-        if (rc < 0) {
+        if (rc < 0)
             break;
-        }
-        if (first->info->fabric_attr->name != NULL && fabric->unlike[0] == '\0' &&
+        if (first->info->fabric_attr->name && fabric->unlike[0] == '\0' &&
             strcmp(card.fabric, first->info->fabric_attr->name) != 0) {
-            snprintf(fabric->unlike, sizeof(fabric->unlike),
+            snprintf(fabric->unlike, sizeof fabric->unlike,
                      " (rank %u is on fabric %s, this rank on %s)", rank, card.fabric,
                      first->info->fabric_attr->name);
         }
@@ -151,14 +143,12 @@ static int peers_agree(struct fabric *fabric, enum shk_fabric_notify notify, str
     if (cannot == 0 && fabric->wire.size > 1) {
         rc = fabric_probe(fabric);
         cannot = rc == -FI_ENOSYS || rc == -FI_EOPNOTSUPP;
-        if (rc < 0 && cannot == 0) {
+        if (rc < 0 && cannot == 0)
             return shk_error_set(err, (int)-rc, "%s%s", fabric->wire.error.text, fabric->unlike);
-        }
     }
     rc = shk_job_barrier(fabric->wire.job, cannot, &cannot, shk_wire_poll, &fabric->wire);
-    if (rc < 0) {
+    if (rc < 0)
         return shk_error_set(err, (int)-rc, "%s%s", fabric->wire.error.text, fabric->unlike);
-    }
     if (cannot == 0) {
         fabric->notify = SHK_NOTIFY_CQ_DATA;
         return 0;
@@ -170,9 +160,8 @@ static int peers_agree(struct fabric *fabric, enum shk_fabric_notify notify, str
                              first->info->fabric_attr->prov_name);
     }
     fabric->notify = SHK_NOTIFY_DELIVERY;
-    if (fabric_post_recvs(fabric) < 0) {
+    if (fabric_post_recvs(fabric) < 0)
         return shk_error_set(err, -fabric->wire.status, "%s", fabric->wire.error.text);
-    }
     return 0;
 }
 
@@ -181,33 +170,26 @@ int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct
     bool own = false;
     int rc = peers_agreement(fabric, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = peers_publish(fabric, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = fabric_rails_publish(fabric, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(fabric->wire.job, 0, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_agree_check(fabric->wire.job, err);
-    }
     if (rc == 0) {
         rc = peers_insert(fabric, &own, err);
         if (rc < 0 && fabric->wire.size > 1 && !own) { /* with another: either may be it */
             shk_job_fail(fabric->wire.job, -rc, true, err->text);
         }
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = peers_agree(fabric, notify, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = fabric_rails_agree(fabric, err);
-    }
-    if (rc < 0 && fabric->wire.status != 0) {
+    if (rc < 0 && fabric->wire.status != 0)
         shk_job_fail(fabric->wire.job, -rc, fabric->wire.by_peer, err->text);
-    }
     /* Nobody begins before every mailbox is ready. */
     return rc == 0 ? shk_job_fence(fabric->wire.job, 0, err) : rc;
 }

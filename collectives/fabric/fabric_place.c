@@ -7,11 +7,10 @@
 
 bool fabric_pci(const struct fi_info *info, char *buf, size_t size)
 {
-    const struct fi_bus_attr *bus = info->nic != NULL ? info->nic->bus_attr : NULL;
+    const struct fi_bus_attr *bus = info->nic ? info->nic->bus_attr : NULL;
 
-    if (bus == NULL || bus->bus_type != FI_BUS_PCI) {
+    if (!bus || bus->bus_type != FI_BUS_PCI)
         return false;
-    }
     snprintf(buf, size, "%04x:%02x:%02x.%x", bus->attr.pci.domain_id, bus->attr.pci.bus_id,
              bus->attr.pci.device_id, bus->attr.pci.function_id);
     return true;
@@ -20,16 +19,16 @@ bool fabric_pci(const struct fi_info *info, char *buf, size_t size)
 /* What the process that started this rank may use: all that was left of it here is one CPU. */
 static bool place_allowed(cpu_set_t *allowed)
 {
-    return sched_getaffinity(getppid(), sizeof(*allowed), allowed) == 0 && CPU_COUNT(allowed) > 0;
+    return sched_getaffinity(getppid(), sizeof *allowed, allowed) == 0 && CPU_COUNT(allowed) > 0;
 }
 
 static int place_publish(struct shk_job *job, const struct shk_place *place, struct shk_error *err)
 {
     json_t *row = json_pack("{s:i, s:i, s:i, s:s}", "cpu", place->cpu, "node", place->node,
                             "nic_node", place->nic_node, "how", place->how);
-    char *text = row != NULL ? json_dumps(row, JSON_COMPACT) : NULL;
-    int rc = text != NULL ? shk_job_put(job, FABRIC_PLACE, text, strlen(text), err)
-                          : shk_error_set(err, FI_ENOMEM, "out of memory");
+    char *text = row ? json_dumps(row, JSON_COMPACT) : NULL;
+    int rc = text ? shk_job_put(job, FABRIC_PLACE, text, strlen(text), err)
+                  : shk_error_set(err, FI_ENOMEM, "out of memory");
 
     free(text);
     json_decref(row);
@@ -42,10 +41,10 @@ int fabric_place(const struct fi_info *info, struct shk_job *job, struct shk_err
     struct shk_place place = {.cpu = -1, .node = -1, .nic_node = -1};
     cpu_set_t allowed;
     char pci[32];
-    bool known = fabric_pci(info, pci, sizeof(pci));
+    bool known = fabric_pci(info, pci, sizeof pci);
 
     if (!place_allowed(&allowed) || shk_host_open(&host, NULL, NULL) != 0) {
-        snprintf(place.how, sizeof(place.how), "the CPUs that may be used cannot be told");
+        snprintf(place.how, sizeof place.how, "the CPUs that may be used cannot be told");
     } else {
         int node = shk_place_device_node(host, known ? pci : NULL, info->domain_attr->name);
 

@@ -49,9 +49,8 @@ static bool port_gid_type(const struct shk_host *host, const char *device, unsig
     bool ok = shk_host_line(host, &line, NULL, PORT_CLASS "/%s/ports/%u/gid_attrs/types/%u", device,
                             port, index) == 0;
 
-    if (ok) {
+    if (ok)
         snprintf(buf, size, "%s", line);
-    }
     free(line);
     return ok;
 }
@@ -62,7 +61,7 @@ static bool port_line_has(const struct shk_host *host, const char *device, unsig
     char *line = NULL;
     bool has =
         shk_host_line(host, &line, NULL, PORT_CLASS "/%s/ports/%u/%s", device, port, file) == 0 &&
-        strstr(line, text) != NULL;
+        strstr(line, text);
 
     free(line);
     return has;
@@ -77,30 +76,26 @@ static bool port_gid_of(const struct fi_info *info, const unsigned char *addr, s
 
     switch (info->addr_format) {
     case FI_SOCKADDR_IN:
-        if (len < sizeof(in)) {
+        if (len < sizeof in)
             return false;
-        }
-        memcpy(&in, addr, sizeof(in));
-        memcpy(gid, gid_v4, sizeof(gid_v4));
-        memcpy(gid + sizeof(gid_v4), &in.sin_addr, GID_BYTES - sizeof(gid_v4));
+        memcpy(&in, addr, sizeof in);
+        memcpy(gid, gid_v4, sizeof gid_v4);
+        memcpy(gid + sizeof gid_v4, &in.sin_addr, GID_BYTES - sizeof gid_v4);
         return true;
     case FI_SOCKADDR_IN6:
-        if (len < sizeof(in6)) {
+        if (len < sizeof in6)
             return false;
-        }
-        memcpy(&in6, addr, sizeof(in6));
+        memcpy(&in6, addr, sizeof in6);
         memcpy(gid, &in6.sin6_addr, GID_BYTES);
         return true;
     case FI_SOCKADDR_IB:
-        if (len < SOCKADDR_IB_GID + GID_BYTES) {
+        if (len < SOCKADDR_IB_GID + GID_BYTES)
             return false;
-        }
         memcpy(gid, addr + SOCKADDR_IB_GID, GID_BYTES);
         return true;
     case FI_ADDR_IB_UD: /* begins with the GID: libfabric's prov/verbs/src/ofi_verbs_priv.h */
-        if (len < GID_BYTES) {
+        if (len < GID_BYTES)
             return false;
-        }
         memcpy(gid, addr, GID_BYTES);
         return true;
     default: return false;
@@ -123,9 +118,8 @@ static bool port_find(const struct shk_host *host, const char *device, const uns
         for (index = 0; index < PORT_GIDS; index++) {
             bool v2 = false;
 
-            if (!port_gid(host, device, port, index, gid) || memcmp(gid, want, GID_BYTES) != 0) {
+            if (!port_gid(host, device, port, index, gid) || memcmp(gid, want, GID_BYTES) != 0)
                 continue;
-            }
             v2 = port_gid_type(host, device, port, index, type, sizeof(type)) &&
                  strcmp(type, "RoCE v2") == 0;
             if (!found || v2) {
@@ -133,9 +127,8 @@ static bool port_find(const struct shk_host *host, const char *device, const uns
                 *index_p = index;
             }
             found = true;
-            if (v2) {
+            if (v2)
                 break;
-            }
         }
     }
     return found;
@@ -146,17 +139,14 @@ static bool port_name(const struct shk_host *host, const char *domain, char *buf
 {
     char *dash = NULL;
 
-    snprintf(buf, size, "%s", domain != NULL ? domain : "");
-    if (*buf == '\0' || strchr(buf, '/') != NULL) {
+    snprintf(buf, size, "%s", domain ? domain : "");
+    if (*buf == '\0' || strchr(buf, '/'))
         return false;
-    }
-    if (shk_host_exists(host, PORT_CLASS "/%s", buf)) {
+    if (shk_host_exists(host, PORT_CLASS "/%s", buf))
         return true;
-    }
     dash = strrchr(buf, '-');
-    if (dash == NULL || dash == buf) {
+    if (!dash || dash == buf)
         return false;
-    }
     *dash = '\0';
     return shk_host_exists(host, PORT_CLASS "/%s", buf);
 }
@@ -178,20 +168,19 @@ json_t *fabric_port(const struct shk_host *host, const struct fi_info *info, con
     bool known = false;
     json_t *row = NULL;
 
-    if (host == NULL || !port_name(host, info->domain_attr->name, device, sizeof(device)) ||
+    if (!host || !port_name(host, info->domain_attr->name, device, sizeof device) ||
         !port_gid_of(info, addr, len, gid)) {
         return NULL;
     }
     row = json_object();
     port_set(row, "device", device);
     known = port_find(host, device, gid, &port, &index);
-    (void)inet_ntop(AF_INET6, gid, text, sizeof(text));
+    (void)inet_ntop(AF_INET6, gid, text, sizeof text);
     port_set(row, known ? "gid" : "address", text); /* iWARP's GIDs are made of other things */
     if (known) {
         (void)json_object_set_new(row, "index", json_integer(index));
-        if (port_gid_type(host, device, port, index, text, sizeof(text))) {
+        if (port_gid_type(host, device, port, index, text, sizeof text))
             port_set(row, "type", text);
-        }
     }
     (void)json_object_set_new(row, "port", json_integer(port));
     if (shk_host_line(host, &layer, NULL, PORT_CLASS "/%s/ports/%u/link_layer", device, port) ==
@@ -199,9 +188,8 @@ json_t *fabric_port(const struct shk_host *host, const struct fi_info *info, con
         port_set(row, "link_layer", layer);
         free(layer);
     }
-    if (info->nic != NULL && info->nic->link_attr != NULL && info->nic->link_attr->mtu != 0) {
+    if (info->nic && info->nic->link_attr && info->nic->link_attr->mtu != 0)
         (void)json_object_set_new(row, "mtu", json_integer((json_int_t)info->nic->link_attr->mtu));
-    }
     return row;
 }
 
@@ -221,18 +209,16 @@ static bool port_line(const json_t *row, char *buf, size_t size)
 
     if (json_unpack((json_t *)row, "{s:s, s:I, s:I}", "device", &device, "rank", &rank, "port",
                     &port) != 0 ||
-        (gid == NULL && address == NULL)) {
+        (!gid && !address)) {
         return false;
     }
-    if (json_is_integer(index)) {
-        snprintf(number, sizeof(number), " %lld", (long long)json_integer_value(index));
-    }
-    if (mtu > 0) {
-        snprintf(more, sizeof(more), ", MTU %lld", (long long)mtu);
-    }
+    if (json_is_integer(index))
+        snprintf(number, sizeof number, " %lld", (long long)json_integer_value(index));
+    if (mtu > 0)
+        snprintf(more, sizeof more, ", MTU %lld", (long long)mtu);
     snprintf(buf, size, "rank %lld: %s port %lld, %s%s %s%s%s%s%s", (long long)rank, device,
-             (long long)port, gid != NULL ? "GID" : "address", number, gid != NULL ? gid : address,
-             type != NULL ? " (" : "", type != NULL ? type : "", type != NULL ? ")" : "", more);
+             (long long)port, gid ? "GID" : "address", number, gid ? gid : address,
+             type ? " (" : "", type ? type : "", type ? ")" : "", more);
     return true;
 }
 
@@ -246,14 +232,13 @@ void fabric_ports_evidence(const json_t *rows, void (*line)(json_t *lines, const
     json_array_foreach(rows, i, row)
     {
         if (i == PORT_LINES) {
-            snprintf(text, sizeof(text), "and %zu ranks more (see ports in the JSON)",
+            snprintf(text, sizeof text, "and %zu ranks more (see ports in the JSON)",
                      json_array_size(rows) - i);
             line(lines, text);
             return;
         }
-        if (port_line(row, text, sizeof(text))) {
+        if (port_line(row, text, sizeof text))
             line(lines, text);
-        }
     }
 }
 
@@ -265,7 +250,7 @@ static int port_v4_index(const struct shk_host *host, const char *device)
     unsigned index = 0;
 
     for (index = 0; index < PORT_GIDS; index++) {
-        if (port_gid(host, device, 1, index, gid) && memcmp(gid, gid_v4, sizeof(gid_v4)) == 0 &&
+        if (port_gid(host, device, 1, index, gid) && memcmp(gid, gid_v4, sizeof gid_v4) == 0 &&
             port_gid_type(host, device, 1, index, type, sizeof(type)) &&
             strcmp(type, "RoCE v2") == 0) {
             return (int)index;
@@ -276,15 +261,15 @@ static int port_v4_index(const struct shk_host *host, const char *device)
 
 void fabric_gid_choose(const struct shk_host *host, const char *provider)
 {
-    const char *wanted = provider != NULL ? provider : getenv(shk_variable("provider-filter"));
+    const char *wanted = provider ? provider : getenv(shk_variable("provider-filter"));
     char **names = NULL;
     size_t count = 0;
     size_t i = 0;
     int same = -1;
     char number[16];
 
-    if (wanted == NULL || strstr(wanted, "ofi_rxd") == NULL ||
-        getenv(shk_variable("verbs-gid")) != NULL || !fabric_wants_verbs(provider, false) ||
+    if (!wanted || !strstr(wanted, "ofi_rxd") || getenv(shk_variable("verbs-gid")) ||
+        !fabric_wants_verbs(provider, false) ||
         shk_host_list(host, &names, &count, NULL, PORT_CLASS) != 0) {
         return;
     }
@@ -301,7 +286,7 @@ void fabric_gid_choose(const struct shk_host *host, const char *provider)
     }
     shk_host_list_free(names);
     if (same > 0) {
-        snprintf(number, sizeof(number), "%d", same);
+        snprintf(number, sizeof number, "%d", same);
         (void)setenv(shk_variable("verbs-gid"), number, 1);
     }
 }
@@ -314,9 +299,8 @@ static bool port_interface(const struct shk_host *host, const char *device, char
         shk_host_line(host, &line, NULL, PORT_CLASS "/%s/ports/1/gid_attrs/ndevs/0", device) == 0 &&
         *line != '\0';
 
-    if (known) {
+    if (known)
         snprintf(buf, size, "%s", line);
-    }
     free(line);
     return known;
 }
@@ -329,12 +313,12 @@ bool fabric_port_has_ip(const struct shk_host *host, const char *domain, char *b
     char interface[64];
     bool has = false;
 
-    if (!port_name(host, domain, device, sizeof(device)) ||
-        !port_interface(host, device, interface, sizeof(interface)) || getifaddrs(&list) != 0) {
+    if (!port_name(host, domain, device, sizeof device) ||
+        !port_interface(host, device, interface, sizeof interface) || getifaddrs(&list) != 0) {
         return true;
     }
-    for (at = list; at != NULL && !has; at = at->ifa_next) {
-        has = strcmp(at->ifa_name, interface) == 0 && at->ifa_addr != NULL &&
+    for (at = list; at && !has; at = at->ifa_next) {
+        has = strcmp(at->ifa_name, interface) == 0 && at->ifa_addr &&
               (at->ifa_addr->sa_family == AF_INET || at->ifa_addr->sa_family == AF_INET6);
     }
     freeifaddrs(list);
@@ -350,17 +334,15 @@ static bool blocked_node(const struct shk_host *host, const char *device, char *
     size_t i = 0;
     bool found = false;
 
-    if (shk_host_list(host, &names, &count, NULL, PORT_NODES) != 0) {
+    if (shk_host_list(host, &names, &count, NULL, PORT_NODES) != 0)
         return false;
-    }
     for (i = 0; i < count && !found; i++) {
         char *line = NULL;
 
         found = shk_host_line(host, &line, NULL, PORT_NODES "/%s/ibdev", names[i]) == 0 &&
                 strcmp(line, device) == 0;
-        if (found) {
+        if (found)
             snprintf(buf, size, "/dev/infiniband/%s", names[i]);
-        }
         free(line);
     }
     shk_host_list_free(names);
@@ -400,14 +382,12 @@ static const char *blocked_port(const struct shk_host *host, const char *device,
     bool active = false;
 
     for (port = 1; shk_host_exists(host, PORT_CLASS "/%s/ports/%u", device, port); port++) {
-        if (!port_line_has(host, device, port, "state", "ACTIVE")) {
+        if (!port_line_has(host, device, port, "state", "ACTIVE"))
             continue;
-        }
         active = true;
         for (index = 0; index < PORT_GIDS; index++) {
-            if (port_gid(host, device, port, index, gid)) {
+            if (port_gid(host, device, port, index, gid))
                 return NULL;
-            }
         }
     }
     if (port == 1) {
@@ -417,11 +397,10 @@ static const char *blocked_port(const struct shk_host *host, const char *device,
         snprintf(buf, size, "%s has no address (GID): its interface has no IP address", device);
         return "verbs-no-gid";
     }
-    if (port_interface(host, device, interface, sizeof(interface))) {
+    if (port_interface(host, device, interface, sizeof interface))
         snprintf(buf, size, "%s has no active port: its interface %s is down", device, interface);
-    } else {
+    else
         snprintf(buf, size, "%s has no active port", device);
-    }
     return "verbs-port-down";
 }
 
@@ -438,22 +417,21 @@ const char *fabric_verbs_blocked(const struct shk_host *host, char *buf, size_t 
         snprintf(buf, size, "the kernel has no RDMA device (" PORT_CLASS ")");
         first = "verbs-no-device";
     }
-    if (rc != 0) {
+    if (rc != 0)
         return first;
-    }
     for (i = 0; i < count; i++) {
         char node[64];
         char text[160] = "";
-        const char *cause = blocked_node(host, names[i], node, sizeof(node))
-                                ? blocked_open(host, node, names[i], text, sizeof(text))
+        const char *cause = blocked_node(host, names[i], node, sizeof node)
+                                ? blocked_open(host, node, names[i], text, sizeof text)
                                 : NULL;
 
-        cause = cause != NULL ? cause : blocked_port(host, names[i], text, sizeof(text));
-        if (cause == NULL) { /* one that can be used: the reason is another one */
+        cause = cause ? cause : blocked_port(host, names[i], text, sizeof text);
+        if (!cause) { /* one that can be used: the reason is another one */
             first = NULL;
             break;
         }
-        if (first == NULL) {
+        if (!first) {
             first = cause;
             snprintf(buf, size, "%s", text);
         }

@@ -30,9 +30,8 @@ static const char *put_over(const struct fabric *fabric, const struct fabric_rai
 {
     char name[128] = "";
 
-    if (fabric->lanes > 1) {
-        fabric_rail_text(rail, name, sizeof(name));
-    }
+    if (fabric->lanes > 1)
+        fabric_rail_text(rail, name, sizeof name);
     snprintf(buf, size, "%s%s", name[0] != '\0' ? " over " : "", name);
     return buf;
 }
@@ -47,11 +46,10 @@ static int put_fail(struct fabric *fabric, const struct fabric_rail *rail, const
     char over[160];
 
     (void)shk_error_set(&text, errnum, "%s to rank %u%s: %s", call, peer,
-                        put_over(fabric, rail, over, sizeof(over)),
+                        put_over(fabric, rail, over, sizeof over),
                         fabric->lib->api.strerror(errnum));
-    if (!echo) {
+    if (!echo)
         (void)fabric_refused(fabric, NULL, FABRIC_STEP_OTHER, -errnum, &text);
-    }
     return shk_wire_fail(&fabric->wire, errnum, echo, "%s", text.text);
 }
 
@@ -60,10 +58,9 @@ int fabric_ops_create(struct fabric *fabric, struct shk_error *err)
     size_t total = fabric->depth + FABRIC_RECVS;
     size_t i = 0;
 
-    fabric->ops = calloc(total, sizeof(*fabric->ops));
-    if (fabric->ops == NULL) {
+    fabric->ops = calloc(total, sizeof *fabric->ops);
+    if (!fabric->ops)
         return shk_error_set(err, FI_ENOMEM, "out of memory");
-    }
     for (i = 0; i < total; i++) {
         fabric->ops[i].mail = fabric->mail.base + i * FABRIC_MAIL;
         if (i < fabric->depth) {
@@ -93,8 +90,8 @@ static int put_send(struct fabric *fabric, struct fabric_op *op)
     op->rail->pending--;
     op->rail = first;
     op->rail->pending++;
-    memcpy(op->mail, &op->note, sizeof(op->note));
-    rc = fi_send(first->ep, op->mail, sizeof(op->note), fabric->mail.desc,
+    memcpy(op->mail, &op->note, sizeof op->note);
+    rc = fi_send(first->ep, op->mail, sizeof op->note, fabric->mail.desc,
                  first->peers[op->peer].addr, &op->context);
     if (rc == -FI_EAGAIN) {
         op->next = fabric->resend;
@@ -124,9 +121,8 @@ int fabric_post_recvs(struct fabric *fabric)
     size_t i = 0;
     int rc = 0;
 
-    for (i = 0; i < count && rc == 0; i++) {
+    for (i = 0; i < count && rc == 0; i++)
         rc = put_recv(fabric, &fabric->ops[fabric->depth + i]);
-    }
     return rc;
 }
 
@@ -148,16 +144,14 @@ static int put_completed(struct fabric *fabric, const struct fi_cq_data_entry *e
     int rc = 0;
 
     /* Some providers set FI_REMOTE_CQ_DATA at the source of a write as well. */
-    if ((entry->flags & FI_REMOTE_CQ_DATA) != 0 && (entry->flags & (FI_WRITE | FI_SEND)) == 0) {
+    if ((entry->flags & FI_REMOTE_CQ_DATA) != 0 && (entry->flags & (FI_WRITE | FI_SEND)) == 0)
         return put_noted(fabric, (uint32_t)entry->data);
-    }
-    if (op == NULL) {
+    if (!op)
         return 0;
-    }
     switch (op->use) {
     case FABRIC_WRITE_THEN_SEND: return put_send(fabric, op);
     case FABRIC_RECV:
-        memcpy(&note, op->mail, sizeof(note));
+        memcpy(&note, op->mail, sizeof note);
         rc = put_noted(fabric, note);
         return rc < 0 ? rc : put_recv(fabric, op);
     case FABRIC_READ:
@@ -179,20 +173,18 @@ static int put_cq_error(struct fabric *fabric, struct fabric_rail *rail)
     ssize_t rc = 0;
     const char *text = NULL;
 
-    memset(&entry, 0, sizeof(entry));
+    memset(&entry, 0, sizeof entry);
     rc = fi_cq_readerr(rail->cq, &entry, 0);
-    if (rc == -FI_EAGAIN) {
+    if (rc == -FI_EAGAIN)
         return 0;
-    }
-    if (rc < 0) {
+    if (rc < 0)
         return put_fail(fabric, rail, "fi_cq_readerr", rc, fabric->wire.last_peer);
-    }
-    text = fi_cq_strerror(rail->cq, entry.prov_errno, entry.err_data, detail, sizeof(detail));
-    return shk_wire_fail(
-        &fabric->wire, entry.err != 0 ? entry.err : FI_EOTHER, fabric->wire.size > 1,
-        "fi_cq_read: operation failed%s: %s (%s, provider %d)",
-        put_over(fabric, rail, over, sizeof(over)), fabric->lib->api.strerror(entry.err),
-        text != NULL ? text : "", entry.prov_errno);
+    text = fi_cq_strerror(rail->cq, entry.prov_errno, entry.err_data, detail, sizeof detail);
+    return shk_wire_fail(&fabric->wire, entry.err != 0 ? entry.err : FI_EOTHER,
+                         fabric->wire.size > 1,
+                         "fi_cq_read: operation failed%s: %s (%s, provider %d)",
+                         put_over(fabric, rail, over, sizeof over),
+                         fabric->lib->api.strerror(entry.err), text ? text : "", entry.prov_errno);
 }
 
 static int put_resend(struct fabric *fabric)
@@ -201,7 +193,7 @@ static int put_resend(struct fabric *fabric)
     int rc = 0;
 
     fabric->resend = NULL;
-    while (list != NULL && rc == 0) {
+    while (list && rc == 0) {
         struct fabric_op *op = list;
 
         list = op->next;
@@ -217,14 +209,12 @@ static int put_poll(struct fabric *fabric, struct fabric_rail *rail)
     ssize_t got = fi_cq_read(rail->cq, entries, PUT_BATCH);
     ssize_t i = 0;
 
-    for (i = 0; i < got && fabric->wire.status == 0; i++) {
+    for (i = 0; i < got && fabric->wire.status == 0; i++)
         (void)put_completed(fabric, &entries[i]);
-    }
-    if (got == -FI_EAVAIL) {
+    if (got == -FI_EAVAIL)
         (void)put_cq_error(fabric, rail);
-    } else if (got < 0 && got != -FI_EAGAIN) {
+    else if (got < 0 && got != -FI_EAGAIN)
         (void)put_fail(fabric, rail, "fi_cq_read", got, fabric->wire.last_peer);
-    }
     rail->events += got > 0 ? (unsigned)got : 0;
     return got > 0 ? (int)got : 0;
 }
@@ -237,17 +227,15 @@ static void put_quiet(struct fabric *fabric)
     char text[120] = "";
     unsigned i = 0;
 
-    if (fabric->quiet_ns == 0) {
+    if (fabric->quiet_ns == 0)
         fabric->quiet_ns = now;
-    }
-    if (now - fabric->quiet_ns < PUT_QUIET_NS || fabric->told) {
+    if (now - fabric->quiet_ns < PUT_QUIET_NS || fabric->told)
         return;
-    }
     for (i = 0; i < fabric->lanes; i++) {
         const struct fabric_rail *rail = fabric->lane[i];
         size_t len = strlen(text);
 
-        snprintf(text + len, sizeof(text) - len, "; %s: %u under way, %u events",
+        snprintf(text + len, sizeof text - len, "; %s: %u under way, %u events",
                  rail->report->domain, rail->pending, rail->events);
     }
     shk_crumb_call("fi_cq_read%s", text);
@@ -285,12 +273,10 @@ static int put_progress(struct shk_wire *wire)
     struct fabric *fabric = put_fabric(wire);
     int got = put_poll(fabric, &fabric->rail[0]);
 
-    if (fabric->lanes > 1) {
+    if (fabric->lanes > 1)
         got = put_poll_next(fabric, got);
-    }
-    if (fabric->resend != NULL && wire->status == 0) {
+    if (fabric->resend && wire->status == 0)
         (void)put_resend(fabric);
-    }
     return wire->status != 0 ? wire->status : got;
 }
 
@@ -298,22 +284,19 @@ static int put_progress(struct shk_wire *wire)
 static bool put_stall(struct fabric *fabric, unsigned peer, unsigned *idle)
 {
     shk_job_set_waiting(fabric->wire.job, (int)peer);
-    if (put_progress(&fabric->wire) == 0) {
+    if (put_progress(&fabric->wire) == 0)
         shk_job_relax(fabric->wire.job, idle);
-    }
     return fabric->wire.status == 0;
 }
 
 /* Whole puts take turns: each has a notification of its own, so their order does not matter. */
 static struct fabric_rail *put_rail(struct fabric *fabric, size_t bytes)
 {
-    if (bytes < FABRIC_SPREAD_BYTES || fabric->lanes < 2) {
+    if (bytes < FABRIC_SPREAD_BYTES || fabric->lanes < 2)
         return &fabric->rail[0];
-    }
     fabric->busy = PUT_BUSY_POLLS;
-    if (fabric->only != NULL) {
+    if (fabric->only)
         return fabric->only;
-    }
     fabric->last_lane = fabric->last_lane + 1 < fabric->lanes ? fabric->last_lane + 1 : 0;
     return fabric->lane[fabric->last_lane];
 }
@@ -324,10 +307,9 @@ static struct fabric_op *put_take(struct fabric *fabric, struct fabric_rail *rai
     struct fabric_op *op = NULL;
     unsigned idle = 0;
 
-    while (fabric->free == NULL) {
-        if (!put_stall(fabric, peer, &idle)) {
+    while (!fabric->free) {
+        if (!put_stall(fabric, peer, &idle))
             return NULL;
-        }
     }
     op = fabric->free;
     fabric->free = op->next;
@@ -374,13 +356,12 @@ static ssize_t put_post(struct fabric *fabric, const struct put_order *put, stru
     void *buf = fabric->wire.heap->base + put->from;
     uint64_t addr = peer->base + put->to;
 
-    if (op == NULL) {
+    if (!op) {
         return fi_inject_writedata(rail->ep, buf, put->bytes, put->note, peer->addr, addr,
                                    peer->key);
     }
-    if (op->use == FABRIC_WRITE_THEN_SEND) {
+    if (op->use == FABRIC_WRITE_THEN_SEND)
         return fabric_put_delivered(rail, peer, buf, put->bytes, addr, &op->context);
-    }
     return fi_writedata(rail->ep, buf, put->bytes, rail->desc, put->note, peer->addr, addr,
                         peer->key, &op->context);
 }
@@ -403,20 +384,16 @@ static int put_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to,
 
     if (fabric->notify == SHK_NOTIFY_DELIVERY || bytes > fabric->inject) {
         op = put_take(fabric, put.rail, peer, put.note);
-        if (op == NULL) {
+        if (!op)
             return wire->status;
-        }
     }
     rc = put_post(fabric, &put, op);
-    while (rc == -FI_EAGAIN && put_stall(fabric, peer, &idle)) {
+    while (rc == -FI_EAGAIN && put_stall(fabric, peer, &idle))
         rc = put_post(fabric, &put, op);
-    }
-    if (idle > 0) {
+    if (idle > 0)
         shk_job_set_waiting(wire->job, -1);
-    }
-    if (wire->status != 0) {
+    if (wire->status != 0)
         return wire->status;
-    }
     return rc == 0 ? 0 : put_fail(fabric, put.rail, "fi_writedata", rc, peer);
 }
 
@@ -432,12 +409,10 @@ static int put_drop(struct shk_wire *wire, unsigned peer, const void *data, size
     do {
         rc = fi_inject_write(rail->ep, data, bytes, target->addr, target->base + to, target->key);
     } while (rc == -FI_EAGAIN && put_stall(fabric, peer, &idle));
-    if (idle > 0) {
+    if (idle > 0)
         shk_job_set_waiting(wire->job, -1);
-    }
-    if (wire->status != 0) {
+    if (wire->status != 0)
         return wire->status;
-    }
     return rc == 0 ? 0 : put_fail(fabric, rail, "fi_inject_write", rc, peer);
 }
 
@@ -453,20 +428,17 @@ static int put_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to,
     unsigned idle = 0;
     ssize_t rc = 0;
 
-    if (op == NULL) {
+    if (!op)
         return wire->status;
-    }
     op->use = FABRIC_READ;
     do {
         rc = fi_read(rail->ep, buf, bytes, rail->desc, target->addr, target->base + from,
                      target->key, &op->context);
     } while (rc == -FI_EAGAIN && put_stall(fabric, peer, &idle));
-    if (idle > 0) {
+    if (idle > 0)
         shk_job_set_waiting(wire->job, -1);
-    }
-    if (wire->status != 0) {
+    if (wire->status != 0)
         return wire->status;
-    }
     return rc == 0 ? 0 : put_fail(fabric, rail, "fi_read", rc, peer);
 }
 
@@ -486,16 +458,13 @@ ssize_t fabric_probe(struct fabric *fabric)
 
     op->use = FABRIC_WRITE;
     rc = put_post(fabric, &put, op);
-    while (rc == -FI_EAGAIN && put_stall(fabric, put.to_rank, &idle)) {
+    while (rc == -FI_EAGAIN && put_stall(fabric, put.to_rank, &idle))
         rc = put_post(fabric, &put, op);
-    }
     shk_job_set_waiting(fabric->wire.job, -1);
-    if (rc != 0) {
+    if (rc != 0)
         put_release(fabric, op);
-    }
-    if (rc != 0 && rc != -FI_ENOSYS && rc != -FI_EOPNOTSUPP) {
+    if (rc != 0 && rc != -FI_ENOSYS && rc != -FI_EOPNOTSUPP)
         (void)put_fail(fabric, put.rail, "fi_writedata", rc, put.to_rank);
-    }
     return fabric->wire.status != 0 ? fabric->wire.status : rc;
 }
 

@@ -58,11 +58,10 @@ static const struct shk_symbol queues_symbols[] = {
 
 bool fabric_wants_verbs(const char *provider, bool unset)
 {
-    const char *wanted = provider != NULL ? provider : getenv(shk_variable("provider-filter"));
+    const char *wanted = provider ? provider : getenv(shk_variable("provider-filter"));
 
-    if (wanted == NULL || *wanted == '\0') {
+    if (!wanted || *wanted == '\0')
         return unset;
-    }
     return (strstr(wanted, "verbs") != NULL) != (*wanted == '^');
 }
 
@@ -74,16 +73,14 @@ void fabric_queues_plan(struct fabric_queues *queues, unsigned ranks)
     queues->universe = 0;
     queues->msg = 0;
     queues->usual = FABRIC_UNIVERSE * usual_per;
-    if (queues->most >= queues->usual) {
+    if (queues->most >= queues->usual)
         return;
-    }
     queues->universe = ranks > 2 ? ranks : 2;
     per = queues->most / queues->universe / 2;
     if (per < FABRIC_MSG_QUEUE) {
         queues->msg = FABRIC_MSG_QUEUE_MIN;
-        while (queues->msg * 2 <= per) {
+        while (queues->msg * 2 <= per)
             queues->msg *= 2;
-        }
     }
 }
 
@@ -91,7 +88,7 @@ void fabric_queues_plan(struct fabric_queues *queues, unsigned ranks)
 static int queues_child(void *arg, json_t **result_p, struct shk_error *err)
 {
     static const char *const usual[] = {"libibverbs.so.1", NULL};
-    const char *const *names = arg != NULL ? (const char *const *)arg : usual;
+    const char *const *names = arg ? (const char *const *)arg : usual;
     struct shk_library desc = {.names = names, .symbols = queues_symbols};
     struct queues_api api = {0};
     struct shk_dynlib lib = {0};
@@ -101,32 +98,29 @@ static int queues_child(void *arg, json_t **result_p, struct shk_error *err)
     int i = 0;
     int rc = shk_dynlib_open(&lib, &desc, &api, err);
 
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     shk_crumb_call("ibv_get_device_list");
     list = api.get_device_list(&count);
-    for (i = 0; list != NULL && i < count; i++) {
+    for (i = 0; list && i < count; i++) {
         struct queues_attr attr = {.max_cqe = 0};
         struct ibv_context *context = NULL;
         const char *name = api.get_device_name(list[i]);
 
         shk_crumb_call("ibv_open_device, ibv_query_device");
         context = api.open_device(list[i]);
-        if (context != NULL && api.query_device(context, &attr) == 0 && attr.max_cqe > 0 &&
-            attr.vendor != QUEUES_AMAZON && name != NULL && (least == 0 || attr.max_cqe < least)) {
+        if (context && api.query_device(context, &attr) == 0 && attr.max_cqe > 0 &&
+            attr.vendor != QUEUES_AMAZON && name && (least == 0 || attr.max_cqe < least)) {
             least = attr.max_cqe;
             json_decref(*result_p);
             *result_p = json_pack("{s:o, s:i}", "device", shk_json_text(name, strlen(name)),
                                   "max_cqe", least);
         }
-        if (context != NULL) {
+        if (context)
             (void)api.close_device(context);
-        }
     }
-    if (list != NULL) {
+    if (list)
         api.free_device_list(list);
-    }
     return 0;
 }
 
@@ -143,14 +137,13 @@ static bool queues_ask(const char *const *names, struct fabric_queues *queues)
     json_int_t most = 0;
     bool known = false;
 
-    if (shk_isolate_run(&job, &result, 1, 1, NULL) != 0) {
+    if (shk_isolate_run(&job, &result, 1, 1, NULL) != 0)
         return false;
-    }
     known = result.outcome == SHK_CHILD_OK &&
             json_unpack(result.result, "{s:s, s:I}", "device", &device, "max_cqe", &most) == 0;
     if (known) {
         queues->most = (size_t)most;
-        snprintf(queues->device, sizeof(queues->device), "%s", device);
+        snprintf(queues->device, sizeof queues->device, "%s", device);
     }
     shk_isolate_result_clear(&result);
     return known;
@@ -165,28 +158,25 @@ bool fabric_queues_fit(const struct shk_host *host, const char *const *names, co
     bool known = false;
     size_t i = 0;
 
-    memset(queues, 0, sizeof(*queues));
-    if (!fabric_wants_verbs(provider, true) || !shk_host_exists(host, "/sys/class/infiniband")) {
+    memset(queues, 0, sizeof *queues);
+    if (!fabric_wants_verbs(provider, true) || !shk_host_exists(host, "/sys/class/infiniband"))
         return false;
-    }
     known = queues_ask(names, queues);
-    for (i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
-        if (getenv(shk_variable(uses[i])) != NULL) {
+    for (i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+        if (getenv(shk_variable(uses[i])))
             return false;
-        }
     }
     if (known) {
         fabric_queues_plan(queues, ranks);
-        if (queues->universe == 0) {
+        if (queues->universe == 0)
             return false;
-        }
     } else { /* the smallest that is right is never wrong */
         queues->universe = ranks > 2 ? ranks : 2;
     }
-    snprintf(number, sizeof(number), "%u", queues->universe);
+    snprintf(number, sizeof number, "%u", queues->universe);
     (void)setenv(shk_variable(uses[0]), number, 1);
     if (queues->msg != 0) {
-        snprintf(number, sizeof(number), "%u", queues->msg);
+        snprintf(number, sizeof number, "%u", queues->msg);
         (void)setenv(shk_variable(uses[1]), number, 1);
         (void)setenv(shk_variable(uses[2]), number, 1);
     }
@@ -198,7 +188,7 @@ void fabric_queues_text(const struct fabric_queues *queues, char *buf, size_t si
     char msg[96] = "";
 
     if (queues->msg != 0) {
-        snprintf(msg, sizeof(msg), " %s=%u %s=%u", shk_variable("rxm-send-queue"), queues->msg,
+        snprintf(msg, sizeof msg, " %s=%u %s=%u", shk_variable("rxm-send-queue"), queues->msg,
                  shk_variable("rxm-receive-queue"), queues->msg);
     }
     snprintf(buf, size,

@@ -55,19 +55,16 @@ static int agree_insert(struct fabric *fabric, struct fabric_rail *rail, unsigne
 {
     struct fabric_peer *peer = NULL;
 
-    if (rail->peers == NULL) {
-        rail->peers = calloc(fabric->wire.size, sizeof(*rail->peers));
-    }
-    if (rail->peers == NULL) {
+    if (!rail->peers)
+        rail->peers = calloc(fabric->wire.size, sizeof *rail->peers);
+    if (!rail->peers)
         return -ENOMEM;
-    }
     peer = &rail->peers[rank];
     peer->base = entry->base;
     peer->key = entry->key;
     shk_crumb_call("fi_av_insert of rank %u", rank);
-    if (fi_av_insert(rail->av, entry->addr, 1, &peer->addr, 0, NULL) != 1) {
+    if (fi_av_insert(rail->av, entry->addr, 1, &peer->addr, 0, NULL) != 1)
         agree_drop(rail, FABRIC_RAIL_DEAD, (int)rank, "fi_av_insert: no address for rank %u", rank);
-    }
     return 0;
 }
 
@@ -79,7 +76,7 @@ static int agree_join(struct agree *agree, size_t index, const struct agree_card
     struct fabric_rail *rail = &fabric->rail[index];
     const struct agree_entry *entry = agree_pair(&agree->ours, index, theirs);
 
-    if (entry == NULL) {
+    if (!entry) {
         agree->lacks_rank[index] = agree->lacks[index]++ == 0 ? rank : agree->lacks_rank[index];
         return 0;
     }
@@ -145,9 +142,8 @@ static int agree_match(struct agree *agree, struct shk_error *err)
 
     for (rank = 0; rank < fabric->wire.size && rc == 0; rank++) {
         rc = agree_read(fabric, rank, &theirs, err);
-        if (rc == 0 && rank == 0) {
+        if (rc == 0 && rank == 0)
             agree->first = theirs;
-        }
         for (i = 1; i < fabric->rails && rc == 0; i++) {
             rc = agree_join(agree, i, &theirs, rank);
             rc = rc == 0 ? 0 : shk_error_set(err, -rc, "out of memory");
@@ -156,9 +152,8 @@ static int agree_match(struct agree *agree, struct shk_error *err)
     for (i = 1; i < fabric->rails && rc == 0; i++) {
         const struct agree_entry *entry = agree_pair(&agree->ours, i, &agree->first);
 
-        if (entry != NULL) {
+        if (entry)
             agree->rail[entry - agree->first.entry] = &fabric->rail[i];
-        }
     }
     agree_lacking(agree);
     agree_addresses(agree);
@@ -187,10 +182,9 @@ static ssize_t agree_post(struct agree *agree, unsigned k, unsigned side)
 
     *token =
         (struct agree_token){.rail = k, .from = fabric->wire.rank, .to = to, .magic = AGREE_MAGIC};
-    if (fabric->notify == SHK_NOTIFY_DELIVERY) {
-        return fabric_put_delivered(rail, peer, token, sizeof(*token), addr, context);
-    }
-    return fi_writedata(rail->ep, token, sizeof(*token), rail->desc, FABRIC_NOTE_PROBE, peer->addr,
+    if (fabric->notify == SHK_NOTIFY_DELIVERY)
+        return fabric_put_delivered(rail, peer, token, sizeof *token, addr, context);
+    return fi_writedata(rail->ep, token, sizeof *token, rail->desc, FABRIC_NOTE_PROBE, peer->addr,
                         addr, peer->key, context);
 }
 
@@ -204,7 +198,7 @@ static void agree_bad(struct agree *agree, unsigned k, unsigned side, const char
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     agree->probe[k].over = true;
     agree->rail[k]->report->sides |= side < AGREE_SIDES ? 1U << side : 3U;
@@ -220,16 +214,14 @@ static void agree_cq_error(struct agree *agree, unsigned k)
     const char *text = NULL;
     unsigned side = 0;
 
-    memset(&entry, 0, sizeof(entry));
-    if (fi_cq_readerr(cq, &entry, 0) <= 0 || probe->over) {
+    memset(&entry, 0, sizeof entry);
+    if (fi_cq_readerr(cq, &entry, 0) <= 0 || probe->over)
         return;
-    }
-    while (side < AGREE_SIDES && entry.op_context != &probe->context[side]) {
+    while (side < AGREE_SIDES && entry.op_context != &probe->context[side])
         side++;
-    }
-    text = fi_cq_strerror(cq, entry.prov_errno, entry.err_data, detail, sizeof(detail));
+    text = fi_cq_strerror(cq, entry.prov_errno, entry.err_data, detail, sizeof detail);
     agree_bad(agree, k, side, "fi_cq_read: %s (%.90s)", agree->fabric->lib->api.strerror(entry.err),
-              text != NULL ? text : "");
+              text ? text : "");
 }
 
 static void agree_poll(struct agree *agree, unsigned k)
@@ -246,9 +238,8 @@ static void agree_poll(struct agree *agree, unsigned k)
             probe->noted++;
             continue;
         }
-        for (side = 0; side < AGREE_SIDES; side++) {
+        for (side = 0; side < AGREE_SIDES; side++)
             probe->sent[side] |= entries[i].op_context == &probe->context[side];
-        }
     }
     if (got == -FI_EAVAIL) {
         agree_cq_error(agree, k);
@@ -264,12 +255,10 @@ static bool agree_received(struct agree *agree, unsigned k, unsigned side)
     const volatile struct agree_token *token = agree_slot(agree, k, AGREE_SIDES + side);
     unsigned from = side == 0 ? agree->next : agree->previous;
 
-    if (token->magic != AGREE_MAGIC) {
+    if (token->magic != AGREE_MAGIC)
         return false;
-    }
-    if (token->from == from && token->to == agree->fabric->wire.rank && token->rail == k) {
+    if (token->from == from && token->to == agree->fabric->wire.rank && token->rail == k)
         return true;
-    }
     agree_bad(agree, k, side,
               "what came in place of the token of rank %u was that of rank %u to %u", from,
               token->from, token->to);
@@ -293,9 +282,8 @@ static void agree_step(struct agree *agree, unsigned k)
         }
     }
     agree_poll(agree, k);
-    for (side = 0; side < AGREE_SIDES && !probe->over; side++) {
+    for (side = 0; side < AGREE_SIDES && !probe->over; side++)
         done += agree_received(agree, k, side) && probe->sent[side];
-    }
     probe->over |= done == AGREE_SIDES &&
                    (agree->fabric->notify == SHK_NOTIFY_DELIVERY || probe->noted == AGREE_SIDES);
 }
@@ -310,20 +298,18 @@ static void agree_late(struct agree *agree, unsigned k)
     for (side = 0; side < AGREE_SIDES; side++) {
         unsigned rank = side == 0 ? agree->next : agree->previous;
 
-        if (!agree_received(agree, k, side)) {
+        if (!agree_received(agree, k, side))
             agree_bad(agree, k, side, "nothing came from rank %u in %g s", rank, s);
-        } else if (!probe->sent[side]) {
+        else if (!probe->sent[side])
             agree_bad(agree, k, side, "a put to rank %u was not done in %g s", rank, s);
-        }
     }
-    if (!probe->over) {
+    if (!probe->over)
         agree_bad(agree, k, AGREE_SIDES, "data came without their notification in %g s", s);
-    }
 }
 
 static bool agree_probed(const struct agree *agree, unsigned k)
 {
-    return agree->rail[k] != NULL && agree_alive(agree->rail[k]);
+    return agree->rail[k] && agree_alive(agree->rail[k]);
 }
 
 /* Until all rails have their tokens or time is over: how many have not. */
@@ -354,9 +340,8 @@ static int agree_turn(void *arg)
     unsigned k = 0;
 
     for (k = 1; k < agree->first.count; k++) {
-        if (agree_probed(agree, k)) {
+        if (agree_probed(agree, k))
             agree_poll(agree, k);
-        }
     }
     return shk_wire_poll(&agree->fabric->wire);
 }
@@ -371,16 +356,13 @@ static int agree_probe(struct agree *agree, struct shk_error *err)
 
     shk_crumb_call("fi_writedata, fi_cq_read");
     rc = shk_job_barrier(agree->fabric->wire.job, agree_wait(agree), &most, agree_turn, agree);
-    if (rc < 0) {
+    if (rc < 0)
         return shk_error_set(err, -rc, "%s", agree->fabric->wire.error.text);
-    }
-    if (most > 0) {
+    if (most > 0)
         (void)agree_wait(agree);
-    }
     for (k = 1; k < agree->first.count; k++) {
-        if (agree_probed(agree, k) && !agree->probe[k].over) {
+        if (agree_probed(agree, k) && !agree->probe[k].over)
             agree_late(agree, k);
-        }
     }
     return 0;
 }
@@ -393,15 +375,14 @@ static int agree_verdicts(struct agree *agree, struct shk_error *err)
 
     for (k = 1; k < agree->first.count; k++) {
         struct fabric_rail *rail = agree->rail[k];
-        uint64_t status = rail != NULL ? rail->report->status : FABRIC_RAIL_MISSING;
+        uint64_t status = rail ? rail->report->status : FABRIC_RAIL_MISSING;
         uint64_t worst = 0;
         int rc = shk_job_barrier(fabric->wire.job, status << 32 | fabric->wire.rank, &worst,
                                  agree_turn, agree);
 
-        if (rc < 0) {
+        if (rc < 0)
             return shk_error_set(err, -rc, "%s", fabric->wire.error.text);
-        }
-        if (rail != NULL && worst >> 32 > status) {
+        if (rail && worst >> 32 > status) {
             agree_drop(rail, (enum fabric_rail_status)(worst >> 32), AGREE_HEARD,
                        "rank %u cannot use its device", (unsigned)(uint32_t)worst);
         }
@@ -411,15 +392,14 @@ static int agree_verdicts(struct agree *agree, struct shk_error *err)
 
 int fabric_rails_agree(struct fabric *fabric, struct shk_error *err)
 {
-    struct agree *agree = calloc(1, sizeof(*agree));
+    struct agree *agree = calloc(1, sizeof *agree);
     unsigned size = fabric->wire.size;
     unsigned k = 0;
     bool bad = false;
     int rc = 0;
 
-    if (agree == NULL) {
+    if (!agree)
         return shk_error_set(err, ENOMEM, "out of memory");
-    }
     agree->fabric = fabric;
     agree->next = (fabric->wire.rank + 1) % size;
     agree->previous = (fabric->wire.rank + size - 1) % size;
@@ -430,11 +410,10 @@ int fabric_rails_agree(struct fabric *fabric, struct shk_error *err)
         rc = rc == 0 ? agree_verdicts(agree, err) : rc;
     }
     for (k = 1; k < agree->first.count && rc == 0; k++) {
-        if (agree_probed(agree, k)) {
+        if (agree_probed(agree, k))
             fabric->lane[fabric->lanes++] = agree->rail[k];
-        } else {
+        else
             bad = true;
-        }
     }
     fabric->wire.lanes = fabric->lanes;
     if (!bad && rc == 0) {

@@ -39,18 +39,17 @@ static const char *rails_host(const struct rails_table *table, unsigned rank)
 static bool rails_sane(const struct fabric_rail_report *report)
 {
     return report->status >= FABRIC_RAIL_USED && report->status <= FABRIC_RAIL_DEAD &&
-           memchr(report->domain, '\0', sizeof(report->domain)) != NULL &&
-           memchr(report->fabric, '\0', sizeof(report->fabric)) != NULL &&
-           memchr(report->pci, '\0', sizeof(report->pci)) != NULL &&
-           memchr(report->reason, '\0', sizeof(report->reason)) != NULL;
+           memchr(report->domain, '\0', sizeof report->domain) &&
+           memchr(report->fabric, '\0', sizeof report->fabric) &&
+           memchr(report->pci, '\0', sizeof report->pci) &&
+           memchr(report->reason, '\0', sizeof report->reason);
 }
 
 /* A witness tells more than one who heard of it, a slow rank more than a fast one. */
 static bool rails_tells_more(const struct fabric_rail_report *a, const struct fabric_rail_report *b)
 {
-    if (a->status == FABRIC_RAIL_USED) {
+    if (a->status == FABRIC_RAIL_USED)
         return a->bandwidth > 0 && (b->bandwidth <= 0 || a->bandwidth < b->bandwidth);
-    }
     return a->witness > b->witness;
 }
 
@@ -72,9 +71,8 @@ static struct rails_join *rails_row(struct rails_table *table,
             return row;
         }
     }
-    if (table->count == RAILS_ROWS) {
+    if (table->count == RAILS_ROWS)
         return NULL;
-    }
     table->rows[table->count] =
         (struct rails_join){.report = report, .rank = rank, .blame = json_object()};
     return &table->rows[table->count++];
@@ -122,9 +120,8 @@ static void rails_collect(struct rails_table *table)
             const struct fabric_rail_report *report = &result->rails.row[i];
             struct rails_join *row = rails_sane(report) ? rails_row(table, report, rank) : NULL;
 
-            if (row != NULL && report->witness != 0) {
+            if (row && report->witness != 0)
                 rails_blame(table, row, report, rank);
-            }
         }
     }
 }
@@ -157,35 +154,32 @@ static json_t *rails_row_json(const struct rails_table *table, const struct rail
                   rails_text(report->fabric), "pci", rails_text(report->pci), "status",
                   rails_status_names[report->status], "reason", rails_text(report->reason));
 
-    if (object == NULL) {
+    if (!object)
         return NULL;
-    }
     if (report->status != FABRIC_RAIL_USED || report->bandwidth > 0) {
         (void)json_object_set_new(object, "rank", json_integer(table->result->ranks[row->rank].id));
         (void)json_object_set_new(object, "host", rails_text(rails_host(table, row->rank)));
     }
-    if (report->status == FABRIC_RAIL_USED && report->bandwidth > 0) {
+    if (report->status == FABRIC_RAIL_USED && report->bandwidth > 0)
         (void)json_object_set_new(object, "bandwidth", json_real(report->bandwidth));
-    }
-    if (report->status == FABRIC_RAIL_DEAD || report->status == FABRIC_RAIL_MISSING) {
+    if (report->status == FABRIC_RAIL_DEAD || report->status == FABRIC_RAIL_MISSING)
         (void)json_object_set_new(object, "blame", rails_blame_json(row->blame));
-    }
     return object;
 }
 
 json_t *fabric_rails_json(const struct shk_job *job, const struct shk_crew_result *result)
 {
-    struct rails_table *table = calloc(1, sizeof(*table));
+    struct rails_table *table = calloc(1, sizeof *table);
     json_t *rows = json_array();
     unsigned i = 0;
 
-    if (table == NULL) {
+    if (!table) {
         json_decref(rows);
         return NULL;
     }
     table->job = job;
     table->result = result;
-    (void)gethostname(table->here, sizeof(table->here) - 1);
+    (void)gethostname(table->here, sizeof table->here - 1);
     rails_collect(table);
     for (i = 0; i < table->count && rows != NULL; i++) {
         if (json_array_append_new(rows, rails_row_json(table, &table->rows[i])) != 0) {
@@ -193,9 +187,8 @@ json_t *fabric_rails_json(const struct shk_job *job, const struct shk_crew_resul
             rows = NULL;
         }
     }
-    for (i = 0; i < table->count; i++) {
+    for (i = 0; i < table->count; i++)
         json_decref(table->rows[i].blame);
-    }
     free(table);
     return rows;
 }
@@ -217,24 +210,21 @@ void fabric_rails_evidence(const json_t *rows, void (*line)(json_t *lines, const
         double bandwidth = json_number_value(json_object_get(row, "bandwidth"));
         char text[320];
 
-        if (domain == NULL || status == NULL) {
+        if (!domain || !status)
             continue;
-        }
         if (strcmp(status, "used") != 0) {
-            snprintf(text, sizeof(text), "device %s %s: %s", domain, status,
-                     reason != NULL ? reason : "");
+            snprintf(text, sizeof text, "device %s %s: %s", domain, status, reason ? reason : "");
             line(lines, text);
             continue;
         }
         shk_strbuf_printf(&used, "%s%s", count++ > 0 ? ", " : "", domain);
-        if (bandwidth > 0) {
+        if (bandwidth > 0)
             shk_strbuf_printf(&used, " %.2f GB/s alone", bandwidth);
-        }
     }
     if (count > 1 && !used.failed) {
         char text[768];
 
-        snprintf(text, sizeof(text), "devices side by side: %s", shk_strbuf_text(&used));
+        snprintf(text, sizeof text, "devices side by side: %s", shk_strbuf_text(&used));
         line(lines, text);
     }
     shk_strbuf_free(&used);

@@ -51,9 +51,8 @@ int fabric_rails_measure(struct fabric *fabric, size_t max_bytes, uint64_t budge
     unsigned turn = 0;
     int rc = 0;
 
-    if (fabric->lanes < 2 || bytes < SHK_ROOFLINE_MIN_BYTES) {
+    if (fabric->lanes < 2 || bytes < SHK_ROOFLINE_MIN_BYTES)
         return 0;
-    }
     fabric->wire.lanes = 1;
     for (turn = 0; turn < SPEED_TURNS_MAX && doubt != 0 && rc == 0; turn++) {
         rc = speed_turn(fabric, bytes, budget_ns / SPEED_TURNS / fabric->lanes);

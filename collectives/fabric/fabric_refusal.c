@@ -51,17 +51,15 @@ static const char *refusal_absent(const struct shk_host *host, const struct fabr
 {
     static const char cm[] = "/dev/infiniband/rdma_cm";
     const char *wanted =
-        refusal->provider != NULL ? refusal->provider : getenv(shk_variable("provider-filter"));
+        refusal->provider ? refusal->provider : getenv(shk_variable("provider-filter"));
     const char *cause = NULL;
     int rc = 0;
 
-    if (!fabric_wants_verbs(refusal->provider, false)) {
+    if (!fabric_wants_verbs(refusal->provider, false))
         return NULL;
-    }
     cause = fabric_verbs_blocked(host, buf, size);
-    if (cause != NULL || (wanted != NULL && strstr(wanted, "ofi_rxd") != NULL)) {
+    if (cause || (wanted && strstr(wanted, "ofi_rxd")))
         return cause;
-    }
     rc = shk_host_access_rw(host, cm);
     if (rc == -ENOENT) {
         snprintf(buf, size, "%s is not there: connections need it", cm);
@@ -77,7 +75,7 @@ static const char *refusal_absent(const struct shk_host *host, const struct fabr
 static size_t refusal_env(const char *name, size_t usual)
 {
     const char *text = getenv(name);
-    unsigned long long value = text != NULL ? strtoull(text, NULL, 0) : 0;
+    unsigned long long value = text ? strtoull(text, NULL, 0) : 0;
 
     return value != 0 ? (size_t)value : usual;
 }
@@ -90,9 +88,8 @@ static bool refusal_queue(const struct fabric_refusal *refusal, char *buf, size_
     size_t per = refusal_env(shk_variable("rxm-send-queue"), FABRIC_MSG_QUEUE) +
                  refusal_env(shk_variable("rxm-receive-queue"), FABRIC_MSG_QUEUE);
 
-    if (queues == NULL || queues->most == 0 || universe * per <= queues->most) {
+    if (!queues || queues->most == 0 || universe * per <= queues->most)
         return false;
-    }
     snprintf(buf, size,
              "a completion queue for %zu processes with %zu operations each has %zu entries, %s "
              "takes %zu",
@@ -107,17 +104,15 @@ static const char *refusal_logged(const struct shk_host *host, const struct fabr
     char interface[130];
     size_t i = 0;
 
-    for (i = 0; i < sizeof(refusal_log) / sizeof(refusal_log[0]); i++) {
+    for (i = 0; i < sizeof refusal_log / sizeof refusal_log[0]; i++) {
         const char *cause = refusal_log[i].cause;
 
-        if (!fabric_log_find(refusal_log[i].words, line, sizeof(line))) {
+        if (!fabric_log_find(refusal_log[i].words, line, sizeof line))
             continue;
-        }
-        if (strcmp(cause, "verbs-cq") == 0 && refusal_queue(refusal, buf, size)) {
+        if (strcmp(cause, "verbs-cq") == 0 && refusal_queue(refusal, buf, size))
             return cause;
-        }
         if (strcmp(cause, "verbs-address") == 0 &&
-            !fabric_port_has_ip(host, refusal->domain, interface, sizeof(interface))) {
+            !fabric_port_has_ip(host, refusal->domain, interface, sizeof interface)) {
             snprintf(buf, size, "%s has no IP address: connections need one", interface);
             return "verbs-no-gid";
         }
@@ -135,28 +130,25 @@ const char *fabric_refusal(const struct shk_host *host, const struct fabric_refu
     char text[160];
 
     buf[0] = '\0';
-    if (refusal->domain == NULL) {
+    if (!refusal->domain)
         return refusal_absent(host, refusal, buf, size);
-    }
     /* mlx5 and others pin the memory of queues as well as that of registrations. */
-    if (refusal->errnum == ENOMEM && refusal_memlock(refusal->pinned, text, sizeof(text))) {
+    if (refusal->errnum == ENOMEM && refusal_memlock(refusal->pinned, text, sizeof text)) {
         snprintf(buf, size, "%s", reg ? "" : text); /* a registration's own text has it */
         return "verbs-memlock";
     }
     if (refusal->step == FABRIC_STEP_ADDRESS) {
-        if (!fabric_port_has_ip(host, refusal->domain, text, sizeof(text))) {
+        if (!fabric_port_has_ip(host, refusal->domain, text, sizeof text)) {
             snprintf(buf, size, "%s has no IP address", text);
             return "verbs-no-gid";
         }
         return NULL;
     }
     cause = refusal_logged(host, refusal, buf, size);
-    if (cause == NULL && reg) {
+    if (!cause && reg)
         cause = "verbs-mr";
-    }
-    if (*buf == '\0' && fabric_log_find(NULL, text, sizeof(text))) {
+    if (*buf == '\0' && fabric_log_find(NULL, text, sizeof text))
         snprintf(buf, size, "libfabric: %s", text);
-    }
     return cause;
 }
 
@@ -164,13 +156,13 @@ bool fabric_refused(struct fabric *fabric, const char *provider, enum fabric_ste
                     struct shk_error *err)
 {
     const struct fi_info *info = fabric->rail[0].info;
-    const char *prov = info != NULL ? info->fabric_attr->prov_name : NULL;
+    const char *prov = info ? info->fabric_attr->prov_name : NULL;
     struct fabric_refusal refusal = {
         .step = step,
         .errnum = -rc,
         .provider = provider,
-        .domain = info != NULL ? info->domain_attr->name : NULL,
-        .pinned = fabric->wire.heap != NULL ? fabric->wire.heap->bytes : 0,
+        .domain = info ? info->domain_attr->name : NULL,
+        .pinned = fabric->wire.heap ? fabric->wire.heap->bytes : 0,
         .queues = &fabric->queues,
     };
     struct shk_error why = *err;
@@ -179,15 +171,12 @@ bool fabric_refused(struct fabric *fabric, const char *provider, enum fabric_ste
     char text[320];
 
     /* Other providers have causes of their own; a failed choice has no provider yet. */
-    if ((info != NULL && (prov == NULL || strstr(prov, "verbs") == NULL)) ||
-        shk_host_open(&host, NULL, NULL) != 0) {
+    if ((info && (!prov || !strstr(prov, "verbs"))) || shk_host_open(&host, NULL, NULL) != 0) {
         return false;
     }
-    cause = fabric_refusal(host, &refusal, text, sizeof(text));
+    cause = fabric_refusal(host, &refusal, text, sizeof text);
     shk_host_close(host);
-    if (*text != '\0') {
+    if (*text != '\0')
         (void)shk_error_set(err, -rc, "%s; %s", why.text, text);
-    }
-    return cause != NULL &&
-           shk_job_put(fabric->wire.job, FABRIC_REFUSED, cause, strlen(cause), NULL) == 0;
+    return cause && shk_job_put(fabric->wire.job, FABRIC_REFUSED, cause, strlen(cause), NULL) == 0;
 }

@@ -31,9 +31,8 @@ static void why_list(struct shk_strbuf *list, const char *name)
         bool whole =
             (at == shk_strbuf_text(list) || at[-1] == ' ') && (at[len] == '\0' || at[len] == ',');
 
-        if (whole) {
+        if (whole)
             return;
-        }
         at += len;
     }
     shk_strbuf_printf(list, "%s%s", list->len > 0 ? ", " : "", name);
@@ -44,14 +43,12 @@ static bool why_getinfo(struct why *why, const struct fi_info *hints, struct shk
     struct fi_info *list = NULL;
     struct fi_info *info = NULL;
 
-    if (hints == NULL ||
-        why->lib->api.getinfo(why->lib->version, NULL, NULL, 0, hints, &list) != 0 ||
-        list == NULL) {
+    if (!hints || why->lib->api.getinfo(why->lib->version, NULL, NULL, 0, hints, &list) != 0 ||
+        !list) {
         return false;
     }
-    for (info = list; info != NULL && names != NULL; info = info->next) {
+    for (info = list; info != NULL && names != NULL; info = info->next)
         why_list(names, info->fabric_attr->prov_name);
-    }
     why->lib->api.freeinfo(list);
     return true;
 }
@@ -63,16 +60,14 @@ static bool why_built_in(struct why *why, const char *wanted, struct shk_strbuf 
     struct fi_info *info = NULL;
     bool found = false;
 
-    if (why->lib->api.getinfo(why->lib->version, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list) != 0) {
+    if (why->lib->api.getinfo(why->lib->version, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list) != 0)
         return false;
-    }
     for (info = list; info != NULL; info = info->next) {
         const char *name = info->fabric_attr->prov_name;
 
         found = found || strcmp(name, wanted) == 0;
-        if (names != NULL && strncmp(name, "ofi_hook", 8) != 0) {
+        if (names && strncmp(name, "ofi_hook", 8) != 0)
             why_list(names, name);
-        }
     }
     why->lib->api.freeinfo(list);
     return found;
@@ -87,7 +82,7 @@ static bool why_hint(struct why *why, const char *provider)
         struct fi_info *hints = fabric_hints(why->lib, provider);
         bool found = false;
 
-        if (hints != NULL) {
+        if (hints) {
             hint->relax(hints);
             found = why_getinfo(why, hints, NULL);
             why->lib->api.freeinfo(hints);
@@ -107,12 +102,10 @@ static bool why_offers(struct why *why, const char *provider, bool relaxed)
     const struct fabric_hint *hint = NULL;
     bool any = false;
 
-    if (hints == NULL) {
+    if (!hints)
         return false;
-    }
-    for (hint = fabric_hint_list; relaxed && hint->name != NULL; hint++) {
+    for (hint = fabric_hint_list; relaxed && hint->name != NULL; hint++)
         hint->relax(hints);
-    }
     hints->caps = relaxed ? 0 : hints->caps;
     any = why_getinfo(why, hints, NULL);
     why->lib->api.freeinfo(hints);
@@ -123,7 +116,7 @@ static void why_refused(struct why *why, const char *provider)
 {
     if (why_offers(why, provider, false)) {
         shk_strbuf_printf(why->text, "%s would fit, %s=%s excludes it", provider,
-                          shk_variable("provider-filter"), why->filter != NULL ? why->filter : "");
+                          shk_variable("provider-filter"), why->filter ? why->filter : "");
     } else if (!why_hint(why, provider)) {
         shk_strbuf_printf(why->text, "%s %s", provider,
                           why_offers(why, provider, true)
@@ -137,10 +130,10 @@ static void why_wanted(struct why *why, const char *wanted)
 {
     char *copy = strdup(wanted);
     char *rest = NULL;
-    char *name = copy != NULL ? strtok_r(copy, ",; ", &rest) : NULL;
+    char *name = copy ? strtok_r(copy, ",; ", &rest) : NULL;
     bool first = true;
 
-    for (; name != NULL; name = strtok_r(NULL, ",; ", &rest)) {
+    for (; name; name = strtok_r(NULL, ",; ", &rest)) {
         shk_strbuf_puts(why->text, first ? "" : "; ");
         first = false;
         if (!why_built_in(why, name, NULL)) {
@@ -157,30 +150,27 @@ void fabric_why_text(const struct fabric_lib *lib, const char *provider, const c
                      struct shk_strbuf *text)
 {
     struct why why = {.lib = lib, .filter = filter, .text = text};
-    const char *wanted = provider != NULL ? provider : filter;
+    const char *wanted = provider ? provider : filter;
     struct shk_strbuf names = SHK_STRBUF_INIT;
     struct shk_strbuf usable = SHK_STRBUF_INIT;
     struct fi_info *hints = NULL;
 
     (void)why_built_in(&why, "", &names);
-    if (wanted != NULL && *wanted != '\0' && *wanted != '^') {
-        shk_strbuf_printf(
-            text, "%s%s%s: ", provider != NULL ? "provider" : shk_variable("provider-filter"),
-            provider != NULL ? " " : "=", wanted);
+    if (wanted && *wanted != '\0' && *wanted != '^') {
+        shk_strbuf_printf(text, "%s%s%s: ", provider ? "provider" : shk_variable("provider-filter"),
+                          provider ? " " : "=", wanted);
         why_wanted(&why, wanted);
     } else {
         shk_strbuf_printf(text, "no provider of libfabric %s (%s) fits", lib->text,
                           lib->dynlib.path);
-        if (wanted != NULL && *wanted == '^') {
+        if (wanted && *wanted == '^')
             shk_strbuf_printf(text, " with %s=%s", shk_variable("provider-filter"), wanted);
-        }
     }
     shk_strbuf_printf(text, "; it has %s", shk_strbuf_text(&names));
     hints = fabric_hints(lib, NULL);
     (void)why_getinfo(&why, hints, &usable);
-    if (hints != NULL) {
+    if (hints)
         lib->api.freeinfo(hints);
-    }
     shk_strbuf_printf(text, "; usable here: %s",
                       usable.len > 0 ? shk_strbuf_text(&usable) : "none");
     shk_strbuf_free(&names);
@@ -191,7 +181,7 @@ static int why_child(void *arg, json_t **result_p, struct shk_error *err)
 {
     const struct why_question *question = arg;
     const char *env = getenv(shk_variable("provider-filter"));
-    char *filter = env != NULL ? strdup(env) : NULL;
+    char *filter = env ? strdup(env) : NULL;
     struct shk_strbuf text = SHK_STRBUF_INIT;
     struct fabric_lib lib;
     int rc = 0;
@@ -224,9 +214,8 @@ bool fabric_why(const char *const *names, const char *provider, char *buf, size_
 
     if (shk_isolate_run(&job, &result, 1, 1, NULL) == 0) {
         known = result.outcome == SHK_CHILD_OK && json_is_string(result.result);
-        if (known) {
+        if (known)
             snprintf(buf, size, "%s", json_string_value(result.result));
-        }
         shk_isolate_result_clear(&result);
     }
     return known;
@@ -239,9 +228,8 @@ static bool why_published(const struct shk_job *job, const char *key)
     unsigned rank = 0;
 
     for (rank = 0; rank < shk_job_size(job); rank++) {
-        if (shk_job_get(job, rank, key, cause, sizeof(cause), &len, NULL) == 0) {
+        if (shk_job_get(job, rank, key, cause, sizeof cause, &len, NULL) == 0)
             return true;
-        }
     }
     return false;
 }
@@ -249,13 +237,13 @@ static bool why_published(const struct shk_job *job, const char *key)
 void fabric_explain(const char *const *names, const char *provider, const struct shk_job *job,
                     struct shk_crew_result *result)
 {
-    char why[sizeof(result->reason.text)];
+    char why[sizeof result->reason.text];
 
     if (fabric_leftover("/dev/shm", job, result) || result->outcome != SHK_CREW_FAILED ||
         !why_published(job, FABRIC_NO_OFFER) || why_published(job, FABRIC_REFUSED)) {
         return;
     }
-    if (fabric_why(names, provider, why, sizeof(why))) {
+    if (fabric_why(names, provider, why, sizeof why)) {
         /* The same for every rank of this host: no rank is to blame. */
         result->rank = shk_job_size(job) > 1 ? -1 : 0;
         (void)shk_error_set(&result->reason, FI_ENODATA, "phase open: %s", why);

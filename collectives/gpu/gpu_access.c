@@ -22,13 +22,12 @@ static int access_device(const struct gpu_rank *g, const char *pci)
     int device = 0;
     char here[32];
 
-    if (g->gpu.api.device_count(&count) != GPU_SUCCESS) {
+    if (g->gpu.api.device_count(&count) != GPU_SUCCESS)
         return -1;
-    }
     for (ordinal = 0; ordinal < count; ordinal++) {
-        memset(here, 0, sizeof(here));
+        memset(here, 0, sizeof here);
         if (g->gpu.api.device_get(&device, ordinal) == GPU_SUCCESS &&
-            g->gpu.api.device_pci(here, (int)sizeof(here) - 1, device) == GPU_SUCCESS &&
+            g->gpu.api.device_pci(here, (int)sizeof here - 1, device) == GPU_SUCCESS &&
             strcmp(here, pci) == 0) {
             return device;
         }
@@ -40,7 +39,7 @@ enum gpu_access gpu_access_offered(const struct gpu_rank *g, unsigned peer)
 {
     char pci[32] = "";
     int can = 0;
-    int device = gpu_device_pci(g->job, peer, pci, sizeof(pci)) ? access_device(g, pci) : -1;
+    int device = gpu_device_pci(g->job, peer, pci, sizeof pci) ? access_device(g, pci) : -1;
 
     return device < 0 || g->gpu.api.can_access(&can, g->device, device) != GPU_SUCCESS
                ? GPU_ACCESS_UNKNOWN
@@ -60,13 +59,11 @@ int gpu_access_tell(struct gpu_rank *g, struct shk_error *err)
     uint8_t ways[SHK_GPU_MAX_RANKS] = {GPU_ACCESS_UNKNOWN};
     unsigned peer = 0;
 
-    if (g->ranks > SHK_GPU_MAX_RANKS) {
+    if (g->ranks > SHK_GPU_MAX_RANKS)
         return 0;
-    }
     for (peer = 0; peer < g->ranks; peer++) {
-        if (peer != g->rank) {
+        if (peer != g->rank)
             ways[peer] = (uint8_t)gpu_access_offered(g, peer);
-        }
     }
     return gpu_access_put(g, ways, err);
 }
@@ -76,16 +73,15 @@ static void access_read(const struct gpu_rank *g, struct access_map *map)
     unsigned rank = 0;
     size_t len = 0;
 
-    memset(map, 0, sizeof(*map));
+    memset(map, 0, sizeof *map);
     map->ranks = g->ranks < SHK_GPU_MAX_RANKS ? g->ranks : SHK_GPU_MAX_RANKS;
     for (rank = 0; rank < map->ranks; rank++) {
-        if (shk_job_get(g->job, rank, ACCESS_KEY, map->way[rank], sizeof(map->way[rank]), &len,
+        if (shk_job_get(g->job, rank, ACCESS_KEY, map->way[rank], sizeof map->way[rank], &len,
                         NULL) != 0) {
-            memset(map->way[rank], GPU_ACCESS_UNKNOWN, sizeof(map->way[rank]));
+            memset(map->way[rank], GPU_ACCESS_UNKNOWN, sizeof map->way[rank]);
         }
-        if (!gpu_device_pci(g->job, rank, map->pci[rank], sizeof(map->pci[rank]))) {
-            snprintf(map->pci[rank], sizeof(map->pci[rank]), "rank %u", rank);
-        }
+        if (!gpu_device_pci(g->job, rank, map->pci[rank], sizeof map->pci[rank]))
+            snprintf(map->pci[rank], sizeof map->pci[rank], "rank %u", rank);
     }
 }
 
@@ -114,9 +110,8 @@ static unsigned access_groups(const struct access_map *map, enum gpu_access what
 
     for (a = 0; a < map->ranks; a++) {
         group[a] = a;
-        for (b = 0; b < a && group[a] == a; b++) {
+        for (b = 0; b < a && group[a] == a; b++)
             group[a] = access_lacks(map, a, b, what, false) ? a : group[b];
-        }
         groups += group[a] == a;
     }
     for (a = 0; a < map->ranks; a++) {
@@ -137,14 +132,12 @@ static void access_say_groups(const struct access_map *map, const unsigned group
     unsigned rank = 0;
 
     for (first = 0; first < map->ranks; first++) {
-        if (group[first] != first) {
+        if (group[first] != first)
             continue;
-        }
         shk_strbuf_printf(text, "%s%s", first > 0 ? " and " : "", map->pci[first]);
         for (rank = first + 1; rank < map->ranks; rank++) {
-            if (group[rank] == first) {
+            if (group[rank] == first)
                 shk_strbuf_printf(text, ", %s", map->pci[rank]);
-            }
         }
     }
 }

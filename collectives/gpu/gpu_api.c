@@ -107,7 +107,7 @@ int gpu_lib_open(struct gpu_lib *lib, enum gpu_vendor vendor, const char *const 
     static const char *const hip_names[] = {"libamdhip64.so.7", "libamdhip64.so.6",
                                             "libamdhip64.so.5", "libamdhip64.so", NULL};
     struct shk_library desc = {
-        .names = names != NULL       ? names
+        .names = names               ? names
                  : vendor == GPU_HIP ? hip_names
                                      : cuda_names,
         .symbols = vendor == GPU_HIP ? hip_symbols : cuda_symbols,
@@ -134,15 +134,13 @@ int gpu_check(const struct gpu_lib *lib, int status, struct shk_error *err, cons
     char call[128];
     va_list ap;
 
-    if (status == GPU_SUCCESS) {
+    if (status == GPU_SUCCESS)
         return 0;
-    }
     va_start(ap, callf);
-    vsnprintf(call, sizeof(call), callf, ap);
+    vsnprintf(call, sizeof call, callf, ap);
     va_end(ap);
-    if (lib->api.error_text == NULL || lib->api.error_text(status, &text) != GPU_SUCCESS) {
+    if (!lib->api.error_text || lib->api.error_text(status, &text) != GPU_SUCCESS)
         text = NULL;
-    }
-    return shk_error_set(err, gpu_errno(status), "%s: %s (error %d)", call,
-                         text != NULL ? text : "failed", status);
+    return shk_error_set(err, gpu_errno(status), "%s: %s (error %d)", call, text ? text : "failed",
+                         status);
 }

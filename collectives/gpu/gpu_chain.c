@@ -24,9 +24,8 @@ static unsigned chain_part(const struct chain *chain, const struct shk_job *job)
 {
     unsigned part = 0;
 
-    while (part + 1 < chain->count && chain->job[part] != job) {
+    while (part + 1 < chain->count && chain->job[part] != job)
         part++;
-    }
     return part;
 }
 
@@ -59,14 +58,12 @@ static int chain_worker(struct shk_job *job, void *arg, struct shk_error *err)
     unsigned part = chain_part(chain, job);
     int rc = chain_open(chain, part, job, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_run_opened(g, err);
-    }
-    if (rc == 0 && part + 1 < chain->count) {
+    if (rc == 0 && part + 1 < chain->count)
         g->run->path->leave(g);
-    } else if (rc == 0) {
+    else if (rc == 0)
         g->run->path->close(g);
-    }
     return rc;
 }
 
@@ -75,9 +72,9 @@ static bool chain_status_is(const struct chain *chain, unsigned part, const char
     const char *have = NULL;
     char key[64];
 
-    snprintf(key, sizeof(key), "collective.%s.status", chain->names[part]);
+    snprintf(key, sizeof key, "collective.%s.status", chain->names[part]);
     have = shk_facts_get_text(chain->facts, key);
-    return have != NULL && strcmp(have, status) == 0;
+    return have && strcmp(have, status) == 0;
 }
 
 static void chain_facts(struct chain *chain, unsigned part, const struct shk_crew_result *result)
@@ -94,9 +91,8 @@ static bool chain_ended(unsigned part, const struct shk_crew_result *result, voi
     struct chain *chain = arg;
 
     chain_facts(chain, part, result);
-    if (chain->rc == 0 && chain->asked->ended != NULL) {
+    if (chain->rc == 0 && chain->asked->ended)
         chain->rc = chain->asked->ended(part, chain->asked->arg, &chain->err);
-    }
     return chain->rc == 0 && chain_status_is(chain, part, "ok");
 }
 
@@ -115,14 +111,14 @@ static void chain_trouble(const struct chain *chain, unsigned part,
     size_t len = 0;
     unsigned rank = result->rank >= 0 ? (unsigned)result->rank : 0;
 
-    (void)!shk_job_get(chain->job[part], rank, GPU_KEY_CAUSE, cause, sizeof(cause) - 1, &len, NULL);
+    (void)!shk_job_get(chain->job[part], rank, GPU_KEY_CAUSE, cause, sizeof cause - 1, &len, NULL);
     if (result->outcome == SHK_CREW_OK || result->outcome == SHK_CREW_STARVED ||
         strcmp(cause, gpu_cause_names[GPU_CAUSE_NA]) == 0 ||
         strcmp(cause, gpu_cause_names[GPU_CAUSE_MEMORY]) == 0) {
         return; /* it does not apply, or there was no room beside what others still hold */
     }
-    snprintf(trouble->status, sizeof(trouble->status), "%s", status);
-    snprintf(trouble->reason, sizeof(trouble->reason), "%s", result->reason.text);
+    snprintf(trouble->status, sizeof trouble->status, "%s", status);
+    snprintf(trouble->reason, sizeof trouble->reason, "%s", result->reason.text);
 }
 
 static int chain_jobs(struct chain *chain, struct shk_error *err)
@@ -172,9 +168,8 @@ static void chain_run(struct chain *chain, struct shk_gpu_chain_result *out)
         }
     }
     shk_crew_result_clear(&result);
-    for (i = 0; i < chain->count; i++) {
+    for (i = 0; i < chain->count; i++)
         shk_job_destroy(chain->job[i]);
-    }
 }
 
 int shk_gpu_chain_run(const struct shk_gpu_chain *asked,
@@ -193,9 +188,8 @@ int shk_gpu_chain_run(const struct shk_gpu_chain *asked,
     for (i = 0; i < asked->count; i++) {
         const struct gpu_path *path = gpu_run_path(asked->transports[i]->name);
 
-        if (path == NULL || path->leave == NULL || path->again == NULL) {
+        if (!path || !path->leave || !path->again)
             return 0;
-        }
         chain.names[i] = path->name;
         gpu_run_init(&chain.run[i], path, options, tweaks);
     }

@@ -41,9 +41,8 @@ static uint32_t mask_up_to(uint64_t limit)
 {
     uint32_t mask = 1023;
 
-    while (mask > 0 && mask > limit) {
+    while (mask > 0 && mask > limit)
         mask >>= 1;
-    }
     return mask;
 }
 
@@ -55,7 +54,7 @@ static bool plan(struct shk_gpu_spec *spec, enum shk_gpu_type type, unsigned ran
     uint64_t limit = types[type].limit;
     size_t i = 0;
 
-    for (i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
+    for (i = 0; i < sizeof periods / sizeof periods[0]; i++) {
         uint64_t sum = weights(ranks, periods[i]);
         uint64_t half = limit / 2;
 
@@ -77,10 +76,9 @@ bool shk_gpu_spec_for(struct shk_gpu_spec *spec, enum shk_gpu_type type, unsigne
 {
     unsigned period = 1;
 
-    memset(spec, 0, sizeof(*spec));
-    if (!plan(spec, type, ranks, &period)) {
+    memset(spec, 0, sizeof *spec);
+    if (!plan(spec, type, ranks, &period))
         return false;
-    }
     spec->seed = seed;
     spec->copies = 1;
     spec->weight = rank % period + 1;
@@ -92,10 +90,9 @@ bool shk_gpu_spec_sum(struct shk_gpu_spec *spec, enum shk_gpu_type type, unsigne
 {
     unsigned period = 1;
 
-    memset(spec, 0, sizeof(*spec));
-    if (!plan(spec, type, ranks, &period)) {
+    memset(spec, 0, sizeof *spec);
+    if (!plan(spec, type, ranks, &period))
         return false;
-    }
     spec->seed = seed;
     spec->copies = ranks;
     spec->weight = (uint32_t)weights(ranks, period);
@@ -106,7 +103,7 @@ static uint32_t bits_of(float value)
 {
     uint32_t bits = 0;
 
-    memcpy(&bits, &value, sizeof(bits));
+    memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
@@ -114,7 +111,7 @@ static float float_of(uint32_t bits)
 {
     float value = 0;
 
-    memcpy(&value, &bits, sizeof(value));
+    memcpy(&value, &bits, sizeof value);
     return value;
 }
 
@@ -122,9 +119,8 @@ uint16_t shk_gpu_bfloat_of(float value)
 {
     uint32_t bits = bits_of(value);
 
-    if (isnan(value)) {
+    if (isnan(value))
         return 0x7fff;
-    }
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -139,12 +135,10 @@ uint16_t shk_gpu_half_of(float value)
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     float size = fabsf(value);
 
-    if (isnan(value)) {
+    if (isnan(value))
         return 0x7fff;
-    }
-    if (size >= 65520.0F) {
+    if (size >= 65520.0F)
         return (uint16_t)(sign | 0x7c00);
-    }
     if (size < 6.103515625e-05F) { /* 2^-14: below, steps of 2^-24 */
         return (uint16_t)(sign | (uint16_t)nearbyintf(size * 16777216.0F));
     }
@@ -159,12 +153,10 @@ float shk_gpu_float_of_half(uint16_t half)
     uint32_t power = half >> 10 & 31;
     uint32_t part = half & 0x3ff;
 
-    if (power == 0) {
+    if (power == 0)
         return float_of(sign | bits_of((float)part / 16777216.0F));
-    }
-    if (power == 31) {
+    if (power == 31)
         return float_of(sign | 0x7f800000U | part << 13);
-    }
     return float_of(sign | (power + 112) << 23 | part << 13);
 }
 
@@ -176,11 +168,11 @@ static void element(const struct shk_gpu_spec *spec, uint64_t i, void *to)
     uint16_t narrow = 0;
 
     switch (spec->type) {
-    case SHK_GPU_I32: memcpy(to, &whole, sizeof(whole)); break;
-    case SHK_GPU_F32: memcpy(to, &value, sizeof(value)); break;
+    case SHK_GPU_I32: memcpy(to, &whole, sizeof whole); break;
+    case SHK_GPU_F32: memcpy(to, &value, sizeof value); break;
     default:
         narrow = spec->type == SHK_GPU_F16 ? shk_gpu_half_of(value) : shk_gpu_bfloat_of(value);
-        memcpy(to, &narrow, sizeof(narrow));
+        memcpy(to, &narrow, sizeof narrow);
         break;
     }
 }
@@ -190,9 +182,8 @@ void shk_gpu_data_fill(const struct shk_gpu_spec *spec, void *to, size_t count)
     size_t bytes = types[spec->type].bytes;
     size_t i = 0;
 
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         element(spec, i, (unsigned char *)to + i * bytes);
-    }
 }
 
 void shk_gpu_data_check(const struct shk_gpu_spec *spec, const void *got, size_t count,
@@ -218,10 +209,10 @@ double shk_gpu_data_number(enum shk_gpu_type type, const void *at)
     float value = 0;
 
     switch (type) {
-    case SHK_GPU_F32: memcpy(&value, at, sizeof(value)); return (double)value;
-    case SHK_GPU_I32: memcpy(&whole, at, sizeof(whole)); return whole;
+    case SHK_GPU_F32: memcpy(&value, at, sizeof value); return (double)value;
+    case SHK_GPU_I32: memcpy(&whole, at, sizeof whole); return whole;
     default:
-        memcpy(&narrow, at, sizeof(narrow));
+        memcpy(&narrow, at, sizeof narrow);
         return (double)(type == SHK_GPU_F16 ? shk_gpu_float_of_half(narrow)
                                             : shk_gpu_float_of_bfloat(narrow));
     }

@@ -59,7 +59,7 @@ int gpu_fail(struct gpu_rank *g, enum gpu_cause cause, int rc)
     int put = 0;
 
     if (cause != GPU_CAUSE_NONE &&
-        shk_job_get(g->job, g->rank, GPU_KEY_CAUSE, have, sizeof(have), &len, NULL) != 0) {
+        shk_job_get(g->job, g->rank, GPU_KEY_CAUSE, have, sizeof have, &len, NULL) != 0) {
         put = shk_job_put(g->job, GPU_KEY_CAUSE, name, strlen(name) + 1, NULL);
     }
     return put < 0 ? put : rc;
@@ -83,11 +83,10 @@ int gpu_ok(struct gpu_rank *g, int status, struct shk_error *err, const char *ca
     char call[128];
     va_list ap;
 
-    if (status == GPU_SUCCESS) {
+    if (status == GPU_SUCCESS)
         return 0;
-    }
     va_start(ap, callf);
-    vsnprintf(call, sizeof(call), callf, ap);
+    vsnprintf(call, sizeof call, callf, ap);
     va_end(ap);
     return gpu_fail(g, device_cause(status), gpu_check(&g->gpu, status, err, "%s", call));
 }
@@ -97,8 +96,8 @@ static const char *device_filter(const struct gpu_rank *g, const char **name_p)
     const char *const *names =
         shk_variables(g->gpu.vendor == GPU_HIP ? "visible-devices.hip" : "visible-devices.cuda");
 
-    for (; *names != NULL; names++) {
-        if (getenv(*names) != NULL) {
+    for (; *names; names++) {
+        if (getenv(*names)) {
             *name_p = *names;
             return getenv(*names);
         }
@@ -112,7 +111,7 @@ static int device_none(struct gpu_rank *g, int status, struct shk_error *err)
     const char *name = NULL;
     const char *filter = device_filter(g, &name);
 
-    if (filter != NULL) {
+    if (filter) {
         return gpu_fail(g, GPU_CAUSE_VISIBLE,
                         shk_error_set(err, ENODEV, "%s=%.60s leaves no GPU visible to the driver",
                                       name, filter));
@@ -135,15 +134,14 @@ static int device_place(struct gpu_rank *g, unsigned *local_p, bool *forked_p,
     size_t len = 0;
     int rc = 0;
 
-    (void)gethostname(mine.host, sizeof(mine.host) - 1);
-    rc = shk_job_put(g->job, GPU_KEY_PLACE, &mine, sizeof(mine), err);
-    if (rc == 0) {
+    (void)gethostname(mine.host, sizeof mine.host - 1);
+    rc = shk_job_put(g->job, GPU_KEY_PLACE, &mine, sizeof mine, err);
+    if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    }
     *forked_p = true;
     *local_p = 0;
     for (peer = 0; peer < g->ranks && rc == 0; peer++) {
-        rc = shk_job_get(g->job, peer, GPU_KEY_PLACE, &theirs, sizeof(theirs), &len, err);
+        rc = shk_job_get(g->job, peer, GPU_KEY_PLACE, &theirs, sizeof theirs, &len, err);
         if (rc == 0) {
             bool here = strcmp(theirs.host, mine.host) == 0;
 
@@ -163,9 +161,8 @@ static int device_choose(struct gpu_rank *g, struct shk_error *err)
     unsigned local = 0;
     int rc = 0;
 
-    if (status != GPU_SUCCESS || count == 0) {
+    if (status != GPU_SUCCESS || count == 0)
         return device_none(g, status, err);
-    }
     rc = device_place(g, &local, &forked, err);
     if (rc == 0 && forked && !g->run->path->shared && g->ranks > (unsigned)count) {
         return gpu_fail(g, GPU_CAUSE_NA,
@@ -180,10 +177,10 @@ static int device_choose(struct gpu_rank *g, struct shk_error *err)
 
 static void device_describe(struct gpu_rank *g, struct device_identity *identity)
 {
-    memset(identity, 0, sizeof(*identity));
-    (void)gethostname(identity->host, sizeof(identity->host) - 1);
-    snprintf(identity->pci, sizeof(identity->pci), "%.31s", g->pci);
-    snprintf(identity->name, sizeof(identity->name), "%.95s", g->name);
+    memset(identity, 0, sizeof *identity);
+    (void)gethostname(identity->host, sizeof identity->host - 1);
+    snprintf(identity->pci, sizeof identity->pci, "%.31s", g->pci);
+    snprintf(identity->name, sizeof identity->name, "%.95s", g->name);
     identity->ordinal = g->ordinal;
     identity->driver = g->driver;
     identity->processors = g->processors;
@@ -198,10 +195,9 @@ static int device_compare(struct gpu_rank *g, const struct device_identity *mine
     int rc = 0;
 
     for (peer = 0; peer < g->ranks && rc == 0; peer++) {
-        rc = shk_job_get(g->job, peer, GPU_KEY_IDENTITY, &theirs, sizeof(theirs), &len, err);
-        if (rc == 0 && theirs.processors < g->processors) {
+        rc = shk_job_get(g->job, peer, GPU_KEY_IDENTITY, &theirs, sizeof theirs, &len, err);
+        if (rc == 0 && theirs.processors < g->processors)
             g->processors = theirs.processors;
-        }
         if (rc == 0 && peer != g->rank && !g->run->path->shared &&
             strcmp(theirs.host, mine->host) == 0 && strcmp(theirs.pci, mine->pci) == 0) {
             rc = gpu_fail(g, GPU_CAUSE_SAME_GPU,
@@ -219,10 +215,9 @@ static int device_exchange(struct gpu_rank *g, struct shk_error *err)
     int rc = 0;
 
     device_describe(g, &mine);
-    rc = shk_job_put(g->job, GPU_KEY_IDENTITY, &mine, sizeof(mine), err);
-    if (rc == 0) {
+    rc = shk_job_put(g->job, GPU_KEY_IDENTITY, &mine, sizeof mine, err);
+    if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    }
     return rc == 0 ? device_compare(g, &mine, err) : rc;
 }
 
@@ -234,15 +229,12 @@ static int device_context(struct gpu_rank *g, struct shk_error *err)
 
     shk_crumb_call("primary context of GPU %d", g->ordinal);
     rc = gpu_ok(g, api->context_retain(&context, g->device), err, "context on GPU %d", g->ordinal);
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->context_set(context), err, "context on GPU %d", g->ordinal);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->stream_create(&g->stream, GPU_STREAM_FREE), err, "stream");
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->alloc(&g->result, sizeof(struct shk_gpu_check)), err, "memory");
-    }
     return rc;
 }
 
@@ -256,9 +248,8 @@ static int device_start(struct gpu_rank *g, struct shk_error *err)
     shk_crumb_call("%s", g->gpu.vendor == GPU_HIP ? "hipInit" : "cuInit");
     (void)api->driver_version(&g->driver);
     status = api->init(0);
-    if (status != GPU_SUCCESS) {
+    if (status != GPU_SUCCESS)
         return device_none(g, status, err);
-    }
     if (g->gpu.vendor == GPU_CUDA && g->driver < DRIVER_MIN) {
         return gpu_fail(g, GPU_CAUSE_DRIVER_OLD,
                         shk_error_set(err, ENOSYS,
@@ -268,11 +259,11 @@ static int device_start(struct gpu_rank *g, struct shk_error *err)
     }
     rc = device_choose(g, err);
     if (rc == 0) {
-        rc = gpu_ok(g, api->device_name(g->name, (int)sizeof(g->name), g->device), err,
+        rc = gpu_ok(g, api->device_name(g->name, (int)sizeof g->name, g->device), err,
                     "name of GPU %d", g->ordinal);
     }
     if (rc == 0) {
-        rc = gpu_ok(g, api->device_pci(g->pci, (int)sizeof(g->pci), g->device), err,
+        rc = gpu_ok(g, api->device_pci(g->pci, (int)sizeof g->pci, g->device), err,
                     "PCI address of GPU %d", g->ordinal);
     }
     if (rc == 0 && g->gpu.vendor == GPU_CUDA &&
@@ -292,22 +283,17 @@ int gpu_device_open(struct gpu_rank *g, struct shk_error *err)
                                       SHK_GPU_MAX_RANKS, g->ranks));
     }
     rc = gpu_lib_open(&g->gpu, g->run->path->vendor, g->run->tweaks->driver_names, err);
-    if (rc == -ENOENT) {
+    if (rc == -ENOENT)
         return gpu_fail(g, GPU_CAUSE_NA, rc);
-    }
-    if (rc == -ENOSYS) {
+    if (rc == -ENOSYS)
         return gpu_fail(g, GPU_CAUSE_DRIVER_OLD, rc);
-    }
-    if (rc < 0) {
+    if (rc < 0)
         return gpu_fail(g, GPU_CAUSE_DRIVER, rc);
-    }
     rc = device_start(g, err);
-    if (rc == 0) {
+    if (rc == 0)
         rc = device_exchange(g, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = device_context(g, err);
-    }
     return rc == 0 ? gpu_kernels_load(g, err) : rc;
 }
 
@@ -317,10 +303,10 @@ int gpu_device_again(struct gpu_rank *g, struct shk_error *err)
     struct device_identity mine;
     int rc = 0;
 
-    (void)gethostname(place.host, sizeof(place.host) - 1);
+    (void)gethostname(place.host, sizeof place.host - 1);
     device_describe(g, &mine);
-    rc = shk_job_put(g->job, GPU_KEY_PLACE, &place, sizeof(place), err);
-    return rc == 0 ? shk_job_put(g->job, GPU_KEY_IDENTITY, &mine, sizeof(mine), err) : rc;
+    rc = shk_job_put(g->job, GPU_KEY_PLACE, &place, sizeof place, err);
+    return rc == 0 ? shk_job_put(g->job, GPU_KEY_IDENTITY, &mine, sizeof mine, err) : rc;
 }
 
 bool gpu_device_pci(const struct shk_job *job, unsigned rank, char *buf, size_t size)
@@ -328,11 +314,11 @@ bool gpu_device_pci(const struct shk_job *job, unsigned rank, char *buf, size_t 
     struct device_identity id;
     size_t len = 0;
 
-    if (shk_job_get(job, rank, GPU_KEY_IDENTITY, &id, sizeof(id), &len, NULL) != 0 ||
-        len != sizeof(id)) {
+    if (shk_job_get(job, rank, GPU_KEY_IDENTITY, &id, sizeof id, &len, NULL) != 0 ||
+        len != sizeof id) {
         return false;
     }
-    snprintf(buf, size, "%.*s", (int)strnlen(id.pci, sizeof(id.pci)), id.pci);
+    snprintf(buf, size, "%.*s", (int)strnlen(id.pci, sizeof id.pci), id.pci);
     return true;
 }
 
@@ -345,8 +331,8 @@ unsigned gpu_device_hosts(const struct shk_job *job)
     size_t len = 0;
 
     for (rank = 0; rank < shk_job_size(job); rank++) {
-        if (shk_job_get(job, rank, GPU_KEY_IDENTITY, &id, sizeof(id), &len, NULL) == 0) {
-            id.host[sizeof(id.host) - 1] = '\0';
+        if (shk_job_get(job, rank, GPU_KEY_IDENTITY, &id, sizeof id, &len, NULL) == 0) {
+            id.host[sizeof id.host - 1] = '\0';
             (void)json_object_set_new_nocheck(hosts, id.host, json_true());
         }
     }
@@ -365,9 +351,8 @@ json_t *gpu_device_json(const struct shk_job *job)
     for (rank = 0; rank < shk_job_size(job) && devices != NULL; rank++) {
         json_t *row = NULL;
 
-        if (shk_job_get(job, rank, GPU_KEY_IDENTITY, &id, sizeof(id), &len, NULL) != 0) {
+        if (shk_job_get(job, rank, GPU_KEY_IDENTITY, &id, sizeof id, &len, NULL) != 0)
             continue;
-        }
         row = json_pack("{s:i, s:i, s:o, s:o, s:o, s:i}", "rank", (int)rank, "ordinal",
                         (int)id.ordinal, "name", shk_json_text(id.name, strnlen(id.name, 96)),
                         "pci", shk_json_text(id.pci, strnlen(id.pci, 32)), "host",
@@ -400,9 +385,9 @@ static int device_ask(void *arg, json_t **result_p, struct shk_error *err)
 static unsigned device_told(const struct shk_facts *facts)
 {
     struct shk_fact error;
-    size_t count = facts != NULL ? json_array_size(shk_facts_get_array(facts, "cuda.devices")) : 0;
+    size_t count = facts ? json_array_size(shk_facts_get_array(facts, "cuda.devices")) : 0;
     bool whole = count > 0 && shk_facts_get(facts, "cuda.error", &error) &&
-                 error.state == SHK_FACT_ABSENT && getenv("SHAKEDOWN_CUDA") == NULL;
+                 error.state == SHK_FACT_ABSENT && !getenv("SHAKEDOWN_CUDA");
 
     return whole && count < DEVICES_TOLD ? (unsigned)count : 0;
 }
@@ -413,7 +398,7 @@ unsigned shk_gpus_visible(const struct shk_facts *facts)
     unsigned count = device_told(facts);
     size_t i = 0;
 
-    for (i = 0; i < sizeof(vendors) / sizeof(vendors[0]) && count == 0; i++) {
+    for (i = 0; i < sizeof vendors / sizeof vendors[0] && count == 0; i++) {
         struct shk_isolate_job job = {.name = "GPU driver",
                                       .fn = device_ask,
                                       .arg = &vendors[i],

@@ -15,10 +15,10 @@ static const char *const algorithm_names[GPU_ALGORITHM_COUNT] = {[GPU_ONESHOT] =
 static void facts_begin(struct shk_facts_out *out, const struct gpu_run *run,
                         struct shk_facts *facts)
 {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     out->facts = facts;
     out->transport = run->path->name;
-    snprintf(out->source, sizeof(out->source), "%s all-reduce", run->path->name);
+    snprintf(out->source, sizeof out->source, "%s all-reduce", run->path->name);
 }
 
 /* What rank first, or else some rank, got to publish under key, as a new NUL-terminated string;
@@ -95,9 +95,8 @@ static bool facts_join(const struct shk_job *job, unsigned i, struct gpu_row *su
 
 static void row_time(json_t *row, const char *name, double value)
 {
-    if (value > 0) {
+    if (value > 0)
         (void)json_object_set_new(row, name, json_real(value));
-    }
 }
 
 static json_t *facts_row(const struct shk_job *job, const struct gpu_row *sum)
@@ -114,7 +113,7 @@ static json_t *facts_row(const struct shk_job *job, const struct gpu_row *sum)
         algbw * 2.0 * (ranks - 1.0) / ranks, "wrong", (json_int_t)sum->wrong, "in_place_wrong",
         (json_int_t)sum->in_place_wrong);
 
-    if (row != NULL) {
+    if (row) {
         row_time(row, "in_place_us", sum->in_place_us);
         row_time(row, "graph_us", sum->graph_us);
         row_time(row, "p50_us", sum->p50_us);
@@ -155,9 +154,8 @@ static int facts_wrong(const struct shk_job *job)
     unsigned rank = 0;
 
     for (rank = 0; rank < shk_job_size(job); rank++) {
-        if (result_of(job, rank)->bad != 0) {
+        if (result_of(job, rank)->bad != 0)
             return (int)rank;
-        }
     }
     return -1;
 }
@@ -169,7 +167,7 @@ static void facts_wrong_text(const struct shk_facts_out *out, const struct shk_j
 {
     size_t len = 0;
     char *library = facts_published(job, GPU_KEY_LIBRARY, &len);
-    size_t version = library != NULL ? strcspn(library, "\n") : 0;
+    size_t version = library ? strcspn(library, "\n") : 0;
     int used = snprintf(text, size, "%s; %u of %u combinations of type, count and place are wrong",
                         first, wrong, all);
 
@@ -193,12 +191,11 @@ static void facts_unaligned(struct shk_facts_out *out, const struct shk_job *job
 
         worst = result->unaligned_wrong > worst->unaligned_wrong ? result : worst;
     }
-    if (worst->unaligned_cases == 0) {
+    if (worst->unaligned_cases == 0)
         return;
-    }
     if (worst->unaligned_wrong > 0) {
         facts_wrong_text(out, job, worst->unaligned_text, worst->unaligned_wrong,
-                         worst->unaligned_cases, text, sizeof(text));
+                         worst->unaligned_cases, text, sizeof text);
     }
     shk_out_json(out, "unaligned",
                  json_pack("{s:i, s:i, s:s}", "wrong", (int)worst->unaligned_wrong, "cases",
@@ -215,7 +212,7 @@ static bool facts_some_have_none(const struct shk_job *job)
     size_t len = 0;
 
     for (rank = 0; rank < shk_job_size(job); rank++) {
-        bool placed = shk_job_get(job, rank, GPU_KEY_PLACE, buf, sizeof(buf), &len, NULL) == 0;
+        bool placed = shk_job_get(job, rank, GPU_KEY_PLACE, buf, sizeof buf, &len, NULL) == 0;
 
         some = some || placed;
         none = none || !placed;
@@ -232,14 +229,14 @@ static void facts_outcome(struct shk_facts_out *out, const struct shk_job *job,
     char text[640];
     size_t len = 0;
     char *cause = facts_published_by(job, result->rank, GPU_KEY_CAUSE, &len);
-    bool na = cause != NULL && result->outcome == SHK_CREW_FAILED &&
+    bool na = cause && result->outcome == SHK_CREW_FAILED &&
               strcmp(cause, gpu_cause_names[GPU_CAUSE_NA]) == 0;
 
     if (result->outcome == SHK_CREW_OK && wrong >= 0) {
         const struct gpu_result *bad = result_of(job, (unsigned)wrong);
 
         facts_wrong_text(out, job, bad->bad_text, bad->wrong_cases, bad->wrong_cases + bad->cases,
-                         text, sizeof(text));
+                         text, sizeof text);
         facts_status(out, "wrong", text, (int)result->ranks[wrong].id, "verify", "wrong-result");
     } else if (na && facts_some_have_none(job)) {
         facts_status(out, "failed", result->reason.text, blamed, result->phase, "gpu-missing");
@@ -247,10 +244,9 @@ static void facts_outcome(struct shk_facts_out *out, const struct shk_job *job,
         facts_status(out, "na", result->reason.text, -1, NULL, NULL);
     } else {
         /* of a pair neither is to blame */
-        blamed =
-            cause != NULL && strcmp(cause, gpu_cause_names[GPU_CAUSE_NO_PEER]) == 0 ? -1 : blamed;
+        blamed = cause && strcmp(cause, gpu_cause_names[GPU_CAUSE_NO_PEER]) == 0 ? -1 : blamed;
         facts_status(out, shk_crew_status(result->outcome), result->reason.text, blamed,
-                     result->phase, result->out_of_memory || cause == NULL ? result->cause : cause);
+                     result->phase, result->out_of_memory || !cause ? result->cause : cause);
     }
     free(cause);
 }
@@ -259,9 +255,9 @@ static void facts_library(struct shk_facts_out *out, const struct shk_job *job)
 {
     size_t len = 0;
     char *text = facts_published(job, GPU_KEY_LIBRARY, &len);
-    char *path = text != NULL ? strchr(text, '\n') : NULL;
+    char *path = text ? strchr(text, '\n') : NULL;
 
-    if (path != NULL) {
+    if (path) {
         *path++ = '\0';
         shk_out_text(out, "version", text);
         shk_out_text(out, "library", path);
@@ -273,34 +269,30 @@ static void facts_proof(struct shk_facts_out *out, const struct shk_job *job)
 {
     size_t len = 0;
     char *text = facts_published(job, GPU_KEY_PROOF, &len);
-    json_t *proof = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    json_t *proof = text ? json_loads(text, 0, NULL) : NULL;
 
-    if (proof != NULL) {
+    if (proof)
         shk_out_json(out, "proof", proof);
-    }
     free(text);
     text = facts_published(job, GPU_KEY_LOG, &len);
-    if (text != NULL) {
+    if (text)
         shk_out_text(out, "log", text);
-    }
     free(text);
     text = facts_published(job, GPU_KEY_COPY, &len);
-    if (text != NULL && len == 2 * sizeof(double)) {
+    if (text && len == 2 * sizeof(double)) {
         double rates[2];
 
-        memcpy(rates, text, sizeof(rates));
+        memcpy(rates, text, sizeof rates);
         shk_out_json(out, "copy",
                      json_pack("{s:f, s:f}", "one_way_gbs", rates[0], "both_ways_gbs", rates[1]));
     }
     free(text);
     proof = gpu_copies_json(job);
-    if (proof != NULL) {
+    if (proof)
         shk_out_json(out, "copies", proof);
-    }
     proof = gpu_stress_json(job);
-    if (proof != NULL) {
+    if (proof)
         shk_out_json(out, "stress", proof);
-    }
 }
 
 static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
@@ -315,13 +307,12 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
 
     for (rank = 0; rank < shk_job_size(job); rank++) {
         cases = result_of(job, rank)->cases < cases ? result_of(job, rank)->cases : cases;
-        for (i = 0; i < facts_rows(job); i++) {
+        for (i = 0; i < facts_rows(job); i++)
             verified += result_of(job, rank)->row[i].verified;
-        }
     }
     shk_out_int(out, "cases", cases);
     if (verified > 0) {
-        snprintf(line, sizeof(line),
+        snprintf(line, sizeof line,
                  "%llu elements compared bit for bit on %u ranks, after %u combinations of type, "
                  "count, offset and place",
                  verified, shk_job_size(job), cases);
@@ -329,7 +320,7 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
     }
     for (rank = 0; rank < shk_job_size(job); rank++) {
         if (result->ranks[rank].output[0] != '\0') {
-            snprintf(line, sizeof(line), "output of rank %u: %s", rank, result->ranks[rank].output);
+            snprintf(line, sizeof line, "output of rank %u: %s", rank, result->ranks[rank].output);
             (void)json_array_append_new(lines, shk_json_text(line, strlen(line)));
         }
     }
@@ -351,9 +342,8 @@ int gpu_facts(const struct gpu_run *run, struct shk_facts *facts, const struct s
     facts_proof(&out, job);
     facts_evidence(&out, job, result);
     shk_out_json(&out, "ranks_state", shk_crew_ranks_json(job, result));
-    if (json_array_size(result->disagree) > 0) {
+    if (json_array_size(result->disagree) > 0)
         shk_out_json(&out, "disagree", json_incref(result->disagree));
-    }
     return shk_out_end(&out, err);
 }
 

@@ -21,7 +21,7 @@ void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes,
 {
     size_t at = 0;
 
-    memset(heap, 0, sizeof(*heap));
+    memset(heap, 0, sizeof *heap);
     heap->area_bytes = heap_up(max_bytes + GPU_AREA_SLACK, GPU_GUARD_BYTES);
     heap->control = 0;
     at = heap_up(sizeof(struct shk_gpu_control), GPU_GUARD_BYTES) + GPU_GUARD_BYTES;
@@ -51,13 +51,12 @@ static int heap_agree(struct gpu_rank *g, struct shk_error *err)
     uint64_t theirs = 0;
     unsigned peer = 0;
     size_t len = 0;
-    int rc = shk_job_put(g->job, GPU_KEY_HEAP, &mine, sizeof(mine), err);
+    int rc = shk_job_put(g->job, GPU_KEY_HEAP, &mine, sizeof mine, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    }
     for (peer = 0; peer < g->ranks && rc == 0; peer++) {
-        rc = shk_job_get(g->job, peer, GPU_KEY_HEAP, &theirs, sizeof(theirs), &len, err);
+        rc = shk_job_get(g->job, peer, GPU_KEY_HEAP, &theirs, sizeof theirs, &len, err);
         if (rc == 0 && theirs != mine) {
             rc = gpu_fail(g, GPU_CAUSE_UNEQUAL,
                           shk_error_set(err, EINVAL,
@@ -173,9 +172,8 @@ int gpu_heap_prepare(struct gpu_rank *g, struct shk_error *err)
                                    GPU_GUARD_BYTES / sizeof(uint32_t), g->stream),
                     err, "guard behind the %s", behind);
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->stream_wait(g->stream), err, "preparation of %zu bytes", heap->bytes);
-    }
     return rc;
 }
 
@@ -190,12 +188,11 @@ int gpu_heap_guards(struct gpu_rank *g, struct shk_error *err)
     for (i = 0; i < HEAP_GUARDS; i++) {
         size_t at = heap_guard(&g->heap, i, &behind);
 
-        rc = gpu_ok(g, g->gpu.api.to_host(words, g->base[g->rank] + at, sizeof(words)), err,
+        rc = gpu_ok(g, g->gpu.api.to_host(words, g->base[g->rank] + at, sizeof words), err,
                     "read of a guard");
-        if (rc < 0) {
+        if (rc < 0)
             return rc;
-        }
-        for (k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
+        for (k = 0; k < sizeof words / sizeof words[0]; k++) {
             if (words[k] != GPU_GUARD_WORD) {
                 return shk_error_set(err, EILSEQ, "memory behind the %s was written to, at +%zu",
                                      behind, k * sizeof(uint32_t));

@@ -28,12 +28,10 @@ static unsigned launch_variant(unsigned ranks)
 
 static unsigned launch_unroll(unsigned ranks, enum gpu_algorithm algorithm)
 {
-    if (algorithm == GPU_PUSH) {
+    if (algorithm == GPU_PUSH)
         return ranks == 2 ? 4 : 2;
-    }
-    if (algorithm == GPU_MULTIMEM) {
+    if (algorithm == GPU_MULTIMEM)
         return 4;
-    }
     switch (algorithm == GPU_ONESHOT ? 1 : launch_variant(ranks)) {
     case 1: return 1;
     case 2: return 8;
@@ -47,7 +45,7 @@ static int launch_function(struct gpu_rank *g, void **function_p, struct shk_err
 {
     char name[64];
 
-    snprintf(name, sizeof(name), "%s%s", prefix, suffix);
+    snprintf(name, sizeof name, "%s%s", prefix, suffix);
     return gpu_ok(g, g->gpu.api.module_function(function_p, g->module, name), err, "kernel %s",
                   name);
 }
@@ -59,38 +57,31 @@ static int launch_functions(struct gpu_rank *g, struct shk_error *err)
     unsigned type = 0;
     int rc = 0;
 
-    if (launch_variant(g->ranks) != 0) {
-        snprintf(variant, sizeof(variant), "%u", g->ranks);
-    }
+    if (launch_variant(g->ranks) != 0)
+        snprintf(variant, sizeof variant, "%u", g->ranks);
     for (type = 0; type < SHK_GPU_TYPE_COUNT && rc == 0; type++) {
         const char *tag = shk_gpu_type_tag((enum shk_gpu_type)type);
 
         rc = launch_function(g, &g->reduce[GPU_ONESHOT][type], err, "shk_oneshot_", tag);
-        snprintf(name, sizeof(name), "shk_twoshot_%s_", tag);
-        if (rc == 0) {
+        snprintf(name, sizeof name, "shk_twoshot_%s_", tag);
+        if (rc == 0)
             rc = launch_function(g, &g->reduce[GPU_TWOSHOT][type], err, name, variant);
-        }
-        snprintf(name, sizeof(name), "shk_push_%s_", tag);
+        snprintf(name, sizeof name, "shk_push_%s_", tag);
         if (rc == 0) {
             rc = launch_function(g, &g->reduce[GPU_PUSH][type], err, name,
                                  g->ranks == 2 ? "2" : "n");
         }
-        if (rc == 0) {
+        if (rc == 0)
             rc = launch_function(g, &g->reduce[GPU_MULTIMEM][type], err, "shk_multimem_", tag);
-        }
-        if (rc == 0) {
+        if (rc == 0)
             rc = launch_function(g, &g->fill[type], err, "shk_fill_", tag);
-        }
-        if (rc == 0) {
+        if (rc == 0)
             rc = launch_function(g, &g->check[type], err, "shk_check_", tag);
-        }
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = launch_function(g, &g->sum[SHK_GPU_F32], err, "shk_sum_", "f32");
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = launch_function(g, &g->sum[SHK_GPU_I32], err, "shk_sum_", "i32");
-    }
     return rc == 0 ? launch_function(g, &g->delay, err, "shk_delay", "") : rc;
 }
 
@@ -100,8 +91,8 @@ int gpu_kernels_load(struct gpu_rank *g, struct shk_error *err)
     const void *image = g->run->tweaks->image;
     int rc = 0;
 
-    image = image != NULL ? image : shk_kernels_image(&len);
-    if (g->gpu.vendor == GPU_HIP || image == NULL) {
+    image = image ? image : shk_kernels_image(&len);
+    if (g->gpu.vendor == GPU_HIP || !image) {
         return g->run->path->kernels
                    ? gpu_fail(g, GPU_CAUSE_NA,
                               shk_error_set(err, ENOSYS,
@@ -111,9 +102,8 @@ int gpu_kernels_load(struct gpu_rank *g, struct shk_error *err)
     }
     shk_crumb_call("cuModuleLoadData");
     rc = gpu_ok(g, g->gpu.api.module_load(&g->module, image), err, "load of the kernels");
-    if (rc == 0) {
+    if (rc == 0)
         rc = launch_functions(g, err);
-    }
     /* Without kernels of our own the library's collectives can still be run and verified. */
     if (rc < 0 && !g->run->path->kernels) {
         g->module = NULL;
@@ -142,9 +132,8 @@ enum gpu_algorithm gpu_kernel_algorithm(const struct gpu_rank *g, const struct g
     size_t bytes = op->count * shk_gpu_type_bytes(op->type);
     size_t peers = g->ranks > 1 ? g->ranks - 1 : 1;
 
-    if (g->heap.scratch_bytes > 0 && bytes >= gpu_push_from(g) && ((op->in | op->out) & 15) == 0) {
+    if (g->heap.scratch_bytes > 0 && bytes >= gpu_push_from(g) && ((op->in | op->out) & 15) == 0)
         return GPU_PUSH;
-    }
     return bytes * 2 <= g->heap.slot_bytes && bytes * peers <= LAUNCH_CROSSOVER ? GPU_ONESHOT
                                                                                 : GPU_TWOSHOT;
 }
@@ -204,12 +193,10 @@ int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_er
     unsigned blocks = 0;
     unsigned rank = 0;
 
-    if (op->count == 0) {
+    if (op->count == 0)
         return 0;
-    }
-    for (rank = 0; rank < g->ranks; rank++) {
+    for (rank = 0; rank < g->ranks; rank++)
         args.base[rank] = g->base[rank];
-    }
     launch_grid(g, op, algorithm, &blocks, &threads);
     return gpu_launch(g, g->reduce[algorithm][op->type], blocks, threads, params, err,
                       "the all-reduce");
@@ -236,9 +223,8 @@ static int launch_late(struct gpu_rank *g, struct shk_error *err)
     int rc = gpu_ok(g, g->gpu.api.to_host(&head, g->base[g->rank] + g->heap.control, bytes), err,
                     "read of the control block");
 
-    if (rc < 0 || head.error == SHK_GPU_OK) {
+    if (rc < 0 || head.error == SHK_GPU_OK)
         return rc;
-    }
     rc = shk_error_set(err, ETIMEDOUT, "rank %u did not %s within %llu ms", head.error_peer,
                        head.error <= SHK_GPU_LATE_END ? what[head.error] : "arrive",
                        (unsigned long long)(g->kernel_timeout_ns / 1000000));

@@ -55,9 +55,8 @@ static int memory_alloc(struct shk_memory *memory, size_t bytes, unsigned char *
     gpu_ptr at = 0;
     int rc = gpu_ok(g, g->gpu.api.alloc(&at, bytes), err, "%zu bytes on GPU %d", bytes, g->ordinal);
 
-    if (rc == 0) {
+    if (rc == 0)
         *base_p = (unsigned char *)(uintptr_t)at;
-    }
     return rc;
 }
 
@@ -141,12 +140,10 @@ static int memory_sum(struct shk_memory *memory, enum shk_type type, unsigned ch
     void *function = m->gpu.sum[type == SHK_FLOAT32 ? SHK_GPU_F32 : SHK_GPU_I32];
     int rc = 0;
 
-    if (count == 0) {
+    if (count == 0)
         return 0;
-    }
-    if (!m->shown.kernels) {
+    if (!m->shown.kernels)
         return memory_sum_on_host(m, type, dst, a, b, count, err);
-    }
     rc = memory_flush(m, err);
     if (rc == 0) {
         rc = gpu_launch(&m->gpu, function,
@@ -175,7 +172,7 @@ static bool memory_needs_flush(const struct gpu_rank *g)
     int order = GPU_ORDER_OWNER;
     int options = 0;
 
-    return g->gpu.vendor == GPU_CUDA && api->flush_writes != NULL &&
+    return g->gpu.vendor == GPU_CUDA && api->flush_writes &&
            api->device_attribute(&order, GPU_ATTR_WRITES_ORDER, g->device) == GPU_SUCCESS &&
            api->device_attribute(&options, GPU_ATTR_FLUSH_WRITES, g->device) == GPU_SUCCESS &&
            order < GPU_ORDER_OWNER && (options & GPU_FLUSH_BY_HOST) != 0;
@@ -184,9 +181,8 @@ static bool memory_needs_flush(const struct gpu_rank *g)
 /* AMD's kernel driver and none of NVIDIA's: HIP. Else CUDA, whose driver says what is missing. */
 static enum gpu_vendor memory_vendor(const struct shk_gpu_tweaks *tweaks)
 {
-    if (tweaks->driver_names != NULL) {
+    if (tweaks->driver_names)
         return tweaks->hip ? GPU_HIP : GPU_CUDA;
-    }
     return access("/dev/kfd", F_OK) == 0 && access("/dev/nvidiactl", F_OK) != 0 ? GPU_HIP
                                                                                 : GPU_CUDA;
 }
@@ -195,22 +191,21 @@ int shk_gpu_memory_open(struct shk_gpu_memory **memory_p, struct shk_job *job,
                         const struct shk_gpu_tweaks *tweaks, struct shk_error *err)
 {
     static const struct shk_gpu_tweaks none = {0};
-    struct gpu_memory *m = calloc(1, sizeof(*m));
+    struct gpu_memory *m = calloc(1, sizeof *m);
     int rc = 0;
 
-    if (m == NULL) {
+    if (!m)
         return shk_error_set(err, ENOMEM, "out of memory");
-    }
-    m->run.tweaks = tweaks != NULL ? tweaks : &none;
+    m->run.tweaks = tweaks ? tweaks : &none;
     m->run.path = &memory_paths[memory_vendor(m->run.tweaks)];
     m->gpu.run = &m->run;
     m->gpu.job = job;
     m->gpu.rank = shk_job_rank(job);
     m->gpu.ranks = shk_job_size(job);
     rc = gpu_device_open(&m->gpu, err);
-    if (rc == 0 && m->gpu.module == NULL) {
+    if (rc == 0 && !m->gpu.module) {
         m->stage = malloc(2 * MEMORY_STAGE);
-        rc = m->stage != NULL ? 0 : shk_error_set(err, ENOMEM, "out of memory");
+        rc = m->stage ? 0 : shk_error_set(err, ENOMEM, "out of memory");
     }
     if (rc < 0) {
         free(m);
@@ -220,7 +215,7 @@ int shk_gpu_memory_open(struct shk_gpu_memory **memory_p, struct shk_job *job,
         .memory = memory_ops,
         .hip = m->gpu.gpu.vendor == GPU_HIP,
         .device = m->gpu.ordinal,
-        .kernels = m->gpu.module != NULL,
+        .kernels = m->gpu.module,
         .flushes = memory_needs_flush(&m->gpu),
         .driver = m->gpu.gpu.dynlib.path,
     };

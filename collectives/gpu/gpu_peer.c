@@ -18,11 +18,10 @@ static int peer_map(struct gpu_rank *g, unsigned peer, uint8_t *way_p, struct sh
     struct gpu_ipc handle;
     size_t len = 0;
     int status = 0;
-    int rc = shk_job_get(g->job, peer, PEER_KEY_HANDLE, &handle, sizeof(handle), &len, err);
+    int rc = shk_job_get(g->job, peer, PEER_KEY_HANDLE, &handle, sizeof handle, &len, err);
 
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     shk_crumb_call("cuIpcOpenMemHandle of rank %u", peer);
     status = g->gpu.api.ipc_open(&g->base[peer], handle, GPU_IPC_LAZY_PEER);
     if (status == GPU_OUT_OF_MEMORY) {
@@ -46,14 +45,14 @@ static int peer_judge(struct gpu_rank *g, const char *last, struct shk_error *er
 {
     char pairs[400];
 
-    if (gpu_access_lacking(g, GPU_ACCESS_BROKEN, pairs, sizeof(pairs)) > 0) {
+    if (gpu_access_lacking(g, GPU_ACCESS_BROKEN, pairs, sizeof pairs) > 0) {
         return gpu_fail(g, GPU_CAUSE_NO_PEER,
                         shk_error_set(err, ENOTSUP,
                                       "memory cannot be mapped between the GPUs %s, and the driver "
                                       "does not say that they lack peer access%s%s",
                                       pairs, *last != '\0' ? ": " : "", last));
     }
-    if (gpu_access_lacking(g, GPU_ACCESS_REFUSED, pairs, sizeof(pairs)) > 0) {
+    if (gpu_access_lacking(g, GPU_ACCESS_REFUSED, pairs, sizeof pairs) > 0) {
         return gpu_fail(g, GPU_CAUSE_NA,
                         shk_error_set(err, ENOTSUP,
                                       "the driver offers no peer access between the GPUs %s",
@@ -70,17 +69,14 @@ static int peer_exchange(struct gpu_rank *g, struct shk_error *err)
     unsigned peer = 0;
     int rc = gpu_ok(g, g->gpu.api.ipc_get(&handle, g->base[g->rank]), err, "cuIpcGetMemHandle");
 
-    if (rc == 0) {
-        rc = shk_job_put(g->job, PEER_KEY_HANDLE, &handle, sizeof(handle), err);
-    }
+    if (rc == 0)
+        rc = shk_job_put(g->job, PEER_KEY_HANDLE, &handle, sizeof handle, err);
     shk_job_set_phase(g->job, SHK_PHASE_EXCHANGE, 0);
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    }
     for (peer = 0; peer < g->ranks && rc == 0; peer++) {
-        if (peer != g->rank) {
+        if (peer != g->rank)
             rc = peer_map(g, peer, &ways[peer], &last);
-        }
     }
     if (rc < 0) {
         *err = last;
@@ -99,9 +95,8 @@ static int peer_memory(struct gpu_rank *g, struct shk_error *err)
         rc = gpu_ok(g, g->gpu.api.alloc(&g->base[g->rank], g->heap.bytes), err,
                     "%zu bytes on GPU %d", g->heap.bytes, g->ordinal);
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_heap_prepare(g, err);
-    }
     return rc == 0 ? peer_exchange(g, err) : rc;
 }
 
@@ -122,9 +117,8 @@ static int peer_copy(struct gpu_rank *g, size_t bytes, bool all, double *gbs_p,
                                     bytes, g->stream),
                     err, "copy to rank %u", next);
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "copy to rank %u", next);
-    }
     ns = all || g->rank == 0 ? shk_job_now_ns() - start : 0;
     if (rc == 0) {
         rc = shk_job_barrier(g->job, ns, &ns, NULL, NULL);
@@ -143,17 +137,14 @@ static int peer_extra(struct gpu_rank *g, struct shk_error *err)
 
     rc = gpu_copies_measure(g, err);
     rc = rc == 0 ? gpu_stress_run(g, err) : rc;
-    if (g->ranks < 2) {
+    if (g->ranks < 2)
         return rc;
-    }
     rc = rc == 0 ? peer_copy(g, bytes, true, &warm, err) : rc;
-    if (rc == 0) {
+    if (rc == 0)
         rc = peer_copy(g, bytes, false, &rates[0], err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = peer_copy(g, bytes, true, &rates[1], err);
-    }
-    return rc == 0 ? shk_job_put(g->job, GPU_KEY_COPY, rates, sizeof(rates), err) : rc;
+    return rc == 0 ? shk_job_put(g->job, GPU_KEY_COPY, rates, sizeof rates, err) : rc;
 }
 
 static void peer_close(struct gpu_rank *g)
@@ -161,14 +152,12 @@ static void peer_close(struct gpu_rank *g)
     unsigned peer = 0;
 
     for (peer = 0; peer < g->ranks; peer++) {
-        if (peer != g->rank && g->base[peer] != 0) {
+        if (peer != g->rank && g->base[peer] != 0)
             (void)g->gpu.api.ipc_close(g->base[peer]);
-        }
     }
     /* Nobody frees what another still has mapped. */
-    if (shk_job_fence(g->job, 2000, NULL) == 0) {
+    if (shk_job_fence(g->job, 2000, NULL) == 0)
         (void)g->gpu.api.release(g->base[g->rank]);
-    }
 }
 
 const struct gpu_path gpu_path_peer = {

@@ -16,9 +16,8 @@ static const struct gpu_path *const paths[] = {
 static void run_phase(const struct gpu_rank *g, enum shk_phase phase)
 {
     shk_job_set_phase(g->job, phase, 0);
-    if (g->run->tweaks->at_phase != NULL) {
+    if (g->run->tweaks->at_phase)
         g->run->tweaks->at_phase(g->job, phase, g->run->tweaks->arg);
-    }
 }
 
 static int run_measure(struct gpu_rank *g, struct shk_error *err)
@@ -31,15 +30,12 @@ static int run_measure(struct gpu_rank *g, struct shk_error *err)
     run_phase(g, SHK_PHASE_WARMUP);
     rc = gpu_once(g, &op, &wrong, err);
     run_phase(g, SHK_PHASE_ALLREDUCE);
-    if (rc == 0 && !g->run->options->proof) {
+    if (rc == 0 && !g->run->options->proof)
         rc = gpu_conform(g, result, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_sweep(g, result, err);
-    }
-    if (rc == 0 && g->run->path->extra != NULL) {
+    if (rc == 0 && g->run->path->extra)
         rc = g->run->path->extra(g, err);
-    }
     return rc;
 }
 
@@ -50,7 +46,7 @@ int gpu_run_open(struct gpu_rank *g, struct shk_error *err)
     run_phase(g, SHK_PHASE_START);
     run_phase(g, SHK_PHASE_OPEN);
     rc = gpu_device_open(g, err);
-    return rc == 0 && g->run->path->open != NULL ? g->run->path->open(g, err) : rc;
+    return rc == 0 && g->run->path->open ? g->run->path->open(g, err) : rc;
 }
 
 int gpu_run_again(struct gpu_rank *g, struct shk_error *err)
@@ -69,9 +65,8 @@ int gpu_run_opened(struct gpu_rank *g, struct shk_error *err)
 
     run_phase(g, SHK_PHASE_REGISTER);
     rc = g->run->path->memory(g, err);
-    if (rc == 0) {
+    if (rc == 0)
         rc = run_measure(g, err);
-    }
     if (rc == 0) {
         run_phase(g, SHK_PHASE_TEARDOWN);
         rc = shk_job_fence(g->job, 0, err); /* no work of anyone is in flight after this */
@@ -84,11 +79,10 @@ static uint64_t run_kernel_timeout(const struct gpu_run *run)
 {
     uint64_t ms = run->options->deadline_ms / 3;
 
-    if (run->tweaks->kernel_timeout_ms != 0) {
+    if (run->tweaks->kernel_timeout_ms != 0)
         ms = run->tweaks->kernel_timeout_ms;
-    } else if (ms == 0 || ms > 20000) {
+    else if (ms == 0 || ms > 20000)
         ms = 20000;
-    }
     return ms * 1000000;
 }
 
@@ -107,12 +101,10 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
     struct gpu_rank g = gpu_run_rank(arg, job);
     int rc = gpu_run_open(&g, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_run_opened(&g, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         g.run->path->close(&g);
-    }
     return rc;
 }
 
@@ -142,17 +134,14 @@ static int run_crew(struct gpu_run *run, struct shk_facts *facts, struct shk_err
     struct shk_job *job = NULL;
     int rc = gpu_run_check(options, &why);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_create(&job, options->ranks, sizeof(struct gpu_result), &why);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_crew_run(&crew, job, &result, &why);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_facts(run, facts, job, &result, err);
-    } else {
+    else
         rc = gpu_facts_not_run(run, facts, "failed", why.text, err);
-    }
     shk_crew_result_clear(&result);
     shk_job_destroy(job);
     return rc;
@@ -162,10 +151,9 @@ const struct gpu_path *gpu_run_path(const char *name)
 {
     size_t i = 0;
 
-    for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-        if (strcmp(paths[i]->name, name) == 0) {
+    for (i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        if (strcmp(paths[i]->name, name) == 0)
             return paths[i];
-        }
     }
     return NULL;
 }
@@ -177,10 +165,10 @@ static bool run_wants_proof(const char *name, const struct shk_collective_option
     const char *status = NULL;
     char key[64];
 
-    snprintf(key, sizeof(key), "collective.%s.status", name);
+    snprintf(key, sizeof key, "collective.%s.status", name);
     status = shk_facts_get_text(facts, key);
-    return path != NULL && path->nccl && !path->kernels && !options->brief && !options->proof &&
-           status != NULL && strcmp(status, "ok") == 0;
+    return path && path->nccl && !path->kernels && !options->brief && !options->proof && status &&
+           strcmp(status, "ok") == 0;
 }
 
 /* Takes the proof of the second run over to the facts of the first. */
@@ -191,14 +179,13 @@ static int run_take_proof(const char *name, const struct shk_facts *second, stru
     char reason[64];
     char key[64];
 
-    snprintf(key, sizeof(key), "collective.%s.proof", name);
-    if (shk_facts_get(second, key, &proof) && proof.state == SHK_FACT_PRESENT) {
+    snprintf(key, sizeof key, "collective.%s.proof", name);
+    if (shk_facts_get(second, key, &proof) && proof.state == SHK_FACT_PRESENT)
         return shk_facts_present(facts, key, json_incref(proof.value), NULL, proof.source);
-    }
-    snprintf(reason, sizeof(reason), "collective.%s.reason", name);
+    snprintf(reason, sizeof reason, "collective.%s.reason", name);
     why = shk_facts_get_text(second, reason);
     return shk_facts_failed(facts, key, shk_variable("nccl-log-file"), "second run: %s",
-                            why != NULL ? why : "no log");
+                            why ? why : "no log");
 }
 
 int shk_gpu_prove(const struct shk_transport *transport,
@@ -209,18 +196,15 @@ int shk_gpu_prove(const struct shk_transport *transport,
     struct shk_facts *second = NULL;
     int rc = 0;
 
-    if (!run_wants_proof(transport->name, options, facts)) {
+    if (!run_wants_proof(transport->name, options, facts))
         return 0;
-    }
     again.proof = true;
     second = shk_facts_create();
-    if (second == NULL) {
+    if (!second)
         return shk_error_set(err, ENOMEM, "out of memory");
-    }
     rc = measure->run(transport, &again, second, measure->arg, err);
-    if (rc == 0 && run_take_proof(transport->name, second, facts) < 0) {
+    if (rc == 0 && run_take_proof(transport->name, second, facts) < 0)
         rc = shk_error_set(err, ENOMEM, "out of memory");
-    }
     shk_facts_destroy(second);
     return rc;
 }
@@ -233,7 +217,7 @@ void gpu_run_init(struct gpu_run *run, const struct gpu_path *path,
     *run = (struct gpu_run){
         .path = path,
         .options = options,
-        .tweaks = tweaks != NULL ? tweaks : &run_no_tweaks,
+        .tweaks = tweaks ? tweaks : &run_no_tweaks,
         .deadline_ns = options->deadline_ms != 0
                            ? shk_job_now_ns() + options->deadline_ms * UINT64_C(1000000)
                            : 0,

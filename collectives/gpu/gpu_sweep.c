@@ -32,21 +32,18 @@ unsigned gpu_plan(size_t min_bytes, size_t max_bytes, bool brief, struct gpu_row
     unsigned type = 0;
     size_t i = 0;
 
-    while (bytes < min_bytes) {
+    while (bytes < min_bytes)
         bytes *= 2;
-    }
     for (; bytes <= max_bytes && bytes != 0; bytes *= brief ? 8 : 2) {
         plan_add(rows, &count, bytes, SHK_GPU_F32);
         last = bytes;
     }
-    if (last != 0 && last < max_bytes && brief) {
+    if (last != 0 && last < max_bytes && brief)
         plan_add(rows, &count, max_bytes / 4 * 4, SHK_GPU_F32);
-    }
     for (type = SHK_GPU_F16; type < SHK_GPU_TYPE_COUNT; type++) {
-        for (i = 0; i < sizeof(plan_other) / sizeof(plan_other[0]); i++) {
-            if (plan_other[i] >= min_bytes && plan_other[i] <= max_bytes) {
+        for (i = 0; i < sizeof plan_other / sizeof plan_other[0]; i++) {
+            if (plan_other[i] >= min_bytes && plan_other[i] <= max_bytes)
                 plan_add(rows, &count, plan_other[i], (enum shk_gpu_type)type);
-            }
         }
     }
     return count;
@@ -66,12 +63,10 @@ static int once_arrive(struct gpu_rank *g, struct shk_error *err)
     struct timespec nap = {.tv_sec = tweaks->late_ms / 1000,
                            .tv_nsec = tweaks->late_ms % 1000 * 1000000L};
 
-    if (tweaks->arrival == SHK_ARRIVE_TOGETHER || g->rank != tweaks->late_rank) {
+    if (tweaks->arrival == SHK_ARRIVE_TOGETHER || g->rank != tweaks->late_rank)
         return 0;
-    }
-    if (tweaks->arrival == SHK_ARRIVE_BLOCKED && g->module != NULL) {
+    if (tweaks->arrival == SHK_ARRIVE_BLOCKED && g->module)
         return gpu_kernel_delay(g, tweaks->late_ms, err);
-    }
     (void)nanosleep(&nap, NULL);
     return 0;
 }
@@ -83,10 +78,9 @@ static int once_tamper(struct gpu_rank *g, const struct gpu_op *op, struct shk_e
     unsigned char part[4096];
     int rc = 0;
 
-    if (tweaks->tamper == NULL || bytes == 0) {
+    if (!tweaks->tamper || bytes == 0)
         return 0;
-    }
-    bytes = bytes > sizeof(part) ? sizeof(part) : bytes;
+    bytes = bytes > sizeof part ? sizeof part : bytes;
     rc = gpu_ok(g, g->gpu.api.to_host(part, g->base[g->rank] + op->out, bytes), err, "tamper");
     tweaks->tamper(g->job, part, bytes, tweaks->arg);
     return rc == 0 ? gpu_put(g, g->base[g->rank] + op->out, part, bytes, err) : rc;
@@ -101,18 +95,14 @@ int gpu_once(struct gpu_rank *g, const struct gpu_op *op, struct gpu_wrong *wron
     g->seed++;
     rc = gpu_prepare(g, op, err);
     shk_job_set_phase(g->job, SHK_PHASE_ALLREDUCE, bytes);
-    if (rc == 0) {
+    if (rc == 0)
         rc = once_arrive(g, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = g->run->path->reduce(g, op, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_wait(g, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = once_tamper(g, op, err);
-    }
     if (rc == 0) {
         shk_job_set_phase(g->job, SHK_PHASE_VERIFY, bytes);
         rc = gpu_verify(g, op, wrong, err);
@@ -137,14 +127,13 @@ static void note_wrong(struct gpu_rank *g, struct gpu_result *result, const stru
     const char *place = op->in == op->out ? "in place" : "out of place";
 
     result->damaged |= wrong->damage[0] != '\0';
-    if (result->bad != 0 || (wrong->wrong == 0 && wrong->damage[0] == '\0')) {
+    if (result->bad != 0 || (wrong->wrong == 0 && wrong->damage[0] == '\0'))
         return;
-    }
     result->bad = 1;
     if (wrong->wrong > 0) {
-        wrong_text(g, op, wrong, result->bad_text, sizeof(result->bad_text));
+        wrong_text(g, op, wrong, result->bad_text, sizeof result->bad_text);
     } else {
-        snprintf(result->bad_text, sizeof(result->bad_text), "rank %u: %zu B %s %s: %s", g->rank,
+        snprintf(result->bad_text, sizeof result->bad_text, "rank %u: %zu B %s %s: %s", g->rank,
                  op->count * shk_gpu_type_bytes(op->type), shk_gpu_type_name(op->type), place,
                  wrong->damage);
     }
@@ -164,16 +153,13 @@ static bool is_unaligned(const struct gpu_rank *g, const struct gpu_op *op)
 static bool note_unaligned(const struct gpu_rank *g, struct gpu_result *result,
                            const struct gpu_op *op, const struct gpu_wrong *wrong)
 {
-    if (!is_unaligned(g, op)) {
+    if (!is_unaligned(g, op))
         return false;
-    }
     result->unaligned_cases++;
-    if (wrong->wrong == 0 || wrong->damage[0] != '\0') {
+    if (wrong->wrong == 0 || wrong->damage[0] != '\0')
         return false;
-    }
-    if (result->unaligned_wrong++ == 0) {
-        wrong_text(g, op, wrong, result->unaligned_text, sizeof(result->unaligned_text));
-    }
+    if (result->unaligned_wrong++ == 0)
+        wrong_text(g, op, wrong, result->unaligned_text, sizeof result->unaligned_text);
     return true;
 }
 
@@ -195,9 +181,8 @@ static int conform_case(struct gpu_rank *g, struct gpu_result *result, const str
     struct gpu_wrong wrong = {0};
     int rc = gpu_once(g, op, &wrong, err);
 
-    if (rc != 0 || note_unaligned(g, result, op, &wrong)) {
+    if (rc != 0 || note_unaligned(g, result, op, &wrong))
         return rc;
-    }
     note_wrong(g, result, op, &wrong);
     result->cases += wrong.wrong == 0 && wrong.damage[0] == '\0';
     result->wrong_cases += wrong.wrong > 0;
@@ -211,7 +196,7 @@ static int conform_type(struct gpu_rank *g, struct gpu_result *result, enum shk_
     size_t i = 0;
     int rc = 0;
 
-    for (i = 0; i < sizeof(conform_offsets) / sizeof(conform_offsets[0]) && rc == 0; i++) {
+    for (i = 0; i < sizeof conform_offsets / sizeof conform_offsets[0] && rc == 0; i++) {
         size_t off = conform_offsets[i] * size;
         struct gpu_op op = {.type = type, .count = count, .out = g->heap.recv + off};
 
@@ -233,16 +218,15 @@ int gpu_conform(struct gpu_rank *g, struct gpu_result *result, struct shk_error 
     size_t i = 0;
     int rc = gpu_verify_selftest(g, err);
 
-    for (i = 0; i < sizeof(conform_counts) / sizeof(conform_counts[0]) && rc == 0 && !bad; i++) {
+    for (i = 0; i < sizeof conform_counts / sizeof conform_counts[0] && rc == 0 && !bad; i++) {
         for (type = 0; type < SHK_GPU_TYPE_COUNT && rc == 0; type++) {
             if (conform_counts[i] * shk_gpu_type_bytes((enum shk_gpu_type)type) <= max &&
                 (!g->run->options->brief || i % 2 == 1)) {
                 rc = conform_type(g, result, (enum shk_gpu_type)type, conform_counts[i], err);
             }
         }
-        if (rc == 0) {
+        if (rc == 0)
             rc = agree_bad(g, result, &bad, err);
-        }
     }
     if (rc == 0 && !bad) {
         struct gpu_op none = {.type = SHK_GPU_F32, .in = g->heap.send, .out = g->heap.recv};
@@ -284,9 +268,8 @@ static int sweep_again(struct gpu_rank *g, struct gpu_result *result, struct gpu
     struct gpu_wrong wrong = {0};
     int rc = gpu_time_burst(g, &op, row->iterations, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_verify(g, &op, &wrong, err);
-    }
     row->verified += row->count;
     row->wrong += wrong.wrong;
     note_wrong(g, result, &op, &wrong);
@@ -299,24 +282,21 @@ static int sweep_row(struct gpu_rank *g, struct gpu_result *result, struct gpu_r
     struct shk_error guard = {{0}};
     int rc = sweep_verified(g, result, row, true, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = sweep_verified(g, result, row, false, err);
-    }
     if (rc == 0 && !g->run->options->proof) {
         rc = gpu_time_row(g, row, left, err);
-        if (rc == 0) {
+        if (rc == 0)
             rc = sweep_again(g, result, row, err);
-        }
-        if (rc == 0) {
+        if (rc == 0)
             rc = gpu_time_in_place(g, row, left, err);
-        }
     }
     if (rc == 0) {
         rc = gpu_heap_guards(g, &guard);
         if (rc == -EILSEQ && result->bad == 0) {
             result->bad = 1;
             result->damaged = 1;
-            snprintf(result->bad_text, sizeof(result->bad_text), "rank %u: %llu B: %.255s", g->rank,
+            snprintf(result->bad_text, sizeof result->bad_text, "rank %u: %llu B: %.255s", g->rank,
                      (unsigned long long)row->bytes, guard.text);
             rc = 0;
         } else if (rc < 0) {

@@ -35,9 +35,8 @@ static int time_ops(struct gpu_rank *g, const struct gpu_op *op, unsigned n, str
     unsigned i = 0;
     int rc = 0;
 
-    for (i = 0; i < n && rc == 0; i++) {
+    for (i = 0; i < n && rc == 0; i++)
         rc = time_one(g, op, i, err);
-    }
     return rc;
 }
 
@@ -49,12 +48,10 @@ static int time_start(struct gpu_rank *g, const struct gpu_op *op, uint64_t *sta
 {
     int rc = gpu_barrier(g, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = time_one(g, op, 0, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "wait for the GPU");
-    }
     *start_p = shk_job_now_ns();
     return rc;
 }
@@ -66,12 +63,10 @@ static int time_batch(struct gpu_rank *g, const struct gpu_op *op, unsigned n, u
     uint64_t start = 0;
     int rc = time_start(g, op, &start, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = time_ops(g, op, n, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "wait for the GPU");
-    }
     *ns_p = shk_job_now_ns() - start;
     return rc;
 }
@@ -112,9 +107,8 @@ static int time_agree(struct gpu_rank *g, struct time_pace pace, unsigned rows_l
     }
     /* The slowest rank's pace, and the smallest budget, as the maximum of its complement. */
     rc = shk_job_barrier(g->job, pace.op_ns, &pace.op_ns, NULL, NULL);
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_barrier(g->job, pace.start_ns, &pace.start_ns, NULL, NULL);
-    }
     if (rc == 0) {
         rc = shk_job_barrier(g->job, UINT64_MAX - budget, &budget, NULL, NULL);
         budget = UINT64_MAX - budget;
@@ -123,9 +117,8 @@ static int time_agree(struct gpu_rank *g, struct time_pace pace, unsigned rows_l
         rc = shk_job_barrier(g->job, UINT64_MAX - longest, &longest, NULL, NULL);
         longest = UINT64_MAX - longest;
     }
-    if (rc < 0) {
+    if (rc < 0)
         return shk_error_sys(err, -rc, "barrier");
-    }
     want = longest / (pace.op_ns + 1);
     plan->batch = want < 1 ? 1 : want > TIME_BATCH ? TIME_BATCH : (unsigned)want;
     want = budget / ((pace.op_ns + 1) * plan->batch + pace.start_ns);
@@ -145,7 +138,7 @@ static double time_rank(double *values, unsigned n, double share)
 {
     unsigned at = (unsigned)(share * (n - 1) + 0.5);
 
-    qsort(values, n, sizeof(*values), time_compare);
+    qsort(values, n, sizeof *values, time_compare);
     return values[at];
 }
 
@@ -161,9 +154,8 @@ static int time_stream(struct gpu_rank *g, const struct gpu_op *op, const struct
         rc = time_batch(g, op, plan->batch, &ns, err);
         us[i] = (double)ns / 1000.0 / plan->batch;
     }
-    if (rc == 0) {
+    if (rc == 0)
         *us_p = time_rank(us, plan->batches, 0.5);
-    }
     return rc;
 }
 
@@ -177,13 +169,11 @@ static int time_events(struct gpu_rank *g, const struct gpu_op *op, unsigned n, 
 
     for (i = 0; i <= n && rc == 0; i++) {
         rc = gpu_ok(g, api->event_record(events[i], g->stream), err, "event");
-        if (rc == 0 && i < n) {
+        if (rc == 0 && i < n)
             rc = time_one(g, op, i, err);
-        }
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->stream_wait(g->stream), err, "wait for the GPU");
-    }
     for (i = 0; i < n && rc == 0; i++) {
         float ms = 0;
 
@@ -202,19 +192,16 @@ static int time_single(struct gpu_rank *g, const struct gpu_op *op, struct gpu_r
     unsigned made = 0;
     int rc = 0;
 
-    for (made = 0; made <= n && rc == 0; made += rc == 0) {
+    for (made = 0; made <= n && rc == 0; made += rc == 0)
         rc = gpu_ok(g, g->gpu.api.event_create(&events[made], 0), err, "event");
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = time_events(g, op, n, events, us, err);
-    }
     if (rc == 0) {
         row->p50_us = time_rank(us, n, 0.5);
         row->p99_us = time_rank(us, n, 0.99);
     }
-    while (made > 0) {
+    while (made > 0)
         (void)g->gpu.api.event_destroy(events[--made]);
-    }
     return rc;
 }
 
@@ -230,17 +217,14 @@ static int time_replays(struct gpu_rank *g, const struct gpu_op *op, void *exec,
 
     for (i = 0; i < plan->batches && rc == 0; i++) {
         rc = time_start(g, op, &start, err);
-        for (k = 0; k < replays && rc == 0; k++) {
+        for (k = 0; k < replays && rc == 0; k++)
             rc = gpu_ok(g, g->gpu.api.graph_launch(exec, g->stream), err, "replay of a graph");
-        }
-        if (rc == 0) {
+        if (rc == 0)
             rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "replay of a graph");
-        }
         us[i] = (double)(shk_job_now_ns() - start) / 1000.0 / replays / TIME_GRAPH_OPS;
     }
-    if (rc == 0) {
+    if (rc == 0)
         *us_p = time_rank(us + (plan->batches > 1), plan->batches - (plan->batches > 1), 0.5);
-    }
     return rc;
 }
 
@@ -252,24 +236,18 @@ static int time_graph(struct gpu_rank *g, const struct gpu_op *op, const struct 
     void *exec = NULL;
     int rc = gpu_ok(g, api->capture_begin(g->stream, GPU_CAPTURE_THREAD), err, "capture");
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = time_ops(g, op, TIME_GRAPH_OPS, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->capture_end(g->stream, &graph), err, "capture");
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->graph_instantiate(&exec, graph, 0), err, "graph");
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = time_replays(g, op, exec, plan, us_p, err);
-    }
-    if (exec != NULL) {
+    if (exec)
         (void)api->graph_exec_destroy(exec);
-    }
-    if (graph != NULL) {
+    if (graph)
         (void)api->graph_destroy(graph);
-    }
     return rc;
 }
 
@@ -294,19 +272,16 @@ int gpu_time_row(struct gpu_rank *g, struct gpu_row *row, unsigned rows_left, st
     time_op(g, row, false, &op);
     shk_job_set_phase(g->job, SHK_PHASE_ALLREDUCE, row->bytes);
     rc = time_pace(g, &op, TIME_WARMUPS, &pace, err);
-    if (rc == 0) {
+    if (rc == 0)
         rc = time_agree(g, pace, rows_left, &plan, err);
-    }
     if (rc == 0) {
         row->iterations = plan.batches * plan.batch;
         rc = time_stream(g, &op, &plan, &row->time_us, err);
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = time_single(g, &op, row, row->iterations, err);
-    }
-    if (rc == 0 && row->bytes <= TIME_GRAPH_MAX) {
+    if (rc == 0 && row->bytes <= TIME_GRAPH_MAX)
         rc = time_graph(g, &op, &plan, &row->graph_us, err);
-    }
     return rc == 0 ? gpu_wait(g, err) : rc;
 }
 
@@ -320,12 +295,10 @@ int gpu_time_in_place(struct gpu_rank *g, struct gpu_row *row, unsigned rows_lef
 
     time_op(g, row, true, &op);
     rc = time_pace(g, &op, 1, &pace, err);
-    if (rc == 0) {
+    if (rc == 0)
         rc = time_agree(g, pace, rows_left, &plan, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = time_stream(g, &op, &plan, &row->in_place_us, err);
-    }
     return rc == 0 ? gpu_wait(g, err) : rc;
 }
 
@@ -335,8 +308,7 @@ int gpu_time_burst(struct gpu_rank *g, const struct gpu_op *op, unsigned n, stru
     int rc = gpu_prepare(g, op, err);
 
     n = n < TIME_BATCH ? n : TIME_BATCH;
-    for (i = 0; i < n && rc == 0; i++) {
+    for (i = 0; i < n && rc == 0; i++)
         rc = g->run->path->reduce(g, op, err);
-    }
     return rc == 0 ? gpu_wait(g, err) : rc;
 }

@@ -52,9 +52,8 @@ static int fill_on_host(struct gpu_rank *g, gpu_ptr to, const struct shk_gpu_spe
     void *data = malloc(bytes + 1);
     int rc = 0;
 
-    if (data == NULL) {
+    if (!data)
         return shk_error_set(err, ENOMEM, "no memory for %zu bytes of test data", bytes);
-    }
     shk_gpu_data_fill(spec, data, count);
     rc = gpu_put(g, to, data, bytes, err);
     free(data);
@@ -68,12 +67,11 @@ static int fill(struct gpu_rank *g, gpu_ptr to, const struct shk_gpu_spec *spec,
     struct shk_gpu_spec copy = *spec;
     void *params[] = {&to, &elements, &copy};
 
-    if (count == 0) {
+    if (count == 0)
         return 0;
-    }
-    return g->module != NULL ? gpu_launch(g, g->fill[spec->type], verify_blocks(count),
-                                          VERIFY_THREADS, params, err, "the fill")
-                             : fill_on_host(g, to, spec, count, err);
+    return g->module ? gpu_launch(g, g->fill[spec->type], verify_blocks(count), VERIFY_THREADS,
+                                  params, err, "the fill")
+                     : fill_on_host(g, to, spec, count, err);
 }
 
 int gpu_prepare(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err)
@@ -89,9 +87,8 @@ int gpu_prepare(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *e
                                          end / sizeof(uint32_t), g->stream),
                     err, "poison");
     }
-    if (rc == 0 && g->module == NULL) {
+    if (rc == 0 && !g->module)
         rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "poison");
-    }
     return rc == 0 ? fill(g, g->base[g->rank] + op->in, &spec, op->count, err) : rc;
 }
 
@@ -105,17 +102,15 @@ static int check_on_device(struct gpu_rank *g, gpu_ptr at, const struct shk_gpu_
     gpu_ptr first = g->result + offsetof(struct shk_gpu_check, first);
     int rc = gpu_ok(g, g->gpu.api.set_words(g->result, 0, 2, g->stream), err, "check");
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, g->gpu.api.set_words(first, ~0U, 2, g->stream), err, "check");
-    }
     if (rc == 0) {
         rc = gpu_launch(g, g->check[spec->type], verify_blocks(count), VERIFY_THREADS, params, err,
                         "the check");
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "check");
-    }
-    return rc == 0 ? gpu_ok(g, g->gpu.api.to_host(found, g->result, sizeof(*found)), err, "check")
+    return rc == 0 ? gpu_ok(g, g->gpu.api.to_host(found, g->result, sizeof *found), err, "check")
                    : rc;
 }
 
@@ -126,14 +121,12 @@ static int check_on_host(struct gpu_rank *g, gpu_ptr at, const struct shk_gpu_sp
     void *data = malloc(bytes + 1);
     int rc = 0;
 
-    if (data == NULL) {
+    if (!data)
         return shk_error_set(err, ENOMEM, "no memory to verify %zu bytes", bytes);
-    }
     rc = gpu_ok(g, g->gpu.api.to_host(data, at, bytes), err, "copy of %zu bytes", bytes);
     *found = (struct shk_gpu_check){0, ~0ULL};
-    if (rc == 0) {
+    if (rc == 0)
         shk_gpu_data_check(spec, data, count, found);
-    }
     free(data);
     return rc;
 }
@@ -147,12 +140,10 @@ static int check(struct gpu_rank *g, gpu_ptr at, const struct shk_gpu_spec *spec
     int rc = 0;
 
     *found = host;
-    if (count == 0) {
+    if (count == 0)
         return 0;
-    }
-    if (g->module == NULL) {
+    if (!g->module)
         return check_on_host(g, at, spec, count, found, err);
-    }
     rc = check_on_device(g, at, spec, count, found, err);
     if (rc == 0 && bytes <= VERIFY_HOST_BYTES) {
         rc = check_on_host(g, at, spec, count, &host, err);
@@ -176,14 +167,13 @@ static int margin(struct gpu_rank *g, size_t from, size_t to, struct gpu_wrong *
     int rc = 0;
 
     to = to > g->heap.area_bytes ? g->heap.area_bytes : to;
-    if (from >= to || wrong->damage[0] != '\0') {
+    if (from >= to || wrong->damage[0] != '\0')
         return 0;
-    }
     rc = gpu_ok(g, g->gpu.api.to_host(bytes, g->base[g->rank] + g->heap.recv + from, to - from),
                 err, "read around the result");
     for (i = from; i < to && rc == 0; i++) {
-        if (bytes[i - from] != ((const unsigned char *)&poison)[i % sizeof(poison)]) {
-            snprintf(wrong->damage, sizeof(wrong->damage),
+        if (bytes[i - from] != ((const unsigned char *)&poison)[i % sizeof poison]) {
+            snprintf(wrong->damage, sizeof wrong->damage,
                      "memory outside the result was written to, at %+lld bytes from its %s",
                      (long long)(to <= VERIFY_MARGIN && from == 0 ? to - i : i - from),
                      from == 0 ? "start backwards" : "end");
@@ -203,16 +193,15 @@ static int describe(struct gpu_rank *g, const struct gpu_op *op, const struct sh
     int rc = 0;
 
     wrong->wrong = found->wrong;
-    if (found->wrong == 0) {
+    if (found->wrong == 0)
         return 0;
-    }
     wrong->index = found->first;
     rc = gpu_ok(
         g, g->gpu.api.to_host(element, g->base[g->rank] + op->out + found->first * bytes, bytes),
         err, "read of the wrong element");
     wrong->got = shk_gpu_data_number(op->type, element);
     expected = malloc((found->first + 1) * bytes);
-    if (expected != NULL) {
+    if (expected) {
         shk_gpu_data_fill(spec, expected, found->first + 1);
         wrong->expected =
             shk_gpu_data_number(op->type, (const unsigned char *)expected + found->first * bytes);
@@ -230,26 +219,21 @@ int gpu_verify(struct gpu_rank *g, const struct gpu_op *op, struct gpu_wrong *wr
     size_t last = first + op_bytes(op);
     int rc = verify_spec(g, op, true, &spec, err);
 
-    memset(wrong, 0, sizeof(*wrong));
-    if (rc == 0) {
+    memset(wrong, 0, sizeof *wrong);
+    if (rc == 0)
         rc = check(g, g->base[g->rank] + op->out, &spec, op->count, &found, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = describe(g, op, &spec, &found, wrong, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = margin(g, first > VERIFY_MARGIN ? first - VERIFY_MARGIN : 0, first, wrong, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = margin(g, last, last + VERIFY_MARGIN, wrong, err);
-    }
     if (rc == 0 && op->in != op->out) {
         rc = verify_spec(g, op, false, &spec, err);
-        if (rc == 0) {
+        if (rc == 0)
             rc = check(g, g->base[g->rank] + op->in, &spec, op->count, &found, err);
-        }
         if (rc == 0 && found.wrong > 0 && wrong->damage[0] == '\0') {
-            snprintf(wrong->damage, sizeof(wrong->damage),
+            snprintf(wrong->damage, sizeof wrong->damage,
                      "%llu elements of the input were changed, from %llu on", found.wrong,
                      found.first);
         }
@@ -266,23 +250,19 @@ int gpu_verify_selftest(struct gpu_rank *g, struct shk_error *err)
     float bad = 0.1F; /* never an element */
     int rc = verify_spec(g, &op, true, &spec, err);
 
-    if (op_bytes(&op) > g->heap.area_bytes) {
+    if (op_bytes(&op) > g->heap.area_bytes)
         op.count = g->heap.area_bytes / 8;
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = fill(g, g->base[g->rank] + op.out, &spec, op.count, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "fill");
+    if (rc == 0) {
+        rc = gpu_put(g, g->base[g->rank] + op.out + (at % op.count) * sizeof bad, &bad, sizeof bad,
+                     err);
     }
     if (rc == 0) {
-        rc = gpu_put(g, g->base[g->rank] + op.out + (at % op.count) * sizeof(bad), &bad,
-                     sizeof(bad), err);
-    }
-    if (rc == 0) {
-        rc = g->module != NULL
-                 ? check_on_device(g, g->base[g->rank] + op.out, &spec, op.count, &found, err)
-                 : check_on_host(g, g->base[g->rank] + op.out, &spec, op.count, &found, err);
+        rc = g->module ? check_on_device(g, g->base[g->rank] + op.out, &spec, op.count, &found, err)
+                       : check_on_host(g, g->base[g->rank] + op.out, &spec, op.count, &found, err);
     }
     if (rc == 0 && (found.wrong != 1 || found.first != at % op.count)) {
         rc = shk_error_set(err, EILSEQ,

@@ -46,8 +46,8 @@ struct agent {
 
 static int agent_send_json(struct agent *agent, uint32_t type, json_t *value)
 {
-    char *text = value != NULL ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    int rc = text != NULL ? shk_link_send(&agent->link, type, text, strlen(text)) : -ENOMEM;
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    int rc = text ? shk_link_send(&agent->link, type, text, strlen(text)) : -ENOMEM;
 
     free(text);
     json_decref(value);
@@ -79,10 +79,9 @@ static const struct shk_transport *agent_transport(const char *name)
     const struct shk_transport *const *all = shk_transports(&count);
     size_t i = 0;
 
-    for (i = 0; name != NULL && i < count; i++) {
-        if (strcmp(all[i]->name, name) == 0 && all[i]->work != NULL) {
+    for (i = 0; name && i < count; i++) {
+        if (strcmp(all[i]->name, name) == 0 && all[i]->work)
             return all[i];
-        }
     }
     return NULL;
 }
@@ -115,7 +114,7 @@ static void agent_tell(struct agent *agent, bool must)
         agent->put = used;
     }
     if (must || state.epoch != agent->told.epoch || now - agent->told_ns > WORLD_BEAT_NS) {
-        (void)shk_link_send(&agent->link, SHK_FRAME_STATE, &state, sizeof(state));
+        (void)shk_link_send(&agent->link, SHK_FRAME_STATE, &state, sizeof state);
         agent->told = state;
         agent->told_ns = now;
     }
@@ -127,11 +126,10 @@ static void agent_send_result(struct agent *agent)
     size_t len = agent->job->result_bytes;
     unsigned char *buf = NULL;
 
-    while (len > 0 && result[len - 1] == 0) {
+    while (len > 0 && result[len - 1] == 0)
         len--;
-    }
     buf = malloc(4 + len);
-    if (buf != NULL) {
+    if (buf) {
         memcpy(buf, &agent->run, 4);
         memcpy(buf + 4, result, len);
         (void)shk_link_send(&agent->link, SHK_FRAME_RESULT, buf, 4 + len);
@@ -156,25 +154,25 @@ static void agent_ended(struct agent *agent)
                             "alive", watch->alive, "code", watch->code, "status", watch->status,
                             "ago_ms", watch->alive ? 0 : (int)((now - watch->ended_ns) / 1000000U),
                             "seen_ms", (int)((now - watch->seen_ns) / 1000000U), "library",
-                            agent_text(slot->library, sizeof(slot->library)), "call",
-                            agent_text(slot->call, sizeof(slot->call)), "output",
-                            agent_text(rank->output, sizeof(rank->output)));
+                            agent_text(slot->library, sizeof slot->library), "call",
+                            agent_text(slot->call, sizeof slot->call), "output",
+                            agent_text(rank->output, sizeof rank->output));
 
     shk_crew_share_end(&agent->crew, agent->self);
-    if (watch->starved && doc != NULL) {
+    if (watch->starved && doc) {
         json_object_set_new(doc, "starved",
                             json_pack("{s:f, s:f, s:f}", "still", watch->still_ms, "ran",
                                       watch->ran_ms, "waited", watch->waited_ms));
     }
-    if (failed && doc != NULL) {
+    if (failed && doc) {
         json_object_set_new(doc, "errnum", json_integer(slot->fail_errnum));
         json_object_set_new(doc, "by_peer", json_boolean(slot->fail_by_peer));
         json_object_set_new(doc, "disagrees", json_boolean(slot->fail_disagrees));
-        json_object_set_new(doc, "fail", agent_text(slot->fail.text, sizeof(slot->fail.text)));
+        json_object_set_new(doc, "fail", agent_text(slot->fail.text, sizeof slot->fail.text));
         json_object_set_new(doc, "fail_ago_ms",
                             json_integer((json_int_t)((now - slot->fail_ns) / 1000000U)));
     }
-    if (doc != NULL) {
+    if (doc) {
         json_t *net = agent_net_json(&agent->net, agent->job, watch->alive ? rank->pid : 0);
 
         agent_path(json_object_get(json_object_get(net, "flows"), "rows"));
@@ -187,12 +185,10 @@ static void agent_ended(struct agent *agent)
 
 static void agent_end_run(struct agent *agent, bool tell)
 {
-    if (!agent->running) {
+    if (!agent->running)
         return;
-    }
-    if (tell) {
+    if (tell)
         agent_ended(agent);
-    }
     shk_crew_end(&agent->crew);
     shk_crew_result_clear(&agent->result);
     shk_job_destroy(agent->job);
@@ -230,7 +226,7 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
         return -EPROTO;
     }
     agent->transport = agent_transport(transport);
-    snprintf(agent->provider, sizeof(agent->provider), "%s", provider);
+    snprintf(agent->provider, sizeof agent->provider, "%s", provider);
     agent->options = (struct shk_collective_options){
         .ranks = (unsigned)size,
         .min_bytes = (size_t)min,
@@ -248,7 +244,7 @@ static int agent_options(struct agent *agent, const json_t *doc, unsigned *size_
     agent->self = (unsigned)index;
     *size_p = (unsigned)size;
     *local_p = (unsigned)local;
-    return agent->transport != NULL ? 0 : -EPROTO;
+    return agent->transport ? 0 : -EPROTO;
 }
 
 static void agent_begin_run(struct agent *agent, const json_t *doc)
@@ -258,12 +254,10 @@ static void agent_begin_run(struct agent *agent, const json_t *doc)
     unsigned local = 0;
     int rc = agent_options(agent, doc, &size, &local);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_create(&agent->job, size, agent->transport->result_bytes, &err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_make_remote(agent->job, local, &err);
-    }
     agent->how = (struct shk_crew){
         .name = "rank",
         .deadline_ms = agent->options.deadline_ms + AGENT_SPARE_MS,
@@ -312,8 +306,8 @@ static void agent_go_on(struct agent *agent)
 
 static void agent_release(struct agent *agent, const struct shk_frame *frame)
 {
-    if (frame->len == sizeof(agent->held)) {
-        memcpy(&agent->held, frame->data, sizeof(agent->held));
+    if (frame->len == sizeof agent->held) {
+        memcpy(&agent->held, frame->data, sizeof agent->held);
         agent->held_ns = shk_job_now_ns();
         agent_go_on(agent);
     }
@@ -325,15 +319,14 @@ static void agent_publish(struct agent *agent, const char *data, size_t len)
     size_t at = 0;
     uint32_t head[2];
 
-    while (at + sizeof(head) <= len) {
+    while (at + sizeof head <= len) {
         struct shk_job_slot *slot = NULL;
         uint32_t used = 0;
 
-        memcpy(head, data + at, sizeof(head));
-        at += sizeof(head);
-        if (head[0] >= agent->job->ranks || head[1] > len - at) {
+        memcpy(head, data + at, sizeof head);
+        at += sizeof head;
+        if (head[0] >= agent->job->ranks || head[1] > len - at)
             return;
-        }
         slot = &agent->job->slots[head[0]];
         used = atomic_load(&slot->used);
         if (head[0] != agent->self && head[1] <= SHK_JOB_SPACE - used) {
@@ -353,12 +346,11 @@ static void agent_puts(struct agent *agent, const struct shk_frame *frame)
     size_t len = 0;
 
     agent_tree_pass(&agent->tree, frame);
-    if (!agent->running || frame->len < sizeof(puts)) {
+    if (!agent->running || frame->len < sizeof puts)
         return;
-    }
-    memcpy(&puts, frame->data, sizeof(puts));
+    memcpy(&puts, frame->data, sizeof puts);
     if (puts.run != agent->run || puts.number != agent->puts + 1 ||
-        shk_unpack(frame->data + sizeof(puts), frame->len - sizeof(puts),
+        shk_unpack(frame->data + sizeof puts, frame->len - sizeof puts,
                    agent->job->ranks * (SHK_JOB_SPACE + 2 * sizeof(uint32_t)), &data, &len,
                    &err) < 0) {
         return;
@@ -376,7 +368,7 @@ static void agent_orphan(struct agent *agent)
 
     agent_tree_leave(&agent->tree);
     agent->held_ns = shk_job_now_ns();
-    (void)shk_link_send(&agent->link, SHK_FRAME_WANT_PUTS, &have, sizeof(have));
+    (void)shk_link_send(&agent->link, SHK_FRAME_WANT_PUTS, &have, sizeof have);
 }
 
 static void agent_take(struct agent *agent)
@@ -385,9 +377,8 @@ static void agent_take(struct agent *agent)
     struct shk_frame frame;
 
     agent_tree_turn(tree, &agent->link);
-    while (agent_tree_next(tree, &frame)) {
+    while (agent_tree_next(tree, &frame))
         agent_puts(agent, &frame);
-    }
     if ((tree->joined && tree->parent.fd < 0) ||
         (agent->running && agent->held.epoch != 0 &&
          shk_job_now_ns() - agent->held_ns > AGENT_PATIENCE_NS)) {
@@ -411,9 +402,8 @@ static void agent_frame(struct agent *agent, const struct shk_frame *frame)
     case SHK_FRAME_PUTS: agent_puts(agent, frame); break;
     case SHK_FRAME_STOP:
         memcpy(&run, frame->data, frame->len >= 4 ? 4 : 0);
-        if (run == agent->run) {
+        if (run == agent->run)
             agent_end_run(agent, true);
-        }
         break;
     case SHK_FRAME_WANT: agent_facts_want(&agent->facts, &agent->link, frame); break;
     case SHK_FRAME_CLOCK: world_clock_answer(&agent->link, frame); break;
@@ -433,7 +423,7 @@ static void agent_worker(struct agent *agent)
     uint64_t count = 0;
     bool expired = false;
 
-    (void)!read(agent->job->wake_fd, &count, sizeof(count));
+    (void)!read(agent->job->wake_fd, &count, sizeof count);
     agent_tell(agent, false);
     agent_net_turn(&agent->net, agent->job, agent->result.ranks[agent->self].pid);
     if (!agent->crew.watch[agent->self].alive ||
@@ -457,15 +447,12 @@ static void agent_turn(struct agent *agent)
     } else {
         (void)poll(fds, 2, (int)(WORLD_BEAT_NS / 1000000U));
     }
-    if (fds[0].revents & POLLOUT) {
+    if (fds[0].revents & POLLOUT)
         (void)shk_link_flush(&agent->link);
-    }
-    if (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) {
+    if (fds[0].revents & (POLLIN | POLLHUP | POLLERR))
         (void)shk_link_fill(&agent->link);
-    }
-    while (shk_link_next(&agent->link, &frame)) {
+    while (shk_link_next(&agent->link, &frame))
         agent_frame(agent, &frame);
-    }
     agent_take(agent);
     if (agent->running) {
         agent_worker(agent);
@@ -488,9 +475,8 @@ int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned l
         (void)agent_facts_make(&agent.facts, world->options);
         rc = agent_facts_tell(&agent.facts, &agent.link);
     }
-    while (!agent.bye && agent.link.fd >= 0) {
+    while (!agent.bye && agent.link.fd >= 0)
         agent_turn(&agent);
-    }
     agent_end_run(&agent, false);
     agent_facts_clear(&agent.facts);
     agent_tree_close(&agent.tree);

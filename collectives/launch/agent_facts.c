@@ -12,14 +12,12 @@ static int agent_facts_split(struct agent_facts *facts, const struct shk_world_o
     struct shk_facts *found = NULL;
     int rc = 0;
 
-    if (options->probe != NULL) {
+    if (options->probe)
         rc = options->probe(options->probe_arg, &found, err);
-    } else if ((found = shk_facts_create()) == NULL) {
+    else if ((found = shk_facts_create()) == NULL)
         rc = shk_error_set(err, ENOMEM, "out of memory");
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_factparts_split(&facts->parts, found, options->rules, options->rules_count, err);
-    }
     shk_facts_destroy(found);
     return rc;
 }
@@ -29,9 +27,8 @@ static int agent_facts_list(struct agent_facts *facts, struct shk_error *err)
 {
     size_t i = 0;
 
-    if (facts->parts.count > SHK_FACTPARTS_MAX || facts->parts.own_len > SHK_FACTPARTS_OWN_MAX) {
+    if (facts->parts.count > SHK_FACTPARTS_MAX || facts->parts.own_len > SHK_FACTPARTS_OWN_MAX)
         return shk_error_set(err, E2BIG, "more facts than can be sent");
-    }
     for (i = 0; i < facts->parts.count; i++) {
         const struct shk_factpart *part = &facts->parts.sections[i];
         uint32_t len = (uint32_t)part->len;
@@ -41,9 +38,9 @@ static int agent_facts_list(struct agent_facts *facts, struct shk_error *err)
             return shk_error_set(err, E2BIG, "the facts %s.* are %zu bytes, more than can be sent",
                                  part->name, part->len);
         }
-        shk_strbuf_add(&facts->list, part->digest.bytes, sizeof(part->digest.bytes));
-        shk_strbuf_add(&facts->list, &len, sizeof(len));
-        shk_strbuf_add(&facts->list, &name_len, sizeof(name_len));
+        shk_strbuf_add(&facts->list, part->digest.bytes, sizeof part->digest.bytes);
+        shk_strbuf_add(&facts->list, &len, sizeof len);
+        shk_strbuf_add(&facts->list, &name_len, sizeof name_len);
         shk_strbuf_add(&facts->list, part->name, name_len);
     }
     return facts->list.failed ? shk_error_set(err, ENOMEM, "out of memory") : 0;
@@ -62,14 +59,12 @@ int agent_facts_tell(const struct agent_facts *facts, struct shk_link *link)
     struct shk_digest digest = shk_digest_of(facts->list.data, facts->list.len);
     int rc = -ENOMEM;
 
-    if (facts->why.text[0] != '\0') {
+    if (facts->why.text[0] != '\0')
         return shk_link_send(link, SHK_FRAME_NO_FACTS, facts->why.text, strlen(facts->why.text));
-    }
-    shk_strbuf_add(&sb, digest.bytes, sizeof(digest.bytes));
+    shk_strbuf_add(&sb, digest.bytes, sizeof digest.bytes);
     shk_pack(&sb, facts->parts.own, facts->parts.own_len);
-    if (!sb.failed) {
+    if (!sb.failed)
         rc = shk_link_send(link, SHK_FRAME_NODE, sb.data, sb.len);
-    }
     shk_strbuf_free(&sb);
     return rc;
 }
@@ -80,21 +75,18 @@ void agent_facts_want(const struct agent_facts *facts, struct shk_link *link,
     uint32_t index = 0;
     size_t at = 0;
 
-    if (frame->len == 0) {
+    if (frame->len == 0)
         (void)shk_link_send(link, SHK_FRAME_LIST, facts->list.data, facts->list.len);
-    }
-    for (at = 0; at + sizeof(index) <= frame->len; at += sizeof(index)) {
+    for (at = 0; at + sizeof index <= frame->len; at += sizeof index) {
         struct shk_strbuf sb = SHK_STRBUF_INIT;
 
-        memcpy(&index, frame->data + at, sizeof(index));
-        if (index >= facts->parts.count) {
+        memcpy(&index, frame->data + at, sizeof index);
+        if (index >= facts->parts.count)
             return;
-        }
-        shk_strbuf_add(&sb, &index, sizeof(index));
+        shk_strbuf_add(&sb, &index, sizeof index);
         shk_pack(&sb, facts->parts.sections[index].text, facts->parts.sections[index].len);
-        if (!sb.failed) {
+        if (!sb.failed)
             (void)shk_link_send(link, SHK_FRAME_SECTION, sb.data, sb.len);
-        }
         shk_strbuf_free(&sb);
     }
 }

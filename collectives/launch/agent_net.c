@@ -10,18 +10,16 @@
 void agent_net_begin(struct agent_net *net, const struct shk_world_options *options, bool leader)
 {
     *net = (struct agent_net){.looked_ns = shk_job_now_ns(), .options = options};
-    if (leader && options->counters != NULL) {
+    if (leader && options->counters)
         net->before = shk_counters_before(options->kept, options->counters, options->probe_arg);
-    }
 }
 
 void agent_net_turn(struct agent_net *net, const struct shk_job *job, pid_t worker)
 {
     struct shk_flows now;
 
-    if (job->flows == NULL || worker == 0 || shk_job_now_ns() - net->looked_ns < NET_LOOK_NS) {
+    if (!job->flows || worker == 0 || shk_job_now_ns() - net->looked_ns < NET_LOOK_NS)
         return;
-    }
     shk_flows_read(&now, worker);
     shk_flows_keep(&net->flows, &now);
     net->looked_ns = shk_job_now_ns();
@@ -31,8 +29,8 @@ static json_t *net_counters(const struct agent_net *net)
 {
     const struct shk_world_options *how = net->options;
     json_t *after =
-        net->before != NULL ? shk_counters_after(how->kept, how->counters, how->probe_arg) : NULL;
-    json_t *moved = after != NULL ? shk_moved(net->before, after) : NULL;
+        net->before ? shk_counters_after(how->kept, how->counters, how->probe_arg) : NULL;
+    json_t *moved = after ? shk_moved(net->before, after) : NULL;
 
     json_decref(after);
     return moved;
@@ -42,7 +40,7 @@ json_t *agent_net_json(struct agent_net *net, const struct shk_job *job, pid_t w
 {
     json_t *counters = net_counters(net);
 
-    if (job->flows == NULL) {
+    if (!job->flows) {
         return json_pack("{s:o?}", "counters", counters);
     }
     net->looked_ns = 0;

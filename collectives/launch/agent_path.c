@@ -30,12 +30,10 @@ enum path_state { PATH_NOT_ASKED, PATH_ASKED, PATH_SILENT, PATH_ANSWERED };
 static enum path_state path_connect(int fd, const struct addrinfo *here,
                                     const struct addrinfo *there)
 {
-    if (fd < 0 || bind(fd, here->ai_addr, here->ai_addrlen) != 0) {
+    if (fd < 0 || bind(fd, here->ai_addr, here->ai_addrlen) != 0)
         return PATH_NOT_ASKED;
-    }
-    if (connect(fd, there->ai_addr, there->ai_addrlen) == 0) {
+    if (connect(fd, there->ai_addr, there->ai_addrlen) == 0)
         return PATH_ANSWERED;
-    }
     switch (errno) {
     case EINPROGRESS: return PATH_ASKED;
     case ECONNREFUSED: return PATH_ANSWERED;
@@ -58,19 +56,17 @@ static enum path_state path_ask(const char *from, const char *to, int *fd_p)
         *fd_p = socket(there->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         state = path_connect(*fd_p, here, there);
     }
-    if (here != NULL) {
+    if (here)
         freeaddrinfo(here);
-    }
-    if (there != NULL) {
+    if (there)
         freeaddrinfo(there);
-    }
     return state;
 }
 
 static bool path_answer(int fd)
 {
     int error = 0;
-    socklen_t len = sizeof(error);
+    socklen_t len = sizeof error;
 
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 &&
            (error == 0 || error == ECONNREFUSED);
@@ -91,9 +87,8 @@ static void path_wait(const int *fds, enum path_state *state, nfds_t count)
     /* once more at the end: an answer may be there that this process had no time to see */
     while (left > 0 && !late) {
         late = shk_job_now_ns() >= end;
-        if (poll(polled, count, late ? 0 : PATH_WAIT_MS / 10) < 0) {
+        if (poll(polled, count, late ? 0 : PATH_WAIT_MS / 10) < 0)
             break;
-        }
         for (i = 0; i < count; i++) {
             if (polled[i].fd >= 0 && polled[i].revents != 0) {
                 state[i] = path_answer(polled[i].fd) ? PATH_ANSWERED : PATH_SILENT;
@@ -119,7 +114,7 @@ void agent_path(json_t *rows)
         const char *from = json_string_value(json_object_get(row, "from"));
         const char *to = json_string_value(json_object_get(row, "to"));
 
-        if (count < PATH_PEERS && from != NULL && to != NULL &&
+        if (count < PATH_PEERS && from && to &&
             json_integer_value(json_object_get(row, "stuck")) > 0) {
             state[count] = path_ask(from, to, &fds[count]);
             asked[count++] = row;
@@ -127,11 +122,9 @@ void agent_path(json_t *rows)
     }
     path_wait(fds, state, count);
     for (i = 0; i < count; i++) {
-        if (state[i] != PATH_NOT_ASKED) {
+        if (state[i] != PATH_NOT_ASKED)
             (void)json_object_set_new(asked[i], "answers", json_boolean(state[i] == PATH_ANSWERED));
-        }
-        if (fds[i] >= 0) {
+        if (fds[i] >= 0)
             close(fds[i]);
-        }
     }
 }

@@ -33,11 +33,10 @@ void world_say(const struct shk_world *world, const char *fmt, ...)
     char text[512];
     va_list args;
 
-    if (world->options->progress == NULL) {
+    if (!world->options->progress)
         return;
-    }
     va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     world->options->progress(text, world->options->progress_arg);
 }
@@ -45,15 +44,12 @@ void world_say(const struct shk_world *world, const char *fmt, ...)
 void hub_lose(struct shk_world *world, struct hub_member *member, enum crew_loss loss,
               const char *why)
 {
-    if (member->state == MEMBER_ABSENT || member->state == MEMBER_LOST) {
+    if (member->state == MEMBER_ABSENT || member->state == MEMBER_LOST)
         return;
-    }
-    if (!world->leaving) {
+    if (!world->leaving)
         world_say(world, "rank %u on %s: %s", member->rank, member->host, why);
-    }
-    if (member->state == MEMBER_RUNNING) {
+    if (member->state == MEMBER_RUNNING)
         hub_run_lost(member, loss);
-    }
     hub_facts_lost(world, member);
     member->state = MEMBER_LOST;
     member->loss = loss;
@@ -67,24 +63,19 @@ struct hub_node *hub_node_of(struct shk_world *world, const char *host)
     size_t n = world->nodes_count;
     struct hub_node *more = world->nodes;
 
-    if (known != NULL) {
+    if (known)
         return &world->nodes[json_integer_value(known)];
-    }
-    if (world->nodes_known == NULL && (world->nodes_known = json_object()) == NULL) {
+    if (!world->nodes_known && (world->nodes_known = json_object()) == NULL)
         return NULL;
-    }
-    if ((n & (n - 1)) == 0) {
-        more = realloc(world->nodes, (n > 0 ? 2 * n : 1) * sizeof(*more));
-    }
-    if (more == NULL) {
+    if ((n & (n - 1)) == 0)
+        more = realloc(world->nodes, (n > 0 ? 2 * n : 1) * sizeof *more);
+    if (!more)
         return NULL;
-    }
     world->nodes = more;
-    if (json_object_set_new(world->nodes_known, host, json_integer((json_int_t)n)) != 0) {
+    if (json_object_set_new(world->nodes_known, host, json_integer((json_int_t)n)) != 0)
         return NULL;
-    }
     more[n] = (struct hub_node){.leader = UINT_MAX};
-    snprintf(more[n].name, sizeof(more[n].name), "%s", host);
+    snprintf(more[n].name, sizeof more[n].name, "%s", host);
     world->nodes_count++;
     return &more[n];
 }
@@ -95,7 +86,7 @@ void hub_host_name(char *buf, size_t size, const char *host)
     size_t i = 0;
 
     for (i = 0; i + 1 < size && host[i] != '\0'; i++) {
-        bool fine = isalnum((unsigned char)host[i]) || strchr("-._", host[i]) != NULL;
+        bool fine = isalnum((unsigned char)host[i]) || strchr("-._", host[i]);
 
         buf[i] = fine ? host[i] : '?';
     }
@@ -115,19 +106,18 @@ static bool hub_hello(struct shk_world *world, struct shk_link *link, const stru
     int pid = 0;
     int local = 0;
     bool known =
-        doc != NULL &&
+        doc &&
         json_unpack(doc, "{s:s, s:s, s:i, s:s, s:i, s:i}", "token", &token, "version", &version,
                     "rank", &rank, "host", &host, "pid", &pid, "local_rank", &local) == 0 &&
         rank >= 0 && (unsigned)rank < world->size &&
-        (link->greeting != NULL ? hub_greeted(link, (unsigned)rank)
-                                : strcmp(token, world->token) == 0) &&
+        (link->greeting ? hub_greeted(link, (unsigned)rank) : strcmp(token, world->token) == 0) &&
         world->members[rank].state == MEMBER_ABSENT;
 
     if (known && strcmp(version, world->options->version) != 0) {
         struct hub_member *member = &world->members[rank];
 
-        hub_host_name(member->host, sizeof(member->host), host);
-        snprintf(member->refused, sizeof(member->refused), "it is shakedown %.32s, rank 0 is %.32s",
+        hub_host_name(member->host, sizeof member->host, host);
+        snprintf(member->refused, sizeof member->refused, "it is shakedown %.32s, rank 0 is %.32s",
                  version, world->options->version);
         known = false;
     }
@@ -137,12 +127,11 @@ static bool hub_hello(struct shk_world *world, struct shk_link *link, const stru
 
         member->pid = pid;
         member->local_rank = (unsigned)local;
-        hub_host_name(member->host, sizeof(member->host), host);
+        hub_host_name(member->host, sizeof member->host, host);
         member->state = MEMBER_IDLE;
         node = hub_node_of(world, member->host);
-        if (node != NULL && local == 0) {
+        if (node && local == 0)
             node->leader = (unsigned)rank;
-        }
         member->refused[0] = '\0';
         free(link->greeting);
         link->greeting = NULL;
@@ -192,22 +181,19 @@ static void hub_accept(struct shk_world *world)
         int one = 1;
         struct shk_link *more = NULL;
 
-        if (fd < 0 && errno != EMFILE && errno != ENFILE) {
+        if (fd < 0 && errno != EMFILE && errno != ENFILE)
             return;
-        }
-        if (fd < 0 || (world->descriptors > 0 && fd >= world->descriptors - WORLD_SPARE_FILES)) {
+        if (fd < 0 || (world->descriptors > 0 && fd >= world->descriptors - WORLD_SPARE_FILES))
             hub_crowded(world);
-        }
         more = hub_has_room(world)
-                   ? realloc(world->strangers, (world->strangers_count + 1) * sizeof(*more))
+                   ? realloc(world->strangers, (world->strangers_count + 1) * sizeof *more)
                    : NULL;
-        if (more == NULL) {
-            if (fd >= 0) {
+        if (!more) {
+            if (fd >= 0)
                 close(fd);
-            }
             return;
         }
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         world->strangers = more;
         shk_link_open(&more[world->strangers_count], fd);
         hub_greet(world, &more[world->strangers_count]);
@@ -233,9 +219,8 @@ static void hub_strangers(struct shk_world *world)
                 continue;
             }
             known = hub_hello(world, link, &frame);
-            if (!known) {
+            if (!known)
                 shk_link_close(link);
-            }
         } else if (link->fd >= 0 && shk_job_now_ns() - link->heard_ns < HUB_STRANGER_NS) {
             world->strangers[kept++] = *link;
         } else {
@@ -248,12 +233,11 @@ static void hub_strangers(struct shk_world *world)
 enum crew_loss hub_loss(const struct shk_world *world, const struct hub_member *member)
 {
     struct tcp_info info = {0};
-    socklen_t len = sizeof(info);
+    socklen_t len = sizeof info;
     bool told = getsockopt(member->link.fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0;
 
-    if (told && info.tcpi_unacked > 0) {
+    if (told && info.tcpi_unacked > 0)
         return CREW_LOSS_WAY;
-    }
     return hub_host_runs(world, member) ? CREW_LOSS_MUTE : CREW_LOSS_SILENT;
 }
 
@@ -279,33 +263,28 @@ static void hub_member_turn(struct shk_world *world, struct hub_member *member, 
 {
     struct shk_frame frame;
 
-    if (revents & POLLOUT) {
+    if (revents & POLLOUT)
         (void)shk_link_flush(&member->link);
-    }
-    if (revents & (POLLIN | POLLHUP | POLLERR)) {
+    if (revents & (POLLIN | POLLHUP | POLLERR))
         (void)shk_link_fill(&member->link);
-    }
-    while (member->state != MEMBER_LOST && shk_link_next(&member->link, &frame)) {
+    while (member->state != MEMBER_LOST && shk_link_next(&member->link, &frame))
         hub_frame(world, member, &frame);
-    }
-    if (member->link.fd < 0) {
+    if (member->link.fd < 0)
         hub_lose(world, member, CREW_LOSS_CLOSED, "its connection was closed");
-    } else if (member->state == MEMBER_RUNNING) {
+    else if (member->state == MEMBER_RUNNING)
         hub_silence(world, member);
-    }
 }
 
 void hub_turn(struct shk_world *world, int ms)
 {
     size_t max = 1 + world->size + world->strangers_count;
-    struct pollfd *fds = calloc(max, sizeof(*fds));
+    struct pollfd *fds = calloc(max, sizeof *fds);
     size_t strangers = world->strangers_count;
     size_t n = 0;
     unsigned i = 0;
 
-    if (fds == NULL) {
+    if (!fds)
         return;
-    }
     for (i = 0; i < world->size; i++) {
         struct shk_link *link = &world->members[i].link;
         bool there =
@@ -320,9 +299,8 @@ void hub_turn(struct shk_world *world, int ms)
     }
     (void)poll(fds, (nfds_t)max, ms);
     for (i = 0; i < world->size; i++) {
-        if (world->members[i].state == MEMBER_IDLE || world->members[i].state == MEMBER_RUNNING) {
+        if (world->members[i].state == MEMBER_IDLE || world->members[i].state == MEMBER_RUNNING)
             hub_member_turn(world, &world->members[i], fds[i].revents);
-        }
     }
     hub_accept(world);
     hub_strangers(world);
@@ -336,9 +314,8 @@ static void hub_own_agent(struct shk_world *world, int fd, pid_t parent)
 
     shk_stop_release();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) {
+    if (getppid() != parent)
         _exit(127);
-    }
     close(world->listen_fd);
     _exit(agent_serve(world, fd, 0, 0, &err) < 0 ? 127 : 0);
 }
@@ -349,9 +326,8 @@ static int hub_start_own(struct shk_world *world, struct shk_error *err)
     pid_t parent = getpid();
     int fds[2];
 
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
         return shk_error_sys(err, errno, "socketpair");
-    }
     world->agent = fork();
     if (world->agent == 0) {
         close(fds[0]);
@@ -362,8 +338,8 @@ static int hub_start_own(struct shk_world *world, struct shk_error *err)
         close(fds[0]);
         return shk_error_sys(err, errno, "fork of rank 0");
     }
-    world->strangers = calloc(1, sizeof(*world->strangers));
-    if (world->strangers == NULL) {
+    world->strangers = calloc(1, sizeof *world->strangers);
+    if (!world->strangers) {
         close(fds[0]);
         return shk_error_set(err, ENOMEM, "out of memory");
     }
@@ -378,9 +354,8 @@ static unsigned hub_present(const struct shk_world *world)
     unsigned present = 0;
     unsigned i = 0;
 
-    for (i = 0; i < world->size; i++) {
+    for (i = 0; i < world->size; i++)
         present += world->members[i].state != MEMBER_ABSENT;
-    }
     return present;
 }
 
@@ -396,10 +371,9 @@ static void hub_sort_nodes(struct shk_world *world)
 {
     size_t i = 0;
 
-    if (world->nodes_count == 0) {
+    if (world->nodes_count == 0)
         return;
-    }
-    qsort(world->nodes, world->nodes_count, sizeof(*world->nodes), hub_node_order);
+    qsort(world->nodes, world->nodes_count, sizeof *world->nodes, hub_node_order);
     for (i = 0; i < world->nodes_count; i++) {
         (void)json_object_set_new(world->nodes_known, world->nodes[i].name,
                                   json_integer((json_int_t)i));
@@ -418,9 +392,8 @@ int hub_gather(struct shk_world *world, struct shk_error *err)
             hub_facts_complete(world)) {
             break;
         }
-        if (now - world->start_ns > 2 * third) {
+        if (now - world->start_ns > 2 * third)
             break;
-        }
         hub_turn(world, 50);
         hub_facts_turn(world);
     }
@@ -462,9 +435,8 @@ static void hub_goodbye(struct shk_world *world, int32_t code)
 
     world->leaving = true;
     for (i = 0; i < world->size; i++) {
-        if (world->members[i].state == MEMBER_IDLE || world->members[i].state == MEMBER_RUNNING) {
-            (void)shk_link_send(&world->members[i].link, SHK_FRAME_BYE, &code, sizeof(code));
-        }
+        if (world->members[i].state == MEMBER_IDLE || world->members[i].state == MEMBER_RUNNING)
+            (void)shk_link_send(&world->members[i].link, SHK_FRAME_BYE, &code, sizeof code);
     }
     /* They hang up when they have read it. */
     while (waiting && shk_job_now_ns() < end) {
@@ -473,9 +445,8 @@ static void hub_goodbye(struct shk_world *world, int32_t code)
             waiting = waiting || world->members[i].state == MEMBER_IDLE ||
                       world->members[i].state == MEMBER_RUNNING;
         }
-        if (waiting) {
+        if (waiting)
             hub_turn(world, 20);
-        }
     }
 }
 
@@ -483,30 +454,24 @@ void shk_world_close(struct shk_world *world, int code)
 {
     size_t i = 0;
 
-    if (world == NULL) {
+    if (!world)
         return;
-    }
-    if (world->members != NULL) {
+    if (world->members)
         hub_goodbye(world, code);
-    }
-    for (i = 0; world->members != NULL && i < world->size; i++) {
+    for (i = 0; world->members && i < world->size; i++)
         shk_link_close(&world->members[i].link);
-    }
-    for (i = 0; i < world->strangers_count; i++) {
+    for (i = 0; i < world->strangers_count; i++)
         shk_link_close(&world->strangers[i]);
-    }
     hub_facts_free(world);
     hub_tree_free(world);
-    if (world->listen_fd >= 0) {
+    if (world->listen_fd >= 0)
         close(world->listen_fd);
-    }
     if (world->agent > 0) {
         (void)kill(world->agent, SIGKILL);
         (void)waitpid(world->agent, NULL, 0);
     }
-    if (world->role == SHK_WORLD_ROOT && world->meet.way == SHK_MEET_FOLDER) {
+    if (world->role == SHK_WORLD_ROOT && world->meet.way == SHK_MEET_FOLDER)
         shk_folder_drop(world->meet.folder, world->meet.job);
-    }
     shk_pmix_clear(&world->pmix);
     shk_meet_clear(&world->meet);
     free(world->members);
@@ -514,6 +479,6 @@ void shk_world_close(struct shk_world *world, int code)
     free(world->nodes);
     json_decref(world->nodes_known);
     json_decref(world->stuck);
-    explicit_bzero(world, sizeof(*world)); /* keys */
+    explicit_bzero(world, sizeof *world); /* keys */
     free(world);
 }

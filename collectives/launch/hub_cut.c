@@ -26,10 +26,9 @@ enum hub_cut hub_cut(const struct shk_world *world)
         const struct hub_member *member = &world->members[i];
         uint64_t apart = 0;
 
-        if (!cut_elsewhere(world, member)) {
+        if (!cut_elsewhere(world, member))
             continue;
-        }
-        first = first != NULL ? first : member;
+        first = first ? first : member;
         apart = member->lost_ns > first->lost_ns ? member->lost_ns - first->lost_ns
                                                  : first->lost_ns - member->lost_ns;
         if (member->state != MEMBER_LOST || member->loss != CREW_LOSS_WAY ||
@@ -38,16 +37,15 @@ enum hub_cut hub_cut(const struct shk_world *world)
         }
         several = several || strcmp(member->host, first->host) != 0;
     }
-    return first == NULL ? HUB_CUT_NO : several ? HUB_CUT_OWN : HUB_CUT_EITHER;
+    return !first ? HUB_CUT_NO : several ? HUB_CUT_OWN : HUB_CUT_EITHER;
 }
 
 static int cut_rank_here(const struct shk_world *world, const struct hub_group *group)
 {
     unsigned i = 0;
 
-    while (i < group->size && strcmp(group->members[i]->host, world->host) != 0) {
+    while (i < group->size && strcmp(group->members[i]->host, world->host) != 0)
         i++;
-    }
     return i < group->size ? (int)i : -1;
 }
 
@@ -59,8 +57,7 @@ void hub_cut_blame(const struct shk_world *world, struct hub_group *group)
     int here = cut_rank_here(world, group);
     unsigned long long ms = 0;
 
-    if (watch == NULL || !watch->lost || watch->loss != CREW_LOSS_WAY || cut == HUB_CUT_NO ||
-        here < 0) {
+    if (!watch || !watch->lost || watch->loss != CREW_LOSS_WAY || cut == HUB_CUT_NO || here < 0) {
         return;
     }
     ms = (unsigned long long)((shk_job_now_ns() - watch->ended_ns) / 1000000U);
@@ -105,7 +102,7 @@ void hub_silent_blame(struct hub_group *group)
     const struct crew_watch *watch = group->crew.watch;
     unsigned i = 0;
 
-    if (group->undecided != NULL || result->rank < 0 || !watch[result->rank].lost ||
+    if (group->undecided || result->rank < 0 || !watch[result->rank].lost ||
         watch[result->rank].loss != CREW_LOSS_SILENT) {
         return;
     }

@@ -51,10 +51,9 @@ struct hub_facts {
 
 static struct hub_facts *facts_of(struct shk_world *world)
 {
-    if (world->facts == NULL && (world->facts = calloc(1, sizeof(*world->facts))) != NULL) {
+    if (!world->facts && (world->facts = calloc(1, sizeof *world->facts)) != NULL)
         world->facts->known = json_object();
-    }
-    return world->facts != NULL && world->facts->known != NULL ? world->facts : NULL;
+    return world->facts && world->facts->known ? world->facts : NULL;
 }
 
 /* Index of a list or section with this digest; a new one is *count. -1: out of memory. */
@@ -66,9 +65,8 @@ static json_int_t facts_index(struct hub_facts *facts, char kind, const struct s
 
     shk_digest_text(digest, key + 1);
     known = json_object_get(facts->known, key);
-    if (known != NULL) {
+    if (known)
         return json_integer_value(known);
-    }
     known = json_integer((json_int_t)count);
     return json_object_set_new(facts->known, key, known) == 0 ? (json_int_t)count : -1;
 }
@@ -89,13 +87,11 @@ static void facts_release(struct shk_world *world, struct hub_node *node)
         facts->fetching--;
         node->wanted = 0;
     }
-    if (list->from == node->source) {
+    if (list->from == node->source)
         list->from = FACTS_NOBODY;
-    }
     for (i = 0; i < list->count; i++) {
-        if (facts->sections[list->sections[i]].from == node->source) {
+        if (facts->sections[list->sections[i]].from == node->source)
             facts->sections[list->sections[i]].from = FACTS_NOBODY;
-        }
     }
     facts->stirred = true;
 }
@@ -108,12 +104,11 @@ static void facts_fail(struct shk_world *world, struct hub_node *node, const cha
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     (void)shk_error_set(&node->why, EPROTO, "%s", text);
-    if (node->state == FACTS_TOLD) {
+    if (node->state == FACTS_TOLD)
         facts_release(world, node);
-    }
     node->state = FACTS_FAILED;
 }
 
@@ -134,15 +129,15 @@ static int facts_new_list(struct hub_facts *facts, const struct shk_digest *dige
     struct facts_list *more = facts->lists;
 
     if (at == (json_int_t)facts->lists_count) {
-        more = facts_room(facts->lists, facts->lists_count, sizeof(*more));
-        if (more != NULL) {
+        more = facts_room(facts->lists, facts->lists_count, sizeof *more);
+        if (more) {
             facts->lists = more;
             more[facts->lists_count++] =
                 (struct facts_list){.digest = *digest, .from = FACTS_NOBODY, .first = SIZE_MAX};
         }
     }
     *list_p = (size_t)at;
-    return at >= 0 && more != NULL ? 0 : -ENOMEM;
+    return at >= 0 && more ? 0 : -ENOMEM;
 }
 
 /* A node tells the digest of its list, and what is its own. */
@@ -152,18 +147,18 @@ static void facts_told(struct shk_world *world, struct hub_node *node, unsigned 
     struct hub_facts *facts = facts_of(world);
     struct shk_digest digest;
 
-    if (frame->len < sizeof(digest)) {
+    if (frame->len < sizeof digest) {
         facts_fail(world, node, "malformed facts");
         return;
     }
-    memcpy(&digest, frame->data, sizeof(digest));
-    node->own_len = frame->len - sizeof(digest);
+    memcpy(&digest, frame->data, sizeof digest);
+    node->own_len = frame->len - sizeof digest;
     node->own = malloc(node->own_len + 1);
-    if (facts == NULL || node->own == NULL || facts_new_list(facts, &digest, &node->list) < 0) {
+    if (!facts || !node->own || facts_new_list(facts, &digest, &node->list) < 0) {
         facts_fail(world, node, "rank 0 is out of memory");
         return;
     }
-    memcpy(node->own, frame->data + sizeof(digest), node->own_len);
+    memcpy(node->own, frame->data + sizeof digest, node->own_len);
     node->state = FACTS_TOLD;
     node->source = rank;
     facts->stirred = true;
@@ -174,25 +169,22 @@ static int facts_add_section(struct hub_facts *facts, struct facts_list *list,
                              size_t name_len)
 {
     json_int_t at = facts_index(facts, 's', digest, facts->sections_count);
-    size_t *places = facts_room(list->sections, list->count, sizeof(*places));
+    size_t *places = facts_room(list->sections, list->count, sizeof *places);
     struct facts_section *more = NULL;
 
-    if (at < 0 || places == NULL) {
+    if (at < 0 || !places)
         return -ENOMEM;
-    }
     list->sections = places;
     places[list->count++] = (size_t)at;
-    if (at < (json_int_t)facts->sections_count) {
+    if (at < (json_int_t)facts->sections_count)
         return facts->sections[at].len == len ? 0 : -EPROTO;
-    }
-    more = facts_room(facts->sections, facts->sections_count, sizeof(*more));
-    if (more == NULL) {
+    more = facts_room(facts->sections, facts->sections_count, sizeof *more);
+    if (!more)
         return -ENOMEM;
-    }
     facts->sections = more;
     more[facts->sections_count++] = (struct facts_section){
         .name = strndup(name, name_len), .digest = *digest, .len = len, .from = FACTS_NOBODY};
-    return more[at].name != NULL ? 0 : -ENOMEM;
+    return more[at].name ? 0 : -ENOMEM;
 }
 
 /* {digest, u32 length, u8 length of the name, name} of each section. */
@@ -200,7 +192,7 @@ static int facts_parse_list(struct hub_facts *facts, struct facts_list *list,
                             const unsigned char *at, size_t left)
 {
     struct shk_digest digest;
-    const size_t head = sizeof(digest) + sizeof(uint32_t) + 1;
+    const size_t head = sizeof digest + sizeof(uint32_t) + 1;
     uint64_t total = 0;
     uint32_t len = 0;
     int rc = 0;
@@ -208,11 +200,10 @@ static int facts_parse_list(struct hub_facts *facts, struct facts_list *list,
     while (rc == 0 && left > 0) {
         size_t name_len = left >= head ? at[head - 1] : left;
 
-        if (left < head || name_len > left - head || list->count >= SHK_FACTPARTS_MAX) {
+        if (left < head || name_len > left - head || list->count >= SHK_FACTPARTS_MAX)
             return -EPROTO;
-        }
-        memcpy(&digest, at, sizeof(digest));
-        memcpy(&len, at + sizeof(digest), sizeof(len));
+        memcpy(&digest, at, sizeof digest);
+        memcpy(&len, at + sizeof digest, sizeof len);
         total += len;
         rc = len <= SHK_FACTPART_MAX_BYTES && total <= SHK_LINK_MAX
                  ? facts_add_section(facts, list, &digest, len, (const char *)at + head, name_len)
@@ -252,16 +243,15 @@ static int facts_open_section(struct facts_section *section, const unsigned char
     size_t text_len = 0;
     int rc = shk_unpack(data, len, section->len, &text, &text_len, err);
 
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     digest = shk_digest_of(text, text_len);
     if (text_len != section->len || !shk_digest_equal(&digest, &section->digest)) {
         rc = shk_error_set(err, EPROTO, "not what its digest says");
     } else if (shk_factsection_parse(&section->parsed, text, text_len, &why) < 0) {
         /* The text is right, so every node that has it has broken facts. */
         section->broken = strdup(why.text);
-        rc = section->broken != NULL ? 0 : shk_error_set(err, ENOMEM, "out of memory");
+        rc = section->broken ? 0 : shk_error_set(err, ENOMEM, "out of memory");
     }
     free(text);
     return rc;
@@ -275,13 +265,12 @@ static void facts_take_section(struct shk_world *world, struct hub_node *node,
     struct shk_error err = {{0}};
     uint32_t index = UINT32_MAX;
 
-    memcpy(&index, frame->data, frame->len >= sizeof(index) ? sizeof(index) : 0);
-    if (list->here && index < list->count) {
+    memcpy(&index, frame->data, frame->len >= sizeof index ? sizeof index : 0);
+    if (list->here && index < list->count)
         section = &world->facts->sections[list->sections[index]];
-    }
-    if (section == NULL || section->from != node->source) {
+    if (!section || section->from != node->source) {
         facts_fail(world, node, "it sent facts that nobody asked for");
-    } else if (facts_open_section(section, frame->data + sizeof(index), frame->len - sizeof(index),
+    } else if (facts_open_section(section, frame->data + sizeof index, frame->len - sizeof index,
                                   &err) < 0) {
         facts_fail(world, node, "its facts %s.*: %s", section->name, err.text);
     } else {
@@ -294,11 +283,11 @@ void hub_facts_frame(struct shk_world *world, struct hub_member *member,
                      const struct shk_frame *frame)
 {
     struct hub_node *node = hub_node_of(world, member->host);
-    bool mine = node != NULL && node->state == FACTS_TOLD && node->source == member->rank;
+    bool mine = node && node->state == FACTS_TOLD && node->source == member->rank;
 
-    if (node != NULL && node->state == FACTS_AWAITED && frame->type == SHK_FRAME_NODE) {
+    if (node && node->state == FACTS_AWAITED && frame->type == SHK_FRAME_NODE) {
         facts_told(world, node, member->rank, frame);
-    } else if (node != NULL && node->state == FACTS_AWAITED && frame->type == SHK_FRAME_NO_FACTS) {
+    } else if (node && node->state == FACTS_AWAITED && frame->type == SHK_FRAME_NO_FACTS) {
         facts_fail(world, node, "%.*s", (int)(frame->len < 400 ? frame->len : 400),
                    (const char *)frame->data);
     } else if (mine && frame->type == SHK_FRAME_LIST) {
@@ -315,7 +304,7 @@ static void facts_ask(struct shk_world *world, struct hub_node *node, const uint
     node->asked_ns = shk_job_now_ns();
     world->facts->fetching++;
     (void)shk_link_send(&world->members[node->source].link, SHK_FRAME_WANT, indices,
-                        count * sizeof(*indices));
+                        count * sizeof *indices);
 }
 
 /* Asks for the sections of its list that nobody was asked for. */
@@ -331,22 +320,20 @@ static void facts_want(struct shk_world *world, struct hub_node *node)
     for (i = 0; i < list->count; i++) {
         struct facts_section *section = &facts->sections[list->sections[i]];
 
-        if (section->broken != NULL) {
+        if (section->broken) {
             facts_fail(world, node, "its facts %s.*: %s", section->name, section->broken);
             return;
         }
-        missing += section->parsed == NULL;
-        if (section->parsed == NULL && section->from == FACTS_NOBODY &&
-            facts->fetching < FACTS_FETCHES) {
+        missing += !section->parsed;
+        if (!section->parsed && section->from == FACTS_NOBODY && facts->fetching < FACTS_FETCHES) {
             section->from = node->source;
             want[count++] = i;
         }
     }
-    if (missing == 0) {
+    if (missing == 0)
         node->state = FACTS_DONE;
-    } else if (count > 0) {
+    else if (count > 0)
         facts_ask(world, node, want, count, count);
-    }
 }
 
 static void facts_go_on(struct shk_world *world, struct hub_node *node)
@@ -377,24 +364,21 @@ static void facts_overdue(struct shk_world *world, struct hub_node *node)
 void hub_facts_turn(struct shk_world *world)
 {
     struct hub_facts *facts = world->facts;
-    bool stirred = facts != NULL && facts->stirred;
+    bool stirred = facts && facts->stirred;
     size_t i = 0;
 
-    if (facts == NULL) {
+    if (!facts)
         return;
-    }
     facts->stirred = false;
     for (i = 0; i < world->nodes_count; i++) {
         struct hub_node *node = &world->nodes[i];
 
-        if (node->state != FACTS_TOLD) {
+        if (node->state != FACTS_TOLD)
             continue;
-        }
-        if (node->wanted > 0) {
+        if (node->wanted > 0)
             facts_overdue(world, node);
-        } else if (stirred) {
+        else if (stirred)
             facts_go_on(world, node);
-        }
     }
 }
 
@@ -402,9 +386,8 @@ void hub_facts_lost(struct shk_world *world, struct hub_member *member)
 {
     struct hub_node *node = hub_node_of(world, member->host);
 
-    if (node == NULL || node->state != FACTS_TOLD || node->source != member->rank) {
+    if (!node || node->state != FACTS_TOLD || node->source != member->rank)
         return;
-    }
     facts_release(world, node);
     node->state = FACTS_LOST;
 }
@@ -417,9 +400,8 @@ bool hub_facts_complete(const struct shk_world *world)
         const struct hub_node *node = &world->nodes[i];
         bool there = node->leader != UINT_MAX && world->members[node->leader].state != MEMBER_LOST;
 
-        if (node->state == FACTS_TOLD || (node->state == FACTS_AWAITED && there)) {
+        if (node->state == FACTS_TOLD || (node->state == FACTS_AWAITED && there))
             return false;
-        }
     }
     return true;
 }
@@ -430,9 +412,8 @@ static bool facts_all_here(const struct hub_facts *facts, const struct hub_node 
     size_t i = 0;
 
     for (i = 0; i < list->count; i++) {
-        if (facts->sections[list->sections[i]].parsed == NULL) {
+        if (facts->sections[list->sections[i]].parsed == NULL)
             return false;
-        }
     }
     return list->here;
 }
@@ -467,18 +448,15 @@ struct shk_facts *hub_facts_take(struct shk_world *world, struct hub_node *node)
     size_t i = 0;
     int rc = 0;
 
-    if (node->state != FACTS_DONE) {
+    if (node->state != FACTS_DONE)
         return NULL;
-    }
     list = &world->facts->lists[node->list];
-    for (i = 0; i < list->count; i++) {
+    for (i = 0; i < list->count; i++)
         sections[i] = world->facts->sections[list->sections[i]].parsed;
-    }
     rc = shk_unpack(node->own, node->own_len, SHK_FACTPARTS_OWN_MAX, &own, &own_len, &err);
     rc = rc != 0 ? rc : shk_factparts_join(&facts, sections, list->count, own, own_len, &err);
-    if (rc < 0) {
+    if (rc < 0)
         facts_fail(world, node, "its facts: %s", err.text);
-    }
     free(own);
     return facts;
 }
@@ -493,7 +471,7 @@ static void facts_stand(struct shk_world *world, struct facts_list *list, size_t
     size_t len = 0;
 
     /* A node with other rules takes out something else: nothing can be said of it. */
-    if (facts != NULL &&
+    if (facts &&
         shk_factparts_split(&list->parts, facts, world->options->rules, world->options->rules_count,
                             &err) == 0 &&
         shk_unpack(mine->own, mine->own_len, SHK_FACTPARTS_OWN_MAX, &own, &len, &err) == 0 &&
@@ -515,9 +493,8 @@ size_t shk_world_like(struct shk_world *world, size_t node)
     size_t len = 0;
     size_t like = node;
 
-    if (mine->state != FACTS_DONE) {
+    if (mine->state != FACTS_DONE)
         return node;
-    }
     list = &world->facts->lists[mine->list];
     if (list->first == SIZE_MAX) {
         facts_stand(world, list, node);
@@ -534,12 +511,10 @@ void hub_facts_free(struct shk_world *world)
     struct hub_facts *facts = world->facts;
     size_t i = 0;
 
-    for (i = 0; i < world->nodes_count; i++) {
+    for (i = 0; i < world->nodes_count; i++)
         free(world->nodes[i].own);
-    }
-    if (facts == NULL) {
+    if (!facts)
         return;
-    }
     for (i = 0; i < facts->lists_count; i++) {
         free(facts->lists[i].sections);
         shk_factparts_clear(&facts->lists[i].parts);

@@ -25,9 +25,8 @@ static bool measure_same(const struct hub_group *group, unsigned i)
     const struct crew_watch *watch = &group->crew.watch[i];
     const struct crew_watch *first = &group->crew.watch[result->rank];
 
-    if (result->ranks[i].status != result->ranks[result->rank].status) {
+    if (result->ranks[i].status != result->ranks[result->rank].status)
         return false;
-    }
     switch (result->ranks[i].status) {
     case SHK_RANK_STOPPED: return true;
     case SHK_RANK_LOST:
@@ -47,9 +46,8 @@ static json_t *measure_hosts(const struct hub_group *group)
     unsigned i = 0;
 
     for (i = 0; i < group->size; i++) {
-        if (measure_same(group, i) && !shk_loss_names(names, group->result.ranks[i].host)) {
+        if (measure_same(group, i) && !shk_loss_names(names, group->result.ranks[i].host))
             (void)json_array_append_new(names, json_string(group->result.ranks[i].host));
-        }
     }
     return names;
 }
@@ -63,18 +61,17 @@ static int measure_name_nodes(const struct hub_group *group, const struct shk_tr
     json_t *nodes = NULL;
     int rc = 0;
 
-    if (group->undecided != NULL) {
+    if (group->undecided)
         odd = group->undecided;
-    } else if (group->result.rank < 0 && odd == NULL) {
+    else if (group->result.rank < 0 && !odd)
         return 0;
-    }
     key = shk_strf("collective.%s.nodes", transport->name);
-    nodes = odd != NULL ? json_incref(odd) : measure_hosts(group);
-    rc = key != NULL ? shk_facts_present(facts, key, nodes, NULL, "ranks") : -ENOMEM;
+    nodes = odd ? json_incref(odd) : measure_hosts(group);
+    rc = key ? shk_facts_present(facts, key, nodes, NULL, "ranks") : -ENOMEM;
     free(key);
-    if (rc == 0 && group->undecided != NULL) {
+    if (rc == 0 && group->undecided) {
         key = shk_strf("collective.%s.undecided", transport->name);
-        rc = key != NULL ? shk_facts_bool(facts, key, true, "ranks") : -ENOMEM;
+        rc = key ? shk_facts_bool(facts, key, true, "ranks") : -ENOMEM;
         free(key);
     }
     return rc < 0 ? shk_error_sys(err, -rc, "facts of the all-reduce") : 0;
@@ -102,23 +99,23 @@ static int measure_decide(struct shk_world *world, const struct hub_group *group
     char *nodes = shk_strf("collective.%s.nodes", transport->name);
     char *undecided = shk_strf("collective.%s.undecided", transport->name);
     char *reason = shk_strf("collective.%s.reason", transport->name);
-    bool memory = nodes != NULL && undecided != NULL && reason != NULL;
+    bool memory = nodes && undecided && reason;
     const char *was = memory ? shk_facts_get_text(facts, reason) : NULL;
     json_t *names = NULL;
     char *common = hub_path_common(world, &names);
     char *text = NULL;
     int rc = memory ? 0 : -ENOMEM;
 
-    if (rc == 0 && common != NULL) {
+    if (rc == 0 && common) {
         text = shk_strf(json_array_size(names) == 1
                             ? "%s; all pairs of nodes whose data is stuck have %s in common"
                             : "%s; in each pair of nodes whose data is stuck there is one of %s",
-                        was != NULL ? was : "", common);
-        rc = text != NULL ? shk_facts_text(facts, reason, text, source) : -ENOMEM;
+                        was ? was : "", common);
+        rc = text ? shk_facts_text(facts, reason, text, source) : -ENOMEM;
         rc = rc != 0 ? rc : shk_facts_present(facts, nodes, json_incref(names), NULL, source);
     }
-    if (rc == 0 && (common != NULL || json_array_size(shk_facts_get_array(facts, nodes)) <
-                                          json_array_size(group->undecided))) {
+    if (rc == 0 && (common || json_array_size(shk_facts_get_array(facts, nodes)) <
+                                  json_array_size(group->undecided))) {
         rc = shk_facts_bool(facts, undecided, false, source);
     }
     json_decref(names);
@@ -136,7 +133,7 @@ static int measure_path(const struct shk_world *world, const struct hub_group *g
                         const struct shk_transport *transport, struct shk_facts *facts)
 {
     static const char source[] = "all-reduces over some of the nodes";
-    const char *was = group->result.cause != NULL ? group->result.cause : "";
+    const char *was = group->result.cause ? group->result.cause : "";
     char *nodes = shk_strf("collective.%s.nodes", transport->name);
     char *cause = shk_strf("collective.%s.cause", transport->name);
     char *reason = shk_strf("collective.%s.reason", transport->name);
@@ -144,14 +141,14 @@ static int measure_path(const struct shk_world *world, const struct hub_group *g
     char *common = hub_path_common(world, &names);
     char *text = NULL;
     char *all = NULL;
-    int rc = nodes != NULL && cause != NULL && reason != NULL ? 0 : -ENOMEM;
+    int rc = nodes && cause && reason ? 0 : -ENOMEM;
 
-    if (rc == 0 && common != NULL && (*was == '\0' || strcmp(was, "all-hang") == 0)) {
+    if (rc == 0 && common && (*was == '\0' || strcmp(was, "all-hang") == 0)) {
         const char *found = hub_path_cause(world, common, &text);
         const char *said = shk_facts_get_text(facts, reason);
 
-        all = shk_strf("%s; there %s", said != NULL ? said : "", text != NULL ? text : "");
-        rc = all != NULL ? shk_facts_text(facts, reason, all, source) : -ENOMEM;
+        all = shk_strf("%s; there %s", said ? said : "", text ? text : "");
+        rc = all ? shk_facts_text(facts, reason, all, source) : -ENOMEM;
         rc = rc != 0 ? rc : shk_facts_text(facts, cause, found, source);
         rc = rc != 0 ? rc : shk_facts_present(facts, nodes, json_incref(names), NULL, source);
     }
@@ -168,8 +165,8 @@ static int measure_path(const struct shk_world *world, const struct hub_group *g
 /* May a search over parts of the nodes find out who is at fault? */
 static bool measure_is_open(const struct shk_world *world, const struct hub_group *group)
 {
-    return group->result.rank < 0 && measure_disagreement(group) == NULL &&
-           (group->undecided == NULL || world->nodes_count > 2);
+    return group->result.rank < 0 && !measure_disagreement(group) &&
+           (!group->undecided || world->nodes_count > 2);
 }
 
 /* A node had no processor for a rank, but runs over some of the nodes showed who is at fault. */
@@ -177,11 +174,10 @@ static int measure_known_after_all(const struct shk_transport *transport, struct
 {
     char *status = shk_strf("collective.%s.status", transport->name);
     char *nodes = shk_strf("collective.%s.nodes", transport->name);
-    int rc = status != NULL && nodes != NULL ? 0 : -ENOMEM;
+    int rc = status && nodes ? 0 : -ENOMEM;
 
-    if (rc == 0 && json_array_size(shk_facts_get_array(facts, nodes)) > 0) {
+    if (rc == 0 && json_array_size(shk_facts_get_array(facts, nodes)) > 0)
         rc = shk_facts_text(facts, status, "timeout", "all-reduces over some of the nodes");
-    }
     free(status);
     free(nodes);
     return rc;
@@ -194,22 +190,20 @@ static int measure_look_closer(struct shk_world *world, const struct hub_group *
                                struct shk_facts *facts)
 {
     char *key = shk_strf("collective.%s.status", transport->name);
-    const char *status = key != NULL ? shk_facts_get_text(facts, key) : NULL;
-    int rc = key != NULL ? 0 : -ENOMEM;
+    const char *status = key ? shk_facts_get_text(facts, key) : NULL;
+    int rc = key ? 0 : -ENOMEM;
 
-    if (status != NULL && world->nodes_count > 1 && strcmp(status, "na") != 0 && !options->proof) {
+    if (status && world->nodes_count > 1 && strcmp(status, "na") != 0 && !options->proof) {
         if (strcmp(status, "ok") == 0) {
             rc = !transport->pairs ? 0 : hub_speed_facts(world, transport, options, facts);
         } else if (shk_stop_signal() == 0 && measure_is_open(world, group)) {
             rc = hub_search(world, transport, options, group, measure_bytes(group), facts);
-            if (rc == 0 && group->undecided != NULL) {
+            if (rc == 0 && group->undecided)
                 rc = measure_decide(world, group, transport, facts);
-            } else if (rc == 0) {
+            else if (rc == 0)
                 rc = measure_path(world, group, transport, facts);
-            }
-            if (rc == 0 && group->result.outcome == SHK_CREW_STARVED) {
+            if (rc == 0 && group->result.outcome == SHK_CREW_STARVED)
                 rc = measure_known_after_all(transport, facts);
-            }
         }
     }
     free(key);
@@ -220,7 +214,7 @@ int shk_world_measure(struct shk_world *world, const struct shk_transport *trans
                       const struct shk_collective_options *options, struct shk_facts *facts,
                       struct shk_error *err)
 {
-    struct hub_member **members = calloc(world->size, sizeof(*members));
+    struct hub_member **members = calloc(world->size, sizeof *members);
     struct hub_group *group = NULL;
     unsigned count = 0;
     unsigned i = 0;
@@ -230,35 +224,30 @@ int shk_world_measure(struct shk_world *world, const struct shk_transport *trans
         free(members);
         return hub_nodes_measure(world, transport, options, facts, err);
     }
-    for (i = 0; members != NULL && i < world->size; i++) {
-        if (world->members[i].state == MEMBER_IDLE) {
+    for (i = 0; members && i < world->size; i++) {
+        if (world->members[i].state == MEMBER_IDLE)
             members[count++] = &world->members[i];
-        }
     }
-    if (members == NULL || count == 0) {
+    if (!members || count == 0) {
         free(members);
-        return shk_error_set(err, members == NULL ? ENOMEM : ESRCH, "no rank is there");
+        return shk_error_set(err, !members ? ENOMEM : ESRCH, "no rank is there");
     }
     group = hub_group_start(world, members, count, transport, options, err);
     free(members);
-    if (group == NULL) {
+    if (!group)
         return -ENOMEM;
-    }
     json_decref(world->stuck);
     world->stuck = NULL;
     world->stuck_how = (struct hub_stuck){0};
     hub_groups_finish(world, &group, 1);
     hub_net_add(world, group, "all-reduce");
     rc = transport->facts(group->job, &group->result, options, facts, err);
-    if (rc == 0) {
+    if (rc == 0)
         rc = measure_name_nodes(group, transport, facts, err);
-    }
-    if (rc == 0 && measure_look_closer(world, group, transport, options, facts) < 0) {
+    if (rc == 0 && measure_look_closer(world, group, transport, options, facts) < 0)
         rc = shk_error_set(err, ENOMEM, "out of memory");
-    }
-    if (hub_net_facts(world, transport, facts) < 0 && rc == 0) {
+    if (hub_net_facts(world, transport, facts) < 0 && rc == 0)
         rc = shk_error_set(err, ENOMEM, "out of memory");
-    }
     hub_group_free(group);
     return rc;
 }

@@ -11,16 +11,14 @@ static json_t *moved_entry(struct shk_world *world, const char *what)
     json_t *entry = NULL;
     size_t i = 0;
 
-    if (world->moved == NULL) {
+    if (!world->moved)
         world->moved = json_array();
-    }
     json_array_foreach(world->moved, i, entry)
     {
         const char *name = json_string_value(json_object_get(entry, "what"));
 
-        if (name != NULL && strcmp(name, what) == 0) {
+        if (name && strcmp(name, what) == 0)
             return entry;
-        }
     }
     entry = json_pack("{s:s, s:[], s:i, s:{}}", "what", what, "nodes", "quiet", 0, "devices");
     (void)json_array_append_new(world->moved, entry);
@@ -37,7 +35,7 @@ static void moved_devices(json_t *devices, const json_t *counters, const json_t 
     {
         const json_t *class =
             json_object_get(json_object_get(counters, "classes"), json_string_value(scope));
-        const char *name = class != NULL ? json_string_value(class) : "network";
+        const char *name = class ? json_string_value(class) : "network";
         json_int_t was = json_integer_value(json_object_get(devices, name));
 
         (void)json_object_set_new(devices, name, json_integer(was + 1));
@@ -65,15 +63,13 @@ void hub_moved_add(struct shk_world *world, const struct hub_group *group, const
     bool apart = false;
     unsigned i = 0;
 
-    for (i = 0; i < group->size; i++) {
+    for (i = 0; i < group->size; i++)
         apart = apart || strcmp(group->members[i]->host, group->members[0]->host) != 0;
-    }
     for (i = 0; i < group->size; i++) {
         json_t *counters = json_object_get(group->net[i], "counters");
 
-        if (json_is_object(counters)) {
+        if (json_is_object(counters))
             moved_member(moved_entry(world, what), group->members[i]->host, counters, !apart);
-        }
     }
 }
 

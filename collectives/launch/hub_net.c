@@ -25,12 +25,11 @@ json_t *hub_net_owners(const struct hub_group *group)
         {
             const char *from = json_string_value(json_object_get(row, "from"));
             const char *host = group->members[i]->host;
-            const json_t *known = from != NULL ? json_object_get(owners, from) : NULL;
+            const json_t *known = from ? json_object_get(owners, from) : NULL;
 
-            if (known != NULL && json_is_string(known) &&
-                strcmp(json_string_value(known), host) != 0) {
+            if (known && json_is_string(known) && strcmp(json_string_value(known), host) != 0) {
                 (void)json_object_set_new(owners, from, json_false());
-            } else if (from != NULL && known == NULL) {
+            } else if (from && !known) {
                 (void)json_object_set_new(owners, from, json_string(host));
             }
         }
@@ -58,24 +57,22 @@ static void net_sum_known(json_t *sum, const char *name, const json_t *row)
 static void net_flow(json_t *sums, const char *from, const char *to, const json_t *row)
 {
     char *key = shk_strf("%s %s", from, to);
-    json_t *sum = key != NULL ? json_object_get(sums, key) : NULL;
+    json_t *sum = key ? json_object_get(sums, key) : NULL;
     size_t i = 0;
 
-    if (key != NULL && sum == NULL) {
+    if (key && !sum) {
         sum = json_pack("{s:s, s:s}", "from", from, "to", to);
         (void)json_object_set_new(sums, key, sum);
     }
-    for (i = 0; i < sizeof(net_sums) / sizeof(net_sums[0]) && sum != NULL; i++) {
+    for (i = 0; i < sizeof net_sums / sizeof net_sums[0] && sum != NULL; i++)
         net_sum(sum, net_sums[i], row);
-    }
-    if (sum != NULL) {
+    if (sum) {
         json_int_t mss = json_integer_value(json_object_get(row, "mss"));
 
         net_sum_known(sum, "timeouts", row);
         net_sum_known(sum, "waited_ms", row);
-        if (mss > json_integer_value(json_object_get(sum, "mss"))) {
+        if (mss > json_integer_value(json_object_get(sum, "mss")))
             (void)json_object_set_new(sum, "mss", json_integer(mss));
-        }
     }
     free(key);
 }
@@ -93,16 +90,15 @@ static void net_member(const struct hub_group *group, unsigned i, const json_t *
 
         (void)json_array_append_new(
             unread, json_pack("{s:i, s:s, s:s}", "rank", (int)group->members[i]->rank, "node", host,
-                              "why", why != NULL ? why : "it told nothing at its end"));
+                              "why", why ? why : "it told nothing at its end"));
     }
     json_array_foreach(json_object_get(flows, "rows"), k, row)
     {
         const char *to = json_string_value(json_object_get(row, "to"));
-        const char *owner = to != NULL ? json_string_value(json_object_get(owners, to)) : NULL;
+        const char *owner = to ? json_string_value(json_object_get(owners, to)) : NULL;
 
-        if (owner != NULL && strcmp(owner, host) != 0) {
+        if (owner && strcmp(owner, host) != 0)
             net_flow(sums, host, owner, row);
-        }
     }
 }
 
@@ -132,16 +128,13 @@ static json_t *net_rows(json_t *sums)
 
     json_object_foreach(sums, key, sum)
     {
-        if (sorted != NULL) {
+        if (sorted)
             sorted[n++] = sum;
-        }
     }
-    if (n > 0) {
+    if (n > 0)
         qsort(sorted, n, sizeof(json_t *), net_compare);
-    }
-    for (count = 0; count < n && count < NET_ROWS; count++) {
+    for (count = 0; count < n && count < NET_ROWS; count++)
         (void)json_array_append(rows, sorted[count]);
-    }
     free(sorted);
     json_decref(sums);
     return rows;
@@ -158,10 +151,10 @@ static json_t *net_counters(const struct hub_group *group, int *quiet_p)
         json_t *counters = json_object_get(group->net[i], "counters");
         json_t *row = json_is_object(counters) ? shk_moved_part(counters, true) : NULL;
 
-        if (row != NULL && shk_moved_quiet(row)) {
+        if (row && shk_moved_quiet(row)) {
             ++*quiet_p;
             json_decref(row);
-        } else if (row != NULL) {
+        } else if (row) {
             (void)json_object_set_new(row, "node", json_string(group->members[i]->host));
             (void)json_array_append_new(rows, row);
         }
@@ -185,9 +178,8 @@ void hub_net_add(struct shk_world *world, const struct hub_group *group, const c
         net_member(group, i, owners, sums, unread);
     }
     json_decref(owners);
-    if (world->net == NULL) {
+    if (!world->net)
         world->net = json_array();
-    }
     if (!apart) {
         json_decref(sums);
         json_decref(unread);
@@ -204,15 +196,14 @@ int hub_counters_fact(const struct shk_transport *transport, const char *name, j
 {
     char *key = shk_strf("collective.%s.%s", transport->name, name);
     char *status_key = shk_strf("collective.%s.status", transport->name);
-    const char *status = status_key != NULL ? shk_facts_get_text(facts, status_key) : NULL;
-    bool idle = status != NULL && strcmp(status, "na") == 0;
-    int rc = key != NULL && status_key != NULL ? 0 : -ENOMEM;
+    const char *status = status_key ? shk_facts_get_text(facts, status_key) : NULL;
+    bool idle = status && strcmp(status, "na") == 0;
+    int rc = key && status_key ? 0 : -ENOMEM;
 
-    if (rc == 0 && json_array_size(value) > 0 && !idle) {
+    if (rc == 0 && json_array_size(value) > 0 && !idle)
         rc = shk_facts_present(facts, key, value, NULL, source);
-    } else {
+    else
         json_decref(value);
-    }
     free(status_key);
     free(key);
     return rc;

@@ -24,34 +24,32 @@ static size_t nodes_index(const struct shk_world *world, const struct hub_member
 {
     const json_t *known = json_object_get(world->nodes_known, member->host);
 
-    return known != NULL && member->state == MEMBER_IDLE ? (size_t)json_integer_value(known)
-                                                         : world->nodes_count;
+    return known && member->state == MEMBER_IDLE ? (size_t)json_integer_value(known)
+                                                 : world->nodes_count;
 }
 
 /* -ENOMEM; free both arrays in either case. */
 static int nodes_sort(const struct shk_world *world, struct nodes_ranks *ranks)
 {
     size_t count = world->nodes_count;
-    unsigned *next = calloc(count + 2, sizeof(*next));
+    unsigned *next = calloc(count + 2, sizeof *next);
     size_t node = 0;
     unsigned i = 0;
 
     ranks->members = calloc(world->size + 1, sizeof(struct hub_member *));
-    ranks->start = calloc(count + 2, sizeof(*ranks->start));
-    if (next == NULL || ranks->members == NULL || ranks->start == NULL) {
+    ranks->start = calloc(count + 2, sizeof *ranks->start);
+    if (!next || !ranks->members || !ranks->start) {
         free(next);
         return -ENOMEM;
     }
-    for (i = 0; i < world->size; i++) {
+    for (i = 0; i < world->size; i++)
         ranks->start[nodes_index(world, &world->members[i]) + 1]++;
-    }
     for (node = 0; node <= count; node++) {
         ranks->start[node + 1] += ranks->start[node];
         next[node] = ranks->start[node];
     }
-    for (i = 0; i < world->size; i++) {
+    for (i = 0; i < world->size; i++)
         ranks->members[next[nodes_index(world, &world->members[i])]++] = &world->members[i];
-    }
     free(next);
     return 0;
 }
@@ -61,7 +59,7 @@ static const char *nodes_text(const struct nodes_part *part, const struct shk_tr
 {
     char key[96];
 
-    snprintf(key, sizeof(key), "collective.%s.%s", transport->name, member);
+    snprintf(key, sizeof key, "collective.%s.%s", transport->name, member);
     return shk_facts_get_text(part->facts, key);
 }
 
@@ -71,7 +69,7 @@ static void nodes_best(struct nodes_part *part, const struct shk_transport *tran
     char key[96];
     size_t i = 0;
 
-    snprintf(key, sizeof(key), "collective.%s.sizes", transport->name);
+    snprintf(key, sizeof key, "collective.%s.sizes", transport->name);
     json_t *list = shk_facts_get_array(part->facts, key);
     json_array_foreach(list, i, row)
     {
@@ -90,7 +88,7 @@ static int nodes_judge(struct nodes_part *part, const struct shk_transport *tran
     int rc = 0;
 
     part->facts = shk_facts_create();
-    rc = part->facts != NULL
+    rc = part->facts
              ? transport->facts(part->group->job, &part->group->result, options, part->facts, err)
              : shk_error_set(err, ENOMEM, "out of memory");
     if (rc == 0) {
@@ -106,13 +104,12 @@ static int nodes_weight(const struct nodes_part *part)
 {
     static const char *const order[] = {"na",     "ok",      "starved", "wrong",
                                         "failed", "timeout", "crashed"};
-    int last = (int)(sizeof(order) / sizeof(order[0])) - 1;
+    int last = (int)(sizeof order / sizeof order[0]) - 1;
     int i = 0;
 
     /* One that says nothing is no better than a crash. */
-    while (i < last && (part->status == NULL || strcmp(part->status, order[i]) != 0)) {
+    while (i < last && (!part->status || strcmp(part->status, order[i]) != 0))
         i++;
-    }
     return i;
 }
 
@@ -126,13 +123,11 @@ static const struct nodes_part *nodes_worst(const struct nodes_part *parts, size
         const struct nodes_part *part = &parts[i];
         int more = 0;
 
-        if (part->facts == NULL) {
+        if (!part->facts)
             continue;
-        }
-        more = worst != NULL ? nodes_weight(part) - nodes_weight(worst) : 1;
-        if (more > 0 || (more == 0 && part->busbw < worst->busbw)) {
+        more = worst ? nodes_weight(part) - nodes_weight(worst) : 1;
+        if (more > 0 || (more == 0 && part->busbw < worst->busbw))
             worst = part;
-        }
     }
     return worst;
 }
@@ -141,12 +136,11 @@ static json_t *nodes_row(const struct nodes_part *part, const struct shk_transpo
 {
     const char *reason = nodes_text(part, transport, "reason");
     json_t *row = json_pack("{s:s, s:s, s:i, s:f, s:I}", "node", part->node, "status",
-                            part->status != NULL ? part->status : "failed", "ranks",
-                            (int)part->group->size, "busbw", part->busbw, "bytes", part->bytes);
+                            part->status ? part->status : "failed", "ranks", (int)part->group->size,
+                            "busbw", part->busbw, "bytes", part->bytes);
 
-    if (row != NULL && reason != NULL) {
+    if (row && reason)
         (void)json_object_set_new(row, "reason", shk_json_text(reason, strlen(reason)));
-    }
     return row;
 }
 
@@ -159,17 +153,15 @@ static int nodes_lists(const struct nodes_part *parts, size_t count,
     char key[96];
     size_t i = 0;
 
-    snprintf(key, sizeof(key), "collective.%s.%s", transport->name, member);
+    snprintf(key, sizeof key, "collective.%s.%s", transport->name, member);
     for (i = 0; i < count; i++) {
-        json_t *list = parts[i].facts != NULL ? shk_facts_get_array(parts[i].facts, key) : NULL;
+        json_t *list = parts[i].facts ? shk_facts_get_array(parts[i].facts, key) : NULL;
 
-        if (list != NULL) {
+        if (list)
             (void)json_array_extend(all, list);
-        }
     }
-    if (json_array_size(all) > 0) {
+    if (json_array_size(all) > 0)
         return shk_facts_present(facts, key, all, NULL, "ranks of each node");
-    }
     json_decref(all);
     return 0;
 }
@@ -185,19 +177,16 @@ static int nodes_tell(const struct nodes_part *parts, size_t count, const struct
     int rc = 0;
 
     for (i = 0; i < count; i++) {
-        if (parts[i].facts == NULL) {
+        if (!parts[i].facts)
             continue;
-        }
         (void)json_array_append_new(rows, nodes_row(&parts[i], transport));
-        if (nodes_weight(&parts[i]) == nodes_weight(worst)) {
+        if (nodes_weight(&parts[i]) == nodes_weight(worst))
             (void)json_array_append_new(names, json_string(parts[i].node));
-        }
     }
-    snprintf(key, sizeof(key), "collective.%s.by_node", transport->name);
+    snprintf(key, sizeof key, "collective.%s.by_node", transport->name);
     rc = shk_facts_present(facts, key, rows, NULL, "ranks of each node");
-    if (worst->status == NULL ||
-        (strcmp(worst->status, "ok") != 0 && strcmp(worst->status, "na") != 0)) {
-        snprintf(key, sizeof(key), "collective.%s.nodes", transport->name);
+    if (!worst->status || (strcmp(worst->status, "ok") != 0 && strcmp(worst->status, "na") != 0)) {
+        snprintf(key, sizeof key, "collective.%s.nodes", transport->name);
         rc = rc == 0 ? shk_facts_present(facts, key, json_incref(names), NULL, "ranks of each node")
                      : rc;
     }
@@ -210,28 +199,24 @@ static int nodes_finish(struct shk_world *world, struct nodes_part *parts, size_
                         const struct shk_collective_options *options, struct shk_facts *facts,
                         struct shk_error *err)
 {
-    struct hub_group **groups = calloc(count, sizeof(*groups));
+    struct hub_group **groups = calloc(count, sizeof *groups);
     const struct nodes_part *worst = NULL;
     size_t i = 0;
-    int rc = groups != NULL ? 0 : shk_error_set(err, ENOMEM, "out of memory");
+    int rc = groups ? 0 : shk_error_set(err, ENOMEM, "out of memory");
 
-    for (i = 0; i < count && rc == 0; i++) {
+    for (i = 0; i < count && rc == 0; i++)
         groups[i] = parts[i].group;
-    }
-    if (rc == 0) {
+    if (rc == 0)
         hub_groups_finish(world, groups, count);
-    }
     for (i = 0; i < count && rc == 0; i++) {
-        if (parts[i].group != NULL) {
+        if (parts[i].group)
             hub_moved_add(world, parts[i].group, "all-reduce");
-        }
-        rc = parts[i].group != NULL ? nodes_judge(&parts[i], transport, options, err) : 0;
+        rc = parts[i].group ? nodes_judge(&parts[i], transport, options, err) : 0;
     }
     free(groups);
     worst = rc == 0 ? nodes_worst(parts, count) : NULL;
-    if (rc == 0 && worst == NULL) {
+    if (rc == 0 && !worst)
         return shk_error_set(err, ESRCH, "no rank is there");
-    }
     if (rc == 0 && (shk_facts_merge(facts, worst->facts) < 0 ||
                     nodes_tell(parts, count, worst, transport, facts) < 0 ||
                     nodes_lists(parts, count, transport, "copies", facts) < 0 ||
@@ -247,28 +232,25 @@ int hub_nodes_measure(struct shk_world *world, const struct shk_transport *trans
                       struct shk_error *err)
 {
     size_t count = world->nodes_count;
-    struct nodes_part *parts = calloc(count + 1, sizeof(*parts));
+    struct nodes_part *parts = calloc(count + 1, sizeof *parts);
     struct shk_collective_options how = *options;
     struct nodes_ranks ranks = {0};
     size_t i = 0;
-    int rc = nodes_sort(world, &ranks) == 0 && parts != NULL
-                 ? 0
-                 : shk_error_set(err, ENOMEM, "out of memory");
+    int rc =
+        nodes_sort(world, &ranks) == 0 && parts ? 0 : shk_error_set(err, ENOMEM, "out of memory");
 
     for (i = 0; i < count && rc == 0; i++) {
         parts[i].node = world->nodes[i].name;
-        if (ranks.start[i + 1] == ranks.start[i]) {
+        if (ranks.start[i + 1] == ranks.start[i])
             continue;
-        }
         parts[i].group = hub_group_start(world, &ranks.members[ranks.start[i]],
                                          ranks.start[i + 1] - ranks.start[i], transport, &how, err);
-        rc = parts[i].group == NULL ? -ENOMEM : 0;
+        rc = !parts[i].group ? -ENOMEM : 0;
         how.progress = NULL; /* the first node's speaks for all */
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = nodes_finish(world, parts, count, transport, options, facts, err);
-    }
-    for (i = 0; parts != NULL && i < count; i++) {
+    for (i = 0; parts && i < count; i++) {
         hub_group_free(parts[i].group);
         shk_facts_destroy(parts[i].facts);
     }

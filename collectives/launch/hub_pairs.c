@@ -37,30 +37,28 @@ unsigned hub_leaders(struct shk_world *world, struct hub_member **leaders)
     for (i = 0; i < world->nodes_count; i++) {
         unsigned leader = world->nodes[i].leader;
 
-        if (leader < world->size && world->members[leader].state == MEMBER_IDLE) {
+        if (leader < world->size && world->members[leader].state == MEMBER_IDLE)
             leaders[count++] = &world->members[leader];
-        }
     }
     return count;
 }
 
 static int pairs_collect(struct shk_world *world, struct pairs *pairs)
 {
-    struct hub_member **leaders = calloc(world->nodes_count + 1, sizeof(*leaders));
+    struct hub_member **leaders = calloc(world->nodes_count + 1, sizeof *leaders);
     size_t most = (world->nodes_count + 1) * (SHK_PAIRS_ROUNDS + 1);
     unsigned i = 0;
 
-    pairs->failed = calloc(most, sizeof(*pairs->failed));
-    pairs->nodes = calloc(world->nodes_count + 1, sizeof(*pairs->nodes));
+    pairs->failed = calloc(most, sizeof *pairs->failed);
+    pairs->nodes = calloc(world->nodes_count + 1, sizeof *pairs->nodes);
     pairs->rows = json_array();
-    if (leaders == NULL || pairs->nodes == NULL || pairs->rows == NULL || pairs->failed == NULL) {
+    if (!leaders || !pairs->nodes || !pairs->rows || !pairs->failed) {
         free(leaders);
         return -1;
     }
     pairs->count = hub_leaders(world, leaders);
-    for (i = 0; i < pairs->count; i++) {
+    for (i = 0; i < pairs->count; i++)
         pairs->nodes[i].member = leaders[i];
-    }
     free(leaders);
     return 0;
 }
@@ -94,13 +92,11 @@ static struct hub_group *pairs_start(const struct pairs_trial *trial, struct pai
     struct hub_member *two[2] = {pairs->nodes[a].member, pairs->nodes[b].member};
     struct hub_group *group = NULL;
 
-    if (two[0]->state != MEMBER_IDLE || two[1]->state != MEMBER_IDLE) {
+    if (two[0]->state != MEMBER_IDLE || two[1]->state != MEMBER_IDLE)
         return NULL;
-    }
     group = hub_group_start(trial->world, two, 2, trial->transport, &trial->options, NULL);
-    if (group != NULL) {
+    if (group)
         group->hasty = true;
-    }
     return group;
 }
 
@@ -117,7 +113,7 @@ static void pairs_again(const struct pairs_trial *trial, struct pairs *pairs,
         return;
     }
     group = pairs_start(&longer, pairs, a, b);
-    if (group != NULL) {
+    if (group) {
         hub_groups_finish(trial->world, &group, 1);
         hub_group_free(*group_p);
         *group_p = group;
@@ -128,17 +124,15 @@ static void pairs_again(const struct pairs_trial *trial, struct pairs *pairs,
 static void pairs_run(const struct pairs_trial *trial, struct pairs *pairs,
                       unsigned (*const two)[2], unsigned count)
 {
-    struct hub_group **groups = calloc(count + 1, sizeof(*groups));
+    struct hub_group **groups = calloc(count + 1, sizeof *groups);
     unsigned i = 0;
 
-    for (i = 0; groups != NULL && i < count; i++) {
+    for (i = 0; groups && i < count; i++)
         groups[i] = pairs_start(trial, pairs, two[i][0], two[i][1]);
-    }
-    if (groups != NULL) {
+    if (groups)
         hub_groups_finish(trial->world, groups, count);
-    }
-    for (i = 0; groups != NULL && i < count; i++) {
-        if (groups[i] != NULL) {
+    for (i = 0; groups && i < count; i++) {
+        if (groups[i]) {
             pairs_again(trial, pairs, &groups[i], two[i][0], two[i][1]);
             pairs_note(pairs, groups[i],
                        !hub_group_failed(groups[i], trial->transport, &trial->options), two[i][0],
@@ -151,11 +145,11 @@ static void pairs_run(const struct pairs_trial *trial, struct pairs *pairs,
 
 static void pairs_round(const struct pairs_trial *trial, struct pairs *pairs, unsigned round)
 {
-    unsigned(*two)[2] = calloc(pairs->count + 1, sizeof(*two));
+    unsigned(*two)[2] = calloc(pairs->count + 1, sizeof *two);
     unsigned count = 0;
     unsigned i = 0;
 
-    for (i = 0; two != NULL && i < pairs->count; i++) {
+    for (i = 0; two && i < pairs->count; i++) {
         unsigned other = shk_pairs_partner(pairs->count, round, i);
 
         if (other > i) {
@@ -163,9 +157,8 @@ static void pairs_round(const struct pairs_trial *trial, struct pairs *pairs, un
             two[count++][1] = other;
         }
     }
-    if (two != NULL) {
+    if (two)
         pairs_run(trial, pairs, two, count);
-    }
     free(two);
 }
 
@@ -180,9 +173,8 @@ static bool pairs_bad(const struct pairs *pairs, unsigned node)
 {
     size_t i = 0;
 
-    if (pairs_works(pairs, node)) {
+    if (pairs_works(pairs, node))
         return false;
-    }
     for (i = 0; i < pairs->failed_count; i++) {
         const unsigned *two = pairs->failed[i];
 
@@ -197,18 +189,16 @@ static bool pairs_bad(const struct pairs *pairs, unsigned node)
 /* Nodes that met only such as fail everywhere: each with one that works. */
 static void pairs_round_open(const struct pairs_trial *trial, struct pairs *pairs)
 {
-    unsigned(*two)[2] = calloc(pairs->count + 1, sizeof(*two));
+    unsigned(*two)[2] = calloc(pairs->count + 1, sizeof *two);
     unsigned with = 0;
     unsigned count = 0;
     unsigned i = 0;
 
-    for (i = 0; two != NULL && i < pairs->count; i++) {
-        if (pairs_works(pairs, i) || pairs_bad(pairs, i)) {
+    for (i = 0; two && i < pairs->count; i++) {
+        if (pairs_works(pairs, i) || pairs_bad(pairs, i))
             continue;
-        }
-        while (with < pairs->count && !pairs_works(pairs, with)) {
+        while (with < pairs->count && !pairs_works(pairs, with))
             with++;
-        }
         if (with < pairs->count) {
             two[count][0] = i;
             two[count++][1] = with++;
@@ -240,9 +230,8 @@ static json_t *pairs_blame(const struct pairs *pairs, const char **how_p)
     for (i = 0; i < pairs->count && *how_p != NULL; i++) {
         const struct pairs_node *node = &pairs->nodes[i];
 
-        if (bad > 0 ? pairs_bad(pairs, i) : pairs_works(pairs, i) && node->failed > 0) {
+        if (bad > 0 ? pairs_bad(pairs, i) : pairs_works(pairs, i) && node->failed > 0)
             (void)json_array_append_new(names, json_string(node->member->host));
-        }
     }
     return names;
 }
@@ -271,13 +260,12 @@ int hub_pairs(struct shk_world *world, const struct shk_transport *transport,
         world_say(world, "pairs of nodes, round %u", round + 1);
         pairs_round(&trial, &pairs, round);
     }
-    if (shk_job_now_ns() + trial.options.deadline_ms * 1000000ULL < end_ns) {
+    if (shk_job_now_ns() + trial.options.deadline_ms * 1000000ULL < end_ns)
         pairs_round_open(&trial, &pairs);
-    }
     found->rounds = round;
     found->nodes = pairs_blame(&pairs, &found->how);
     found->rows = pairs.rows;
     free(pairs.nodes);
     free(pairs.failed);
-    return found->nodes != NULL ? 0 : -1;
+    return found->nodes ? 0 : -1;
 }

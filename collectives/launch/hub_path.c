@@ -18,7 +18,7 @@ static void path_pair(struct path *path, const char *a, const char *b)
     bool swap = strcmp(a, b) > 0;
     char *key = shk_strf("%s %s", swap ? b : a, swap ? a : b);
 
-    if (key != NULL) {
+    if (key) {
         (void)json_object_set_new(path->stuck, key,
                                   json_pack("[s, s]", swap ? b : a, swap ? a : b));
     }
@@ -28,13 +28,12 @@ static void path_pair(struct path *path, const char *a, const char *b)
 static void path_row(struct path *path, const char *host, const json_t *row)
 {
     const char *to = json_string_value(json_object_get(row, "to"));
-    const char *peer = to != NULL ? json_string_value(json_object_get(path->owners, to)) : NULL;
+    const char *peer = to ? json_string_value(json_object_get(path->owners, to)) : NULL;
     const json_t *answers = json_object_get(row, "answers");
     json_int_t mss = json_integer_value(json_object_get(row, "mss"));
 
-    if (peer == NULL || strcmp(peer, host) == 0 || !json_is_boolean(answers)) {
+    if (!peer || strcmp(peer, host) == 0 || !json_is_boolean(answers))
         return;
-    }
     path_pair(path, host, peer);
     path->how.large += json_is_true(answers);
     path->how.silent += json_is_false(answers);
@@ -81,9 +80,8 @@ static json_t *path_most(const json_t *pairs, const json_t *done, unsigned *most
                 *most_p = count;
                 (void)json_array_clear(most);
             }
-            if (count > 0 && count == *most_p && !shk_loss_names(most, name)) {
+            if (count > 0 && count == *most_p && !shk_loss_names(most, name))
                 (void)json_array_append_new(most, json_string(name));
-            }
         }
     }
     return most;
@@ -105,9 +103,8 @@ static json_t *path_common(const json_t *pairs)
 
         json_array_foreach(most, i, name)
         {
-            if (path_outside(pairs, names, most, json_string_value(name)) >= 2) {
+            if (path_outside(pairs, names, most, json_string_value(name)) >= 2)
                 (void)json_array_append(sure, name);
-            }
         }
         more = json_array_size(sure) > 0;
         (void)json_array_extend(names, more ? sure : most);
@@ -161,7 +158,7 @@ static void path_say(const struct path *path, struct hub_group *group, const jso
     char *text = NULL;
     unsigned i = 0;
 
-    path_names(names, who, sizeof(who));
+    path_names(names, who, sizeof who);
     for (i = 0; i < group->size && one; i++) {
         if (strcmp(result->ranks[i].host, who) == 0) {
             result->rank = (int)i;
@@ -173,7 +170,7 @@ static void path_say(const struct path *path, struct hub_group *group, const jso
     result->cause = path_cause(&path->how);
     text = path_text(&path->how, one ? "to and from" : "between", who);
     (void)shk_error_set(&result->reason, ETIMEDOUT, "phase %s: %s", result->phase,
-                        text != NULL ? text : "data is stuck");
+                        text ? text : "data is stuck");
     free(text);
 }
 
@@ -194,18 +191,15 @@ json_t *hub_path(struct shk_world *world, struct hub_group *group)
         }
     }
     names = path_common(path.stuck);
-    if (world->stuck == NULL) {
+    if (!world->stuck)
         world->stuck = json_object();
-    }
     (void)json_object_update(world->stuck, path.stuck);
     world->stuck_how.large += path.how.large;
     world->stuck_how.silent += path.how.silent;
-    if (path.how.mss > world->stuck_how.mss) {
+    if (path.how.mss > world->stuck_how.mss)
         world->stuck_how.mss = path.how.mss;
-    }
-    if (json_array_size(names) > 0) {
+    if (json_array_size(names) > 0)
         path_say(&path, group, names);
-    }
     json_decref(path.owners);
     json_decref(path.stuck);
     if (json_array_size(names) < 2) {
@@ -225,9 +219,8 @@ static bool path_all(const json_t *pairs, const json_t *names, size_t nodes)
 
     json_array_foreach((json_t *)names, i, item)
     {
-        if (path_outside(pairs, names, NULL, json_string_value(item)) < 2) {
+        if (path_outside(pairs, names, NULL, json_string_value(item)) < 2)
             return false;
-        }
     }
     json_object_foreach((json_t *)pairs, key, item)
     {
@@ -246,7 +239,7 @@ char *hub_path_common(const struct shk_world *world, json_t **names_p)
     char who[320];
 
     *names_p = names;
-    path_names(names, who, sizeof(who));
+    path_names(names, who, sizeof who);
     return count == 1 || (count > 1 && path_all(world->stuck, names, world->nodes_count))
                ? shk_strf("%s", who)
                : NULL;

@@ -36,9 +36,8 @@ static void run_release(const struct shk_world *world, struct hub_group *group)
     hub_spread_turn(world, group);
     group->released = release.epoch;
     group->arrived = 0;
-    for (i = 0; i < group->size; i++) {
-        (void)shk_link_send(&group->members[i]->link, SHK_FRAME_RELEASE, &release, sizeof(release));
-    }
+    for (i = 0; i < group->size; i++)
+        (void)shk_link_send(&group->members[i]->link, SHK_FRAME_RELEASE, &release, sizeof release);
 }
 
 static void run_state(const struct shk_world *world, struct hub_member *member,
@@ -50,13 +49,11 @@ static void run_state(const struct shk_world *world, struct hub_member *member,
     struct world_state_frame state;
     uint64_t before = atomic_load(&slot->epoch);
 
-    if (frame->len != sizeof(state)) {
+    if (frame->len != sizeof state)
         return;
-    }
-    memcpy(&state, frame->data, sizeof(state));
-    if (state.run != group->run) {
+    memcpy(&state, frame->data, sizeof state);
+    if (state.run != group->run)
         return;
-    }
     slot->value[state.epoch & 1] = state.value;
     atomic_store(&slot->epoch, state.epoch);
     atomic_store(&slot->bytes, state.bytes);
@@ -67,12 +64,10 @@ static void run_state(const struct shk_world *world, struct hub_member *member,
     watch->stopsig = state.stopsig;
     watch->stopped_ns =
         state.stopped_ms < 0 ? 0 : shk_job_now_ns() - (uint64_t)state.stopped_ms * 1000000U;
-    if (before <= group->released && state.epoch > group->released) {
+    if (before <= group->released && state.epoch > group->released)
         group->arrived++;
-    }
-    if (group->arrived == group->size) {
+    if (group->arrived == group->size)
         run_release(world, group);
-    }
 }
 
 static void run_put(struct hub_member *member, const struct shk_frame *frame)
@@ -103,7 +98,7 @@ static void run_text(const json_t *doc, const char *name, char *buf, size_t size
 {
     const char *text = json_string_value(json_object_get(doc, name));
 
-    snprintf(buf, size, "%s", text != NULL ? text : "");
+    snprintf(buf, size, "%s", text ? text : "");
 }
 
 static uint64_t run_ago(const json_t *doc, const char *name)
@@ -125,15 +120,15 @@ static void run_ended(struct hub_member *member, const struct shk_frame *frame)
         json_decref(doc);
         return;
     }
-    run_text(doc, "library", slot->library, sizeof(slot->library));
-    run_text(doc, "call", slot->call, sizeof(slot->call));
+    run_text(doc, "library", slot->library, sizeof slot->library);
+    run_text(doc, "call", slot->call, sizeof slot->call);
     run_text(doc, "output", group->result.ranks[member->index].output, SHK_CREW_OUTPUT);
-    if (errnum != NULL) {
+    if (errnum) {
         slot->fail_errnum = (int)json_integer_value(errnum);
         slot->fail_by_peer = json_is_true(json_object_get(doc, "by_peer"));
         slot->fail_disagrees = json_is_true(json_object_get(doc, "disagrees"));
         slot->fail_ns = run_ago(doc, "fail_ago_ms");
-        run_text(doc, "fail", slot->fail.text, sizeof(slot->fail.text));
+        run_text(doc, "fail", slot->fail.text, sizeof slot->fail.text);
         atomic_store(&slot->failed, 1);
     }
     watch->starved =
@@ -146,7 +141,7 @@ static void run_ended(struct hub_member *member, const struct shk_frame *frame)
     json_decref(group->net[member->index]);
     group->net[member->index] = json_incref(json_object_get(doc, "net"));
 
-    watch->seen_ns = json_object_get(doc, "seen_ms") != NULL ? run_ago(doc, "seen_ms") : 0;
+    watch->seen_ns = json_object_get(doc, "seen_ms") ? run_ago(doc, "seen_ms") : 0;
     member->state = MEMBER_IDLE;
     member->group = NULL;
     json_decref(doc);
@@ -155,9 +150,8 @@ static void run_ended(struct hub_member *member, const struct shk_frame *frame)
 void hub_run_frame(struct shk_world *world, struct hub_member *member,
                    const struct shk_frame *frame)
 {
-    if (member->state != MEMBER_RUNNING) {
+    if (member->state != MEMBER_RUNNING)
         return;
-    }
     switch (frame->type) {
     case SHK_FRAME_STATE: run_state(world, member, frame); break;
     case SHK_FRAME_PUT: run_put(member, frame); break;
@@ -182,19 +176,18 @@ static size_t run_node(const struct shk_world *world, const struct hub_member *m
 {
     const json_t *known = json_object_get(world->nodes_known, member->host);
 
-    return known != NULL ? (size_t)json_integer_value(known) : world->nodes_count;
+    return known ? (size_t)json_integer_value(known) : world->nodes_count;
 }
 
 /* How many of them are on each node, by its index; last: on none that is known. */
 static unsigned *run_local(const struct shk_world *world, struct hub_member *const *members,
                            unsigned count)
 {
-    unsigned *local = calloc(world->nodes_count + 1, sizeof(*local));
+    unsigned *local = calloc(world->nodes_count + 1, sizeof *local);
     unsigned i = 0;
 
-    for (i = 0; local != NULL && i < count; i++) {
+    for (i = 0; local && i < count; i++)
         local[run_node(world, members[i])]++;
-    }
     return local;
 }
 
@@ -202,19 +195,18 @@ static void run_order(const struct hub_group *group, const struct shk_transport 
                       const struct shk_collective_options *options, unsigned i, unsigned local)
 {
     struct hub_member *member = group->members[i];
-    json_t *doc = json_pack(
-        "{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:i, s:i, s:s, s:s, s:I, s:I, s:I}", "run",
-        (int)group->run, "index", (int)i, "size", (int)group->size, "local", (int)local,
-        "deadline_ms", (int)options->deadline_ms, "pairs", options->pairs, "brief", options->brief,
-        "proof", options->proof, "rails", (int)options->rails, "stress_ms", (int)options->stress_ms,
-        "transport", transport->name, "provider",
-        options->provider != NULL ? options->provider : "", "min", (json_int_t)options->min_bytes,
-        "max", (json_int_t)options->max_bytes, "large", (json_int_t)options->large_bytes);
-    char *text = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
+    json_t *doc =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:i, s:i, s:s, s:s, s:I, s:I, s:I}",
+                  "run", (int)group->run, "index", (int)i, "size", (int)group->size, "local",
+                  (int)local, "deadline_ms", (int)options->deadline_ms, "pairs", options->pairs,
+                  "brief", options->brief, "proof", options->proof, "rails", (int)options->rails,
+                  "stress_ms", (int)options->stress_ms, "transport", transport->name, "provider",
+                  options->provider ? options->provider : "", "min", (json_int_t)options->min_bytes,
+                  "max", (json_int_t)options->max_bytes, "large", (json_int_t)options->large_bytes);
+    char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 
-    if (text != NULL) {
+    if (text)
         (void)shk_link_send(&member->link, SHK_FRAME_RUN, text, strlen(text));
-    }
     free(text);
     json_decref(doc);
 }
@@ -228,12 +220,11 @@ static int run_prepare(struct hub_group *group, const struct shk_transport *tran
         group->crew.job = group->job;
         rc = shk_crew_begin(&group->crew, err);
     }
-    group->spread = calloc(group->size, sizeof(*group->spread));
-    group->fed = calloc(group->size, sizeof(*group->fed));
+    group->spread = calloc(group->size, sizeof *group->spread);
+    group->fed = calloc(group->size, sizeof *group->fed);
     group->net = calloc(group->size, sizeof(json_t *));
-    if (rc == 0 && (group->spread == NULL || group->fed == NULL || group->net == NULL)) {
+    if (rc == 0 && (!group->spread || !group->fed || !group->net))
         rc = shk_error_set(err, ENOMEM, "out of memory");
-    }
     return rc;
 }
 
@@ -242,11 +233,11 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
                                   const struct shk_collective_options *options,
                                   struct shk_error *err)
 {
-    struct hub_group *group = calloc(1, sizeof(*group));
+    struct hub_group *group = calloc(1, sizeof *group);
     unsigned *local = run_local(world, members, count);
     unsigned i = 0;
 
-    if (group == NULL || local == NULL) {
+    if (!group || !local) {
         (void)shk_error_set(err, ENOMEM, "out of memory");
         free(group);
         free(local);
@@ -254,7 +245,7 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
     }
     group->run = ++world->runs;
     group->size = count;
-    group->members = calloc(count, sizeof(*group->members));
+    group->members = calloc(count, sizeof *group->members);
     group->how = (struct shk_crew){
         .name = transport->name,
         .deadline_ms = options->deadline_ms,
@@ -264,12 +255,12 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
     group->result.rank = -1;
     group->crew =
         (struct crew_run){.crew = &group->how, .result = &group->result, .janitor = {.fd = -1}};
-    if (group->members == NULL || run_prepare(group, transport, err) < 0) {
+    if (!group->members || run_prepare(group, transport, err) < 0) {
         hub_group_free(group);
         free(local);
         return NULL;
     }
-    memcpy(group->members, members, count * sizeof(*members));
+    memcpy(group->members, members, count * sizeof *members);
     for (i = 0; i < count; i++) {
         struct shk_crew_rank *rank = &group->result.ranks[i];
 
@@ -279,7 +270,7 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
         members[i]->link.heard_ns = shk_job_now_ns();
         rank->id = members[i]->rank;
         rank->status = SHK_RANK_RUNNING;
-        snprintf(rank->host, sizeof(rank->host), "%s", members[i]->host);
+        snprintf(rank->host, sizeof rank->host, "%s", members[i]->host);
         group->crew.watch[i].alive = true;
         run_order(group, transport, options, i, local[run_node(world, members[i])]);
     }
@@ -299,9 +290,8 @@ static void run_barrier_waits(struct hub_group *group)
         missing++;
     }
     for (i = 0; i < group->size && missing < group->size; i++) {
-        if (atomic_load(&group->job->slots[i].epoch) > group->released) {
+        if (atomic_load(&group->job->slots[i].epoch) > group->released)
             atomic_store(&group->job->slots[i].waiting, (int)missing);
-        }
     }
 }
 
@@ -314,7 +304,7 @@ static void run_stop(struct hub_group *group)
     for (i = 0; i < group->size; i++) {
         if (group->members[i]->group == group) {
             (void)shk_link_send(&group->members[i]->link, SHK_FRAME_STOP, &group->run,
-                                sizeof(group->run));
+                                sizeof group->run);
         }
     }
 }
@@ -324,9 +314,8 @@ static bool run_anyone_left(const struct hub_group *group)
     unsigned i = 0;
 
     for (i = 0; i < group->size; i++) {
-        if (group->members[i]->group == group) {
+        if (group->members[i]->group == group)
             return true;
-        }
     }
     return false;
 }
@@ -335,7 +324,7 @@ static bool run_anyone_left(const struct hub_group *group)
 static bool run_stands_still(const struct hub_group *group)
 {
     const struct shk_crew_result *result = &group->result;
-    const char *cause = result->cause != NULL ? result->cause : "";
+    const char *cause = result->cause ? result->cause : "";
     bool hangs = strcmp(cause, "rank-hung") == 0 || strcmp(cause, "all-hang") == 0;
 
     return result->outcome != SHK_CREW_OK && !result->moving &&
@@ -350,14 +339,12 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
                                .echo_ns = group->hasty ? RUN_GRACE_NS : RUN_ECHO_GRACE_NS};
     unsigned i = 0;
 
-    if (group->done) {
+    if (group->done)
         return true;
-    }
     hub_spread_turn(world, group);
     shk_crew_follow(&group->crew);
-    if (!group->over && shk_crew_over(&group->crew, &grace, &group->expired)) {
+    if (!group->over && shk_crew_over(&group->crew, &grace, &group->expired))
         run_stop(group);
-    }
     if (!group->over ||
         (run_anyone_left(group) && shk_job_now_ns() - group->over_ns < RUN_STOP_NS)) {
         return false;
@@ -372,9 +359,8 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
     shk_crew_blame(&group->crew, group->expired);
     hub_cut_blame(world, group);
     hub_silent_blame(group);
-    if (group->undecided == NULL && run_stands_still(group)) {
+    if (!group->undecided && run_stands_still(group))
         group->undecided = hub_path(world, group);
-    }
     group->done = true;
     return true;
 }
@@ -388,9 +374,8 @@ void hub_groups_finish(struct shk_world *world, struct hub_group **groups, size_
         hub_turn(world, 20);
         done = true;
         for (i = 0; i < count; i++) {
-            if (groups[i] != NULL && !run_group_turn(world, groups[i])) {
+            if (groups[i] && !run_group_turn(world, groups[i]))
                 done = false;
-            }
         }
     }
 }
@@ -399,15 +384,13 @@ void hub_group_free(struct hub_group *group)
 {
     unsigned i = 0;
 
-    if (group == NULL) {
+    if (!group)
         return;
-    }
     shk_crew_end(&group->crew);
     shk_crew_result_clear(&group->result);
     shk_job_destroy(group->job);
-    for (i = 0; group->net != NULL && i < group->size; i++) {
+    for (i = 0; group->net && i < group->size; i++)
         json_decref(group->net[i]);
-    }
     free(group->net);
     hub_spread_free(group);
     json_decref(group->undecided);
@@ -445,18 +428,15 @@ bool hub_group_failed(struct hub_group *group, const struct shk_transport *trans
     char *key = NULL;
     const char *reason = NULL;
 
-    if (group->result.outcome != SHK_CREW_OK) {
+    if (group->result.outcome != SHK_CREW_OK)
         return !group->result.moving;
-    }
     facts = shk_facts_create();
     key = shk_strf("collective.%s.reason", transport->name);
-    if (facts != NULL && key != NULL &&
-        transport->facts(group->job, &group->result, options, facts, NULL) == 0) {
+    if (facts && key && transport->facts(group->job, &group->result, options, facts, NULL) == 0) {
         reason = shk_facts_get_text(facts, key);
     }
-    if (reason != NULL && *reason != '\0') {
+    if (reason && *reason != '\0')
         (void)shk_error_set(&group->result.reason, EILSEQ, "%.400s", reason);
-    }
     free(key);
     shk_facts_destroy(facts);
     return group->result.reason.text[0] != '\0';

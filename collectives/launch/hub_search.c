@@ -61,11 +61,10 @@ static int search_set(struct shk_facts *facts, const struct shk_transport *trans
     char *key = shk_strf("collective.%s.%s", transport->name, member);
     int rc = -ENOMEM;
 
-    if (key != NULL && value != NULL) {
+    if (key && value)
         rc = shk_facts_present(facts, key, value, NULL, "all-reduces over some of the nodes");
-    } else {
+    else
         json_decref(value);
-    }
     free(key);
     return rc;
 }
@@ -74,17 +73,16 @@ static int search_set(struct shk_facts *facts, const struct shk_transport *trans
 static struct hub_group *search_start(struct search *search, const struct shk_bisect_trial *trial)
 {
     struct shk_world *world = search->world;
-    struct hub_member **members = calloc(world->size, sizeof(*members));
+    struct hub_member **members = calloc(world->size, sizeof *members);
     struct hub_group *group = NULL;
     unsigned count = 0;
     unsigned rank = 0;
     unsigned i = 0;
 
-    memset(search->in, 0, world->nodes_count * sizeof(*search->in));
-    for (i = 0; i < trial->count; i++) {
+    memset(search->in, 0, world->nodes_count * sizeof *search->in);
+    for (i = 0; i < trial->count; i++)
         search->in[trial->nodes[i]] = true;
-    }
-    for (rank = 0; members != NULL && rank < world->size; rank++) {
+    for (rank = 0; members && rank < world->size; rank++) {
         unsigned node = search->node_of[rank];
 
         if (node < world->nodes_count && search->in[node] &&
@@ -92,12 +90,10 @@ static struct hub_group *search_start(struct search *search, const struct shk_bi
             members[count++] = &world->members[rank];
         }
     }
-    if (count > 0) {
+    if (count > 0)
         group = hub_group_start(world, members, count, search->transport, &search->options, NULL);
-    }
-    if (group != NULL) {
+    if (group)
         group->hasty = true;
-    }
     free(members);
     return group;
 }
@@ -124,23 +120,21 @@ static void search_run(struct search *search, struct shk_bisect_trial *trials, u
 {
     unsigned i = 0;
 
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         groups[i] = search_start(search, &trials[i]);
-    }
     hub_groups_finish(search->world, groups, count);
     for (i = 0; i < count; i++) {
         trials[i].failed =
-            groups[i] != NULL && hub_group_failed(groups[i], search->transport, &search->options);
-        if (groups[i] != NULL) {
+            groups[i] && hub_group_failed(groups[i], search->transport, &search->options);
+        if (groups[i])
             search_note(search, &trials[i], groups[i]);
-        }
     }
 }
 
 static bool search_late(const struct search *search, const struct shk_bisect_trial *trial,
                         const struct hub_group *group)
 {
-    return trial->failed && group != NULL && hub_group_late(group, search->at);
+    return trial->failed && group && hub_group_late(group, search->at);
 }
 
 /* A trial whose end in time says nothing: again, by itself, with more time. False: it still says
@@ -167,12 +161,11 @@ static bool search_again(struct search *search, struct shk_bisect_trial *trial,
 static int search_try(void *arg, struct shk_bisect_trial *trials, unsigned count)
 {
     struct search *search = arg;
-    struct hub_group **groups = calloc(count, sizeof(*groups));
+    struct hub_group **groups = calloc(count, sizeof *groups);
     unsigned i = 0;
 
-    if (groups == NULL) {
+    if (!groups)
         return -ENOMEM;
-    }
     if (shk_stop_signal() != 0 ||
         shk_job_now_ns() + search->options.deadline_ms * 1000000ULL > search->end_ns) {
         free(groups);
@@ -181,9 +174,8 @@ static int search_try(void *arg, struct shk_bisect_trial *trials, unsigned count
     world_say(search->world, "parts of the nodes, %u at once, of %u nodes and more", count,
               trials[0].count);
     search_run(search, trials, count, groups);
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         search->undecided = !search_again(search, &trials[i], &groups[i]) || search->undecided;
-    }
     free(groups);
     return search->undecided ? -ETIMEDOUT : 0;
 }
@@ -275,19 +267,17 @@ static int search_parts(struct search *search, struct shk_strbuf *sb, json_t **n
     json_t *names = NULL;
     bool named = false;
 
-    if (shk_bisect((unsigned)search->world->nodes_count, search_try, search, &result) < 0) {
+    if (shk_bisect((unsigned)search->world->nodes_count, search_try, search, &result) < 0)
         return -ENOMEM;
-    }
     names = search_names(search, &result);
     shk_strbuf_printf(sb, "; %u all-reduce%s over parts of the nodes with all their ranks: ",
                       search->trials, search->trials == 1 ? "" : "s");
     search_say(search, sb, &result, names, &named);
     free(result.nodes);
-    if (named) {
+    if (named)
         *names_p = names;
-    } else {
+    else
         json_decref(names);
-    }
     return 0;
 }
 
@@ -298,18 +288,16 @@ static int search_loss(struct search *search, struct shk_strbuf *sb, json_t **na
     struct shk_loss loss;
     int rc = shk_loss_of(search->world->net, &loss);
 
-    if (rc == -EINVAL) {
+    if (rc == -EINVAL)
         return 0;
-    }
     if (rc == 0 && json_array_size(loss.nodes) > 0) {
         shk_strbuf_puts(sb, "; packets are lost at ");
         search_list(sb, loss.nodes);
         json_decref(*names_p);
         *names_p = json_incref(loss.nodes);
     }
-    if (rc == 0) {
+    if (rc == 0)
         shk_loss_clear(&loss);
-    }
     return rc;
 }
 
@@ -325,8 +313,8 @@ static void search_speed(struct shk_strbuf *sb, const struct hub_speed *speed, j
         shk_strbuf_puts(sb, "; slower than between others: ");
         search_list(sb, speed->judged.ends);
     } else {
-        shk_strbuf_puts(sb, speed->summary != NULL ? ", none of them much slower than the others"
-                                                   : "; how fast they are was not measured");
+        shk_strbuf_puts(sb, speed->summary ? ", none of them much slower than the others"
+                                           : "; how fast they are was not measured");
     }
 }
 
@@ -337,17 +325,14 @@ static int search_slow(struct search *search, unsigned deadline_ms, struct shk_f
     struct hub_speed speed;
     int rc = 0;
 
-    if (!search->transport->pairs) {
+    if (!search->transport->pairs)
         return search_loss(search, sb, names_p);
-    }
     options.deadline_ms = deadline_ms;
     rc = hub_speed(search->world, search->transport, &options, search->end_ns, &speed);
-    if (rc == 0 && (speed.summary != NULL || search->moving)) {
+    if (rc == 0 && (speed.summary || search->moving))
         search_speed(sb, &speed, names_p);
-    }
-    if (rc == 0 && speed.summary != NULL) {
+    if (rc == 0 && speed.summary)
         rc = search_set(facts, search->transport, "pair_speed", json_incref(speed.summary));
-    }
     hub_speed_clear(&speed);
     return rc == 0 ? search_loss(search, sb, names_p) : rc;
 }
@@ -366,7 +351,7 @@ static int search_pairs(struct search *search, unsigned budget_ms, struct shk_fa
     }
     shk_strbuf_printf(sb, "; tried then: %u round%s of pairs of nodes", pairs.rounds,
                       pairs.rounds == 1 ? "" : "s");
-    if (pairs.how != NULL) {
+    if (pairs.how) {
         shk_strbuf_puts(sb, ": ");
         search_list(sb, pairs.nodes);
         shk_strbuf_printf(sb, " %s", pairs.how);
@@ -384,18 +369,17 @@ static int search_index(struct search *search)
     json_t *known = json_object();
     size_t i = 0;
 
-    search->node_of = calloc(world->size, sizeof(*search->node_of));
-    search->in = calloc(world->nodes_count, sizeof(*search->in));
-    for (i = 0; i < world->nodes_count; i++) {
+    search->node_of = calloc(world->size, sizeof *search->node_of);
+    search->in = calloc(world->nodes_count, sizeof *search->in);
+    for (i = 0; i < world->nodes_count; i++)
         (void)json_object_set_new(known, world->nodes[i].name, json_integer((json_int_t)i));
-    }
-    for (i = 0; search->node_of != NULL && i < world->size; i++) {
+    for (i = 0; search->node_of && i < world->size; i++) {
         const json_t *node = json_object_get(known, world->members[i].host);
 
-        search->node_of[i] = node != NULL ? (unsigned)json_integer_value(node) : UINT_MAX;
+        search->node_of[i] = node ? (unsigned)json_integer_value(node) : UINT_MAX;
     }
     json_decref(known);
-    return known != NULL && search->node_of != NULL && search->in != NULL ? 0 : -ENOMEM;
+    return known && search->node_of && search->in ? 0 : -ENOMEM;
 }
 
 static uint64_t search_bytes(uint64_t bytes)
@@ -408,18 +392,16 @@ static int search_finish(struct search *search, struct shk_facts *facts, struct 
                          json_t *names)
 {
     char *key = shk_strf("collective.%s.reason", search->transport->name);
-    const char *was = key != NULL ? shk_facts_get_text(facts, key) : NULL;
-    char *text = shk_strf("%s%s", was != NULL ? was : "failed", shk_strbuf_text(sb));
-    int rc = key != NULL && text != NULL && !sb->failed
+    const char *was = key ? shk_facts_get_text(facts, key) : NULL;
+    char *text = shk_strf("%s%s", was ? was : "failed", shk_strbuf_text(sb));
+    int rc = key && text && !sb->failed
                  ? shk_facts_text(facts, key, text, "all-reduces over some of the nodes")
                  : -ENOMEM;
 
-    if (rc == 0 && json_array_size(search->tried) > 0) {
+    if (rc == 0 && json_array_size(search->tried) > 0)
         rc = search_set(facts, search->transport, "search", json_incref(search->tried));
-    }
-    if (rc == 0 && names != NULL) {
+    if (rc == 0 && names)
         rc = search_set(facts, search->transport, "nodes", json_incref(names));
-    }
     free(key);
     free(text);
     return rc;
@@ -440,7 +422,7 @@ int hub_search(struct shk_world *world, const struct shk_transport *transport,
     };
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     json_t *names = NULL;
-    int rc = search.tried != NULL ? search_index(&search) : -ENOMEM;
+    int rc = search.tried ? search_index(&search) : -ENOMEM;
 
     search.hang = result->outcome == SHK_CREW_TIMEOUT || result->outcome == SHK_CREW_STARVED;
     search.at = search.hang ? hub_group_phase(failed) : SHK_PHASE_DONE;
@@ -448,19 +430,15 @@ int hub_search(struct shk_world *world, const struct shk_transport *transport,
     search.options.progress = NULL;
     search.options.min_bytes = search.options.max_bytes = (size_t)search_bytes(bytes);
     search.options.deadline_ms = search_share(budget_ms, SEARCH_PART_MS);
-    if (rc == 0 && search.moving) {
+    if (rc == 0 && search.moving)
         rc = search_slow(&search, budget_ms / SEARCH_SLOW_SHARE, facts, &sb, &names);
-    }
-    if (rc == 0 && names == NULL) {
+    if (rc == 0 && !names)
         rc = search_pairs(&search, budget_ms, facts, &sb, &names);
-    }
     /* Slow enough looks like a hang. */
-    if (rc == 0 && names == NULL && search.hang && !search.moving) {
+    if (rc == 0 && !names && search.hang && !search.moving)
         rc = search_slow(&search, search.options.deadline_ms, facts, &sb, &names);
-    }
-    if (rc == 0 && names == NULL && !search.moving) {
+    if (rc == 0 && !names && !search.moving)
         rc = search_parts(&search, &sb, &names);
-    }
     rc = rc == 0 ? search_finish(&search, facts, &sb, names) : rc;
     json_decref(names);
     json_decref(search.tried);
@@ -477,17 +455,15 @@ int hub_speed_facts(struct shk_world *world, const struct shk_transport *transpo
     unsigned budget_ms = (options->deadline_ms != 0 ? options->deadline_ms : SEARCH_MS) / 2;
     struct hub_speed speed = {0};
     char *key = shk_strf("collective.%s.pair_speed", transport->name);
-    int rc = key != NULL ? 0 : -ENOMEM;
+    int rc = key ? 0 : -ENOMEM;
 
     how.deadline_ms = budget_ms / 2 < SEARCH_SPEED_MS ? budget_ms / 2 : SEARCH_SPEED_MS;
-    if (rc == 0) {
+    if (rc == 0)
         rc = hub_speed(world, transport, &how, shk_job_now_ns() + budget_ms * 1000000ULL, &speed);
-    }
-    if (rc == 0 && speed.summary != NULL) {
+    if (rc == 0 && speed.summary)
         rc = search_set(facts, transport, "pair_speed", json_incref(speed.summary));
-    } else if (rc == 0 && speed.why.text[0] != '\0') {
+    else if (rc == 0 && speed.why.text[0] != '\0')
         rc = shk_facts_failed(facts, key, "pairs of nodes", "%s", speed.why.text);
-    }
     hub_speed_clear(&speed);
     free(key);
     return rc < 0 ? -ENOMEM : 0;

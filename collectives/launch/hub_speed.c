@@ -27,7 +27,7 @@ static json_t *speed_number(double value)
 {
     char text[32];
 
-    snprintf(text, sizeof(text), "%.4g", isfinite(value) ? value : 0);
+    snprintf(text, sizeof text, "%.4g", isfinite(value) ? value : 0);
     return json_real(strtod(text, NULL));
 }
 
@@ -35,7 +35,7 @@ static void speed_add(json_t *object, const char *member, double value)
 {
     json_t *array = json_object_get(object, member);
 
-    if (array == NULL) {
+    if (!array) {
         array = json_array();
         (void)json_object_set_new(object, member, array);
     }
@@ -86,26 +86,25 @@ static double speed_mean(const json_t *run)
     double sum = 0;
     unsigned part = 0;
 
-    for (part = 0; part < SHK_PAIRS_PARTS; part++) {
+    for (part = 0; part < SHK_PAIRS_PARTS; part++)
         sum += json_number_value(json_array_get(json_object_get(run, "mean_us"), part));
-    }
     return sum / SHK_PAIRS_PARTS;
 }
 
 /* A row for each pair that the first run measured; in a later one it may be missing. */
 static void speed_keep(struct speed *speed, json_t **row_p, unsigned a, unsigned b, json_t *run)
 {
-    if (*row_p == NULL && speed->runs == 0 && run != NULL) {
+    if (!*row_p && speed->runs == 0 && run) {
         *row_p = json_pack("{s:s, s:s, s:[]}", "a", speed->nodes[a]->host, "b",
                            speed->nodes[b]->host, "runs");
         (void)json_array_append_new(speed->rows, *row_p);
     }
-    if (*row_p != NULL && run != NULL) {
+    if (*row_p && run) {
         (void)json_object_set_new(*row_p, "latency_us", json_real(speed_last(run, "latency_us")));
         (void)json_object_set_new(*row_p, "bandwidth", json_real(speed_last(run, "bandwidth")));
         (void)json_object_set_new(*row_p, "mean_ms", speed_number(speed_mean(run) / 1000));
     }
-    (void)json_array_append(json_object_get(*row_p, "runs"), run != NULL ? run : json_null());
+    (void)json_array_append(json_object_get(*row_p, "runs"), run ? run : json_null());
 }
 
 static void speed_take(struct speed *speed, const struct hub_group *group)
@@ -142,16 +141,14 @@ static bool speed_run(struct shk_world *world, struct speed *speed,
     how.min_bytes = how.max_bytes = SHK_PAIRS_BYTES;
     world_say(world, "speed of pairs of nodes");
     group = hub_group_start(world, speed->nodes, speed->count, transport, &how, &speed->why);
-    if (group == NULL) {
+    if (!group)
         return false;
-    }
     hub_groups_finish(world, &group, 1);
     hub_net_add(world, group, "pairs");
-    if (group->result.outcome != SHK_CREW_OK) {
+    if (group->result.outcome != SHK_CREW_OK)
         speed->why = group->result.reason;
-    } else {
+    else
         speed_take(speed, group);
-    }
     hub_group_free(group);
     return speed->why.text[0] == '\0';
 }
@@ -188,7 +185,7 @@ static int speed_measure(struct shk_world *world, struct speed *speed,
         shk_pairspeed_clear(&found->judged);
         json_decref(found->summary);
         found->summary = speed_json(speed);
-        rc = found->summary != NULL ? shk_pairspeed_of(found->summary, &found->judged) : -ENOMEM;
+        rc = found->summary ? shk_pairspeed_of(found->summary, &found->judged) : -ENOMEM;
         if (rc == 0 && json_array_size(found->judged.slow) == 0 &&
             (speed->runs > 1 || !speed_lossy(world))) {
             return 0;
@@ -200,9 +197,8 @@ static int speed_measure(struct shk_world *world, struct speed *speed,
             break;
         }
     }
-    if (speed->why.text[0] != '\0') {
+    if (speed->why.text[0] != '\0')
         hub_speed_clear(found);
-    }
     return rc;
 }
 
@@ -211,14 +207,14 @@ int hub_speed(struct shk_world *world, const struct shk_transport *transport,
               struct hub_speed *found)
 {
     struct speed speed = {
-        .nodes = calloc(world->nodes_count + 1, sizeof(*speed.nodes)),
-        .row = calloc((world->nodes_count + 1) * SHK_PAIRS_ROUNDS, sizeof(*speed.row)),
+        .nodes = calloc(world->nodes_count + 1, sizeof *speed.nodes),
+        .row = calloc((world->nodes_count + 1) * SHK_PAIRS_ROUNDS, sizeof *speed.row),
         .rows = json_array(),
     };
     int rc = -1;
 
     *found = (struct hub_speed){.summary = NULL};
-    if (speed.nodes != NULL && speed.row != NULL && speed.rows != NULL) {
+    if (speed.nodes && speed.row && speed.rows) {
         speed.count = hub_leaders(world, speed.nodes);
         /* of two nodes neither is the odd one */
         rc = speed.count < SHK_OUTLIER_MIN

@@ -20,10 +20,9 @@
 
 static bool world_first(const char *const *names, unsigned *value_p)
 {
-    for (; names != NULL && *names != NULL; names++) {
-        if (shk_meet_number(getenv(*names), value_p)) {
+    for (; names && *names; names++) {
+        if (shk_meet_number(getenv(*names), value_p))
             return true;
-        }
     }
     return false;
 }
@@ -31,7 +30,7 @@ static bool world_first(const char *const *names, unsigned *value_p)
 /* Tasks of this node out of "4(x2),1" and this node's place in the step. */
 static unsigned world_local(const struct shk_launch *launch)
 {
-    const char *list = launch->tasks_per_node != NULL ? getenv(*launch->tasks_per_node) : NULL;
+    const char *list = launch->tasks_per_node ? getenv(*launch->tasks_per_node) : NULL;
     unsigned node = 0;
 
     return world_first(launch->node_rank, &node) ? shk_launch_tasks_of(list, node) : 0;
@@ -50,21 +49,18 @@ static void world_alone(struct shk_world *world)
     unsigned local_rank = 0;
 
     world->role = SHK_WORLD_ALONE;
-    if (launch == NULL || !world_first(launch->ranks, &world->tasks) || world->tasks < 2) {
-        world->single = !(launch != NULL && launch->allocation) && world->tasks == 1;
+    if (!launch || !world_first(launch->ranks, &world->tasks) || world->tasks < 2) {
+        world->single = !(launch && launch->allocation) && world->tasks == 1;
         world->tasks = 0;
         return;
     }
     world->launch = launch;
-    if (launch->allocation) {
+    if (launch->allocation)
         return;
-    }
-    if (!world_first(launch->local_ranks, &world->local)) {
+    if (!world_first(launch->local_ranks, &world->local))
         world->local = world_local(launch);
-    }
-    if (world_first(launch->local_rank, &local_rank) && local_rank > 0) {
+    if (world_first(launch->local_rank, &local_rank) && local_rank > 0)
         world->role = SHK_WORLD_SILENT;
-    }
 }
 
 /* May this process join through PMIx, as the rank that the launcher gave to it and no other? */
@@ -72,26 +68,24 @@ bool world_offered(unsigned *rank_p)
 {
     const struct shk_launch *launch = shk_launch_find(world_variable, NULL);
 
-    return (launch == NULL || !launch->inherits) && shk_pmix_offered(rank_p);
+    return (!launch || !launch->inherits) && shk_pmix_offered(rank_p);
 }
 
 int shk_world_open(struct shk_world **world_p, const struct shk_world_options *options,
                    struct shk_error *err)
 {
-    struct shk_world *world = calloc(1, sizeof(*world));
+    struct shk_world *world = calloc(1, sizeof *world);
     int rc = 0;
 
-    if (world == NULL) {
+    if (!world)
         return shk_error_set(err, ENOMEM, "out of memory");
-    }
     world->options = options;
-    (void)gethostname(world->host, sizeof(world->host) - 1);
+    (void)gethostname(world->host, sizeof world->host - 1);
     world->listen_fd = -1;
     world->start_ns = shk_job_now_ns();
     rc = world_join(world, err);
-    if (rc == 0 && world->role == SHK_WORLD_ALONE) {
+    if (rc == 0 && world->role == SHK_WORLD_ALONE)
         world_alone(world);
-    }
     if (rc < 0) {
         shk_world_close(world, 0);
         return rc;
@@ -110,7 +104,7 @@ bool shk_world_speaks(const struct shk_world *world)
     unsigned unused = 0;
     bool lost = world->meet.way == SHK_MEET_NONE && world->pmix.status != SHK_PMIX_OK &&
                 world_offered(&unused);
-    bool sole = world->launch == NULL || world->launch->allocation;
+    bool sole = !world->launch || world->launch->allocation;
 
     /* PMIx that was offered and did not answer belongs to a job of unknown size, unless the
      * launcher's own variables tell that this is its only task. */
@@ -125,14 +119,14 @@ unsigned shk_world_local_tasks(const struct shk_world *world)
 
 unsigned shk_world_most_local(const struct shk_world *world)
 {
-    unsigned *here = calloc(world->nodes_count + 1, sizeof(*here));
+    unsigned *here = calloc(world->nodes_count + 1, sizeof *here);
     unsigned most = 0;
     unsigned i = 0;
 
-    for (i = 0; here != NULL && i < world->size; i++) {
+    for (i = 0; here && i < world->size; i++) {
         const json_t *node = json_object_get(world->nodes_known, world->members[i].host);
 
-        if (node != NULL && world->members[i].state == MEMBER_IDLE) {
+        if (node && world->members[i].state == MEMBER_IDLE) {
             unsigned count = ++here[json_integer_value(node)];
 
             most = count > most ? count : most;
@@ -169,9 +163,8 @@ static json_t *world_missing(const struct shk_world *world)
 
         bool launch = never && (member->refused[0] != '\0' || world->problem.text[0] != '\0');
 
-        if (cut == HUB_CUT_OWN && member->state == MEMBER_LOST) {
+        if (cut == HUB_CUT_OWN && member->state == MEMBER_LOST)
             continue;
-        }
         if (never || member->state == MEMBER_LOST) {
             (void)json_array_append_new(
                 missing,
@@ -218,7 +211,7 @@ static json_t *world_layout(const struct shk_world *world)
     for (rank = 0; rank < world->size; rank++) {
         json_t *node = json_object_get(world->nodes_known, world->members[rank].host);
 
-        if (node != NULL) {
+        if (node) {
             json_t *row = json_array_get(layout, (size_t)json_integer_value(node));
 
             (void)json_array_append_new(json_object_get(row, "ranks"), json_integer(rank));
@@ -239,9 +232,8 @@ static json_t *world_alone_fact(const struct shk_world *world)
         (void)json_object_set_new(alone, "why",
                                   shk_json_text(world->meet.why_not, strlen(world->meet.why_not)));
     }
-    if (world_first(world->launch->nodes, &nodes)) {
+    if (world_first(world->launch->nodes, &nodes))
         (void)json_object_set_new(alone, "nodes", json_integer(nodes));
-    }
     return alone;
 }
 
@@ -279,12 +271,10 @@ int shk_world_facts(const struct shk_world *world, struct shk_facts *facts)
     rc = shk_pmix_built()
              ? shk_facts_bool(facts, "job.pmix.built", true, "build")
              : shk_facts_absent(facts, "job.pmix.built", "build", "built without pmix.h");
-    if (rc == 0 && world->launch != NULL) {
+    if (rc == 0 && world->launch)
         rc = shk_facts_present(facts, "job.alone", world_alone_fact(world), NULL, "environment");
-    }
-    if (rc == 0 && world_offered(&unused) && world->pmix.tried) {
+    if (rc == 0 && world_offered(&unused) && world->pmix.tried)
         rc = world_pmix_facts(world, facts);
-    }
     if (world->role == SHK_WORLD_ROOT) {
         rc = rc != 0 ? rc
                      : shk_facts_present(facts, "job.joined", world_joined_fact(world), NULL,

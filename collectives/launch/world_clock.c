@@ -22,10 +22,10 @@ void world_clock_answer(struct shk_link *link, const struct shk_frame *frame)
 {
     struct world_clock_frame clock;
 
-    if (frame->len == sizeof(clock)) {
-        memcpy(&clock, frame->data, sizeof(clock));
+    if (frame->len == sizeof clock) {
+        memcpy(&clock, frame->data, sizeof clock);
         clock.wall_ns = clock_wall_ns();
-        (void)shk_link_send(link, SHK_FRAME_CLOCK, &clock, sizeof(clock));
+        (void)shk_link_send(link, SHK_FRAME_CLOCK, &clock, sizeof clock);
     }
 }
 
@@ -36,13 +36,11 @@ void hub_clock_frame(struct hub_member *member, const struct shk_frame *frame)
     struct world_clock_frame answer;
     uint64_t trip = 0;
 
-    if (frame->len != sizeof(answer)) {
+    if (frame->len != sizeof answer)
         return;
-    }
-    memcpy(&answer, frame->data, sizeof(answer));
-    if (answer.round != clock->asked || clock->answered == clock->asked) {
+    memcpy(&answer, frame->data, sizeof answer);
+    if (answer.round != clock->asked || clock->answered == clock->asked)
         return;
-    }
     clock->answered = answer.round;
     trip = now - clock->sent_ns;
     if (!clock->known || trip < clock->trip_ns) {
@@ -68,11 +66,11 @@ static void clock_ask(struct shk_world *world, uint32_t round)
         struct hub_member *member = clock_leader(world, i);
         struct world_clock_frame question = {.round = round};
 
-        if (member != NULL && member->state == MEMBER_IDLE && member->clock.answered == round - 1) {
+        if (member && member->state == MEMBER_IDLE && member->clock.answered == round - 1) {
             member->clock.asked = round;
             member->clock.sent_wall_ns = clock_wall_ns();
             member->clock.sent_ns = shk_job_now_ns();
-            (void)shk_link_send(&member->link, SHK_FRAME_CLOCK, &question, sizeof(question));
+            (void)shk_link_send(&member->link, SHK_FRAME_CLOCK, &question, sizeof question);
         }
     }
 }
@@ -84,7 +82,7 @@ static bool clock_waiting(const struct shk_world *world, uint32_t round)
     for (i = 0; i < world->nodes_count; i++) {
         const struct hub_member *member = clock_leader(world, i);
 
-        if (member != NULL && member->state == MEMBER_IDLE && member->clock.asked == round &&
+        if (member && member->state == MEMBER_IDLE && member->clock.asked == round &&
             member->clock.answered != round) {
             return true;
         }
@@ -100,9 +98,8 @@ void hub_clocks(struct shk_world *world)
         uint64_t end = shk_job_now_ns() + CLOCK_WAIT_NS;
 
         clock_ask(world, round);
-        while (clock_waiting(world, round) && shk_job_now_ns() < end) {
+        while (clock_waiting(world, round) && shk_job_now_ns() < end)
             hub_turn(world, 20);
-        }
     }
 }
 
@@ -116,7 +113,7 @@ json_t *hub_clocks_json(const struct shk_world *world)
         json_t *name = shk_json_text(world->nodes[i].name, strlen(world->nodes[i].name));
 
         (void)json_array_append_new(
-            rows, member != NULL && member->clock.known
+            rows, member && member->clock.known
                       ? json_pack("{s:o, s:I, s:I}", "node", name, "offset_us",
                                   (json_int_t)(member->clock.offset_ns / 1000), "error_us",
                                   (json_int_t)(member->clock.trip_ns / 2000 + 1))

@@ -124,7 +124,7 @@ static int join_members(struct shk_world *world, struct shk_error *err)
 {
     const struct shk_meet *meet = &world->meet;
     world->size = meet->size;
-    world->members = calloc(world->size, sizeof(*world->members));
+    world->members = calloc(world->size, sizeof *world->members);
     if (!world->members)
         return shk_error_set(err, ENOMEM, "out of memory");
     for (unsigned i = 0; i < world->size; i++) {
@@ -132,9 +132,9 @@ static int join_members(struct shk_world *world, struct shk_error *err)
         struct hub_member *member = &world->members[i];
         member->rank = i;
         member->link.fd = -1;
-        snprintf(member->host, sizeof(member->host), "%.63s", host ? host : "");
+        snprintf(member->host, sizeof member->host, "%.63s", host ? host : "");
     }
-    snprintf(world->members[0].host, sizeof(world->members[0].host), "%.63s", world->host);
+    snprintf(world->members[0].host, sizeof world->members[0].host, "%.63s", world->host);
     world->members[0].greeted = true;
     world_descriptors(world);
     world->role = SHK_WORLD_ROOT;

@@ -11,7 +11,7 @@
 
 void shk_link_open(struct shk_link *link, int fd)
 {
-    memset(link, 0, sizeof(*link));
+    memset(link, 0, sizeof *link);
     link->fd = fd;
     link->heard_ns = shk_job_now_ns();
     (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -38,9 +38,8 @@ void shk_link_close(struct shk_link *link)
 /* Of thousands of links none keeps the room of its largest frame. */
 static void link_shrink(struct shk_strbuf *empty)
 {
-    if (empty->cap > LINK_CHUNK) {
+    if (empty->cap > LINK_CHUNK)
         shk_strbuf_free(empty);
-    }
 }
 
 int shk_link_flush(struct shk_link *link)
@@ -65,12 +64,10 @@ int shk_link_flush(struct shk_link *link)
         memmove(link->out.data, link->out.data + at, link->out.len - at);
         link->out.len -= at;
     }
-    if (link->out.len == 0) {
+    if (link->out.len == 0)
         link_shrink(&link->out);
-    }
-    if (rc < 0) {
+    if (rc < 0)
         link_hang_up(link);
-    }
     return rc;
 }
 
@@ -78,13 +75,11 @@ int shk_link_send(struct shk_link *link, uint32_t type, const void *data, size_t
 {
     uint32_t head[2] = {type, (uint32_t)len};
 
-    if (link->fd < 0) {
+    if (link->fd < 0)
         return -EPIPE;
-    }
-    shk_strbuf_add(&link->out, head, sizeof(head));
-    if (len > 0) {
+    shk_strbuf_add(&link->out, head, sizeof head);
+    if (len > 0)
         shk_strbuf_add(&link->out, data, len);
-    }
     if (link->out.failed) {
         link_hang_up(link);
         return -ENOMEM;
@@ -100,9 +95,8 @@ static void link_forget(struct shk_link *link)
         link->in.len -= link->taken;
         link->taken = 0;
     }
-    if (link->in.len == 0) {
+    if (link->in.len == 0)
         link_shrink(&link->in);
-    }
 }
 
 int shk_link_fill(struct shk_link *link)
@@ -111,7 +105,7 @@ int shk_link_fill(struct shk_link *link)
 
     link_forget(link);
     while (link->fd >= 0) {
-        ssize_t n = recv(link->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+        ssize_t n = recv(link->fd, chunk, sizeof chunk, MSG_DONTWAIT);
 
         if (n > 0) {
             shk_strbuf_add(&link->in, chunk, (size_t)n);
@@ -121,9 +115,8 @@ int shk_link_fill(struct shk_link *link)
                 link_hang_up(link);
                 return -ENOMEM;
             }
-            if ((size_t)n < sizeof(chunk)) {
+            if ((size_t)n < sizeof chunk)
                 return 0;
-            }
         } else if (n == 0 || (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)) {
             link_hang_up(link);
         } else if (errno != EINTR) {
@@ -139,20 +132,18 @@ bool shk_link_next(struct shk_link *link, struct shk_frame *frame)
     size_t left = link->in.len - link->taken;
     uint32_t head[2];
 
-    if (left < sizeof(head)) {
+    if (left < sizeof head)
         return false;
-    }
-    memcpy(head, link->in.data + link->taken, sizeof(head));
+    memcpy(head, link->in.data + link->taken, sizeof head);
     if (head[1] > limit) {
         link_hang_up(link);
         return false;
     }
-    if (left < sizeof(head) + head[1]) {
+    if (left < sizeof head + head[1])
         return false;
-    }
     frame->type = head[0];
     frame->len = head[1];
-    frame->data = (const unsigned char *)link->in.data + link->taken + sizeof(head);
-    link->taken += sizeof(head) + head[1];
+    frame->data = (const unsigned char *)link->in.data + link->taken + sizeof head;
+    link->taken += sizeof head + head[1];
     return true;
 }

@@ -22,14 +22,12 @@ bool shk_pmix_offered(unsigned *rank_p)
     char *end = NULL;
     unsigned long value = 0;
 
-    if (space == NULL || *space == '\0' || rank == NULL) {
+    if (!space || *space == '\0' || !rank)
         return false;
-    }
     errno = 0;
     value = strtoul(rank, &end, 10);
-    if (errno != 0 || end == rank || *end != '\0' || value >= UINT_MAX) {
+    if (errno != 0 || end == rank || *end != '\0' || value >= UINT_MAX)
         return false;
-    }
     *rank_p = (unsigned)value;
     return true;
 }
@@ -47,9 +45,8 @@ void shk_pmix_clear(struct shk_pmix *pmix)
 {
     unsigned i = 0;
 
-    for (i = 0; pmix->hosts != NULL && i < pmix->size; i++) {
+    for (i = 0; pmix->hosts && i < pmix->size; i++)
         free(pmix->hosts[i]);
-    }
     free(pmix->hosts);
     free(pmix->card);
     memset(pmix, 0, sizeof(*pmix));
@@ -110,13 +107,13 @@ static pmix_status_t pmix_ask(const struct pmix_client *client, pmix_rank_t rank
     pmix_proc_t proc = {.rank = rank};
     pmix_info_t info = {.flags = 0};
 
-    memcpy(proc.nspace, client->self.nspace, sizeof(proc.nspace));
+    memcpy(proc.nspace, client->self.nspace, sizeof proc.nspace);
     if (wait_s > 0) {
-        snprintf(info.key, sizeof(info.key), "%s", PMIX_TIMEOUT);
+        snprintf(info.key, sizeof info.key, "%s", PMIX_TIMEOUT);
         info.value.type = PMIX_INT;
         info.value.data.integer = wait_s;
     } else {
-        snprintf(info.key, sizeof(info.key), "%s", PMIX_OPTIONAL);
+        snprintf(info.key, sizeof info.key, "%s", PMIX_OPTIONAL);
         info.value.type = PMIX_BOOL;
         info.value.data.flag = true;
     }
@@ -128,9 +125,8 @@ static long long pmix_number(const struct pmix_client *client, pmix_rank_t rank,
     pmix_value_t *value = NULL;
 
     shk_crumb_call("PMIx_Get of %s", key);
-    if (pmix_ask(client, rank, key, 0, &value) != PMIX_SUCCESS || value == NULL) {
+    if (pmix_ask(client, rank, key, 0, &value) != PMIX_SUCCESS || !value)
         return -1;
-    }
     switch (value->type) {
     case PMIX_UINT16: return value->data.uint16;
     case PMIX_UINT32: return value->data.uint32;
@@ -150,7 +146,7 @@ static json_t *pmix_hosts(const struct pmix_client *client, long long size)
         const char *name = "";
 
         if (pmix_ask(client, (pmix_rank_t)rank, PMIX_HOSTNAME, 0, &value) == PMIX_SUCCESS &&
-            value != NULL && value->type == PMIX_STRING && value->data.string != NULL) {
+            value && value->type == PMIX_STRING && value->data.string) {
             name = value->data.string;
         }
         (void)json_array_append_new(hosts, shk_json_text(name, strlen(name)));
@@ -166,9 +162,8 @@ static int pmix_publish(const struct pmix_client *client, struct shk_error *err)
     value.data.string = (char *)client->card; /* copied by the library */
     shk_crumb_call("PMIx_Put");
     status = client->api.put(PMIX_GLOBAL, PMIX_CARD, &value);
-    if (status != PMIX_SUCCESS) {
+    if (status != PMIX_SUCCESS)
         return pmix_failed(client, "PMIx_Put", status, err);
-    }
     shk_crumb_call("PMIx_Commit");
     status = client->api.commit();
     return status == PMIX_SUCCESS ? 0 : pmix_failed(client, "PMIx_Commit", status, err);
@@ -187,9 +182,8 @@ static int pmix_fetch(const struct pmix_client *client, json_t *result, struct s
         int left_s = (int)((end - shk_clock_s() * 1e3) / 1000);
 
         status = pmix_ask(client, 0, PMIX_CARD, left_s > 0 ? left_s : 1, &value);
-        if (status == PMIX_SUCCESS && value != NULL && value->type == PMIX_STRING) {
+        if (status == PMIX_SUCCESS && value && value->type == PMIX_STRING)
             return json_object_set_new(result, "card", json_string(value->data.string));
-        }
         (void)nanosleep(&nap, NULL);
     } while (shk_clock_s() * 1e3 < end);
     return shk_error_set(err, ETIMEDOUT, "rank 0 published no address within %u ms: PMIx_Get: %s",
@@ -210,7 +204,7 @@ static int pmix_describe(const struct pmix_client *client, json_t *result, struc
     size_t i = 0;
 
     json_object_set_new(result, "rank", json_integer(client->self.rank));
-    for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         pmix_rank_t of = numbers[i].job ? PMIX_RANK_WILDCARD : client->self.rank;
         long long value = pmix_number(client, of, numbers[i].key);
 
@@ -233,20 +227,18 @@ static int pmix_client_run(void *arg, json_t **result_p, struct shk_error *err)
     json_t *result = json_object();
     int rc = 0;
 
-    library.names = client->names != NULL ? client->names : desc.names;
+    library.names = client->names ? client->names : desc.names;
     rc = shk_dynlib_open(&lib, &library, &client->api, err);
     json_object_set_new(result, "missing", json_boolean(rc == -ENOENT));
     *result_p = result;
-    if (rc < 0 || result == NULL) {
+    if (rc < 0 || !result)
         return rc;
-    }
     json_object_set_new(result, "library", json_string(lib.path));
     json_object_set_new(result, "version", json_string(client->api.version()));
     shk_crumb_call("PMIx_Init");
     status = client->api.init(&client->self, NULL, 0);
-    if (status != PMIX_SUCCESS) {
+    if (status != PMIX_SUCCESS)
         return pmix_failed(client, "PMIx_Init", status, err);
-    }
     rc = pmix_describe(client, result, err);
     if (rc == 0 && client->self.rank == 0) {
         rc = pmix_publish(client, err);
@@ -272,7 +264,7 @@ static void pmix_text(const json_t *result, const char *name, char *buf, size_t 
 {
     const char *text = json_string_value(json_object_get(result, name));
 
-    snprintf(buf, size, "%s", text != NULL ? text : "");
+    snprintf(buf, size, "%s", text ? text : "");
 }
 
 static int pmix_take(struct shk_pmix *pmix, const json_t *result)
@@ -286,23 +278,19 @@ static int pmix_take(struct shk_pmix *pmix, const json_t *result)
     pmix->local_rank = pmix_member(result, "local_rank");
     pmix->local_size = pmix_member(result, "local_size");
     pmix->nodes = pmix_member(result, "nodes");
-    if (pmix->rank >= pmix->size) {
+    if (pmix->rank >= pmix->size)
         return shk_error_set(&pmix->reason, EPROTO, "rank %u of %u", pmix->rank, pmix->size);
-    }
-    if (card != NULL && (pmix->card = strdup(card)) == NULL) {
+    if (card && (pmix->card = strdup(card)) == NULL)
         return shk_error_set(&pmix->reason, ENOMEM, "out of memory");
-    }
-    if (hosts == NULL) {
+    if (!hosts)
         return 0;
-    }
     pmix->hosts = calloc(pmix->size, sizeof(*pmix->hosts));
-    for (i = 0; pmix->hosts != NULL && i < pmix->size; i++) {
+    for (i = 0; pmix->hosts && i < pmix->size; i++) {
         const char *host = json_string_value(json_array_get(hosts, i));
 
-        pmix->hosts[i] = strdup(host != NULL ? host : "");
-        if (pmix->hosts[i] == NULL) {
+        pmix->hosts[i] = strdup(host ? host : "");
+        if (!pmix->hosts[i])
             return shk_error_set(&pmix->reason, ENOMEM, "out of memory");
-        }
     }
     return 0;
 }

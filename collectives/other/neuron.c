@@ -33,7 +33,7 @@ struct neuron_out {
 
 static void out_text(struct neuron_out *out, const char *key, const char *text)
 {
-    int rc = text != NULL ? shk_facts_text(out->facts, key, text, "nccom-test") : 0;
+    int rc = text ? shk_facts_text(out->facts, key, text, "nccom-test") : 0;
 
     out->rc = out->rc != 0 ? out->rc : rc;
 }
@@ -46,9 +46,9 @@ static void out_status(struct neuron_out *out, const char *status, const char *r
 
 static bool tool_in(struct neuron *neuron, const char *dir, size_t len)
 {
-    int n = snprintf(neuron->tool, sizeof(neuron->tool), "%.*s/nccom-test", (int)len, dir);
+    int n = snprintf(neuron->tool, sizeof neuron->tool, "%.*s/nccom-test", (int)len, dir);
 
-    return len > 0 && dir[0] == '/' && n > 0 && (size_t)n < sizeof(neuron->tool) &&
+    return len > 0 && dir[0] == '/' && n > 0 && (size_t)n < sizeof neuron->tool &&
            access(neuron->tool, X_OK) == 0;
 }
 
@@ -56,16 +56,15 @@ static bool tool_find(struct neuron *neuron)
 {
     const char *path = getenv("PATH");
 
-    if (neuron->tweaks->tool != NULL) {
-        snprintf(neuron->tool, sizeof(neuron->tool), "%s", neuron->tweaks->tool);
+    if (neuron->tweaks->tool) {
+        snprintf(neuron->tool, sizeof neuron->tool, "%s", neuron->tweaks->tool);
         return access(neuron->tool, X_OK) == 0;
     }
-    while (path != NULL && *path != '\0') {
+    while (path && *path != '\0') {
         size_t len = strcspn(path, ":");
 
-        if (tool_in(neuron, path, len)) {
+        if (tool_in(neuron, path, len))
             return true;
-        }
         path += len;
         path += *path == ':';
     }
@@ -77,14 +76,13 @@ static int runtime_open(void *arg, json_t **result_p, struct shk_error *err)
 {
     static const char *const names[] = {"libnrt.so.1", "/opt/aws/neuron/lib/libnrt.so.1", NULL};
     const struct neuron *neuron = arg;
-    const struct shk_library desc = {
-        .names = neuron->tweaks->nrt_names != NULL ? neuron->tweaks->nrt_names : names};
+    const struct shk_library desc = {.names = neuron->tweaks->nrt_names ? neuron->tweaks->nrt_names
+                                                                        : names};
     struct shk_dynlib lib = {0};
     int rc = shk_dynlib_open(&lib, &desc, NULL, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         *result_p = json_string(lib.path);
-    }
     return rc;
 }
 
@@ -96,18 +94,18 @@ static int tool_exec(void *arg, json_t **result_p, struct shk_error *err)
     const char *old = geteuid() == 0 ? NULL : getenv("PATH");
     int dir = (int)(strrchr(neuron->tool, '/') - neuron->tool);
     char *path = shk_strf("%.*s:" NEURON_BIN ":%s", dir, neuron->tool,
-                          old != NULL ? old : "/usr/sbin:/usr/bin:/sbin:/bin");
-    char *argv[sizeof(neuron->argv) / sizeof(neuron->argv[0])];
+                          old ? old : "/usr/sbin:/usr/bin:/sbin:/bin");
+    char *argv[sizeof neuron->argv / sizeof neuron->argv[0]];
 
     (void)result_p;
-    if (path == NULL || setenv("PATH", path, 1) != 0) {
+    if (!path || setenv("PATH", path, 1) != 0) {
         free(path);
         return shk_error_sys(err, ENOMEM, "PATH");
     }
     free(path);
     shk_crumb_library("nccom-test");
     shk_crumb_call("allr");
-    memcpy(argv, neuron->argv, sizeof(argv));
+    memcpy(argv, neuron->argv, sizeof argv);
     execv(neuron->tool, argv);
     return shk_error_sys(err, errno, "%s", neuron->tool);
 }
@@ -124,10 +122,10 @@ static void tool_arguments(struct neuron *neuron)
                                 "--datatype",   "fp32",
                                 "--check",      NULL};
 
-    snprintf(neuron->ranks, sizeof(neuron->ranks), "%u", options->ranks);
-    snprintf(neuron->min, sizeof(neuron->min), "%zu", options->min_bytes);
-    snprintf(neuron->max, sizeof(neuron->max), "%zu", options->max_bytes);
-    memcpy(neuron->argv, argv, sizeof(argv));
+    snprintf(neuron->ranks, sizeof neuron->ranks, "%u", options->ranks);
+    snprintf(neuron->min, sizeof neuron->min, "%zu", options->min_bytes);
+    snprintf(neuron->max, sizeof neuron->max, "%zu", options->max_bytes);
+    memcpy(neuron->argv, argv, sizeof argv);
 }
 
 static void out_command(struct neuron_out *out, const struct neuron *neuron)
@@ -135,9 +133,8 @@ static void out_command(struct neuron_out *out, const struct neuron *neuron)
     struct shk_strbuf text = SHK_STRBUF_INIT;
     size_t i = 0;
 
-    for (i = 0; neuron->argv[i] != NULL; i++) {
+    for (i = 0; neuron->argv[i] != NULL; i++)
         shk_strbuf_printf(&text, "%s%s", i > 0 ? " " : "", neuron->argv[i]);
-    }
     out_text(out, "collective.neuron.command", shk_strbuf_text(&text));
     shk_strbuf_free(&text);
 }
@@ -147,27 +144,25 @@ static void out_table(struct neuron_out *out, const struct neuron *neuron,
 {
     const char *status = "failed";
     struct shk_error why = {{0}};
-    char *text = strdup(result->output != NULL ? result->output : "");
-    size_t len = text != NULL ? strlen(text) : 0;
+    char *text = strdup(result->output ? result->output : "");
+    size_t len = text ? strlen(text) : 0;
     json_t *sizes = NULL;
     int rc = 0;
 
-    if (text == NULL) {
+    if (!text) {
         out->rc = -ENOMEM;
         return;
     }
     sizes = shk_neuron_table(text, result->code, neuron->options->ranks, &status, &why);
     out_status(out, status, why.text[0] != '\0' ? why.text : NULL);
-    if (strcmp(status, "ok") != 0) {
+    if (strcmp(status, "ok") != 0)
         out_text(out, "collective.neuron.phase", "allreduce");
-    }
-    if (strcmp(status, "ok") != 0 && result->output != NULL) {
+    if (strcmp(status, "ok") != 0 && result->output) {
         out_text(out, "collective.neuron.output",
                  result->output + (len > OUTPUT_KEPT ? len - OUTPUT_KEPT : 0));
     }
-    rc = sizes != NULL
-             ? shk_facts_present(out->facts, "collective.neuron.sizes", sizes, NULL, "nccom-test")
-             : -ENOMEM;
+    rc = sizes ? shk_facts_present(out->facts, "collective.neuron.sizes", sizes, NULL, "nccom-test")
+               : -ENOMEM;
     out->rc = out->rc != 0 ? out->rc : rc;
     free(text);
 }
@@ -185,9 +180,8 @@ static int run_tool(struct neuron *neuron, struct neuron_out *out, struct shk_er
     tool_arguments(neuron);
     out_command(out, neuron);
     rc = shk_isolate_run(&job, &result, 1, 1, err);
-    if (rc != 0) {
+    if (rc != 0)
         return rc;
-    }
     if (result.outcome == SHK_CHILD_EXITED) {
         out_table(out, neuron, &result);
     } else {
@@ -248,7 +242,7 @@ int shk_neuron_run(const struct shk_collective_options *options,
                    struct shk_error *err)
 {
     static const struct shk_neuron_tweaks none = {0};
-    struct neuron neuron = {.options = options, .tweaks = tweaks != NULL ? tweaks : &none};
+    struct neuron neuron = {.options = options, .tweaks = tweaks ? tweaks : &none};
     struct neuron_out out = {.facts = facts};
     int rc = run_gate(&neuron, &out, err);
 
@@ -257,9 +251,8 @@ int shk_neuron_run(const struct shk_collective_options *options,
                                "nccom-test");
         rc = run_tool(&neuron, &out, err);
     }
-    if (rc >= 0 && out.rc != 0) {
+    if (rc >= 0 && out.rc != 0)
         return shk_error_sys(err, -out.rc, "facts of nccom-test");
-    }
     return rc < 0 ? rc : 0;
 }
 

@@ -23,18 +23,17 @@ static bool says_wrong(const char *line)
                                         "check failed", "verification failed", "wrong result"};
     size_t i = 0;
 
-    for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strcasestr(line, words[i]) != NULL) {
+    for (i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcasestr(line, words[i]))
             return true;
-        }
     }
     return false;
 }
 
 static bool says_fault(const char *line)
 {
-    return strcasestr(line, "failure") != NULL || strcasestr(line, "errors found") != NULL ||
-           strcasestr(line, "test failed") != NULL;
+    return strcasestr(line, "failure") || strcasestr(line, "errors found") ||
+           strcasestr(line, "test failed");
 }
 
 static size_t split(char *line, char **words)
@@ -43,9 +42,8 @@ static size_t split(char *line, char **words)
     char *word = strtok_r(line, " \t", &rest);
     size_t n = 0;
 
-    for (; word != NULL && n < COLUMNS_MAX; word = strtok_r(NULL, " \t", &rest)) {
+    for (; word && n < COLUMNS_MAX; word = strtok_r(NULL, " \t", &rest))
         words[n++] = word;
-    }
     return n;
 }
 
@@ -53,19 +51,17 @@ static bool table_head(struct table *table, char **words, size_t n)
 {
     size_t i = 0;
 
-    if (n < 4 || strcmp(words[0], "size(B)") != 0) {
+    if (n < 4 || strcmp(words[0], "size(B)") != 0)
         return false;
-    }
     table->columns = n;
     table->count = table->type = table->time = 0;
     for (i = n; i-- > 1;) {
-        if (strncmp(words[i], "time", 4) == 0) {
+        if (strncmp(words[i], "time", 4) == 0)
             table->time = i;
-        } else if (strcmp(words[i], "type") == 0) {
+        else if (strcmp(words[i], "type") == 0)
             table->type = i;
-        } else if (strncmp(words[i], "count(", 6) == 0) {
+        else if (strncmp(words[i], "count(", 6) == 0)
             table->count = i;
-        }
     }
     table->head = table->time != 0 && table->type != 0 && table->count != 0;
     return table->head;
@@ -110,24 +106,22 @@ static void table_line(struct table *table, char *line)
     size_t n = 0;
 
     line += strspn(line, " \t");
-    snprintf(copy, sizeof(copy), "%s", line);
+    snprintf(copy, sizeof copy, "%s", line);
     n = split(line, words);
-    if (n == 0 || table_head(table, words, n) || table_row(table, words, n)) {
+    if (n == 0 || table_head(table, words, n) || table_row(table, words, n))
         return;
-    }
     if (strncmp(copy, "Avg bus bandwidth", 17) == 0) {
         table->end = true;
         return;
     }
     row = table->head && number(words[0], &bytes);
     /* The first fault is the one to show, but a wrong result is worse than any. */
-    if (says_wrong(copy) && !says_wrong(table->bad)) {
-        memcpy(table->bad, copy, sizeof(copy));
-    } else if (table->bad[0] == '\0' && (row || says_fault(copy))) {
-        memcpy(table->bad, copy, sizeof(copy));
-    }
+    if (says_wrong(copy) && !says_wrong(table->bad))
+        memcpy(table->bad, copy, sizeof copy);
+    else if (table->bad[0] == '\0' && (row || says_fault(copy)))
+        memcpy(table->bad, copy, sizeof copy);
     table->unread |= row;
-    memcpy(table->last, copy, sizeof(copy));
+    memcpy(table->last, copy, sizeof copy);
 }
 
 static const char *table_judge(const struct table *table, int exit_code, struct shk_error *why)
@@ -170,20 +164,18 @@ json_t *shk_neuron_table(char *output, int exit_code, unsigned ranks, const char
     size_t i = 0;
 
     *status_p = "failed";
-    if (table.rows == NULL) {
+    if (!table.rows) {
         shk_error_set(why, ENOMEM, "out of memory");
         return NULL;
     }
-    for (; line != NULL; line = strtok_r(NULL, "\r\n", &rest)) {
+    for (; line; line = strtok_r(NULL, "\r\n", &rest))
         table_line(&table, line);
-    }
     *status_p = table_judge(&table, exit_code, why);
     json_array_foreach(table.rows, i, row)
     {
         /* It was told to check, and it found nothing. */
-        if (strcmp(*status_p, "ok") == 0) {
+        if (strcmp(*status_p, "ok") == 0)
             json_object_set_new(row, "wrong", json_integer(0));
-        }
     }
     return table.rows;
 }

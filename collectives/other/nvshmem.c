@@ -19,8 +19,8 @@ static const char *out_key(char *buf, size_t size, const char *member)
 static void out_text(struct out *out, const char *member, const char *text)
 {
     char key[64];
-    int rc = text != NULL && *text != '\0'
-                 ? shk_facts_text(out->facts, out_key(key, sizeof(key), member), text, "nvshmem")
+    int rc = text && *text != '\0'
+                 ? shk_facts_text(out->facts, out_key(key, sizeof key, member), text, "nvshmem")
                  : 0;
 
     out->rc = out->rc != 0 ? out->rc : rc;
@@ -29,7 +29,7 @@ static void out_text(struct out *out, const char *member, const char *text)
 static void out_int(struct out *out, const char *member, long long value)
 {
     char key[64];
-    int rc = shk_facts_int(out->facts, out_key(key, sizeof(key), member), value, NULL, "nvshmem");
+    int rc = shk_facts_int(out->facts, out_key(key, sizeof key, member), value, NULL, "nvshmem");
 
     out->rc = out->rc != 0 ? out->rc : rc;
 }
@@ -42,7 +42,7 @@ static void out_look(struct out *out, const json_t *look)
 
 static void out_tail(struct out *out, const char *output)
 {
-    size_t len = output != NULL ? strlen(output) : 0;
+    size_t len = output ? strlen(output) : 0;
 
     out_text(out, "output", len > 0 ? output + (len > 2000 ? len - 2000 : 0) : NULL);
 }
@@ -56,8 +56,7 @@ int nvshmem_facts_not_run(struct shk_facts *facts, const struct shk_isolate_resu
                                         [SHK_CHILD_SIGNALED] = "crashed"};
     struct out out = {.facts = facts};
     size_t at = (size_t)look->outcome;
-    const char *status =
-        at < sizeof(names) / sizeof(names[0]) && names[at] != NULL ? names[at] : "failed";
+    const char *status = at < sizeof names / sizeof names[0] && names[at] ? names[at] : "failed";
 
     out_text(&out, "status", status);
     out_text(&out, "reason", why);
@@ -106,7 +105,7 @@ static void facts_self(struct out *out, const json_t *rows, unsigned pes)
 {
     char text[160];
 
-    snprintf(text, sizeof(text),
+    snprintf(text, sizeof text,
              "%u %s: symmetric memory, pointers to all, puts of 8 B %s in %.1f us", pes,
              pes == 1 ? "PE" : "PEs", pes == 1 ? "to itself" : "to the next",
              json_number_value(json_object_get(json_array_get(rows, 0), "time_us")));
@@ -124,7 +123,7 @@ int nvshmem_facts(struct shk_facts *facts, const json_t *look, const struct shk_
     unsigned blamed = result->rank >= 0 ? (unsigned)result->rank : 0;
     char text[96];
 
-    snprintf(text, sizeof(text), "%llu bytes of nvshmem_putmem did not arrive",
+    snprintf(text, sizeof text, "%llu bytes of nvshmem_putmem did not arrive",
              (unsigned long long)wrong);
     out_text(&out, "status", status);
     out_text(&out, "reason",
@@ -133,19 +132,16 @@ int nvshmem_facts(struct shk_facts *facts, const json_t *look, const struct shk_
              result->outcome == SHK_CREW_OK && wrong != 0 ? "verify" : result->phase);
     out_look(&out, look);
     out_int(&out, "ranks", shk_job_size(job));
-    if (result->rank >= 0) {
+    if (result->rank >= 0)
         out_int(&out, "rank", result->rank);
-    }
-    if (ok) {
+    if (ok)
         facts_self(&out, rows, shk_job_size(job));
-    } else {
+    else
         out_tail(&out, result->ranks[blamed].output);
-    }
-    if (out.rc == 0 && json_array_size(rows) > 0) {
+    if (out.rc == 0 && json_array_size(rows) > 0)
         out.rc = shk_facts_present(facts, "collective.nvshmem.sizes", rows, NULL, "nvshmem");
-    } else {
+    else
         json_decref(rows);
-    }
     return out.rc == 0 ? 0 : shk_error_sys(err, -out.rc, "facts of nvshmem");
 }
 
@@ -169,12 +165,10 @@ static int run_pes(const struct shk_collective_options *options, struct shk_nvsh
     struct shk_job *job = NULL;
     int rc = shk_job_create(&job, pes, sizeof(struct nvshmem_result), &why);
 
-    if (options->deadline_ms != 0) {
+    if (options->deadline_ms != 0)
         crew.deadline_ms = options->deadline_ms > used_ms ? options->deadline_ms - used_ms : 1;
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_crew_run(&crew, job, &result, &why);
-    }
     if (rc == 0) {
         rc = nvshmem_facts(facts, look->result, job, &result, err);
     } else {
@@ -199,9 +193,8 @@ int shk_nvshmem_run(const struct shk_collective_options *options,
     struct shk_isolate_result look = {0};
     int rc = 0;
 
-    if (tweaks != NULL) {
+    if (tweaks)
         what = *tweaks;
-    }
     rc = shk_isolate_run(&job, &look, 1, 1, err);
     if (rc == 0) {
         rc = look.outcome == SHK_CHILD_OK

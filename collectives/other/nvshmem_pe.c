@@ -137,17 +137,16 @@ static int pe_libraries(struct pe *pe, struct shk_error *err)
 {
     static const char *const names[] = {"libnvshmem_host.so.3", NULL};
     static const char *const drivers[] = {"libcuda.so.1", NULL};
-    const struct shk_library nvshmem = {
-        .names = pe->tweaks->names != NULL ? pe->tweaks->names : names, .symbols = symbols};
-    const struct shk_library driver = {
-        .names = pe->tweaks->driver_names != NULL ? pe->tweaks->driver_names : drivers,
-        .symbols = driver_symbols};
+    const struct shk_library nvshmem = {.names = pe->tweaks->names ? pe->tweaks->names : names,
+                                        .symbols = symbols};
+    const struct shk_library driver = {.names = pe->tweaks->driver_names ? pe->tweaks->driver_names
+                                                                         : drivers,
+                                       .symbols = driver_symbols};
     struct shk_dynlib driver_lib = {0};
     int rc = shk_dynlib_open(&pe->library, &nvshmem, &pe->api, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_dynlib_open(&driver_lib, &driver, &pe->driver, err);
-    }
     if (rc == 0) {
         shk_crumb_call("cuInit");
         rc = pe_cuda(pe->driver.init(0), "cuInit", err);
@@ -163,20 +162,18 @@ int nvshmem_look(void *arg, json_t **result_p, struct shk_error *err)
     int gpus = 0;
     int rc = pe_libraries(&pe, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = pe_cuda(pe.driver.count(&gpus), "cuDeviceGetCount", err);
-    }
-    if (rc == 0 && gpus < 1) {
+    if (rc == 0 && gpus < 1)
         rc = shk_error_set(err, ENODEV, "the driver finds no GPU on this node");
-    }
     if (rc == 0) {
         shk_crumb_call("nvshmemx_vendor_get_version_info");
         pe.api.version(&v[0], &v[1], &v[2]);
-        snprintf(version, sizeof(version), "%d.%d.%d", v[0], v[1], v[2]);
+        snprintf(version, sizeof version, "%d.%d.%d", v[0], v[1], v[2]);
         *result_p = json_pack("{s:o, s:s, s:i}", "library",
                               shk_json_text(pe.library.path, strlen(pe.library.path)), "version",
                               version, "gpus", gpus);
-        rc = *result_p != NULL ? 0 : shk_error_set(err, ENOMEM, "out of memory");
+        rc = *result_p ? 0 : shk_error_set(err, ENOMEM, "out of memory");
     }
     return rc;
 }
@@ -189,9 +186,8 @@ static int pe_context(struct pe *pe, struct shk_error *err)
 
     shk_crumb_call("cuDevicePrimaryCtxRetain");
     rc = pe_cuda(pe->driver.device(&device, (int)pe->pe), "cuDeviceGet", err);
-    if (rc == 0) {
+    if (rc == 0)
         rc = pe_cuda(pe->driver.retain(&context, device), "cuDevicePrimaryCtxRetain", err);
-    }
     return rc == 0 ? pe_cuda(pe->driver.current(context), "cuCtxSetCurrent", err) : rc;
 }
 
@@ -204,13 +200,12 @@ static int pe_id(struct pe *pe, struct nvshmem_id *id, struct shk_error *err)
     if (pe->pe == 0) {
         shk_crumb_call("nvshmemx_get_uniqueid");
         rc = pe->api.unique_id(id);
-        rc = rc == 0 ? shk_job_put(pe->job, PE_KEY_ID, id, sizeof(*id), err)
+        rc = rc == 0 ? shk_job_put(pe->job, PE_KEY_ID, id, sizeof *id, err)
                      : shk_error_set(err, EIO, "nvshmemx_get_uniqueid: error %d", rc);
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(pe->job, 0, err);
-    }
-    return rc == 0 ? shk_job_get(pe->job, 0, PE_KEY_ID, id, sizeof(*id), &len, err) : rc;
+    return rc == 0 ? shk_job_get(pe->job, 0, PE_KEY_ID, id, sizeof *id, &len, err) : rc;
 }
 
 static int pe_start(struct pe *pe, struct shk_error *err)
@@ -226,9 +221,8 @@ static int pe_start(struct pe *pe, struct shk_error *err)
     setenv(shk_variable("nvshmem-transport"), "none", 1);
     setenv(shk_variable("nvshmem-heap"), "64M", 1);
     rc = pe_id(pe, &id, err);
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     shk_crumb_library(pe->library.path);
     shk_crumb_call("nvshmemx_set_attr_uniqueid_args");
     code = pe->api.set_id((int)pe->pe, (int)pe->pes, &id, &attr);
@@ -236,9 +230,8 @@ static int pe_start(struct pe *pe, struct shk_error *err)
         shk_crumb_call("nvshmemx_hostlib_init_attr");
         code = pe->api.init(INIT_WITH_UNIQUEID, &attr);
     }
-    if (code != 0) {
+    if (code != 0)
         return shk_error_set(err, EIO, "NVSHMEM does not start: error %d", code);
-    }
     if (pe->api.my_pe() != (int)pe->pe || pe->api.pes() != (int)pe->pes) {
         return shk_error_set(err, EIO, "started as PE %u of %u, but NVSHMEM says PE %d of %d",
                              pe->pe, pe->pes, pe->api.my_pe(), pe->api.pes());
@@ -253,13 +246,12 @@ static int pe_symmetric(struct pe *pe, struct shk_error *err)
     int64_t theirs = 0;
     unsigned peer = 0;
     size_t len = 0;
-    int rc = shk_job_put(pe->job, PE_KEY_APART, &mine, sizeof(mine), err);
+    int rc = shk_job_put(pe->job, PE_KEY_APART, &mine, sizeof mine, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(pe->job, 0, err);
-    }
     for (peer = 0; peer < pe->pes && rc == 0; peer++) {
-        rc = shk_job_get(pe->job, peer, PE_KEY_APART, &theirs, sizeof(theirs), &len, err);
+        rc = shk_job_get(pe->job, peer, PE_KEY_APART, &theirs, sizeof theirs, &len, err);
         if (rc == 0 && theirs != mine) {
             rc = shk_error_set(err, EIO,
                                "the heap is not symmetric: two allocations are %lld bytes apart "
@@ -275,13 +267,11 @@ static int pe_memory(struct pe *pe, struct shk_error *err)
     shk_crumb_call("nvshmem_malloc");
     pe->from = pe->api.alloc(PUT_MAX);
     pe->to = pe->api.alloc(PUT_MAX);
-    if (pe->from == NULL || pe->to == NULL || pe->from == pe->to) {
+    if (!pe->from || !pe->to || pe->from == pe->to)
         return shk_error_set(err, ENOMEM, "nvshmem_malloc gave no symmetric memory");
-    }
     shk_crumb_call("nvshmem_ptr");
-    if (pe->api.pointer(pe->to, (int)pe->pe) != pe->to) {
+    if (pe->api.pointer(pe->to, (int)pe->pe) != pe->to)
         return shk_error_set(err, EIO, "nvshmem_ptr of the PE itself is not its own address");
-    }
     return pe_symmetric(pe, err);
 }
 
@@ -291,28 +281,26 @@ static int pe_pointers(struct pe *pe, struct shk_error *err)
     uint32_t mark = PE_MARK(pe->pe);
     unsigned peer = 0;
     int rc =
-        pe_cuda(pe->driver.to_device((uintptr_t)pe->to, &mark, sizeof(mark)), "cuMemcpyHtoD", err);
+        pe_cuda(pe->driver.to_device((uintptr_t)pe->to, &mark, sizeof mark), "cuMemcpyHtoD", err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(pe->job, 0, err);
-    }
     for (peer = 0; peer < pe->pes && rc == 0; peer++) {
         const void *at = NULL;
 
         shk_crumb_call("nvshmem_ptr of PE %u", peer);
         at = pe->api.pointer(pe->to, (int)peer);
-        if (at == NULL) {
+        if (!at) {
             return shk_error_set(err, EIO,
                                  "nvshmem_ptr of PE %u is NULL: its GPU cannot be reached by load "
                                  "and store",
                                  peer);
         }
         mark = 0;
-        rc = pe_cuda(pe->driver.to_host(&mark, (uintptr_t)at, sizeof(mark)),
+        rc = pe_cuda(pe->driver.to_host(&mark, (uintptr_t)at, sizeof mark),
                      "read through nvshmem_ptr", err);
-        if (rc == 0 && mark != PE_MARK(peer)) {
+        if (rc == 0 && mark != PE_MARK(peer))
             rc = shk_error_set(err, EILSEQ, "nvshmem_ptr of PE %u leads elsewhere", peer);
-        }
     }
     return rc == 0 ? shk_job_fence(pe->job, 0, err) : rc;
 }
@@ -328,13 +316,11 @@ static int put_prepare(struct pe *pe, size_t bytes, struct shk_error *err)
     size_t i = 0;
     int rc = 0;
 
-    for (i = 0; i < bytes; i++) {
+    for (i = 0; i < bytes; i++)
         pe->host[i] = (unsigned char)~put_byte((pe->pe + pe->pes - 1) % pe->pes, bytes, i);
-    }
     rc = pe_cuda(pe->driver.to_device((uintptr_t)pe->to, pe->host, bytes), "cuMemcpyHtoD", err);
-    for (i = 0; i < bytes; i++) {
+    for (i = 0; i < bytes; i++)
         pe->host[i] = put_byte(pe->pe, bytes, i);
-    }
     if (rc == 0) {
         rc = pe_cuda(pe->driver.to_device((uintptr_t)pe->from, pe->host, bytes), "cuMemcpyHtoD",
                      err);
@@ -357,20 +343,16 @@ static int pe_put(struct pe *pe, struct nvshmem_row *row, size_t bytes, unsigned
         pe->api.quiet();
     }
     us = (now_us() - us) / times;
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(pe->job, 0, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = pe_cuda(pe->driver.to_host(pe->host, (uintptr_t)pe->to, bytes), "cuMemcpyDtoH", err);
-    }
-    for (i = 0; i < bytes && rc == 0; i++) {
+    for (i = 0; i < bytes && rc == 0; i++)
         row->wrong += pe->host[i] != put_byte((pe->pe + pe->pes - 1) % pe->pes, bytes, i);
-    }
     row->bytes = bytes;
     row->time_us = us;
-    if (rc == 0) {
+    if (rc == 0)
         __atomic_store_n(&row->done, 1U, __ATOMIC_RELEASE);
-    }
     return rc;
 }
 
@@ -380,12 +362,10 @@ static int pe_work(struct pe *pe, struct shk_error *err)
     size_t i = 0;
     int rc = pe_libraries(pe, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = pe_context(pe, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = pe_start(pe, err);
-    }
     if (rc == 0) {
         shk_job_set_phase(pe->job, SHK_PHASE_REGISTER, 0);
         rc = pe_memory(pe, err);
@@ -417,9 +397,8 @@ int nvshmem_pe(struct shk_job *job, void *arg, struct shk_error *err)
                     .host = malloc(PUT_MAX)};
     int rc = 0;
 
-    if (pe.host == NULL) {
+    if (!pe.host)
         return shk_error_sys(err, ENOMEM, "nvshmem");
-    }
     shk_job_set_phase(job, SHK_PHASE_OPEN, 0);
     rc = pe_work(&pe, err);
     free(pe.host);

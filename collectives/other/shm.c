@@ -62,13 +62,11 @@ static int region_map(struct shm_region *region, unsigned ranks, size_t max_byte
                     __builtin_mul_overflow(region->part, ranks, &region->bytes))) {
         return shk_error_set(err, EOVERFLOW, "shared memory would not fit an address space");
     }
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     map = mmap(NULL, region->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED) {
+    if (map == MAP_FAILED)
         return shk_error_sys(err, errno, "shared memory of %zu bytes", region->bytes);
-    }
     (void)madvise(map, region->bytes, MADV_HUGEPAGE); /* a hint: fewer page faults, TLB misses */
     region->base = map;
     return 0;
@@ -134,11 +132,10 @@ static int shm_begin(struct shm *shm, const struct shm_region *region, struct sh
                                 region_part(region, self) + region->heap, err);
 
     shm->indices = region->layout.indices;
-    shm->arrivals = calloc(shk_job_size(job), sizeof(*shm->arrivals));
-    shm->mapped = calloc(shk_job_size(job), sizeof(*shm->mapped));
-    if (rc < 0 || shm->arrivals == NULL || shm->mapped == NULL) {
+    shm->arrivals = calloc(shk_job_size(job), sizeof *shm->arrivals);
+    shm->mapped = calloc(shk_job_size(job), sizeof *shm->mapped);
+    if (rc < 0 || !shm->arrivals || !shm->mapped)
         return rc < 0 ? rc : shk_error_set(err, ENOMEM, "out of memory");
-    }
     for (i = 0; i < shk_job_size(job); i++) {
         unsigned char *part = region_part(region, i);
 
@@ -156,9 +153,8 @@ static int shm_begin(struct shm *shm, const struct shm_region *region, struct sh
 static void run_phase(const struct shm_run *run, struct shk_job *job, enum shk_phase phase)
 {
     shk_job_set_phase(job, phase, 0);
-    if (run->tweaks->at_phase != NULL) {
+    if (run->tweaks->at_phase)
         run->tweaks->at_phase(job, phase, run->tweaks->at_phase_arg);
-    }
 }
 
 static uint64_t run_budget(const struct shm_run *run, uint64_t want_ns)
@@ -205,9 +201,8 @@ static int run_measure(const struct shm_run *run, struct shk_wire *wire, struct 
 
     run_phase(run, wire->job, SHK_PHASE_WARMUP);
     rc = shk_sweep_warmup(wire, err);
-    if (rc == 0) {
+    if (rc == 0)
         rc = run_tune(run, wire, &result->roofline, &tune, err);
-    }
     return rc == 0 ? shk_sweep_run(wire, &options, result, err) : rc;
 }
 
@@ -226,9 +221,8 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
         run_phase(run, job, SHK_PHASE_EXCHANGE);
         rc = shk_job_fence(job, 0, err); /* peers have filled their heaps */
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = run_measure(run, &shm.wire, err);
-    }
     if (rc == 0) {
         run_phase(run, job, SHK_PHASE_TEARDOWN);
         rc = shk_job_fence(job, 0, err);
@@ -263,23 +257,18 @@ static int run_crew(struct shm_run *run, struct shk_facts *facts, struct shk_err
     struct shk_job *job = NULL;
     int rc = run_check(options, &why);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_create(&job, options->ranks, sizeof(struct shk_sweep_result), &why);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = region_map(&run->region, options->ranks, options->max_bytes, &why);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_crew_run(&crew, job, &result, &why);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shm_facts(facts, job, &result, err);
-    } else {
+    else
         rc = shm_facts_not_run(facts, options->ranks, why.text, err);
-    }
-    if (run->region.base != NULL) {
+    if (run->region.base)
         munmap(run->region.base, run->region.bytes);
-    }
     shk_crew_result_clear(&result);
     shk_job_destroy(job);
     return rc;
@@ -291,7 +280,7 @@ int shk_shm_run(const struct shk_collective_options *options, const struct shk_s
     static const struct shk_shm_tweaks none = {0};
     struct shm_run run = {
         .options = options,
-        .tweaks = tweaks != NULL ? tweaks : &none,
+        .tweaks = tweaks ? tweaks : &none,
         .deadline_ns = options->deadline_ms != 0
                            ? shk_job_now_ns() + options->deadline_ms * UINT64_C(1000000)
                            : 0,

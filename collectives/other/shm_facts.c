@@ -18,9 +18,8 @@ static void facts_outcome(struct shk_facts_out *out, const struct shk_job *job,
     }
     shk_out_status(out, shk_crew_status(result->outcome), result->reason.text, result->rank,
                    result->phase);
-    if (result->cause != NULL) {
+    if (result->cause)
         shk_out_text(out, "cause", result->cause);
-    }
 }
 
 static void facts_line(json_t *lines, const char *text)
@@ -39,18 +38,18 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
     facts_line(lines, "own shared memory: one anonymous mapping that all ranks inherited; "
                       "libfabric was not loaded");
     if (verified > 0) {
-        snprintf(line, sizeof(line), "%llu elements verified on %u ranks",
+        snprintf(line, sizeof line, "%llu elements verified on %u ranks",
                  (unsigned long long)verified, shk_job_size(job));
         facts_line(lines, line);
     }
     if (json_is_object(roofline)) {
-        snprintf(line, sizeof(line), "plain puts between the same ranks: %.2f us one way",
+        snprintf(line, sizeof line, "plain puts between the same ranks: %.2f us one way",
                  json_number_value(json_object_get(roofline, "latency_us")));
         facts_line(lines, line);
     }
     for (rank = 0; rank < shk_job_size(job); rank++) {
         if (result->ranks[rank].output[0] != '\0') {
-            snprintf(line, sizeof(line), "output of rank %u: %s", rank, result->ranks[rank].output);
+            snprintf(line, sizeof line, "output of rank %u: %s", rank, result->ranks[rank].output);
             facts_line(lines, line);
         }
     }

@@ -40,8 +40,8 @@ static int agree_publish(struct shk_job *job, char kind, const char *what, const
     char key[SHK_JOB_KEY];
     char text[SHK_AGREE_VALUE];
 
-    snprintf(key, sizeof(key), "%c%s", kind, what);
-    snprintf(text, sizeof(text), "%s", value);
+    snprintf(key, sizeof key, "%c%s", kind, what);
+    snprintf(text, sizeof text, "%s", value);
     return shk_job_put(job, key, text, strlen(text) + 1, err);
 }
 
@@ -52,7 +52,7 @@ int shk_agree_put(struct shk_job *job, const char *what, const char *value, stru
 
 int shk_agree_note(struct shk_job *job, const char *what, const char *value, struct shk_error *err)
 {
-    return agree_publish(job, AGREE_NOTE, what, value != NULL ? value : "not set", err);
+    return agree_publish(job, AGREE_NOTE, what, value ? value : "not set", err);
 }
 
 static bool agree_get(const struct shk_job *job, unsigned rank, const char *key,
@@ -60,9 +60,8 @@ static bool agree_get(const struct shk_job *job, unsigned rank, const char *key,
 {
     size_t len = 0;
 
-    if (shk_job_get(job, rank, key, text, SHK_AGREE_VALUE, &len, NULL) != 0 || len == 0) {
+    if (shk_job_get(job, rank, key, text, SHK_AGREE_VALUE, &len, NULL) != 0 || len == 0)
         return false;
-    }
     text[len < SHK_AGREE_VALUE ? len : SHK_AGREE_VALUE - 1] = '\0';
     return true;
 }
@@ -77,9 +76,8 @@ int shk_agree_check(struct shk_job *job, struct shk_error *err)
     int rc = 0;
 
     while (rc == 0 && shk_job_next_key(job, job->rank, &at, key)) {
-        if (key[0] != AGREE_MUST || !agree_get(job, job->rank, key, mine)) {
+        if (key[0] != AGREE_MUST || !agree_get(job, job->rank, key, mine))
             continue;
-        }
         for (peer = 0; peer < job->ranks && rc == 0; peer++) {
             if (agree_get(job, peer, key, theirs) && strcmp(mine, theirs) != 0) {
                 rc = shk_error_set(err, EPROTO, "%s differs: rank %u has %.150s, rank %u %.150s",
@@ -100,7 +98,7 @@ static unsigned agree_keys(const struct shk_job *job, char keys[AGREE_KEYS][SHK_
     unsigned rank = 0;
     unsigned i = 0;
 
-    for (kind = 0; kind < sizeof(kinds); kind++) {
+    for (kind = 0; kind < sizeof kinds; kind++) {
         for (rank = 0; rank < job->ranks; rank++) {
             char key[SHK_JOB_KEY];
             uint32_t at = 0;
@@ -108,9 +106,8 @@ static unsigned agree_keys(const struct shk_job *job, char keys[AGREE_KEYS][SHK_
             while (shk_job_next_key(job, rank, &at, key)) {
                 for (i = 0; i < count && strcmp(keys[i], key) != 0; i++) {
                 }
-                if (key[0] == kinds[kind] && i == count && count < AGREE_KEYS) {
-                    memcpy(keys[count++], key, sizeof(key));
-                }
+                if (key[0] == kinds[kind] && i == count && count < AGREE_KEYS)
+                    memcpy(keys[count++], key, sizeof key);
             }
         }
     }
@@ -123,15 +120,13 @@ static struct agree_value *agree_value(struct agree_vote *vote, const char *text
     unsigned i = 0;
 
     for (i = 0; i < vote->count; i++) {
-        if (strcmp(vote->value[i].text, text) == 0) {
+        if (strcmp(vote->value[i].text, text) == 0)
             return &vote->value[i];
-        }
     }
-    if (vote->count == AGREE_VALUES) {
+    if (vote->count == AGREE_VALUES)
         return &vote->value[AGREE_VALUES - 1];
-    }
     value = &vote->value[vote->count++];
-    snprintf(value->text, sizeof(value->text), "%s", text);
+    snprintf(value->text, sizeof value->text, "%s", text);
     value->hosts = json_object();
     value->ranks = json_array();
     value->first = rank;
@@ -143,9 +138,8 @@ static bool agree_one_host(const struct shk_job *job, const struct shk_crew_resu
     unsigned i = 0;
 
     for (i = 1; i < job->ranks; i++) {
-        if (strcmp(result->ranks[i].host, result->ranks[0].host) != 0) {
+        if (strcmp(result->ranks[i].host, result->ranks[0].host) != 0)
             return false;
-        }
     }
     return true;
 }
@@ -157,9 +151,8 @@ static void agree_majority(struct agree_vote *vote)
 
     vote->majority = -1;
     for (i = 0; i < vote->count; i++) {
-        if (2 * json_object_size(vote->value[i].hosts) > vote->voters) {
+        if (2 * json_object_size(vote->value[i].hosts) > vote->voters)
             vote->majority = vote->majority == -1 ? (int)i : -2;
-        }
     }
     vote->majority = vote->majority < 0 || vote->count == AGREE_VALUES ? -1 : vote->majority;
 }
@@ -176,13 +169,11 @@ static void agree_count(struct agree_vote *vote, const struct shk_job *job,
         char text[SHK_AGREE_VALUE];
         char voter[80];
 
-        if (!agree_get(job, rank, key, text)) {
+        if (!agree_get(job, rank, key, text))
             continue;
-        }
-        snprintf(voter, sizeof(voter), "%s", result->ranks[rank].host);
-        if (local) {
-            snprintf(voter, sizeof(voter), "%u", rank);
-        }
+        snprintf(voter, sizeof voter, "%s", result->ranks[rank].host);
+        if (local)
+            snprintf(voter, sizeof voter, "%u", rank);
         value = agree_value(vote, text, rank);
         (void)json_object_set_new_nocheck(value->hosts, voter, json_true());
         (void)json_object_set_new_nocheck(vote->hosts, voter, json_true());
@@ -212,9 +203,8 @@ static json_t *agree_names(json_t *hosts, bool local)
 
     json_object_foreach(hosts, host, unused)
     {
-        if (!local) {
+        if (!local)
             (void)json_array_append_new(names, shk_json_text(host, strlen(host)));
-        }
     }
     return names;
 }
@@ -228,13 +218,11 @@ static json_t *agree_odd(const struct agree_vote *vote, bool local, int *rank_p)
 
     *rank_p = -1;
     for (i = 0; i < vote->count; i++) {
-        if ((int)i == vote->majority) {
+        if ((int)i == vote->majority)
             continue;
-        }
         (void)json_object_update(hosts, vote->value[i].hosts);
-        if (vote->majority >= 0 && (*rank_p < 0 || (int)vote->value[i].first < *rank_p)) {
+        if (vote->majority >= 0 && (*rank_p < 0 || (int)vote->value[i].first < *rank_p))
             *rank_p = (int)vote->value[i].first;
-        }
     }
     names = agree_names(hosts, local);
     json_decref(hosts);
@@ -259,8 +247,8 @@ static json_t *agree_row(const struct agree_vote *vote, const char *key, bool lo
     }
     return json_pack("{s:s, s:b, s:o, s:o, s:i, s:i, s:o}", "what", key + 1, "must",
                      key[0] == AGREE_MUST, "majority",
-                     most != NULL ? shk_json_text(most, strlen(most)) : json_null(), "odd", odd,
-                     "odd_rank", rank, "voters", (int)vote->voters, "values", values);
+                     most ? shk_json_text(most, strlen(most)) : json_null(), "odd", odd, "odd_rank",
+                     rank, "voters", (int)vote->voters, "values", values);
 }
 
 json_t *shk_agree_judge(const struct shk_job *job, const struct shk_crew_result *result)
@@ -268,15 +256,14 @@ json_t *shk_agree_judge(const struct shk_job *job, const struct shk_crew_result 
     char keys[AGREE_KEYS][SHK_JOB_KEY];
     unsigned count = agree_keys(job, keys);
     bool local = agree_one_host(job, result);
-    struct agree_vote *vote = calloc(1, sizeof(*vote));
+    struct agree_vote *vote = calloc(1, sizeof *vote);
     json_t *rows = json_array();
     unsigned i = 0;
 
     for (i = 0; i < count && vote != NULL; i++) {
         agree_count(vote, job, result, keys[i]);
-        if (vote->count > 1) {
+        if (vote->count > 1)
             (void)json_array_append_new(rows, agree_row(vote, keys[i], local));
-        }
         agree_free(vote);
     }
     free(vote);
@@ -300,15 +287,13 @@ static void agree_who(struct shk_strbuf *sb, const json_t *value)
             break;
         }
         shk_strbuf_puts(sb, i > 0 ? ", " : "");
-        if (json_is_string(item)) {
+        if (json_is_string(item))
             shk_strbuf_puts(sb, json_string_value(item));
-        } else {
+        else
             shk_strbuf_printf(sb, "%d", (int)json_integer_value(item));
-        }
     }
-    if (list == nodes && json_array_size(ranks) == 1) {
+    if (list == nodes && json_array_size(ranks) == 1)
         shk_strbuf_printf(sb, " (rank %d)", (int)json_integer_value(json_array_get(ranks, 0)));
-    }
 }
 
 /* The odd ones first. */
@@ -327,14 +312,14 @@ void shk_agree_text(const json_t *row, char *buf, size_t size)
     {
         const char *text = json_string_value(json_object_get(value, "value"));
 
-        if (most != NULL && strcmp(text, most) == 0) {
+        if (most && strcmp(text, most) == 0) {
             last = value;
             continue;
         }
         shk_strbuf_printf(&sb, "%s%s", said++ > 0 ? ", " : "", text);
         agree_who(&sb, value);
     }
-    if (last != NULL) {
+    if (last) {
         size_t nodes = json_array_size(json_object_get(last, "nodes"));
         size_t ranks = json_array_size(json_object_get(last, "ranks"));
 

@@ -27,11 +27,11 @@
 
 static void crew_tell(const struct crew_run *run, const char *text)
 {
-    const char *name = run->parts != NULL ? run->parts->names[run->part] : run->crew->name;
+    const char *name = run->parts ? run->parts->names[run->part] : run->crew->name;
     char line[256];
 
-    if (run->crew->progress != NULL) {
-        snprintf(line, sizeof(line), "%s: %s", name, text);
+    if (run->crew->progress) {
+        snprintf(line, sizeof line, "%s: %s", name, text);
         run->crew->progress(line, run->crew->progress_arg);
     }
 }
@@ -49,9 +49,8 @@ static void crew_child_setup(pid_t parent, int output)
     if (getppid() != parent) {
         _exit(127); /* the parent died before the request above */
     }
-    for (sig = 1; sig < NSIG; sig++) {
+    for (sig = 1; sig < NSIG; sig++)
         signal(sig, SIG_DFL);
-    }
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -59,9 +58,8 @@ static void crew_child_setup(pid_t parent, int output)
         core.rlim_cur = 0;
         setrlimit(RLIMIT_CORE, &core);
     }
-    if (null >= 0) {
+    if (null >= 0)
         dup2(null, STDIN_FILENO);
-    }
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
 }
@@ -71,28 +69,25 @@ static void crew_await(const struct shk_job *job, unsigned rank)
 {
     struct timespec nap = {.tv_nsec = 200000};
 
-    while (atomic_load(&job->slots[rank].go) == 0) {
+    while (atomic_load(&job->slots[rank].go) == 0)
         (void)nanosleep(&nap, NULL);
-    }
 }
 
 static void crew_child(struct crew_run *run, unsigned rank) __attribute__((noreturn));
 static void crew_child(struct crew_run *run, unsigned rank)
 {
-    unsigned parts = run->parts != NULL ? run->parts->count : 1;
+    unsigned parts = run->parts ? run->parts->count : 1;
     unsigned part = 0;
 
-    if (run->cpus != NULL) {
+    if (run->cpus)
         shk_place_bind(run->cpus[rank]);
-    }
     for (part = 0; part < parts; part++) {
-        struct shk_job *job = run->parts != NULL ? run->parts->jobs[part] : run->job;
+        struct shk_job *job = run->parts ? run->parts->jobs[part] : run->job;
         struct shk_error err = {{0}};
         int rc = 0;
 
-        if (part > 0) {
+        if (part > 0)
             crew_await(job, rank);
-        }
         shk_job_join(job, rank);
         rc = run->crew->work(job, run->crew->arg, &err);
         if (rc < 0) {
@@ -114,9 +109,8 @@ static int crew_start(struct crew_run *run, unsigned rank, struct shk_error *err
     pid_t pid = 0;
     char text[64];
 
-    if (pipe2(fds, O_CLOEXEC) != 0) {
+    if (pipe2(fds, O_CLOEXEC) != 0)
         return shk_error_sys(err, errno, "pipe for rank %u", rank);
-    }
     pid = fork();
     if (pid == 0) {
         shk_janitor_forget(&run->janitor);
@@ -136,7 +130,7 @@ static int crew_start(struct crew_run *run, unsigned rank, struct shk_error *err
     watch->alive = true;
     state->pid = pid;
     state->status = SHK_RANK_RUNNING;
-    snprintf(text, sizeof(text), "rank %u pid %d", rank, (int)pid);
+    snprintf(text, sizeof text, "rank %u pid %d", rank, (int)pid);
     crew_tell(run, text);
     return 0;
 }
@@ -192,7 +186,7 @@ static void crew_check(struct crew_run *run, unsigned rank)
     siginfo_t info;
 
     while (watch->alive) {
-        memset(&info, 0, sizeof(info));
+        memset(&info, 0, sizeof info);
         if (waitid(P_PID, pid, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) != 0 ||
             info.si_pid == 0) {
             watch->seen_ns = now;
@@ -237,9 +231,8 @@ static void crew_kill(struct crew_run *run)
     unsigned i = 0;
 
     for (i = run->first; i < run->last; i++) {
-        if (run->watch[i].alive) {
+        if (run->watch[i].alive)
             shk_debris_note(run->debris, run->result->ranks[i].pid);
-        }
     }
     for (i = run->first; i < run->last; i++) {
         struct crew_watch *watch = &run->watch[i];
@@ -250,9 +243,8 @@ static void crew_kill(struct crew_run *run)
             (void)kill(pid, SIGKILL); /* it may not have reached setpgid() */
         }
     }
-    for (waited = 0; crew_reap(run) > 0 && waited < CREW_REAP_MS; waited++) {
+    for (waited = 0; crew_reap(run) > 0 && waited < CREW_REAP_MS; waited++)
         (void)nanosleep(&nap, NULL);
-    }
 }
 
 void shk_crew_follow(struct crew_run *run)
@@ -280,7 +272,7 @@ void shk_crew_follow(struct crew_run *run)
     /* Verification alternates with the operations: not worth a line each. */
     if (least != SHK_PHASE_VERIFY && ((uint64_t)least << 56 | bytes) != run->told) {
         run->told = (uint64_t)least << 56 | bytes;
-        shk_job_phase_text((enum shk_phase)least, bytes, text, sizeof(text));
+        shk_job_phase_text((enum shk_phase)least, bytes, text, sizeof text);
         crew_tell(run, text);
     }
 }
@@ -294,19 +286,16 @@ void shk_crew_turn(struct crew_run *run, struct pollfd *extra, unsigned count)
     for (i = 0; i < own; i++) {
         fds[i] = (struct pollfd){.fd = run->watch[run->first + i].fd, .events = POLLIN};
     }
-    for (i = 0; i < count && i < CREW_EXTRA; i++) {
+    for (i = 0; i < count && i < CREW_EXTRA; i++)
         fds[own + i] = extra[i];
-    }
     (void)poll(fds, own + count, CREW_TICK_MS);
-    for (i = 0; i < count && i < CREW_EXTRA; i++) {
+    for (i = 0; i < count && i < CREW_EXTRA; i++)
         extra[i].revents = fds[own + i].revents;
-    }
     for (i = run->first; i < run->last; i++) {
         crew_drain(run, i);
         crew_check(run, i);
-        if (run->watch[i].alive) {
+        if (run->watch[i].alive)
             shk_crew_share_turn(run, i);
-        }
     }
     shk_isolate_turn(); /* what else was begun, such as a reading of counters */
 }
@@ -329,9 +318,8 @@ bool shk_crew_over(struct crew_run *run, const struct crew_grace *grace, bool *e
             run->trouble_ns = now;
         }
     }
-    if (run->trouble_ns != 0 && run->cause_ns == 0 && shk_crew_has_cause(run)) {
+    if (run->trouble_ns != 0 && run->cause_ns == 0 && shk_crew_has_cause(run))
         run->cause_ns = now;
-    }
     *expired_p =
         alive > 0 && ((run->deadline_ns != 0 && now >= run->deadline_ns) || shk_stop_signal() != 0);
     return alive == 0 || *expired_p ||
@@ -356,19 +344,18 @@ static int crew_prepare(struct crew_run *run, struct shk_error *err)
     unsigned own = run->last - run->first;
     unsigned i = 0;
 
-    run->watch = calloc(ranks, sizeof(*run->watch));
-    run->result->ranks = calloc(ranks, sizeof(*run->result->ranks));
-    run->fds = calloc(own + CREW_EXTRA, sizeof(*run->fds));
-    if (run->watch == NULL || run->result->ranks == NULL || run->fds == NULL) {
+    run->watch = calloc(ranks, sizeof *run->watch);
+    run->result->ranks = calloc(ranks, sizeof *run->result->ranks);
+    run->fds = calloc(own + CREW_EXTRA, sizeof *run->fds);
+    if (!run->watch || !run->result->ranks || !run->fds)
         return shk_error_set(err, ENOMEM, "out of memory");
-    }
     for (i = 0; i < ranks; i++) {
         run->watch[i].fd = -1;
         run->result->ranks[i].id = i;
     }
     /* Ranks that a launcher started are placed by it. */
-    run->cpus = own == ranks ? calloc(ranks, sizeof(*run->cpus)) : NULL;
-    if (run->cpus != NULL && !shk_place_cpus(ranks, run->cpus)) {
+    run->cpus = own == ranks ? calloc(ranks, sizeof *run->cpus) : NULL;
+    if (run->cpus && !shk_place_cpus(ranks, run->cpus)) {
         free(run->cpus);
         run->cpus = NULL;
     }
@@ -383,39 +370,34 @@ int shk_crew_begin(struct crew_run *run, struct shk_error *err)
     unsigned i = 0;
     int rc = crew_prepare(run, err);
 
-    if (rc == 0 && run->last > run->first) {
+    if (rc == 0 && run->last > run->first)
         shk_janitor_start(&run->janitor, run->job, run->debris);
-    }
-    for (i = run->first; i < run->last && rc == 0; i++) {
+    for (i = run->first; i < run->last && rc == 0; i++)
         rc = crew_start(run, i, err);
-    }
     return rc;
 }
 
 static void crew_clean(struct crew_run *run)
 {
-    pid_t *pids = calloc(run->job->ranks, sizeof(*pids));
+    pid_t *pids = calloc(run->job->ranks, sizeof *pids);
     unsigned own = 0;
     unsigned i = 0;
 
     for (i = run->first; i < run->last; i++) {
         crew_drain(run, i);
-        if (run->watch[i].fd >= 0) {
+        if (run->watch[i].fd >= 0)
             close(run->watch[i].fd);
-        }
-        if (pids != NULL) {
+        if (pids)
             pids[own++] = run->result->ranks[i].pid;
-        }
     }
-    if (pids != NULL) {
+    if (pids)
         (void)shk_debris_sweep(run->debris, pids, own);
-    }
     free(pids);
 }
 
 void shk_crew_end(struct crew_run *run)
 {
-    if (run->watch != NULL && run->result->ranks != NULL) {
+    if (run->watch && run->result->ranks) {
         crew_kill(run);
         crew_clean(run);
         shk_janitor_dismiss(&run->janitor);
@@ -437,9 +419,8 @@ static bool crew_part_ended(const struct crew_run *run)
     for (i = 0; i < run->job->ranks; i++) {
         const struct shk_job_slot *slot = &run->job->slots[i];
 
-        if (atomic_load(&slot->phase) != SHK_PHASE_DONE || atomic_load(&slot->failed) != 0) {
+        if (atomic_load(&slot->phase) != SHK_PHASE_DONE || atomic_load(&slot->failed) != 0)
             return false;
-        }
     }
     return true;
 }
@@ -456,7 +437,7 @@ static bool crew_tell_part(struct crew_run *run)
 
         crew_drain(run, i);
         rank->status = SHK_RANK_OK;
-        shk_job_phase_text(SHK_PHASE_DONE, 0, rank->phase, sizeof(rank->phase));
+        shk_job_phase_text(SHK_PHASE_DONE, 0, rank->phase, sizeof rank->phase);
     }
     more = run->parts->ended(run->part, result, run->parts->arg);
     for (i = 0; i < run->job->ranks; i++) {
@@ -475,9 +456,8 @@ static bool crew_advance(struct crew_run *run)
     unsigned i = 0;
     bool more = true;
 
-    if (run->parts == NULL || run->part + 1 >= run->parts->count || !crew_part_ended(run)) {
+    if (!run->parts || run->part + 1 >= run->parts->count || !crew_part_ended(run))
         return true;
-    }
     more = crew_tell_part(run);
     run->part++;
     if (more) {
@@ -486,9 +466,8 @@ static bool crew_advance(struct crew_run *run)
         run->cause_ns = 0;
         crew_start_clock(run);
     }
-    for (i = 0; i < run->job->ranks && more; i++) {
+    for (i = 0; i < run->job->ranks && more; i++)
         atomic_store(&run->job->slots[i].go, 1);
-    }
     return more;
 }
 
@@ -500,7 +479,7 @@ static int crew_run_all(struct crew_run *run, struct shk_error *err)
     bool over = false;
     int rc = 0;
 
-    memset(run->result, 0, sizeof(*run->result));
+    memset(run->result, 0, sizeof *run->result);
     run->result->rank = -1;
     run->janitor.fd = -1;
     rc = shk_crew_begin(run, err);
@@ -512,13 +491,11 @@ static int crew_run_all(struct crew_run *run, struct shk_error *err)
         wanted = crew_advance(run);
         over = wanted && shk_crew_over(run, &grace, &expired);
     }
-    if (rc == 0 && wanted) {
+    if (rc == 0 && wanted)
         shk_crew_blame(run, expired);
-    }
     shk_crew_end(run);
-    if (rc < 0) {
+    if (rc < 0)
         shk_crew_result_clear(run->result);
-    }
     return rc;
 }
 
@@ -551,7 +528,7 @@ void shk_crew_result_clear(struct shk_crew_result *result)
 {
     free(result->ranks);
     json_decref(result->disagree);
-    memset(result, 0, sizeof(*result));
+    memset(result, 0, sizeof *result);
     result->rank = -1;
 }
 
@@ -561,7 +538,7 @@ json_t *shk_crew_ranks_json(const struct shk_job *job, const struct shk_crew_res
     char here[256] = "";
     unsigned rank = 0;
 
-    (void)gethostname(here, sizeof(here) - 1);
+    (void)gethostname(here, sizeof here - 1);
     for (rank = 0; rank < shk_job_size(job) && ranks != NULL; rank++) {
         const struct shk_crew_rank *state = &result->ranks[rank];
         const char *host = state->host[0] != '\0' ? state->host : here;

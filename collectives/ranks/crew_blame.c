@@ -79,7 +79,7 @@ static void blame_states(struct crew_run *run)
         struct shk_crew_rank *rank = &run->result->ranks[i];
         enum shk_phase phase = (enum shk_phase)atomic_load(&slot->phase);
 
-        shk_job_phase_text(phase, atomic_load(&slot->bytes), rank->phase, sizeof(rank->phase));
+        shk_job_phase_text(phase, atomic_load(&slot->bytes), rank->phase, sizeof rank->phase);
         if (watch->lost) {
             rank->status = SHK_RANK_LOST;
         } else if (watch->alive && atomic_load(&slot->failed) != 0) {
@@ -180,13 +180,13 @@ static int blame_hung(const struct crew_run *run)
         const struct shk_job_slot *chosen = NULL;
 
         if (!run->watch[i].alive || atomic_load(&slot->failed) != 0 ||
-            (run->parts != NULL && atomic_load(&slot->phase) == SHK_PHASE_DONE) ||
+            (run->parts && atomic_load(&slot->phase) == SHK_PHASE_DONE) ||
             blame_follow(run, i) != (int)i) {
             continue; /* one that has ended this part waits for the others */
         }
         culprits++;
         chosen = best >= 0 ? &run->job->slots[best] : NULL;
-        if (chosen == NULL || atomic_load(&slot->phase) < atomic_load(&chosen->phase) ||
+        if (!chosen || atomic_load(&slot->phase) < atomic_load(&chosen->phase) ||
             (atomic_load(&slot->phase) == atomic_load(&chosen->phase) &&
              atomic_load(&slot->op) < atomic_load(&chosen->op))) {
             best = (int)i;
@@ -213,9 +213,8 @@ static void blame_where(const struct crew_run *run, int rank, char *buf, size_t 
     uint64_t bytes = atomic_load(&slot->bytes);
     char at[48] = "";
 
-    if (bytes != 0 && atomic_load(&slot->phase) == SHK_PHASE_VERIFY) {
-        snprintf(at, sizeof(at), " (at %llu B)", (unsigned long long)bytes);
-    }
+    if (bytes != 0 && atomic_load(&slot->phase) == SHK_PHASE_VERIFY)
+        snprintf(at, sizeof at, " (at %llu B)", (unsigned long long)bytes);
     if (slot->library[0] == '\0' && slot->call[0] == '\0') {
         snprintf(buf, size, "phase %s%s", phase, at);
     } else {
@@ -252,11 +251,11 @@ static void blame_crashed(struct crew_run *run, int rank)
     char words[160];
     char name[32];
 
-    blame_where(run, rank, where, sizeof(where));
-    blame_words(run, rank, words, sizeof(words));
+    blame_where(run, rank, where, sizeof where);
+    blame_words(run, rank, words, sizeof words);
     run->result->outcome = SHK_CREW_CRASHED;
     run->result->cause = "rank-ended";
-    (void)blame_name(run, rank, who, sizeof(who));
+    (void)blame_name(run, rank, who, sizeof who);
     if (watch->code == CLD_EXITED) {
         (void)shk_error_set(reason, ECHILD, "%s exited by itself with status %d in %s%s", who,
                             watch->status, where, words);
@@ -264,7 +263,7 @@ static void blame_crashed(struct crew_run *run, int rank)
         run->result->out_of_memory = blame_memory(run, rank);
         run->result->cause = run->result->out_of_memory ? "node-memory" : "rank-ended";
         (void)shk_error_set(reason, ECHILD, "%s was killed by %s%s in %s%s", who,
-                            shk_signal_name(watch->status, name, sizeof(name)),
+                            shk_signal_name(watch->status, name, sizeof name),
                             run->result->out_of_memory ? " when the kernel ran out of memory" : "",
                             where, words);
     }
@@ -278,13 +277,13 @@ static void blame_stopped(struct crew_run *run, int rank, bool expired)
     char where[384];
     char name[32];
 
-    blame_where(run, rank, where, sizeof(where));
+    blame_where(run, rank, where, sizeof where);
     run->result->outcome = SHK_CREW_TIMEOUT;
     run->result->cause = "rank-stopped";
     (void)shk_error_set(&run->result->reason, ETIMEDOUT,
                         "%s was stopped by %s in %s and did not continue within %llu ms%s",
-                        blame_name(run, rank, who, sizeof(who)),
-                        shk_signal_name(watch->stopsig, name, sizeof(name)), where,
+                        blame_name(run, rank, who, sizeof who),
+                        shk_signal_name(watch->stopsig, name, sizeof name), where,
                         (unsigned long long)ms, expired ? " (deadline)" : "");
 }
 
@@ -311,7 +310,7 @@ static void blame_disagreement(struct crew_run *run, int rank)
         run->result->rank = -1;
         return;
     }
-    shk_agree_text(row, text, sizeof(text));
+    shk_agree_text(row, text, sizeof text);
     run->result->rank = (int)json_integer_value(json_object_get(row, "odd_rank"));
     (void)shk_error_set(&run->result->reason, EPROTO, "phase %s: %s", run->result->phase, text);
 }
@@ -346,12 +345,12 @@ static void blame_lost(struct crew_run *run, int rank)
     char who[128];
     char where[384];
 
-    blame_where(run, rank, where, sizeof(where));
+    blame_where(run, rank, where, sizeof where);
     run->result->outcome = blame_losses[watch->loss].outcome;
     run->result->cause = blame_losses[watch->loss].cause;
     (void)shk_error_set(&run->result->reason, EHOSTDOWN,
                         "%s: no word from it for %llu ms, last seen in %s: %s",
-                        blame_name(run, rank, who, sizeof(who)), (unsigned long long)ms, where,
+                        blame_name(run, rank, who, sizeof who), (unsigned long long)ms, where,
                         blame_losses[watch->loss].text);
 }
 
@@ -361,9 +360,8 @@ static int blame_least(const struct crew_run *run)
     unsigned i = 0;
 
     for (i = 1; i < run->job->ranks; i++) {
-        if (atomic_load(&run->job->slots[i].phase) < atomic_load(&run->job->slots[least].phase)) {
+        if (atomic_load(&run->job->slots[i].phase) < atomic_load(&run->job->slots[least].phase))
             least = i;
-        }
     }
     return (int)least;
 }
@@ -374,12 +372,10 @@ static int blame_starved(const struct crew_run *run, int hung)
 {
     unsigned i = 0;
 
-    if (hung >= 0) {
+    if (hung >= 0)
         return run->watch[hung].starved ? hung : -1;
-    }
-    while (i < run->job->ranks && !(run->watch[i].alive && run->watch[i].starved)) {
+    while (i < run->job->ranks && !(run->watch[i].alive && run->watch[i].starved))
         i++;
-    }
     return i < run->job->ranks ? (int)i : -1;
 }
 
@@ -395,7 +391,7 @@ static void blame_say_starved(struct crew_run *run, int rank)
         "not finished after %u ms; the node was too busy: in phase %s %s got %.1f s "
         "of processor time in %.1f s and waited %.1f s for more",
         run->crew->deadline_ms, run->result->ranks[rank].phase,
-        blame_name(run, rank, who, sizeof(who)), watch->ran_ms / 1e3, watch->still_ms / 1e3,
+        blame_name(run, rank, who, sizeof who), watch->ran_ms / 1e3, watch->still_ms / 1e3,
         watch->waited_ms / 1e3);
 }
 
@@ -410,10 +406,10 @@ static void blame_expired(struct crew_run *run)
     char who[128];
     char where[384];
 
-    blame_where(run, least, where, sizeof(where));
+    blame_where(run, least, where, sizeof where);
     result->outcome = SHK_CREW_TIMEOUT;
     result->rank = rank;
-    snprintf(result->phase, sizeof(result->phase), "%s", result->ranks[least].phase);
+    snprintf(result->phase, sizeof result->phase, "%s", result->ranks[least].phase);
     result->moving = moving;
     if (moving) {
         (void)shk_error_set(&result->reason, ETIMEDOUT,
@@ -425,7 +421,7 @@ static void blame_expired(struct crew_run *run)
         result->ranks[rank].status = SHK_RANK_HUNG;
         result->cause = "rank-hung";
         (void)shk_error_set(&result->reason, ETIMEDOUT, "%s hangs in %s; given up after %u ms",
-                            blame_name(run, rank, who, sizeof(who)), where, ms);
+                            blame_name(run, rank, who, sizeof who), where, ms);
     } else {
         result->cause = "all-hang";
         (void)shk_error_set(&result->reason, ETIMEDOUT,
@@ -464,22 +460,19 @@ void shk_crew_blame(struct crew_run *run, bool expired)
     int rank = -1;
     unsigned i = 0;
 
-    for (i = run->first; i < run->last; i++) {
+    for (i = run->first; i < run->last; i++)
         shk_crew_share_end(run, i);
-    }
     blame_states(run);
     rank = blame_first(run);
-    if (rank >= 0 || expired) {
+    if (rank >= 0 || expired)
         result->disagree = shk_agree_judge(run->job, result);
-    }
     if (rank < 0 || (expired && blame_is_echo(run, rank) && blame_hung(run) >= 0)) {
-        if (expired) {
+        if (expired)
             blame_expired(run);
-        }
         return;
     }
     result->rank = rank;
-    snprintf(result->phase, sizeof(result->phase), "%s", result->ranks[rank].phase);
+    snprintf(result->phase, sizeof result->phase, "%s", result->ranks[rank].phase);
     switch (result->ranks[rank].status) {
     case SHK_RANK_CRASHED: blame_crashed(run, rank); break;
     case SHK_RANK_STOPPED: blame_stopped(run, rank, expired); break;
@@ -494,7 +487,6 @@ void shk_crew_blame(struct crew_run *run, bool expired)
     }
     blame_all(run);
     /* An error that can only be an echo, with nobody else out: the peer is not known to be bad. */
-    if (blame_is_echo(run, rank)) {
+    if (blame_is_echo(run, rank))
         result->rank = run->job->ranks == 1 ? 0 : -1;
-    }
 }

@@ -51,9 +51,8 @@ void shk_crew_share_end(struct crew_run *run, unsigned rank)
     double ms = 0;
 
     watch->starved = false;
-    if (!watch->alive || watch->stopped_ns != 0 || share->since_ns == 0) {
+    if (!watch->alive || watch->stopped_ns != 0 || share->since_ns == 0)
         return;
-    }
     share_look(run, rank, now);
     had = share->now;
     had.ran -= share->before.ran;

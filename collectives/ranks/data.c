@@ -38,9 +38,8 @@ static uint32_t data_mask(uint64_t limit)
 {
     uint32_t mask = 1023;
 
-    while (mask > 0 && mask > limit) {
+    while (mask > 0 && mask > limit)
         mask >>= 1;
-    }
     return mask;
 }
 
@@ -81,7 +80,7 @@ static inline float data_scale(uint32_t h)
     uint32_t bits = (127 - 4 + (h >> 20 & 7)) << 23;
     float scale = 0;
 
-    memcpy(&scale, &bits, sizeof(scale));
+    memcpy(&scale, &bits, sizeof scale);
     return scale;
 }
 
@@ -119,10 +118,10 @@ static double data_number(enum shk_type type, const void *at)
     int32_t i = 0;
 
     if (type == SHK_FLOAT32) {
-        memcpy(&f, at, sizeof(f));
+        memcpy(&f, at, sizeof f);
         return (double)f;
     }
-    memcpy(&i, at, sizeof(i));
+    memcpy(&i, at, sizeof i);
     return i;
 }
 
@@ -134,9 +133,8 @@ static void data_compare(enum shk_type type, const unsigned char *got, const uns
     for (i = 0; i < count; i++) {
         size_t at = i * SHK_TYPE_BYTES;
 
-        if (memcmp(got + at, expect + at, SHK_TYPE_BYTES) == 0) {
+        if (memcmp(got + at, expect + at, SHK_TYPE_BYTES) == 0)
             continue;
-        }
         if (bad->wrong++ == 0) {
             bad->index = first + i;
             bad->expected = data_number(type, expect + at);
@@ -152,7 +150,7 @@ bool shk_data_verify(enum shk_type type, const void *buf, size_t count, unsigned
     uint32_t weight = (uint32_t)data_weights(ranks);
     const unsigned char *got = buf;
     uint32_t block[1024];
-    const size_t step = sizeof(block) / sizeof(block[0]);
+    const size_t step = sizeof block / sizeof block[0];
     struct shk_mismatch found = {0};
     size_t i = 0;
 
@@ -165,9 +163,8 @@ bool shk_data_verify(enum shk_type type, const void *buf, size_t count, unsigned
                          &found);
         }
     }
-    if (found.wrong == 0) {
+    if (found.wrong == 0)
         return true;
-    }
     *bad = found;
     return false;
 }

@@ -26,9 +26,8 @@ static bool debris_has(const struct debris_names *list, const char *name)
     size_t i = 0;
 
     for (i = 0; i < list->count; i++) {
-        if (strcmp(list->names[i], name) == 0) {
+        if (strcmp(list->names[i], name) == 0)
             return true;
-        }
     }
     return false;
 }
@@ -38,15 +37,13 @@ static void debris_add(struct debris_names *list, const char *name)
     char **names = NULL;
     char *copy = NULL;
 
-    if (list->failed || debris_has(list, name)) {
+    if (list->failed || debris_has(list, name))
         return;
-    }
-    names = realloc(list->names, (list->count + 1) * sizeof(*names));
+    names = realloc(list->names, (list->count + 1) * sizeof *names);
     copy = strdup(name);
-    if (names != NULL) {
+    if (names)
         list->names = names;
-    }
-    if (names == NULL || copy == NULL) {
+    if (!names || !copy) {
         free(copy);
         list->failed = true;
         return;
@@ -58,29 +55,26 @@ static void debris_free(struct debris_names *list)
 {
     size_t i = 0;
 
-    for (i = 0; i < list->count; i++) {
+    for (i = 0; i < list->count; i++)
         free(list->names[i]);
-    }
     free(list->names);
 }
 
 struct shk_debris *shk_debris_create(const char *dir)
 {
-    struct shk_debris *debris = calloc(1, sizeof(*debris));
+    struct shk_debris *debris = calloc(1, sizeof *debris);
     DIR *stream = opendir(dir);
     struct dirent *entry = NULL;
 
-    if (debris != NULL && stream != NULL) {
+    if (debris && stream) {
         debris->dir = strdup(dir);
-        while ((entry = readdir(stream)) != NULL) {
+        while ((entry = readdir(stream)) != NULL)
             debris_add(&debris->before, entry->d_name);
-        }
     }
-    if (stream != NULL) {
+    if (stream)
         closedir(stream);
-    }
     /* An incomplete memory of what was there would make us delete what is not ours. */
-    if (debris != NULL && (debris->dir == NULL || debris->before.failed)) {
+    if (debris && (!debris->dir || debris->before.failed)) {
         shk_debris_destroy(debris);
         debris = NULL;
     }
@@ -89,9 +83,8 @@ struct shk_debris *shk_debris_create(const char *dir)
 
 void shk_debris_destroy(struct shk_debris *debris)
 {
-    if (debris == NULL) {
+    if (!debris)
         return;
-    }
     debris_free(&debris->before);
     debris_free(&debris->mapped);
     free(debris->dir);
@@ -106,27 +99,23 @@ void shk_debris_note(struct shk_debris *debris, pid_t pid)
     size_t dirlen = 0;
     FILE *maps = NULL;
 
-    if (debris == NULL) {
+    if (!debris)
         return;
-    }
     dirlen = strlen(debris->dir);
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     maps = fopen(path, "re");
-    while (maps != NULL && getline(&line, &cap, maps) > 0) {
+    while (maps && getline(&line, &cap, maps) > 0) {
         char *name = strchr(line, '/');
 
-        if (name == NULL || strncmp(name, debris->dir, dirlen) != 0 || name[dirlen] != '/') {
+        if (!name || strncmp(name, debris->dir, dirlen) != 0 || name[dirlen] != '/')
             continue;
-        }
         name += dirlen + 1;
         name[strcspn(name, "\n")] = '\0';
-        if (strchr(name, '/') == NULL && !debris_has(&debris->before, name)) {
+        if (!strchr(name, '/') && !debris_has(&debris->before, name))
             debris_add(&debris->mapped, name);
-        }
     }
-    if (maps != NULL) {
+    if (maps)
         fclose(maps);
-    }
     free(line);
 }
 
@@ -155,28 +144,25 @@ static bool debris_ours(const struct shk_debris *debris, const char *name, const
 {
     size_t i = 0;
 
-    if (debris_has(&debris->before, name)) {
+    if (debris_has(&debris->before, name))
         return false;
-    }
-    if (debris_has(&debris->mapped, name)) {
+    if (debris_has(&debris->mapped, name))
         return true;
-    }
     for (i = 0; i < count; i++) {
-        if (pids[i] > 0 && debris_names_pid(name, pids[i])) {
+        if (pids[i] > 0 && debris_names_pid(name, pids[i]))
             return true;
-        }
     }
     return false;
 }
 
 size_t shk_debris_sweep(struct shk_debris *debris, const pid_t *pids, size_t count)
 {
-    DIR *stream = debris != NULL ? opendir(debris->dir) : NULL;
+    DIR *stream = debris ? opendir(debris->dir) : NULL;
     struct dirent *entry = NULL;
     struct stat st;
     size_t removed = 0;
 
-    while (stream != NULL && (entry = readdir(stream)) != NULL) {
+    while (stream && (entry = readdir(stream)) != NULL) {
         const char *name = entry->d_name;
 
         if (debris_ours(debris, name, pids, count) &&
@@ -185,8 +171,7 @@ size_t shk_debris_sweep(struct shk_debris *debris, const pid_t *pids, size_t cou
             removed++;
         }
     }
-    if (stream != NULL) {
+    if (stream)
         closedir(stream);
-    }
     return removed;
 }

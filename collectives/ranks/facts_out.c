@@ -4,7 +4,7 @@
 
 const char *shk_out_key(struct shk_facts_out *out, const char *member)
 {
-    snprintf(out->key, sizeof(out->key), "collective.%s.%s", out->transport, member);
+    snprintf(out->key, sizeof out->key, "collective.%s.%s", out->transport, member);
     return out->key;
 }
 
@@ -16,7 +16,7 @@ void shk_out_note(struct shk_facts_out *out, int rc)
 void shk_out_text(struct shk_facts_out *out, const char *member, const char *text)
 {
     shk_out_note(out, shk_facts_text(out->facts, shk_out_key(out, member),
-                                     text != NULL && *text != '\0' ? text : NULL, out->source));
+                                     text && *text != '\0' ? text : NULL, out->source));
 }
 
 void shk_out_json(struct shk_facts_out *out, const char *member, json_t *value)

@@ -17,7 +17,7 @@ static void janitor_work(const struct shk_job *job, struct shk_debris *debris, i
 static void janitor_work(const struct shk_job *job, struct shk_debris *debris, int fd)
 {
     struct timespec nap = {.tv_nsec = JANITOR_WAIT_MS * 1000000L};
-    pid_t *pids = calloc(job->ranks, sizeof(*pids));
+    pid_t *pids = calloc(job->ranks, sizeof *pids);
     ssize_t got = 0;
     char c = 0;
     unsigned i = 0;
@@ -30,12 +30,11 @@ static void janitor_work(const struct shk_job *job, struct shk_debris *debris, i
     do {
         got = read(fd, &c, 1);
     } while (got < 0 && errno == EINTR);
-    if (got == 0 && pids != NULL) {
+    if (got == 0 && pids) {
         for (i = 0; i < job->ranks; i++) {
             pids[i] = atomic_load(&job->slots[i].pid);
-            if (pids[i] > 0) {
+            if (pids[i] > 0)
                 (void)kill(-pids[i], SIGKILL);
-            }
         }
         nanosleep(&nap, NULL);
         (void)shk_debris_sweep(debris, pids, job->ranks);
@@ -50,9 +49,8 @@ void shk_janitor_start(struct shk_janitor *janitor, const struct shk_job *job,
 
     janitor->pid = 0;
     janitor->fd = -1;
-    if (pipe2(fds, O_CLOEXEC) != 0) {
+    if (pipe2(fds, O_CLOEXEC) != 0)
         return;
-    }
     janitor->pid = fork();
     if (janitor->pid == 0) {
         close(fds[1]);
@@ -69,16 +67,14 @@ void shk_janitor_start(struct shk_janitor *janitor, const struct shk_job *job,
 
 void shk_janitor_forget(const struct shk_janitor *janitor)
 {
-    if (janitor->fd >= 0) {
+    if (janitor->fd >= 0)
         close(janitor->fd);
-    }
 }
 
 void shk_janitor_dismiss(struct shk_janitor *janitor)
 {
-    if (janitor->pid <= 0) {
+    if (janitor->pid <= 0)
         return;
-    }
     (void)!write(janitor->fd, "q", 1);
     close(janitor->fd);
     while (waitpid(janitor->pid, NULL, 0) < 0 && errno == EINTR) {

@@ -36,11 +36,10 @@ void shk_job_phase_text(enum shk_phase phase, uint64_t bytes, char *buf, size_t 
 {
     const char *name = (unsigned)phase < SHK_PHASE_COUNT ? phase_names[phase] : "start";
 
-    if (phase == SHK_PHASE_ALLREDUCE) {
+    if (phase == SHK_PHASE_ALLREDUCE)
         snprintf(buf, size, "%s %llu B", name, (unsigned long long)bytes);
-    } else {
+    else
         snprintf(buf, size, "%s", name);
-    }
 }
 
 uint64_t shk_job_now_ns(void)
@@ -56,7 +55,7 @@ static bool job_crowded(unsigned ranks)
     cpu_set_t set;
 
     /* Fails on machines with more CPUs than cpu_set_t holds: not crowded then. */
-    return sched_getaffinity(0, sizeof(set), &set) == 0 && ranks > (unsigned)CPU_COUNT(&set);
+    return sched_getaffinity(0, sizeof set, &set) == 0 && ranks > (unsigned)CPU_COUNT(&set);
 }
 
 int shk_job_create(struct shk_job **job_p, unsigned ranks, size_t result_bytes,
@@ -70,10 +69,9 @@ int shk_job_create(struct shk_job **job_p, unsigned ranks, size_t result_bytes,
         return shk_error_set(err, EINVAL, "%u ranks: from 1 to %u are possible", ranks,
                              SHK_JOB_MAX_RANKS);
     }
-    job = calloc(1, sizeof(*job));
-    if (job == NULL) {
+    job = calloc(1, sizeof *job);
+    if (!job)
         return shk_error_set(err, ENOMEM, "out of memory");
-    }
     job->ranks = ranks;
     job->rank = UINT_MAX;
     job->wake_fd = -1;
@@ -90,30 +88,24 @@ int shk_job_create(struct shk_job **job_p, unsigned ranks, size_t result_bytes,
     }
     job->slots = map;
     job->results = (unsigned char *)map + ranks * sizeof(struct shk_job_slot);
-    for (i = 0; i < ranks; i++) {
+    for (i = 0; i < ranks; i++)
         atomic_init(&job->slots[i].waiting, -1);
-    }
     *job_p = job;
     return 0;
 }
 
 void shk_job_destroy(struct shk_job *job)
 {
-    if (job == NULL) {
+    if (!job)
         return;
-    }
-    if (job->rank != UINT_MAX) {
+    if (job->rank != UINT_MAX)
         shk_crumb_attach(NULL, NULL);
-    }
-    if (job->wake_fd >= 0) {
+    if (job->wake_fd >= 0)
         close(job->wake_fd);
-    }
-    if (job->go_fd >= 0) {
+    if (job->go_fd >= 0)
         close(job->go_fd);
-    }
-    if (job->flows != NULL) {
-        munmap(job->flows, sizeof(*job->flows));
-    }
+    if (job->flows)
+        munmap(job->flows, sizeof *job->flows);
     munmap(job->slots, job->map_bytes);
     free(job);
 }
@@ -122,7 +114,7 @@ static void job_signal(int fd)
 {
     uint64_t one = 1;
 
-    (void)!write(fd, &one, sizeof(one));
+    (void)!write(fd, &one, sizeof one);
 }
 
 /* Without memory for it nothing is known of the flows. */
@@ -184,17 +176,15 @@ int shk_job_put(struct shk_job *job, const char *key, const void *data, size_t l
     struct shk_job_slot *slot = &job->slots[job->rank];
     uint32_t used = atomic_load(&slot->used);
     struct job_entry entry = {.len = (uint32_t)len};
-    size_t need = sizeof(entry) + (len + 7) / 8 * 8;
+    size_t need = sizeof entry + (len + 7) / 8 * 8;
 
-    if (strlen(key) >= sizeof(entry.key)) {
+    if (strlen(key) >= sizeof entry.key)
         return shk_error_set(err, EINVAL, "job key too long: %s", key);
-    }
-    if (len > SHK_JOB_SPACE || need > SHK_JOB_SPACE - used) {
+    if (len > SHK_JOB_SPACE || need > SHK_JOB_SPACE - used)
         return shk_error_set(err, ENOSPC, "no room to publish %zu bytes of %s", len, key);
-    }
     memcpy(entry.key, key, strlen(key) + 1);
-    memcpy(slot->space + used, &entry, sizeof(entry));
-    memcpy(slot->space + used + sizeof(entry), data, len);
+    memcpy(slot->space + used, &entry, sizeof entry);
+    memcpy(slot->space + used + sizeof entry, data, len);
     atomic_store_explicit(&slot->used, used + (uint32_t)need, memory_order_release);
     return 0;
 }
@@ -207,10 +197,10 @@ int shk_job_get(const struct shk_job *job, unsigned rank, const char *key, void 
     uint32_t at = 0;
     struct job_entry entry;
 
-    while (used <= SHK_JOB_SPACE && at + sizeof(entry) <= used) {
-        memcpy(&entry, slot->space + at, sizeof(entry));
-        at += (uint32_t)sizeof(entry);
-        entry.key[sizeof(entry.key) - 1] = '\0';
+    while (used <= SHK_JOB_SPACE && at + sizeof entry <= used) {
+        memcpy(&entry, slot->space + at, sizeof entry);
+        at += (uint32_t)sizeof entry;
+        entry.key[sizeof entry.key - 1] = '\0';
         if (entry.len > used - at) {
             break; /* a worker scribbled over the segment */
         }
@@ -250,9 +240,8 @@ static void job_enter(struct shk_job *job, uint64_t value)
     job->epoch++;
     mine->value[job->epoch & 1] = value;
     atomic_store_explicit(&mine->epoch, job->epoch, memory_order_release);
-    if (job->wake_fd >= 0) {
+    if (job->wake_fd >= 0)
         job_signal(job->wake_fd);
-    }
 }
 
 static bool job_arrived(const struct shk_job *job, unsigned rank)
@@ -298,9 +287,8 @@ static void job_await(struct shk_job *job, bool progress, unsigned *idle)
         shk_job_relax(job, idle);
         return;
     }
-    if (ppoll(&go, 1, &nap, NULL) > 0) {
-        (void)!read(job->go_fd, &count, sizeof(count));
-    }
+    if (ppoll(&go, 1, &nap, NULL) > 0)
+        (void)!read(job->go_fd, &count, sizeof count);
 }
 
 int shk_job_barrier(struct shk_job *job, uint64_t value, uint64_t *max_p, int (*poll)(void *arg),
@@ -321,31 +309,28 @@ int shk_job_barrier(struct shk_job *job, uint64_t value, uint64_t *max_p, int (*
             continue;
         }
         shk_job_set_waiting(job, (int)i);
-        rc = poll != NULL ? poll(arg) : 0;
-        job_await(job, poll != NULL, &idle);
+        rc = poll ? poll(arg) : 0;
+        job_await(job, poll, &idle);
     }
     shk_job_set_waiting(job, -1);
-    if (rc >= 0 && max_p != NULL) {
+    if (rc >= 0 && max_p)
         *max_p = max;
-    }
     return rc < 0 ? rc : 0;
 }
 
 /* What TCP did so far, for the supervisor: connections that are closed take it along. */
 static void job_note_flows(struct shk_job *job)
 {
-    if (job->flows != NULL) {
+    if (job->flows)
         shk_flows_read(job->flows, 0);
-    }
 }
 
 void shk_job_set_phase(struct shk_job *job, enum shk_phase phase, uint64_t bytes)
 {
     struct shk_job_slot *mine = &job->slots[job->rank];
 
-    if (phase == SHK_PHASE_TEARDOWN) {
+    if (phase == SHK_PHASE_TEARDOWN)
         job_note_flows(job);
-    }
     atomic_store_explicit(&mine->bytes, bytes, memory_order_relaxed);
     atomic_store_explicit(&mine->phase, (int)phase, memory_order_release);
 }
@@ -367,16 +352,15 @@ bool shk_job_next_key(const struct shk_job *job, unsigned rank, uint32_t *at_p,
     uint32_t used = atomic_load_explicit(&slot->used, memory_order_acquire);
     struct job_entry entry;
 
-    if (used > SHK_JOB_SPACE || *at_p + sizeof(entry) > used) {
+    if (used > SHK_JOB_SPACE || *at_p + sizeof entry > used)
         return false;
-    }
-    memcpy(&entry, slot->space + *at_p, sizeof(entry));
-    if (entry.len > used - *at_p - sizeof(entry)) {
+    memcpy(&entry, slot->space + *at_p, sizeof entry);
+    if (entry.len > used - *at_p - sizeof entry) {
         return false; /* a worker scribbled over the segment */
     }
-    memcpy(key, entry.key, sizeof(entry.key));
+    memcpy(key, entry.key, sizeof entry.key);
     key[SHK_JOB_KEY - 1] = '\0';
-    *at_p += (uint32_t)sizeof(entry) + (entry.len + 7) / 8 * 8;
+    *at_p += (uint32_t)sizeof entry + (entry.len + 7) / 8 * 8;
     return true;
 }
 
@@ -385,9 +369,8 @@ static void job_fail(struct shk_job *job, int errnum, bool by_peer, bool disagre
 {
     struct shk_job_slot *mine = &job->slots[job->rank];
 
-    if (atomic_load(&mine->failed) != 0) {
+    if (atomic_load(&mine->failed) != 0)
         return;
-    }
     mine->fail_errnum = errnum;
     mine->fail_by_peer = by_peer;
     mine->fail_disagrees = disagrees;

@@ -10,7 +10,7 @@ void shk_oom_offer(void)
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
     if (fd >= 0) {
-        (void)!write(fd, most, sizeof(most) - 1);
+        (void)!write(fd, most, sizeof most - 1);
         close(fd);
     }
 }
@@ -21,11 +21,10 @@ uint64_t shk_oom_kills(void)
     uint64_t kills = UINT64_MAX;
     char line[128];
 
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL &&
+    while (file && fgets(line, sizeof line, file) &&
            sscanf(line, "oom_kill %" SCNu64, &kills) != 1) {
     }
-    if (file != NULL) {
+    if (file)
         fclose(file);
-    }
     return kills;
 }

@@ -21,9 +21,8 @@ static bool place_sibling(const struct shk_host *host, int cpu, const cpu_set_t 
         char *end = NULL;
         long other = strtol(at, &end, 10);
 
-        if (end == at || other >= cpu) {
+        if (end == at || other >= cpu)
             break;
-        }
         if (other >= 0 && other < CPU_SETSIZE && CPU_ISSET((size_t)other, allowed)) {
             sibling = true;
             break;
@@ -74,18 +73,16 @@ bool shk_place_cpus(unsigned ranks, int *cpus)
     cpu_set_t allowed;
     unsigned i = 0;
 
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 ||
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 ||
         shk_host_open(&host, NULL, NULL) != 0) {
         return false;
     }
     place_sort(host, &allowed, &order);
     shk_host_close(host);
-    if (ranks > order.count) {
+    if (ranks > order.count)
         return false;
-    }
-    for (i = 0; i < ranks; i++) {
+    for (i = 0; i < ranks; i++)
         cpus[i] = place_pick(&order, ranks, i);
-    }
     return true;
 }
 
@@ -95,7 +92,7 @@ void shk_place_bind(int cpu)
 
     CPU_ZERO(&one);
     CPU_SET((size_t)cpu, &one);
-    (void)sched_setaffinity(0, sizeof(one), &one);
+    (void)sched_setaffinity(0, sizeof one, &one);
 }
 
 /* Attribute of a device that is -1 where the firmware says nothing. */
@@ -103,7 +100,7 @@ static int place_attribute(const struct shk_host *host, const char *folder, cons
 {
     long long node = -1;
 
-    if (strchr(name, '/') != NULL ||
+    if (strchr(name, '/') ||
         shk_host_i64(host, &node, NULL, "%s/%s%s/numa_node", folder, name,
                      strcmp(folder, "/sys/bus/pci/devices") == 0 ? "" : "/device") != 0) {
         return -1;
@@ -114,16 +111,14 @@ static int place_attribute(const struct shk_host *host, const char *folder, cons
 int shk_place_device_node(const struct shk_host *host, const char *pci, const char *name)
 {
     static const char *const classes[] = {"/sys/class/infiniband", "/sys/class/cxi"};
-    int node = pci != NULL ? place_attribute(host, "/sys/bus/pci/devices", pci) : -1;
+    int node = pci ? place_attribute(host, "/sys/bus/pci/devices", pci) : -1;
     size_t i = 0;
 
-    for (i = 0; i < sizeof(classes) / sizeof(classes[0]) && node < 0 && name != NULL; i++) {
+    for (i = 0; i < sizeof classes / sizeof classes[0] && node < 0 && name != NULL; i++)
         node = place_attribute(host, classes[i], name);
-    }
     /* of another network namespace the name is that of another interface */
-    if (node < 0 && name != NULL && !shk_netns_foreign(host)) {
+    if (node < 0 && name && !shk_netns_foreign(host))
         node = place_attribute(host, "/sys/class/net", name);
-    }
     return node;
 }
 
@@ -137,19 +132,16 @@ static bool place_listed(const char *list, int cpu)
         long first = strtol(at, &end, 10);
         long last = first;
 
-        if (end == at) {
+        if (end == at)
             return false;
-        }
         if (*end == '-') {
             at = end + 1;
             last = strtol(at, &end, 10);
-            if (end == at) {
+            if (end == at)
                 return false;
-            }
         }
-        if (cpu >= first && cpu <= last) {
+        if (cpu >= first && cpu <= last)
             return true;
-        }
         at = *end == ',' ? end + 1 : end;
     }
     return false;
@@ -172,20 +164,17 @@ int shk_place_cpu_node(const struct shk_host *host, int cpu)
     int found = -1;
     size_t i = 0;
 
-    if (shk_host_list(host, &names, &count, NULL, "/sys/devices/system/node") != 0) {
+    if (shk_host_list(host, &names, &count, NULL, "/sys/devices/system/node") != 0)
         return -1;
-    }
     for (i = 0; i < count && found < 0; i++) {
         int node = -1;
         char *list = NULL;
 
-        if (sscanf(names[i], "node%d", &node) != 1 || node < 0) {
+        if (sscanf(names[i], "node%d", &node) != 1 || node < 0)
             continue;
-        }
         list = place_cpulist(host, node);
-        if (list != NULL && place_listed(list, cpu)) {
+        if (list && place_listed(list, cpu))
             found = node;
-        }
         free(list);
     }
     shk_host_list_free(names);
@@ -200,14 +189,12 @@ int shk_place_near(const struct shk_host *host, const cpu_set_t *allowed, int no
     cpu_set_t here;
     int cpu = 0;
 
-    if (list == NULL) {
+    if (!list)
         return -1;
-    }
     CPU_ZERO(&here);
     for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET((size_t)cpu, allowed) && place_listed(list, cpu)) {
+        if (CPU_ISSET((size_t)cpu, allowed) && place_listed(list, cpu))
             CPU_SET((size_t)cpu, &here);
-        }
     }
     free(list);
     place_sort(host, &here, &order);
@@ -220,12 +207,10 @@ static int place_bound(void)
     cpu_set_t mine;
     int cpu = 0;
 
-    if (sched_getaffinity(0, sizeof(mine), &mine) != 0 || CPU_COUNT(&mine) != 1) {
+    if (sched_getaffinity(0, sizeof mine, &mine) != 0 || CPU_COUNT(&mine) != 1)
         return -1;
-    }
-    while (!CPU_ISSET((size_t)cpu, &mine)) {
+    while (!CPU_ISSET((size_t)cpu, &mine))
         cpu++;
-    }
     return cpu;
 }
 
@@ -237,33 +222,33 @@ void shk_place_rank(const struct shk_host *host, const cpu_set_t *allowed, int n
 
     *place = (struct shk_place){.cpu = -1, .node = -1, .nic_node = nic_node};
     if (cpu < 0 || CPU_COUNT(allowed) == 1) {
-        snprintf(place->how, sizeof(place->how), "left where it was started: on any of %d CPU%s",
+        snprintf(place->how, sizeof place->how, "left where it was started: on any of %d CPU%s",
                  CPU_COUNT(allowed), CPU_COUNT(allowed) == 1 ? "" : "s");
         return;
     }
     place->cpu = cpu;
     place->node = shk_place_cpu_node(host, cpu);
     if (nic_node < 0 || place->node < 0) {
-        snprintf(place->how, sizeof(place->how), "the kernel knows no NUMA node of the device");
+        snprintf(place->how, sizeof place->how, "the kernel knows no NUMA node of the device");
         return;
     }
     if (place->node == nic_node) {
-        snprintf(place->how, sizeof(place->how), "on the device's NUMA node");
+        snprintf(place->how, sizeof place->how, "on the device's NUMA node");
         return;
     }
     near = shk_place_near(host, allowed, nic_node, ranks, index);
     if (near < 0) {
-        snprintf(place->how, sizeof(place->how),
+        snprintf(place->how, sizeof place->how,
                  "the device's NUMA node has too few CPUs for %u ranks", ranks);
         return;
     }
     shk_place_bind(near);
     if (place_bound() != near) {
-        snprintf(place->how, sizeof(place->how), "the kernel refused CPU %d of the device's node",
+        snprintf(place->how, sizeof place->how, "the kernel refused CPU %d of the device's node",
                  near);
         return;
     }
     place->cpu = near;
     place->node = nic_node;
-    snprintf(place->how, sizeof(place->how), "moved from CPU %d to the device's NUMA node", cpu);
+    snprintf(place->how, sizeof place->how, "moved from CPU %d to the device's NUMA node", cpu);
 }

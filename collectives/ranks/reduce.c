@@ -15,12 +15,10 @@ static inline __attribute__((always_inline)) void reduce_floats(float *dst, cons
 {
     size_t i = 0;
 
-    for (i = 0; i + REDUCE_LANES <= count; i += REDUCE_LANES) {
+    for (i = 0; i + REDUCE_LANES <= count; i += REDUCE_LANES)
         *(reduce_f32 *)(dst + i) = *(const reduce_f32 *)(a + i) + *(const reduce_f32 *)(b + i);
-    }
-    for (; i < count; i++) {
+    for (; i < count; i++)
         dst[i] = a[i] + b[i];
-    }
 }
 
 static inline __attribute__((always_inline)) void reduce_ints(uint32_t *dst, const uint32_t *a,
@@ -28,22 +26,19 @@ static inline __attribute__((always_inline)) void reduce_ints(uint32_t *dst, con
 {
     size_t i = 0;
 
-    for (i = 0; i + REDUCE_LANES <= count; i += REDUCE_LANES) {
+    for (i = 0; i + REDUCE_LANES <= count; i += REDUCE_LANES)
         *(reduce_u32 *)(dst + i) = *(const reduce_u32 *)(a + i) + *(const reduce_u32 *)(b + i);
-    }
-    for (; i < count; i++) {
+    for (; i < count; i++)
         dst[i] = a[i] + b[i];
-    }
 }
 
 static inline __attribute__((always_inline)) void
 reduce_any(enum shk_type type, void *dst, const void *a, const void *b, size_t count)
 {
-    if (type == SHK_FLOAT32) {
+    if (type == SHK_FLOAT32)
         reduce_floats(dst, a, b, count);
-    } else {
+    else
         reduce_ints(dst, a, b, count);
-    }
 }
 
 static void reduce_base(enum shk_type type, void *dst, const void *a, const void *b, size_t count)
@@ -70,12 +65,10 @@ reduce_avx512(enum shk_type type, void *dst, const void *a, const void *b, size_
 static reduce_fn *reduce_choose(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f")) {
+    if (__builtin_cpu_supports("avx512f"))
         return reduce_avx512;
-    }
-    if (__builtin_cpu_supports("avx2")) {
+    if (__builtin_cpu_supports("avx2"))
         return reduce_avx2;
-    }
 #endif
     return reduce_base;
 }

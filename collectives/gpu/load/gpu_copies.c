@@ -76,18 +76,14 @@ static float copies_time(const struct copies *c, enum copies_kind kind, unsigned
     unsigned i = 0;
     int status = api->event_record(c->event[0], c->g->stream);
 
-    for (i = 0; i < n && status == GPU_SUCCESS; i++) {
+    for (i = 0; i < n && status == GPU_SUCCESS; i++)
         status = copies_one(c, kind, peer);
-    }
-    if (status == GPU_SUCCESS) {
+    if (status == GPU_SUCCESS)
         status = api->event_record(c->event[1], c->g->stream);
-    }
-    if (status == GPU_SUCCESS) {
+    if (status == GPU_SUCCESS)
         status = api->stream_wait(c->g->stream);
-    }
-    if (status == GPU_SUCCESS) {
+    if (status == GPU_SUCCESS)
         status = api->event_elapsed(&ms, c->event[0], c->event[1]);
-    }
     return status == GPU_SUCCESS ? ms : -1;
 }
 
@@ -101,15 +97,12 @@ static double copies_rate(const struct copies *c, enum copies_kind kind, unsigne
     unsigned i = 0;
 
     once = once > 0 && once < COPIES_LONG_MS ? copies_time(c, kind, peer, 1) : once;
-    if (once <= 0) {
+    if (once <= 0)
         return 0;
-    }
-    if (once > COPIES_SLOW_MS) {
+    if (once > COPIES_SLOW_MS)
         return (double)bytes / once / 1e6;
-    }
-    if (once * COPIES_REPEATS > COPIES_ROUND_MS) {
+    if (once * COPIES_REPEATS > COPIES_ROUND_MS)
         repeats = (unsigned)(COPIES_ROUND_MS / once) + 1;
-    }
     for (i = 0; i < COPIES_ROUNDS; i++) {
         float ms = copies_time(c, kind, peer, repeats);
         double rate = ms > 0 ? (double)bytes * repeats / ms / 1e6 : 0;
@@ -124,9 +117,8 @@ void gpu_copies_address(const struct gpu_rank *g, char *buf, size_t size)
     size_t i = 0;
 
     snprintf(buf, size, "%.31s", g->pci);
-    for (i = 0; buf[i] != '\0'; i++) {
+    for (i = 0; buf[i] != '\0'; i++)
         buf[i] = (char)tolower((unsigned char)buf[i]);
-    }
 }
 
 /* Host memory is taken where the calling thread runs: moves it next to the GPU for that. */
@@ -134,23 +126,20 @@ static void copies_host(struct copies *c, const struct shk_host *host)
 {
     const struct gpu_api *api = &c->g->gpu.api;
     cpu_set_t was;
-    bool known = sched_getaffinity(0, sizeof(was), &was) == 0;
+    bool known = sched_getaffinity(0, sizeof was, &was) == 0;
     int node = c->out.node;
-    int cpu = known && node >= 0 && host != NULL ? shk_place_near(host, &was, node, 1, 0) : -1;
+    int cpu = known && node >= 0 && host ? shk_place_near(host, &was, node, 1, 0) : -1;
 
     c->out.near = cpu >= 0 || node < 0;
-    if (cpu >= 0) {
+    if (cpu >= 0)
         shk_place_bind(cpu);
-    }
     shk_crumb_call("%zu bytes of pinned host memory", c->host_bytes);
-    if (api->host_alloc(&c->host, c->host_bytes, 0) != GPU_SUCCESS) {
+    if (api->host_alloc(&c->host, c->host_bytes, 0) != GPU_SUCCESS)
         c->host = NULL;
-    } else {
+    else
         memset(c->host, 1, c->host_bytes);
-    }
-    if (known) {
-        (void)sched_setaffinity(0, sizeof(was), &was);
-    }
+    if (known)
+        (void)sched_setaffinity(0, sizeof was, &was);
 }
 
 static void copies_open(struct copies *c, const struct shk_host *host)
@@ -166,12 +155,10 @@ static void copies_open(struct copies *c, const struct shk_host *host)
     c->host_bytes = COPIES_HOST >> smaller;
     c->device_bytes = (c->room ? COPIES_DEVICE : COPIES_HOST) >> smaller;
     for (i = 0; i < 2; i++) {
-        if (api->alloc(&c->device[i], c->device_bytes) != GPU_SUCCESS) {
+        if (api->alloc(&c->device[i], c->device_bytes) != GPU_SUCCESS)
             c->device[i] = 0;
-        }
-        if (api->event_create(&c->event[i], 0) != GPU_SUCCESS) {
+        if (api->event_create(&c->event[i], 0) != GPU_SUCCESS)
             c->event[i] = NULL;
-        }
     }
     copies_host(c, host);
 }
@@ -182,16 +169,13 @@ static void copies_close(struct copies *c)
     unsigned i = 0;
 
     for (i = 0; i < 2; i++) {
-        if (c->device[i] != 0) {
+        if (c->device[i] != 0)
             (void)api->release(c->device[i]);
-        }
-        if (c->event[i] != NULL) {
+        if (c->event[i])
             (void)api->event_destroy(c->event[i]);
-        }
     }
-    if (c->host != NULL) {
+    if (c->host)
         (void)api->host_free(c->host);
-    }
 }
 
 static void copies_peak(struct copies *c)
@@ -201,8 +185,7 @@ static void copies_peak(struct copies *c)
     int bits = 0;
 
     /* a slice of a GPU has part of its bandwidth, and the attributes are those of the whole */
-    if (g->gpu.vendor == GPU_CUDA && strstr(g->name, "MIG") == NULL &&
-        strstr(g->name, "GRID") == NULL &&
+    if (g->gpu.vendor == GPU_CUDA && !strstr(g->name, "MIG") && !strstr(g->name, "GRID") &&
         g->gpu.api.device_attribute(&khz, ATTR_MEMORY_CLOCK, g->device) == GPU_SUCCESS &&
         g->gpu.api.device_attribute(&bits, ATTR_MEMORY_WIDTH, g->device) == GPU_SUCCESS) {
         c->out.memory_peak = 2.0 * khz * bits / 8 / 1e6; /* two transfers per clock */
@@ -214,27 +197,23 @@ static void copies_own(struct copies *c, const struct shk_host *host)
     uint64_t begin_ns = 0;
     unsigned i = 0;
 
-    if (c->event[0] == NULL || c->event[1] == NULL) {
+    if (!c->event[0] || !c->event[1])
         return;
-    }
-    if (c->host != NULL && c->device[0] != 0) {
+    if (c->host && c->device[0] != 0) {
         c->out.to_device = copies_rate(c, COPY_TO_DEVICE, 0, c->host_bytes);
         c->out.to_host = copies_rate(c, COPY_TO_HOST, 0, c->host_bytes);
-        if (host != NULL) {
+        if (host)
             (void)gpu_link_read(host, c->out.pci, &c->out.link);
-        }
     }
-    if (c->device[0] != 0 && c->device[1] != 0 && c->room) {
+    if (c->device[0] != 0 && c->device[1] != 0 && c->room)
         c->out.memory = copies_rate(c, COPY_WITHIN, 0, 2 * c->device_bytes);
-    }
     begin_ns = shk_job_now_ns();
     for (i = 1; i < c->g->ranks; i++) {
         unsigned peer = (c->g->rank + i) % c->g->ranks;
         bool left = i == 1 || shk_job_now_ns() - begin_ns < COPIES_PAIRS_NS / c->g->ranks;
 
-        if (left && c->g->base[peer] != 0 && c->out.pair_bytes >= COPIES_PAIR_MIN) {
+        if (left && c->g->base[peer] != 0 && c->out.pair_bytes >= COPIES_PAIR_MIN)
             c->out.pair[peer] = copies_rate(c, COPY_TO_PEER, peer, c->out.pair_bytes);
-        }
     }
 }
 
@@ -247,28 +226,26 @@ int gpu_copies_measure(struct gpu_rank *g, struct shk_error *err)
     unsigned turn = 0;
     int rc = 0;
 
-    if (g->run->options->max_bytes < COPIES_PAIR_MIN || api->to_device_async == NULL ||
-        api->to_host_async == NULL || api->host_alloc == NULL || api->host_free == NULL) {
+    if (g->run->options->max_bytes < COPIES_PAIR_MIN || !api->to_device_async ||
+        !api->to_host_async || !api->host_alloc || !api->host_free) {
         return 0;
     }
-    if (shk_host_open(&host, NULL, NULL) < 0) {
+    if (shk_host_open(&host, NULL, NULL) < 0)
         host = NULL;
-    }
-    gpu_copies_address(g, c.out.pci, sizeof(c.out.pci));
-    (void)gethostname(c.out.host, sizeof(c.out.host) - 1);
-    c.out.node = host != NULL ? shk_place_device_node(host, c.out.pci, NULL) : -1;
+    gpu_copies_address(g, c.out.pci, sizeof c.out.pci);
+    (void)gethostname(c.out.host, sizeof c.out.host - 1);
+    c.out.node = host ? shk_place_device_node(host, c.out.pci, NULL) : -1;
     copies_open(&c, host);
     copies_peak(&c);
     for (turn = 0; turn < g->ranks && rc == 0; turn++) {
         rc = gpu_barrier(g, err);
-        if (rc == 0 && turn == g->rank) {
+        if (rc == 0 && turn == g->rank)
             copies_own(&c, host);
-        }
     }
     rc = rc == 0 ? gpu_barrier(g, err) : rc;
     copies_close(&c);
     shk_host_close(host);
-    return rc == 0 ? shk_job_put(g->job, COPIES_KEY, &c.out, sizeof(c.out), err) : rc;
+    return rc == 0 ? shk_job_put(g->job, COPIES_KEY, &c.out, sizeof c.out, err) : rc;
 }
 
 static json_t *copies_number(double value)
@@ -287,7 +264,7 @@ static json_t *copies_link(const struct gpu_link *link)
 static json_t *copies_gpu(const struct gpu_copies *own, unsigned rank)
 {
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:o}", "rank", (int)rank, "pci",
-                     shk_json_text(own->pci, strnlen(own->pci, sizeof(own->pci))), "to_device",
+                     shk_json_text(own->pci, strnlen(own->pci, sizeof own->pci)), "to_device",
                      copies_number(own->to_device), "to_host", copies_number(own->to_host),
                      "memory", copies_number(own->memory), "memory_peak",
                      copies_number(own->memory_peak), "numa", (int)own->node, "near", own->near,
@@ -309,7 +286,7 @@ static void copies_pairs(json_t *pairs, const struct gpu_copies *all, unsigned f
 
 json_t *gpu_copies_json(const struct shk_job *job)
 {
-    struct gpu_copies *all = calloc(SHK_GPU_MAX_RANKS, sizeof(*all));
+    struct gpu_copies *all = calloc(SHK_GPU_MAX_RANKS, sizeof *all);
     unsigned ranks = shk_job_size(job);
     json_t *gpus = json_array();
     json_t *pairs = json_array();
@@ -317,18 +294,17 @@ json_t *gpu_copies_json(const struct shk_job *job)
     unsigned rank = 0;
     size_t len = 0;
 
-    for (rank = 0; all != NULL && rank < ranks && rank < SHK_GPU_MAX_RANKS; rank++) {
-        if (shk_job_get(job, rank, COPIES_KEY, &all[rank], sizeof(all[rank]), &len, NULL) == 0 &&
-            len == sizeof(all[rank])) {
-            all[rank].pci[sizeof(all[rank].pci) - 1] = '\0';
-            all[rank].host[sizeof(all[rank].host) - 1] = '\0';
-            all[rank].link.at[sizeof(all[rank].link.at) - 1] = '\0';
+    for (rank = 0; all && rank < ranks && rank < SHK_GPU_MAX_RANKS; rank++) {
+        if (shk_job_get(job, rank, COPIES_KEY, &all[rank], sizeof all[rank], &len, NULL) == 0 &&
+            len == sizeof all[rank]) {
+            all[rank].pci[sizeof all[rank].pci - 1] = '\0';
+            all[rank].host[sizeof all[rank].host - 1] = '\0';
+            all[rank].link.at[sizeof all[rank].link.at - 1] = '\0';
             (void)json_array_append_new(gpus, copies_gpu(&all[rank], rank));
         }
     }
-    for (rank = 0; json_array_size(gpus) > 0 && rank < ranks && rank < SHK_GPU_MAX_RANKS; rank++) {
+    for (rank = 0; json_array_size(gpus) > 0 && rank < ranks && rank < SHK_GPU_MAX_RANKS; rank++)
         copies_pairs(pairs, all, rank, ranks);
-    }
     if (json_array_size(gpus) > 0) {
         fact = json_pack("[{s:s, s:O, s:O}]", "node", all[0].host, "gpus", gpus, "pairs", pairs);
     }

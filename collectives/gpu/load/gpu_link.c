@@ -20,9 +20,8 @@ static double link_speed(const struct shk_host *host, const char *pci, const cha
     char *text = NULL;
     double speed = 0;
 
-    if (pci != NULL && shk_host_line(host, &text, NULL, PCI_BUS "/%s/%s", pci, file) == 0) {
+    if (pci && shk_host_line(host, &text, NULL, PCI_BUS "/%s/%s", pci, file) == 0)
         speed = strtod(text, NULL);
-    }
     free(text);
     return speed;
 }
@@ -44,7 +43,7 @@ static bool link_of(const struct shk_host *host, const char *pci, const char *ab
     }
     link->width = (int32_t)width;
     link->gbs = gpu_link_rate(link->speed, link->width);
-    snprintf(link->at, sizeof(link->at), "%.15s", pci);
+    snprintf(link->at, sizeof link->at, "%.15s", pci);
     return true;
 }
 
@@ -66,13 +65,11 @@ bool gpu_link_read(const struct shk_host *host, const char *pci, struct gpu_link
     struct gpu_link each;
     bool found = false;
 
-    if (shk_host_readlink(host, &path, NULL, PCI_BUS "/%s", pci) != 0) {
+    if (shk_host_readlink(host, &path, NULL, PCI_BUS "/%s", pci) != 0)
         return link_of(host, pci, NULL, link);
-    }
     for (part = strtok_r(path, "/", &save); part != NULL; part = strtok_r(NULL, "/", &save)) {
-        if (!link_address(part, strlen(part))) {
+        if (!link_address(part, strlen(part)))
             continue;
-        }
         if (link_of(host, part, above, &each) && (!found || each.gbs <= link->gbs)) {
             *link = each;
             found = true;

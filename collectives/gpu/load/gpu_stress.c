@@ -42,18 +42,14 @@ static int stress_open(struct stress *s, struct shk_error *err)
     s->host_bytes = STRESS_HOST >> g->run->tweaks->copies_shift;
     s->bytes =
         (left < 4 * STRESS_DEVICE ? STRESS_HOST : STRESS_DEVICE) >> g->run->tweaks->copies_shift;
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->alloc(&s->from, s->bytes), err, "%zu bytes", s->bytes);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->alloc(&s->to, s->bytes), err, "%zu bytes", s->bytes);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->alloc(&s->bus, s->host_bytes), err, "%zu bytes", s->host_bytes);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->stream_create(&s->stream, GPU_STREAM_FREE), err, "stream");
-    }
     if (rc == 0) {
         rc = gpu_ok(g, api->host_alloc(&host, s->host_bytes, 0), err, "%zu bytes of pinned memory",
                     s->host_bytes);
@@ -68,17 +64,14 @@ static void stress_close(struct stress *s)
     const gpu_ptr all[] = {s->from, s->to, s->bus};
     size_t i = 0;
 
-    for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i] != 0) {
+    for (i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i] != 0)
             (void)api->release(all[i]);
-        }
     }
-    if (s->host != NULL) {
+    if (s->host)
         (void)api->host_free(s->host);
-    }
-    if (s->stream != NULL) {
+    if (s->stream)
         (void)api->stream_destroy(s->stream);
-    }
 }
 
 static uint64_t stress_wrong(const uint32_t *at, size_t words, uint32_t want)
@@ -86,9 +79,8 @@ static uint64_t stress_wrong(const uint32_t *at, size_t words, uint32_t want)
     uint64_t wrong = 0;
     size_t i = 0;
 
-    for (i = 0; i < words; i++) {
+    for (i = 0; i < words; i++)
         wrong += at[i] != want;
-    }
     return wrong;
 }
 
@@ -123,18 +115,16 @@ static int stress_round(struct stress *s, uint32_t word, struct shk_error *err)
     unsigned i = 0;
     int status = api->set_words(s->from, word, s->bytes / sizeof(uint32_t), g->stream);
 
-    for (i = 0; i < s->within && status == GPU_SUCCESS; i++) {
+    for (i = 0; i < s->within && status == GPU_SUCCESS; i++)
         status = api->copy(s->to, s->from, s->bytes, g->stream);
-    }
     for (i = 0; i < STRESS_PEER && status == GPU_SUCCESS && g->base[next] != 0 && g->ranks > 1;
          i++) {
         status = api->copy(g->base[next] + g->heap.recv, s->to, pair, g->stream);
     }
     for (i = 0; i < STRESS_BUS && status == GPU_SUCCESS; i++) {
         status = api->to_device_async(s->bus, s->host, s->host_bytes, s->stream);
-        if (status == GPU_SUCCESS) {
+        if (status == GPU_SUCCESS)
             status = api->to_host_async(s->host, s->bus, s->host_bytes, s->stream);
-        }
     }
     status = status == GPU_SUCCESS ? api->stream_wait(s->stream) : status;
     status = status == GPU_SUCCESS ? api->stream_wait(g->stream) : status;
@@ -143,9 +133,8 @@ static int stress_round(struct stress *s, uint32_t word, struct shk_error *err)
         s->out.bad += stress_wrong(s->host, words, s->out.rounds == 0 ? 0 : word - 1);
         status = api->to_host(s->host, s->to, s->host_bytes);
     }
-    if (status == GPU_SUCCESS) {
+    if (status == GPU_SUCCESS)
         s->out.bad += stress_wrong(s->host, words, word);
-    }
     s->out.first = s->out.rounds == 0 ? gbs : s->out.first;
     s->out.least = s->out.rounds == 0 || gbs < s->out.least ? gbs : s->out.least;
     s->out.last = gbs;
@@ -161,11 +150,9 @@ int gpu_stress_run(struct gpu_rank *g, struct shk_error *err)
     uint64_t end = 0;
     int rc = 0;
 
-    if (g->run->options->stress_ms == 0) {
+    if (g->run->options->stress_ms == 0)
         return 0;
-    }
-    if (api->host_alloc == NULL || api->host_free == NULL || api->to_device_async == NULL ||
-        api->to_host_async == NULL) {
+    if (!api->host_alloc || !api->host_free || !api->to_device_async || !api->to_host_async) {
         return gpu_fail(g, GPU_CAUSE_DRIVER_OLD,
                         shk_error_set(err, ENOSYS, "the driver lacks copies of pinned memory"));
     }
@@ -173,22 +160,20 @@ int gpu_stress_run(struct gpu_rank *g, struct shk_error *err)
     rc = stress_open(&s, err);
     if (rc == 0) {
         memset(s.host, 0, s.host_bytes);
-        gpu_copies_address(g, s.out.pci, sizeof(s.out.pci));
-        (void)gethostname(s.out.host, sizeof(s.out.host) - 1);
+        gpu_copies_address(g, s.out.pci, sizeof s.out.pci);
+        (void)gethostname(s.out.host, sizeof s.out.host - 1);
         rc = stress_plan(&s, err);
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_barrier(g, err);
-    }
     start = shk_job_now_ns();
     end = start + (uint64_t)g->run->options->stress_ms * 1000000U;
-    while (rc == 0 && shk_job_now_ns() < end) {
+    while (rc == 0 && shk_job_now_ns() < end)
         rc = stress_round(&s, s.out.rounds + 1, err);
-    }
     s.out.seconds = (double)(shk_job_now_ns() - start) / 1e9;
     rc = rc == 0 ? gpu_barrier(g, err) : rc;
     stress_close(&s);
-    return rc == 0 ? shk_job_put(g->job, STRESS_KEY, &s.out, sizeof(s.out), err) : rc;
+    return rc == 0 ? shk_job_put(g->job, STRESS_KEY, &s.out, sizeof s.out, err) : rc;
 }
 
 json_t *gpu_stress_json(const struct shk_job *job)
@@ -200,13 +185,13 @@ json_t *gpu_stress_json(const struct shk_job *job)
     size_t len = 0;
 
     for (rank = 0; rank < shk_job_size(job); rank++) {
-        if (shk_job_get(job, rank, STRESS_KEY, &one, sizeof(one), &len, NULL) != 0 ||
-            len != sizeof(one)) {
+        if (shk_job_get(job, rank, STRESS_KEY, &one, sizeof one, &len, NULL) != 0 ||
+            len != sizeof one) {
             continue;
         }
-        one.pci[sizeof(one.pci) - 1] = '\0';
-        one.host[sizeof(one.host) - 1] = '\0';
-        snprintf(host, sizeof(host), "%s", one.host);
+        one.pci[sizeof one.pci - 1] = '\0';
+        one.host[sizeof one.host - 1] = '\0';
+        snprintf(host, sizeof host, "%s", one.host);
         (void)json_array_append_new(gpus, json_pack("{s:i, s:s, s:f, s:i, s:I, s:f, s:f, s:f}",
                                                     "rank", (int)rank, "pci", one.pci, "seconds",
                                                     one.seconds, "rounds", (int)one.rounds, "bad",

@@ -40,7 +40,7 @@ int gpu_multicast_open(struct gpu_rank *g, struct gpu_multicast *m, struct shk_e
 {
     static const char *const names[] = {"libcuda.so.1", NULL};
     struct shk_library library = {
-        .names = g->run->tweaks->driver_names != NULL ? g->run->tweaks->driver_names : names,
+        .names = g->run->tweaks->driver_names ? g->run->tweaks->driver_names : names,
         .symbols = multicast_symbols,
     };
     int rc = shk_dynlib_open(&m->dynlib, &library, &m->api, err);
@@ -52,9 +52,8 @@ int gpu_multicast_open(struct gpu_rank *g, struct gpu_multicast *m, struct shk_e
 /* Calls about the object have a cause of their own: switches and fabric manager. */
 static int team_ok(struct gpu_rank *g, int status, struct shk_error *err, const char *call)
 {
-    if (status == GPU_SUCCESS) {
+    if (status == GPU_SUCCESS)
         return 0;
-    }
     return gpu_fail(g, GPU_CAUSE_NO_MULTICAST,
                     gpu_check(&g->gpu, status, err, "%s for %u GPUs", call, g->ranks));
 }
@@ -90,14 +89,12 @@ static int multicast_size(struct gpu_rank *g, struct gpu_multicast *m, struct sh
         rc = team_ok(g, m->api.team_granularity(&m->granularity, &team, MEMORY_RECOMMENDED), err,
                      "cuMulticastGetGranularity");
     }
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     unit = unit > m->granularity ? unit : m->granularity;
     rc = shk_job_barrier(g->job, unit, &most, NULL, NULL);
-    if (rc < 0 || most == 0) {
+    if (rc < 0 || most == 0)
         return shk_error_sys(err, rc < 0 ? -rc : EINVAL, "granularity of GPU memory");
-    }
     m->bytes = (g->heap.bytes + most - 1) / most * most;
     return 0;
 }
@@ -110,9 +107,8 @@ static int multicast_map(struct gpu_rank *g, struct gpu_multicast *m, uint64_t h
     int rc = gpu_ok(g, m->api.reserve(&at, m->bytes, m->granularity, 0, 0), err,
                     "address space for %s", what);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, m->api.map(at, m->bytes, 0, handle, 0), err, "cuMemMap of %s", what);
-    }
     if (rc == 0) {
         *at_p = at;
         rc = gpu_ok(g, m->api.access(at, m->bytes, &access, 1), err, "cuMemSetAccess of %s", what);
@@ -128,15 +124,13 @@ static int multicast_import(struct gpu_rank *g, struct gpu_multicast *m, unsigne
     int status = GPU_SUCCESS;
     int rc = gpu_post_take(g, m->socket, peer, &fd, err);
 
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     shk_crumb_call("cuMemImportFromShareableHandle of rank %u", peer);
     status = m->api.from_fd(handle_p, (void *)(intptr_t)fd, MEMORY_FD);
     close(fd);
-    if (status == GPU_SUCCESS) {
+    if (status == GPU_SUCCESS)
         return 0;
-    }
     rc = gpu_check(&g->gpu, status, err, "handle of rank %u cannot be imported on GPU %d (%s)",
                    peer, g->ordinal, g->pci);
     return gpu_fail(g, GPU_CAUSE_NO_PEER, rc);
@@ -153,15 +147,12 @@ static int multicast_share(struct gpu_rank *g, struct gpu_multicast *m, int fd,
         unsigned from = (g->rank + g->ranks - turn) % g->ranks;
 
         rc = gpu_post_send(g, m->socket, (g->rank + turn) % g->ranks, fd, err);
-        if (rc == 0) {
+        if (rc == 0)
             rc = shk_job_fence(g->job, 0, err);
-        }
-        if (rc == 0) {
+        if (rc == 0)
             rc = multicast_import(g, m, from, &m->memory[from], err);
-        }
-        if (rc == 0) {
+        if (rc == 0)
             rc = multicast_map(g, m, m->memory[from], &g->base[from], err, "a peer's memory");
-        }
     }
     return rc;
 }
@@ -173,12 +164,10 @@ static int multicast_exchange(struct gpu_rank *g, struct gpu_multicast *m, struc
                     "cuMemExportToShareableHandle");
 
     shk_job_set_phase(g->job, SHK_PHASE_EXCHANGE, 0);
-    if (rc == 0) {
+    if (rc == 0)
         rc = multicast_share(g, m, fd, err);
-    }
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     return rc;
 }
 
@@ -192,12 +181,10 @@ int gpu_multicast_memory(struct gpu_rank *g, struct gpu_multicast *m, struct shk
         rc = gpu_ok(g, m->api.create(&m->memory[g->rank], m->bytes, &prop, 0), err,
                     "%zu bytes on GPU %d", m->bytes, g->ordinal);
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = multicast_map(g, m, m->memory[g->rank], &g->base[g->rank], err, "own memory");
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_heap_prepare(g, err);
-    }
     return rc == 0 ? multicast_exchange(g, m, err) : rc;
 }
 
@@ -217,18 +204,14 @@ static int team_join(struct gpu_rank *g, struct gpu_multicast *m, struct shk_err
                          "cuMemExportToShareableHandle of the multicast object");
         }
     }
-    for (peer = 1; peer < g->ranks && g->rank == 0 && rc == 0; peer++) {
+    for (peer = 1; peer < g->ranks && g->rank == 0 && rc == 0; peer++)
         rc = gpu_post_send(g, m->socket, peer, fd, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    }
-    if (rc == 0 && g->rank != 0) {
+    if (rc == 0 && g->rank != 0)
         rc = multicast_import(g, m, 0, &m->team, err);
-    }
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     return rc;
 }
 
@@ -239,18 +222,16 @@ static int team_bind(struct gpu_rank *g, struct gpu_multicast *m, struct shk_err
     shk_crumb_call("cuMulticastAddDevice");
     rc = team_ok(g, m->api.team_add(m->team, g->device), err, "cuMulticastAddDevice");
     /* cuMulticastBindMem would wait for those that are missing. */
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    }
     shk_crumb_call("cuMulticastBindMem");
     if (rc == 0) {
         rc = team_ok(g, m->api.team_bind(m->team, 0, m->memory[g->rank], 0, m->bytes, 0), err,
                      "cuMulticastBindMem");
         m->bound = rc == 0;
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = multicast_map(g, m, m->team, &m->at, err, "the multicast object");
-    }
     /* Nobody goes through it before all memory is bound. */
     return rc == 0 ? shk_job_fence(g->job, 0, err) : rc;
 }
@@ -259,9 +240,8 @@ int gpu_multicast_team(struct gpu_rank *g, struct gpu_multicast *m, struct shk_e
 {
     int rc = team_join(g, m, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = team_bind(g, m, err);
-    }
     close(m->socket);
     m->socket = -1;
     return rc;
@@ -284,13 +264,11 @@ void gpu_multicast_close(struct gpu_rank *g, struct gpu_multicast *m)
         shk_crumb_call("cuMulticastUnbind");
         (void)m->api.team_unbind(m->team, g->device, 0, m->bytes);
     }
-    if (m->team != 0) {
+    if (m->team != 0)
         (void)m->api.release(m->team);
-    }
     for (rank = 0; rank < g->ranks; rank++) {
         multicast_drop(m, g->base[rank]);
-        if (m->memory[rank] != 0) {
+        if (m->memory[rank] != 0)
             (void)m->api.release(m->memory[rank]);
-        }
     }
 }

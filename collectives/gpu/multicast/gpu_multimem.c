@@ -18,8 +18,7 @@ static bool nvls_off(void)
     const char *text = getenv(shk_variable("nvlink-multicast"));
     char *end = NULL;
 
-    return text != NULL && *text != '\0' && strtoll(text, &end, 0) == 0 && end != text &&
-           *end == '\0';
+    return text && *text != '\0' && strtoll(text, &end, 0) == 0 && end != text && *end == '\0';
 }
 
 /* Whether this rank may use multicast; nothing of it has been touched yet. */
@@ -32,9 +31,8 @@ static int multimem_gate(struct gpu_rank *g, struct shk_error *err)
                              shk_variable("nvlink-multicast"),
                              getenv(shk_variable("nvlink-multicast")));
     }
-    if (g->ranks < 2) {
+    if (g->ranks < 2)
         return shk_error_set(err, ENOTSUP, "multicast needs at least 2 ranks");
-    }
     if (g->gpu.api.device_attribute(&supported, GPU_ATTR_MULTICAST, g->device) != GPU_SUCCESS) {
         return shk_error_set(err, ENOTSUP,
                              "the driver, CUDA %d.%d, does not know multicast: it came with 12.1",
@@ -51,9 +49,8 @@ static int multimem_open(struct gpu_rank *g, struct shk_error *err)
 {
     int rc = multimem_gate(g, err);
 
-    if (rc < 0) {
+    if (rc < 0)
         return gpu_fail(g, GPU_CAUSE_NA, rc);
-    }
     /* Not before every rank may. */
     rc = shk_job_fence(g->job, 0, err);
     return rc == 0 ? gpu_multicast_open(g, &the_team, err) : rc;
@@ -77,12 +74,10 @@ static int probe_launch(struct gpu_rank *g, struct shk_error *err)
     int rc = gpu_ok(g, g->gpu.api.module_function(&function, g->module, "shk_multicast_probe"), err,
                     "kernel shk_multicast_probe");
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_launch(g, function, 1, 1, params, err, "shk_multicast_probe");
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "test of the multicast address");
-    }
     return rc == 0 ? shk_job_fence(g->job, 0, err) : rc;
 }
 
@@ -93,30 +88,26 @@ static int multimem_probe(struct gpu_rank *g, struct shk_error *err)
     uint32_t word = MULTIMEM_BIT(g->rank);
     uint32_t marks[SHK_GPU_MAX_RANKS];
     unsigned rank = 0;
-    int rc = gpu_put(g, g->base[g->rank] + g->heap.send, &word, sizeof(word), err);
+    int rc = gpu_put(g, g->base[g->rank] + g->heap.send, &word, sizeof word, err);
 
     shk_crumb_call("test of the multicast address");
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = probe_launch(g, err);
-    }
-    if (rc == 0) {
-        rc = gpu_ok(g, g->gpu.api.to_host(&word, g->result, sizeof(word)), err, "read of the sum");
-    }
+    if (rc == 0)
+        rc = gpu_ok(g, g->gpu.api.to_host(&word, g->result, sizeof word), err, "read of the sum");
     if (rc == 0) {
         rc = gpu_ok(
             g,
-            g->gpu.api.to_host(marks, g->base[g->rank] + g->heap.recv, g->ranks * sizeof(marks[0])),
+            g->gpu.api.to_host(marks, g->base[g->rank] + g->heap.recv, g->ranks * sizeof marks[0]),
             err, "read of the marks");
     }
     for (rank = 0; rank < g->ranks && rc == 0; rank++) {
-        if ((word & MULTIMEM_BIT(rank)) == 0 || (word & ~all) != 0) {
+        if ((word & MULTIMEM_BIT(rank)) == 0 || (word & ~all) != 0)
             rc = probe_text(g, err, "the sum lacks", rank);
-        } else if (marks[rank] != MULTIMEM_MARK(rank)) {
+        else if (marks[rank] != MULTIMEM_MARK(rank))
             rc = probe_text(g, err, "no store arrived from", rank);
-        }
     }
     return rc == 0 ? shk_job_fence(g->job, 0, err) : rc;
 }
@@ -125,12 +116,10 @@ static int multimem_memory(struct gpu_rank *g, struct shk_error *err)
 {
     int rc = gpu_heap_plan(g, false, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_multicast_memory(g, &the_team, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_multicast_team(g, &the_team, err);
-    }
     g->multicast = the_team.at;
     return rc == 0 ? multimem_probe(g, err) : rc;
 }
@@ -140,7 +129,7 @@ static int multimem_prove(struct gpu_rank *g, struct shk_error *err)
 {
     char text[160];
 
-    snprintf(text, sizeof(text),
+    snprintf(text, sizeof text,
              "{\"multicast\": true, \"devices\": %u, \"bytes\": %zu, \"granularity\": %zu, "
              "\"via\": \"NVLS\"}",
              g->ranks, the_team.bytes, the_team.granularity);

@@ -36,16 +36,15 @@ int nccl_lib_open(struct nccl_lib *lib, bool rccl, const char *const *names, str
     static const char *const nccl_names[] = {"libnccl.so.2", NULL};
     static const char *const rccl_names[] = {"librccl.so.1", NULL};
     struct shk_library desc = {
-        .names = names != NULL ? names
-                 : rccl        ? rccl_names
-                               : nccl_names,
+        .names = names  ? names
+                 : rccl ? rccl_names
+                        : nccl_names,
         .symbols = symbols,
     };
     int rc = shk_dynlib_open(&lib->dynlib, &desc, &lib->api, err);
 
-    if (rc == 0 && lib->api.get_version(&lib->version) != NCCL_OK) {
+    if (rc == 0 && lib->api.get_version(&lib->version) != NCCL_OK)
         rc = shk_error_set(err, EIO, "%s: ncclGetVersion failed", lib->dynlib.path);
-    }
     return rc;
 }
 

@@ -25,13 +25,11 @@ static int comm_log_start(const struct gpu_rank *g)
     char path[64];
     int fd = memfd_create("nccl-log", 0);
 
-    if (fd < 0) {
+    if (fd < 0)
         return -1;
-    }
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (level == NULL || strcmp(level, "TRACE") != 0) {
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (!level || strcmp(level, "TRACE") != 0)
         (void)setenv(shk_variable("nccl-log"), "INFO", 1);
-    }
     (void)setenv(shk_variable("nccl-log-parts"),
                  g->run->options->proof   ? "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG,TUNING"
                  : g->run->options->brief ? "INIT,ENV,GRAPH,P2P,SHM,NET,NVLS,REG"
@@ -47,18 +45,15 @@ int nccl_ok(struct gpu_rank *g, int status, struct shk_error *err, const char *c
     const char *last = NULL;
     struct nccl_log log;
 
-    if (status == NCCL_OK || status == NCCL_IN_PROGRESS) {
+    if (status == NCCL_OK || status == NCCL_IN_PROGRESS)
         return 0;
-    }
     nccl_comm_log(g->comm, &log);
-    if (api->last_error != NULL) {
+    if (api->last_error)
         last = api->last_error(g->comm->comm);
-    }
-    if (log.warning[0] != '\0') {
+    if (log.warning[0] != '\0')
         last = log.warning;
-    }
     (void)shk_error_set(err, EIO, "%s: %s%s%.200s", call, api->error_string(status),
-                        last != NULL && *last != '\0' ? ": " : "", last != NULL ? last : "");
+                        last && *last != '\0' ? ": " : "", last ? last : "");
     return gpu_fail(g, GPU_CAUSE_NCCL, -EIO);
 }
 
@@ -68,15 +63,13 @@ static int comm_versions(struct gpu_rank *g, struct shk_error *err)
     char version[24];
     int rc = 0;
 
-    nccl_version_text(g->comm->lib.version, version, sizeof(version));
+    nccl_version_text(g->comm->lib.version, version, sizeof version);
     rc = shk_agree_put(g->job, hip ? "RCCL version" : "NCCL version", version, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    }
-    if (rc == 0 && shk_agree_check(g->job, err) != 0) {
+    if (rc == 0 && shk_agree_check(g->job, err) != 0)
         rc = gpu_fail(g, GPU_CAUSE_NCCL_VERSIONS, -EPROTO);
-    }
     return rc;
 }
 
@@ -87,20 +80,17 @@ static int comm_join(struct gpu_rank *g, struct shk_error *err)
     size_t len = 0;
     int rc = 0;
 
-    memset(&id, 0, sizeof(id));
+    memset(&id, 0, sizeof id);
     if (g->rank == 0) {
         shk_crumb_call("ncclGetUniqueId");
         rc = nccl_ok(g, api->unique_id(&id), err, "ncclGetUniqueId");
-        if (rc == 0) {
-            rc = shk_job_put(g->job, COMM_KEY_ID, &id, sizeof(id), err);
-        }
+        if (rc == 0)
+            rc = shk_job_put(g->job, COMM_KEY_ID, &id, sizeof id, err);
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    }
-    if (rc == 0) {
-        rc = shk_job_get(g->job, 0, COMM_KEY_ID, &id, sizeof(id), &len, err);
-    }
+    if (rc == 0)
+        rc = shk_job_get(g->job, 0, COMM_KEY_ID, &id, sizeof id, &len, err);
     if (rc == 0) {
         shk_crumb_call("ncclCommInitRank");
         rc = nccl_ok(g, api->init_rank(&g->comm->comm, (int)g->ranks, id, (int)g->rank), err,
@@ -115,8 +105,8 @@ static int comm_publish(struct gpu_rank *g, struct shk_error *err)
     char version[24];
     char text[640];
 
-    nccl_version_text(g->comm->lib.version, version, sizeof(version));
-    snprintf(text, sizeof(text), "%s\n%s", version, g->comm->lib.dynlib.path);
+    nccl_version_text(g->comm->lib.version, version, sizeof version);
+    snprintf(text, sizeof text, "%s\n%s", version, g->comm->lib.dynlib.path);
     return shk_job_put(g->job, GPU_KEY_LIBRARY, text, strlen(text) + 1, err);
 }
 
@@ -136,20 +126,16 @@ int nccl_comm_open(struct gpu_rank *g, struct shk_error *err)
     g->comm->log_fd = comm_log_start(g);
     rc = nccl_lib_open(&g->comm->lib, g->run->path->vendor == GPU_HIP, g->run->tweaks->nccl_names,
                        err);
-    if (rc == -ENOENT) {
+    if (rc == -ENOENT)
         return gpu_fail(g, GPU_CAUSE_NA, rc);
-    }
-    if (rc < 0) {
+    if (rc < 0)
         return gpu_fail(g, GPU_CAUSE_NCCL, rc);
-    }
     shk_crumb_library(g->comm->lib.dynlib.path);
     rc = comm_publish(g, err);
-    if (rc == 0) {
+    if (rc == 0)
         rc = comm_versions(g, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = comm_join(g, err);
-    }
     g->comm->log_opened = comm_log_bytes(g->comm);
     g->comm->log_from = g->comm->log_opened;
     return rc;
@@ -169,7 +155,7 @@ int nccl_comm_memory(struct gpu_rank *g, bool slots, struct shk_error *err)
     void *at = NULL;
     int rc = gpu_heap_plan(g, slots, err);
 
-    if (rc == 0 && api->alloc != NULL && api->release != NULL) {
+    if (rc == 0 && api->alloc && api->release) {
         shk_crumb_call("ncclMemAlloc");
         rc = nccl_ok(g, api->alloc(&at, g->heap.bytes), err, "ncclMemAlloc");
         g->base[g->rank] = (gpu_ptr)(uintptr_t)at;
@@ -192,7 +178,7 @@ static int comm_no_window(struct gpu_rank *g, struct shk_error *err, const char 
             g, GPU_CAUSE_NA,
             shk_error_set(err, ENOTSUP, "no symmetric memory across %u nodes: %s", hosts, why));
     }
-    if (gpu_access_lacking(g, GPU_ACCESS_REFUSED, pairs, sizeof(pairs)) > 0) {
+    if (gpu_access_lacking(g, GPU_ACCESS_REFUSED, pairs, sizeof pairs) > 0) {
         return gpu_fail(g, GPU_CAUSE_NA,
                         shk_error_set(err, ENOTSUP,
                                       "no symmetric memory: the driver offers no peer access "
@@ -206,14 +192,14 @@ static int comm_no_window(struct gpu_rank *g, struct shk_error *err, const char 
 /* Ranks that reach each other by load and store must be all. */
 static int comm_team(struct gpu_rank *g, struct shk_error *err)
 {
-    int ranks = g->comm->lib.api.team_lsa != NULL ? g->comm->lib.api.team_lsa(g->comm->comm).ranks
-                                                  : (int)g->ranks;
+    int ranks =
+        g->comm->lib.api.team_lsa ? g->comm->lib.api.team_lsa(g->comm->comm).ranks : (int)g->ranks;
     char why[128];
 
     if (ranks == (int)g->ranks) {
         return 0;
     }
-    snprintf(why, sizeof(why),
+    snprintf(why, sizeof why,
              "NCCL makes teams of %d of the %u ranks that reach each other by load and store",
              ranks, g->ranks);
     return comm_no_window(g, err, why);
@@ -226,31 +212,27 @@ int nccl_comm_window(struct gpu_rank *g, struct shk_error *err)
     char version[24];
     int rc = 0;
 
-    if (comm->lib.api.window_register == NULL || comm->lib.api.window_deregister == NULL) {
-        nccl_version_text(comm->lib.version, version, sizeof(version));
+    if (!comm->lib.api.window_register || !comm->lib.api.window_deregister) {
+        nccl_version_text(comm->lib.version, version, sizeof version);
         return gpu_fail(
             g, GPU_CAUSE_NA,
             shk_error_set(err, ENOSYS, "NCCL %s has no windows: they came with 2.27", version));
     }
     rc = gpu_access_tell(g, err);
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     shk_crumb_call("ncclCommWindowRegister");
     rc = nccl_ok(g,
                  comm->lib.api.window_register(comm->comm, (void *)(uintptr_t)g->base[g->rank],
                                                g->heap.bytes, &comm->window, NCCL_WINDOW_SYMMETRIC),
                  err, "ncclCommWindowRegister");
-    if (rc < 0) {
+    if (rc < 0)
         return rc;
-    }
     nccl_comm_log(comm, &log);
-    if (comm->window == NULL) {
+    if (!comm->window)
         return comm_no_window(g, err, "the registration succeeded without a window");
-    }
-    if (log.symmetric_no) {
+    if (log.symmetric_no)
         return comm_no_window(g, err, "NCCL's log says that it is not supported");
-    }
     return comm_team(g, err);
 }
 
@@ -269,11 +251,10 @@ int nccl_comm_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_err
 static void comm_release(struct gpu_rank *g, gpu_ptr at)
 {
     shk_crumb_call("ncclMemFree");
-    if (at != 0 && g->comm->library_memory) {
+    if (at != 0 && g->comm->library_memory)
         (void)g->comm->lib.api.release((void *)(uintptr_t)at);
-    } else if (at != 0) {
+    else if (at != 0)
         (void)g->gpu.api.release(at);
-    }
 }
 
 /* Memory that ncclAllReduce was given while a graph was captured is registered with the
@@ -282,18 +263,17 @@ static void comm_release(struct gpu_rank *g, gpu_ptr at)
 void nccl_comm_leave(struct gpu_rank *g)
 {
     struct nccl_comm *comm = g->comm;
-    bool window = comm->window != NULL;
+    bool window = comm->window;
 
     if (window) {
         shk_crumb_call("ncclCommWindowDeregister");
         (void)comm->lib.api.window_deregister(comm->comm, comm->window);
         comm->window = NULL;
     }
-    if (window || comm->unreleased != 0) {
+    if (window || comm->unreleased != 0)
         comm_release(g, g->base[g->rank]);
-    } else {
+    else
         comm->unreleased = g->base[g->rank];
-    }
     if (comm->pointers != 0) {
         (void)g->gpu.api.release(comm->pointers);
         comm->pointers = 0;
@@ -315,10 +295,9 @@ void nccl_comm_log(const struct nccl_comm *comm, struct nccl_log *log)
     size_t opened = 0;
     char *text = MAP_FAILED;
 
-    memset(log, 0, sizeof(*log));
-    if (len == 0) {
+    memset(log, 0, sizeof *log);
+    if (len == 0)
         return;
-    }
     len = len < COMM_LOG_MAX ? len : COMM_LOG_MAX;
     from = comm->log_from < len ? comm->log_from : len;
     opened = comm->log_opened < from ? comm->log_opened : from;
@@ -326,7 +305,7 @@ void nccl_comm_log(const struct nccl_comm *comm, struct nccl_log *log)
     if (text != MAP_FAILED) {
         nccl_log_add(log, text, opened, NCCL_LOG_ALL);
         nccl_log_add(log, text + opened, from - opened,
-                     comm->window != NULL ? NCCL_LOG_WINDOWS : NCCL_LOG_CONNECTION);
+                     comm->window ? NCCL_LOG_WINDOWS : NCCL_LOG_CONNECTION);
         nccl_log_add(log, text + from, len - from, NCCL_LOG_ALL);
         munmap(text, len);
     }
@@ -361,12 +340,11 @@ int nccl_comm_prove(struct gpu_rank *g, struct shk_error *err)
                   "via", log.via, "net_name", log.net_name, "symmetric_va", (int)log.symmetric_va,
                   "all_p2p", (int)log.all_p2p, "nvls", (int)log.nvls, "registered",
                   (int)log.registered, "warning", log.warning, "choices", prove_choices(&log));
-    text = proof != NULL ? json_dumps(proof, JSON_COMPACT) : NULL;
-    if (text == NULL) {
+    text = proof ? json_dumps(proof, JSON_COMPACT) : NULL;
+    if (!text)
         rc = shk_error_set(err, ENOMEM, "out of memory");
-    } else {
+    else
         rc = shk_job_put(g->job, GPU_KEY_PROOF, text, strlen(text) + 1, err);
-    }
     if (rc == 0 && log.kept_len > 0) {
         /* of no use without the proof, and no loss when there is no room beside it */
         (void)!shk_job_put(g->job, GPU_KEY_LOG, log.kept, log.kept_len + 1, NULL);

@@ -22,19 +22,18 @@ static void read_channel(struct nccl_log *log, const char *line)
 {
     const char *via = strstr(line, " via ");
 
-    if (via == NULL) {
+    if (!via)
         return;
-    }
     via += strlen(" via ");
     if (strncmp(via, "P2P", 3) == 0) {
         log->p2p++;
-        copy_word(log->via, sizeof(log->via), via);
+        copy_word(log->via, sizeof log->via, via);
     } else if (strncmp(via, "SHM", 3) == 0) {
         log->shm++;
     } else if (strncmp(via, "NET", 3) == 0) {
         log->net++;
         log->gdr += strstr(via, "GDRDMA") != NULL;
-        copy_word(log->net_name, sizeof(log->net_name), via);
+        copy_word(log->net_name, sizeof log->net_name, via);
     }
 }
 
@@ -48,30 +47,26 @@ static void read_choice(struct nccl_log *log, const char *line, const char *arro
     char algo[24] = "";
     char proto[24] = "";
 
-    while (colon > line && *colon != ':') {
+    while (colon > line && *colon != ':')
         colon--;
-    }
-    if (colon == line || log->choices >= NCCL_LOG_CHOICES) {
+    if (colon == line || log->choices >= NCCL_LOG_CHOICES)
         return;
-    }
     choice.bytes = strtoull(colon + 1, NULL, 10);
     at = strstr(arrow, "Kernel ");
-    if (at != NULL) {
+    if (at) {
         choice.symmetric = true;
-        copy_word(choice.how, sizeof(choice.how), at + strlen("Kernel "));
+        copy_word(choice.how, sizeof choice.how, at + strlen("Kernel "));
     } else {
         at = strstr(arrow, "Algo ");
-        if (at == NULL) {
+        if (!at)
             return;
-        }
-        copy_word(algo, sizeof(algo), at + strlen("Algo "));
+        copy_word(algo, sizeof algo, at + strlen("Algo "));
         at = strstr(at, "proto ");
-        copy_word(proto, sizeof(proto), at != NULL ? at + strlen("proto ") : "");
-        snprintf(choice.how, sizeof(choice.how), "%s %s", algo, proto);
+        copy_word(proto, sizeof proto, at ? at + strlen("proto ") : "");
+        snprintf(choice.how, sizeof choice.how, "%s %s", algo, proto);
     }
-    if (nccl_log_find(log, choice.bytes) == NULL) {
+    if (!nccl_log_find(log, choice.bytes))
         log->choice[log->choices++] = choice;
-    }
 }
 
 /* Lines that tell of a setting or of a choice made once; channels and buffers come by the hundred.
@@ -80,15 +75,14 @@ static void keep_line(struct nccl_log *log, const char *line)
 {
     static const char *const words[] = {"environment", "NCCL WARN ", "NET/",   "Using network",
                                         "Bootstrap",   "GPU Direct", "plugin", "NCCL version"};
-    bool channel = strstr(line, "Channel ") != NULL && strstr(line, "NCCL WARN ") == NULL;
+    bool channel = strstr(line, "Channel ") && !strstr(line, "NCCL WARN ");
     size_t len = strlen(line);
     size_t i = 0;
 
-    if (channel || log->kept_len + len + 2 > sizeof(log->kept)) {
+    if (channel || log->kept_len + len + 2 > sizeof log->kept)
         return;
-    }
-    for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strstr(line, words[i]) != NULL) {
+    for (i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strstr(line, words[i])) {
             memcpy(log->kept + log->kept_len, line, len);
             log->kept_len += len;
             log->kept[log->kept_len++] = '\n';
@@ -102,33 +96,27 @@ static void read_line(struct nccl_log *log, const char *line, enum nccl_log_part
 {
     const char *at = NULL;
 
-    if (strstr(line, "Channel ") != NULL) {
+    if (strstr(line, "Channel "))
         read_channel(log, line);
-    }
-    if (part != NCCL_LOG_CONNECTION) {
+    if (part != NCCL_LOG_CONNECTION)
         log->symmetric_va = log->symmetric_va || strstr(line, "Symmetric VA size=") != NULL;
-    }
-    if (part != NCCL_LOG_ALL) {
+    if (part != NCCL_LOG_ALL)
         return;
-    }
     keep_line(log, line);
-    if ((at = strstr(line, " Bytes -> ")) != NULL) {
+    if ((at = strstr(line, " Bytes -> ")) != NULL)
         read_choice(log, line, at);
-    }
     log->symmetric_no = log->symmetric_no || strstr(line, "Symmetric memory is not supported") ||
-                        strstr(line, "does not support symmetric memory") != NULL;
+                        strstr(line, "does not support symmetric memory");
     log->nvls = log->nvls || strstr(line, "NVLS multicast support is available") != NULL;
     if ((at = strstr(line, "isAllCudaP2p ")) != NULL ||
         (at = strstr(line, "isAllDirectP2p ")) != NULL) {
         log->all_p2p = strchr(at, ' ')[1] == '1';
     }
-    if (strstr(line, "egister") != NULL && strstr(line, "comm ") != NULL) {
+    if (strstr(line, "egister") && strstr(line, "comm "))
         log->registered++;
-    }
     at = strstr(line, "NCCL WARN ");
-    if (at != NULL && log->warning[0] == '\0') {
-        snprintf(log->warning, sizeof(log->warning), "%.199s", at + strlen("NCCL WARN "));
-    }
+    if (at && log->warning[0] == '\0')
+        snprintf(log->warning, sizeof log->warning, "%.199s", at + strlen("NCCL WARN "));
 }
 
 void nccl_log_add(struct nccl_log *log, const char *text, size_t len, enum nccl_log_part part)
@@ -138,8 +126,8 @@ void nccl_log_add(struct nccl_log *log, const char *text, size_t len, enum nccl_
 
     while (at < len) {
         const char *end = memchr(text + at, '\n', len - at);
-        size_t n = end != NULL ? (size_t)(end - (text + at)) : len - at;
-        size_t keep = n < sizeof(line) - 1 ? n : sizeof(line) - 1;
+        size_t n = end ? (size_t)(end - (text + at)) : len - at;
+        size_t keep = n < sizeof line - 1 ? n : sizeof line - 1;
         size_t i = 0;
 
         for (i = 0; i < keep; i++) {
@@ -155,7 +143,7 @@ void nccl_log_add(struct nccl_log *log, const char *text, size_t len, enum nccl_
 
 void nccl_log_parse(struct nccl_log *log, const char *text, size_t len)
 {
-    memset(log, 0, sizeof(*log));
+    memset(log, 0, sizeof *log);
     nccl_log_add(log, text, len, NCCL_LOG_ALL);
 }
 
@@ -164,9 +152,8 @@ const struct nccl_log_choice *nccl_log_find(const struct nccl_log *log, uint64_t
     unsigned i = 0;
 
     for (i = 0; i < log->choices; i++) {
-        if (log->choice[i].bytes == bytes) {
+        if (log->choice[i].bytes == bytes)
             return &log->choice[i];
-        }
     }
     return NULL;
 }

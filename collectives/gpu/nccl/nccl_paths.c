@@ -25,9 +25,8 @@ static int window_memory(struct gpu_rank *g, struct shk_error *err)
 {
     int rc = nccl_comm_memory(g, false, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = nccl_comm_window(g, err);
-    }
     shk_crumb_call("ncclAllReduce");
     return rc;
 }
@@ -48,9 +47,9 @@ static int lsa_pointers_by_kernel(struct gpu_rank *g, struct shk_error *err)
     int rc = 0;
 
     if (api->module_global(&at, &bytes, g->module, "shk_nccl_headers") != GPU_SUCCESS ||
-        api->to_host(&headers, at, sizeof(headers)) != GPU_SUCCESS ||
+        api->to_host(&headers, at, sizeof headers) != GPU_SUCCESS ||
         !nccl_window_fits(headers, comm->lib.version)) {
-        nccl_version_text(comm->lib.version, have, sizeof(have));
+        nccl_version_text(comm->lib.version, have, sizeof have);
         return gpu_fail(
             g, GPU_CAUSE_NA,
             shk_error_set(err, ENOSYS,
@@ -59,25 +58,23 @@ static int lsa_pointers_by_kernel(struct gpu_rank *g, struct shk_error *err)
                           have, headers));
     }
     /* A window without effect is a host structure, which a kernel must not touch. */
-    if (api->to_host(head, (gpu_ptr)(uintptr_t)comm->window, sizeof(head)) != GPU_SUCCESS) {
+    if (api->to_host(head, (gpu_ptr)(uintptr_t)comm->window, sizeof head) != GPU_SUCCESS) {
         /* so it is with NCCL 2.28 on one H200, where there is nobody to share it with */
         return gpu_fail(g, g->ranks == 1 ? GPU_CAUSE_NA : GPU_CAUSE_NO_WINDOW,
                         shk_error_set(err, ENOTSUP, "%s: the window is not on the GPU",
                                       g->ranks == 1 ? "NCCL makes no symmetric memory for one rank"
                                                     : "no symmetric memory"));
     }
-    rc = gpu_ok(g, api->alloc(&comm->pointers, sizeof(g->base)), err, "memory for pointers");
+    rc = gpu_ok(g, api->alloc(&comm->pointers, sizeof g->base), err, "memory for pointers");
     if (rc == 0) {
         rc = gpu_ok(g, api->module_function(&function, g->module, "shk_lsa_pointers"), err,
                     "kernel shk_lsa_pointers");
     }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_launch(g, function, 1, 1, params, err, "shk_lsa_pointers");
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = gpu_ok(g, api->stream_wait(g->stream), err, "shk_lsa_pointers");
-    }
-    return rc == 0 ? gpu_ok(g, api->to_host(g->base, comm->pointers, ranks * sizeof(g->base[0])),
+    return rc == 0 ? gpu_ok(g, api->to_host(g->base, comm->pointers, ranks * sizeof g->base[0]),
                             err, "read of the pointers")
                    : rc;
 }
@@ -88,16 +85,15 @@ static int lsa_pointers(struct gpu_rank *g, struct shk_error *err)
     unsigned peer = 0;
     int rc = 0;
 
-    if (api->lsa_pointer == NULL) {
+    if (!api->lsa_pointer)
         return lsa_pointers_by_kernel(g, err);
-    }
     for (peer = 0; peer < g->ranks && rc == 0; peer++) {
         void *at = NULL;
 
         rc = nccl_ok(g, api->lsa_pointer(g->comm->window, 0, (int)peer, &at), err,
                      "ncclGetLsaDevicePointer");
         g->base[peer] = (gpu_ptr)(uintptr_t)at;
-        if (rc == 0 && at == NULL) {
+        if (rc == 0 && !at) {
             rc = gpu_fail(g, GPU_CAUSE_NO_WINDOW,
                           shk_error_set(err, ENOTSUP, "no pointer to rank %u", peer));
         }
@@ -110,14 +106,13 @@ static int lsa_trust(struct gpu_rank *g, gpu_ptr own, struct shk_error *err)
 {
     uint32_t mark = LSA_MARK(g->rank);
     unsigned peer = 0;
-    int rc = gpu_put(g, own + g->heap.send, &mark, sizeof(mark), err);
+    int rc = gpu_put(g, own + g->heap.send, &mark, sizeof mark, err);
 
-    if (rc == 0) {
+    if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    }
     for (peer = 0; peer < g->ranks && rc == 0; peer++) {
         mark = 0;
-        rc = gpu_ok(g, g->gpu.api.to_host(&mark, g->base[peer] + g->heap.send, sizeof(mark)), err,
+        rc = gpu_ok(g, g->gpu.api.to_host(&mark, g->base[peer] + g->heap.send, sizeof mark), err,
                     "read through the pointer to rank %u", peer);
         if (rc == 0 && mark != LSA_MARK(peer)) {
             rc = gpu_fail(g, GPU_CAUSE_NO_WINDOW,
@@ -136,16 +131,13 @@ static int lsa_memory(struct gpu_rank *g, struct shk_error *err)
     int rc = nccl_comm_memory(g, true, err);
 
     own = g->base[g->rank];
-    if (rc == 0) {
+    if (rc == 0)
         rc = nccl_comm_window(g, err);
-    }
     shk_job_set_phase(g->job, SHK_PHASE_EXCHANGE, 0);
-    if (rc == 0) {
+    if (rc == 0)
         rc = lsa_pointers(g, err);
-    }
-    if (rc == 0) {
+    if (rc == 0)
         rc = lsa_trust(g, own, err);
-    }
     /* Same memory; the address that was registered is the one to free. */
     g->base[g->rank] = own;
     return rc;
