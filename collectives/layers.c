@@ -82,10 +82,9 @@ static int layer_interrupted(struct shk_facts *facts, const char *layer, struct 
     static const char *const results[] = {"ok", "na", "wrong"};
     const char *status = layer_text(facts, layer, "status");
     char key[64];
-    size_t i = 0;
     int rc = 0;
 
-    for (i = 0; i < sizeof results / sizeof results[0]; i++) {
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
         if (strcmp(status, results[i]) == 0)
             return 0;
     }
@@ -307,14 +306,13 @@ static int layers_hmem(const struct shk_collective_options *options,
     static const char *const gpus[] = {"peer", "lsa", "nccl", "nccl-window", "multimem", "rccl"};
     char why[512];
     bool lacks = false;
-    size_t i = 0;
 
     if (!early && shk_stop_signal() == 0)
         early = layers_hmem_early(options, measure, facts);
     lacks = shk_hmem_early_end(early, why, sizeof why);
     if (!layer_has_gpus(facts, "peer") && !layer_has_gpus(facts, "rccl"))
         return 0;
-    for (i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
         if (layer_broke(facts, gpus[i])) {
             snprintf(why, sizeof why, "not run: %s on the same GPUs ended with %s", gpus[i],
                      layer_text(facts, gpus[i], "status"));

@@ -54,14 +54,12 @@ static size_t pull_part(const struct direct *d, unsigned source, size_t piece)
 static int direct_scatter(const struct direct *d)
 {
     const struct shk_heap *heap = d->wire->heap;
-    size_t p = 0;
-    unsigned i = 0;
     size_t from = 0;
     size_t to = 0;
     int rc = 0;
 
-    for (p = 0; p < d->cut.pieces; p++) {
-        for (i = 1; i < d->wire->size && rc == 0; i++) {
+    for (size_t p = 0; p < d->cut.pieces; p++) {
+        for (unsigned i = 1; i < d->wire->size && rc == 0; i++) {
             unsigned peer = direct_peer(d, i);
 
             shk_cut_range(&d->cut, peer, p, &from, &to);
@@ -81,10 +79,9 @@ static int direct_scatter(const struct direct *d)
 static int direct_hand_out(const struct direct *d, size_t piece, size_t from, size_t to)
 {
     size_t at = d->wire->heap->offset[SHK_AREA_RECV] + from * SHK_TYPE_BYTES;
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 1; i < d->wire->size && rc == 0; i++) {
+    for (unsigned i = 1; i < d->wire->size && rc == 0; i++) {
         rc = shk_wire_put(d->wire, direct_peer(d, i), at, at, (to - from) * SHK_TYPE_BYTES,
                           d->gather + direct_index(d->wire->rank, piece));
     }
@@ -100,10 +97,9 @@ static int direct_add(const struct direct *d, size_t piece, size_t from, size_t 
     unsigned char *recv = (unsigned char *)shk_heap_at(heap, SHK_AREA_RECV) + from * SHK_TYPE_BYTES;
     const unsigned char *sum =
         (unsigned char *)shk_heap_at(heap, SHK_AREA_SEND) + from * SHK_TYPE_BYTES;
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 1; i < d->wire->size && rc == 0; i++) {
+    for (unsigned i = 1; i < d->wire->size && rc == 0; i++) {
         unsigned peer = direct_peer(d, d->wire->size - i);
 
         rc = shk_wire_wait(d->wire, peer, direct_index(peer, piece));
@@ -118,14 +114,12 @@ static int direct_add(const struct direct *d, size_t piece, size_t from, size_t 
 
 static int direct_gather(const struct direct *d)
 {
-    size_t p = 0;
-    unsigned i = 0;
     size_t from = 0;
     size_t to = 0;
     int rc = 0;
 
-    for (p = 0; p < d->cut.pieces; p++) {
-        for (i = 1; i < d->wire->size && rc == 0; i++) {
+    for (size_t p = 0; p < d->cut.pieces; p++) {
+        for (unsigned i = 1; i < d->wire->size && rc == 0; i++) {
             unsigned peer = direct_peer(d, d->wire->size - i);
 
             shk_cut_range(&d->cut, peer, p, &from, &to);
@@ -145,12 +139,11 @@ static bool twoshot_fits(unsigned ranks, size_t count)
 static int twoshot_run(struct shk_wire *wire, const struct shk_allreduce_args *args)
 {
     struct direct d = direct_make(wire, args);
-    size_t p = 0;
     size_t from = 0;
     size_t to = 0;
     int rc = direct_scatter(&d);
 
-    for (p = 0; p < d.cut.pieces && rc == 0; p++) {
+    for (size_t p = 0; p < d.cut.pieces && rc == 0; p++) {
         shk_cut_range(&d.cut, wire->rank, p, &from, &to);
         if (from < to) {
             rc = direct_add(&d, p, from, to, direct_part);
@@ -180,14 +173,13 @@ static int pull_ready(const struct direct *d)
     const struct shk_heap *heap = d->wire->heap;
     size_t slot = heap->offset[shk_area_by_turn(d->wire, SHK_AREA_SLOT0)] +
                   d->wire->rank * shk_slot_bytes(d->wire->size);
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 1; i < d->wire->size && rc == 0; i++) {
+    for (unsigned i = 1; i < d->wire->size && rc == 0; i++) {
         rc = shk_wire_put(d->wire, direct_peer(d, i), heap->offset[SHK_AREA_SEND], slot,
                           SHK_TYPE_BYTES, d->ready + d->wire->rank);
     }
-    for (i = 1; i < d->wire->size && rc == 0; i++) {
+    for (unsigned i = 1; i < d->wire->size && rc == 0; i++) {
         unsigned peer = direct_peer(d, d->wire->size - i);
 
         rc = shk_wire_wait(d->wire, peer, d->ready + peer);
@@ -200,13 +192,12 @@ static int pull_fetch(const struct direct *d, size_t piece)
     const struct shk_heap *heap = d->wire->heap;
     size_t from = 0;
     size_t to = 0;
-    unsigned i = 0;
     int rc = 0;
 
     shk_cut_range(&d->cut, d->wire->rank, piece, &from, &to);
     if (piece >= d->cut.pieces || from == to)
         return 0;
-    for (i = 1; i < d->wire->size && rc == 0; i++) {
+    for (unsigned i = 1; i < d->wire->size && rc == 0; i++) {
         unsigned peer = direct_peer(d, d->wire->size - i);
 
         rc = shk_wire_get(d->wire, peer, heap->offset[SHK_AREA_SEND] + from * SHK_TYPE_BYTES,
@@ -221,14 +212,13 @@ static int pull_fetch(const struct direct *d, size_t piece)
 static int pull_run(struct shk_wire *wire, const struct shk_allreduce_args *args)
 {
     struct direct d = direct_make(wire, args);
-    size_t p = 0;
     size_t from = 0;
     size_t to = 0;
     int rc = pull_ready(&d);
 
-    for (p = 0; p < PULL_AHEAD && rc == 0; p++)
+    for (size_t p = 0; p < PULL_AHEAD && rc == 0; p++)
         rc = pull_fetch(&d, p);
-    for (p = 0; p < d.cut.pieces && rc == 0; p++) {
+    for (size_t p = 0; p < d.cut.pieces && rc == 0; p++) {
         rc = pull_fetch(&d, p + PULL_AHEAD);
         shk_cut_range(&d.cut, wire->rank, p, &from, &to);
         if (from < to && rc == 0) {

@@ -33,12 +33,11 @@ static int readall_run(struct shk_wire *wire, const struct shk_allreduce_args *a
     bool tiny = bytes <= SHK_WIRE_SIGN_BYTES;
     const void *sum = shk_heap_at(wire->heap, SHK_AREA_SEND);
     void *recv = shk_heap_at(wire->heap, SHK_AREA_RECV);
-    unsigned i = 0;
     int rc = 0;
 
     memcpy(tiny ? (void *)mine->data : shk_heap_at(wire->heap, area), sum, bytes);
     shk_wire_show(wire, mine);
-    for (i = 1; i < wire->size && rc == 0; i++) {
+    for (unsigned i = 1; i < wire->size && rc == 0; i++) {
         unsigned peer = mapped_peer(wire, i);
         const struct shk_wire_sign *sign = &wire->mapped[peer].board->vector[shk_wire_parity(wire)];
 
@@ -70,11 +69,10 @@ static bool readpart_fits(unsigned ranks, size_t count)
 static int readpart_meet(struct shk_wire *wire, bool done)
 {
     struct shk_wire_board *mine = wire->mapped[wire->rank].board;
-    unsigned i = 0;
     int rc = 0;
 
     shk_wire_show(wire, done ? &mine->done : &mine->ready);
-    for (i = 1; i < wire->size && rc == 0; i++) {
+    for (unsigned i = 1; i < wire->size && rc == 0; i++) {
         unsigned peer = mapped_peer(wire, i);
         const struct shk_wire_board *board = wire->mapped[peer].board;
 
@@ -90,14 +88,13 @@ static void readpart_piece(struct shk_wire *wire, enum shk_type type, size_t fro
     size_t bytes = (to - from) * SHK_TYPE_BYTES;
     unsigned char *recv = (unsigned char *)shk_heap_at(wire->heap, SHK_AREA_RECV) + at;
     const unsigned char *sum = (unsigned char *)shk_heap_at(wire->heap, SHK_AREA_SEND) + at;
-    unsigned i = 0;
 
-    for (i = 1; i < wire->size; i++) {
+    for (unsigned i = 1; i < wire->size; i++) {
         shk_reduce_sum(type, recv, sum, mapped_area(wire, mapped_peer(wire, i), SHK_AREA_SEND) + at,
                        to - from);
         sum = recv;
     }
-    for (i = 1; i < wire->size; i++) {
+    for (unsigned i = 1; i < wire->size; i++) {
         unsigned char *base = wire->mapped[mapped_peer(wire, i)].base;
 
         memcpy(base + wire->heap->offset[SHK_AREA_RECV] + at, recv, bytes);
@@ -124,13 +121,12 @@ int shk_mapped_copy(struct shk_wire *wire, size_t count, size_t piece_bytes)
     size_t piece = piece_bytes / SHK_TYPE_BYTES;
     size_t from = wire->rank * chunk;
     size_t end = from + chunk < count ? from + chunk : count;
-    unsigned i = 0;
 
     for (; from < end; from += piece) {
         size_t at = from * SHK_TYPE_BYTES;
         size_t bytes = (from + piece < end ? piece : end - from) * SHK_TYPE_BYTES;
 
-        for (i = 0; i < wire->size; i++) {
+        for (unsigned i = 0; i < wire->size; i++) {
             unsigned char *base = wire->mapped[mapped_peer(wire, i)].base;
 
             memcpy(base + wire->heap->offset[SHK_AREA_RECV] + at,

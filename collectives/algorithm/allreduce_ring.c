@@ -56,17 +56,15 @@ static int ring_reduce_scatter(const struct ring *ring)
     unsigned size = ring->wire->size;
     size_t steps = size - 1;
     size_t ahead = shk_cut_ahead(ring->wire, &ring->cut);
-    size_t s = 0;
-    size_t p = 0;
     int rc = 0;
 
-    for (p = 0; p < ahead && p < ring->cut.pieces && rc == 0; p++)
+    for (size_t p = 0; p < ahead && p < ring->cut.pieces && rc == 0; p++)
         rc = ring_put(ring, SHK_AREA_SEND, ring->parts, ring->wire->rank, p, 0);
-    for (s = 1; s <= steps; s++) {
+    for (size_t s = 1; s <= steps; s++) {
         unsigned chunk = (unsigned)((ring->wire->rank + size - s) % size);
         enum shk_area target = s < steps ? ring->parts : SHK_AREA_RECV;
 
-        for (p = 0; p < ring->cut.pieces && rc == 0; p++) {
+        for (size_t p = 0; p < ring->cut.pieces && rc == 0; p++) {
             rc = ring_wait(ring, chunk, p, s - 1);
             if (rc == 0) {
                 rc = ring_add(ring, chunk, p);
@@ -83,14 +81,12 @@ static int ring_all_gather(const struct ring *ring)
 {
     unsigned size = ring->wire->size;
     size_t steps = size - 1;
-    size_t s = 0;
-    size_t p = 0;
     int rc = 0;
 
-    for (s = steps + 1; s <= 2 * steps; s++) {
+    for (size_t s = steps + 1; s <= 2 * steps; s++) {
         unsigned chunk = (unsigned)((ring->wire->rank + 2 * size - s) % size);
 
-        for (p = 0; p < ring->cut.pieces && rc == 0; p++) {
+        for (size_t p = 0; p < ring->cut.pieces && rc == 0; p++) {
             rc = ring_wait(ring, chunk, p, s - 1);
             if (rc == 0 && s < 2 * steps)
                 rc = ring_put(ring, SHK_AREA_RECV, SHK_AREA_RECV, chunk, p, s);

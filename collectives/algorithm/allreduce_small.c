@@ -34,12 +34,11 @@ static int oneshot_run(struct shk_wire *wire, const struct shk_allreduce_args *a
     size_t mine = wire->heap->offset[area] + wire->rank * stride;
     const void *sum = shk_heap_at(wire->heap, SHK_AREA_SEND);
     void *recv = shk_heap_at(wire->heap, SHK_AREA_RECV);
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 1; i < wire->size && rc == 0; i++)
+    for (unsigned i = 1; i < wire->size && rc == 0; i++)
         rc = shk_wire_put(wire, (wire->rank + i) % wire->size, send, mine, bytes, wire->rank);
-    for (i = 1; i < wire->size && rc == 0; i++) {
+    for (unsigned i = 1; i < wire->size && rc == 0; i++) {
         unsigned peer = (wire->rank + wire->size - i) % wire->size;
 
         rc = shk_wire_wait(wire, peer, peer);

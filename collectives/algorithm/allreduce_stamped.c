@@ -34,9 +34,8 @@ static bool stamped_fits(unsigned ranks, size_t count)
 static uint32_t stamped_sum(const unsigned char *data, size_t bytes, uint32_t op)
 {
     uint64_t hash = op;
-    size_t i = 0;
 
-    for (i = 0; i < bytes; i += sizeof(uint32_t)) {
+    for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
         uint32_t word = 0;
 
         memcpy(&word, data + i, sizeof word);
@@ -75,16 +74,15 @@ static int stamped_run(struct shk_wire *wire, const struct shk_allreduce_args *a
     void *recv = shk_heap_at(wire->heap, SHK_AREA_RECV);
     unsigned char packet[SHK_STAMPED_PACKET];
     struct stamp stamp = {.op = (uint32_t)wire->op};
-    unsigned i = 0;
     int rc = 0;
 
     memcpy(packet, sum, bytes);
     stamp.sum = stamped_sum(packet, bytes, stamp.op);
     memcpy(packet + bytes, &stamp, sizeof stamp);
-    for (i = 1; i < wire->size && rc == 0; i++) {
+    for (unsigned i = 1; i < wire->size && rc == 0; i++) {
         rc = shk_wire_drop(wire, (wire->rank + i) % wire->size, packet, mine, bytes + sizeof stamp);
     }
-    for (i = 1; i < wire->size && rc == 0; i++) {
+    for (unsigned i = 1; i < wire->size && rc == 0; i++) {
         unsigned peer = (wire->rank + wire->size - i) % wire->size;
         struct stamped_look look = {.wire = wire, .slot = slots + peer * stride, .bytes = bytes};
 

@@ -128,14 +128,13 @@ static void bisect_replace(struct bisect *b, struct shk_bisect_result *result, u
     unsigned needed[BISECT_REPLACED_MAX];
     unsigned count = 0;
     unsigned outsider = 0;
-    unsigned i = 0;
 
     while (outsider < b->all && bisect_has(group, result->count, outsider))
         outsider++;
     result->kind = result->count == 2 ? SHK_BISECT_PAIR : SHK_BISECT_GROUP;
     if (outsider == b->all || result->count > BISECT_REPLACED_MAX)
         return;
-    for (i = 0; i < result->count && b->rc == 0; i++) {
+    for (unsigned i = 0; i < result->count && b->rc == 0; i++) {
         memcpy(joint, group, result->count * sizeof *group);
         joint[i] = outsider;
         if (!bisect_fails(b, joint, result->count))
@@ -191,18 +190,17 @@ static int bisect_alone(struct bisect *b, const struct bisect_range *sets, unsig
                         struct shk_bisect_result *result)
 {
     struct shk_bisect_trial *trials = calloc(count, sizeof *trials);
-    unsigned i = 0;
 
     if (!trials)
         return -ENOMEM;
-    for (i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         trials[i] =
             (struct shk_bisect_trial){.nodes = &b->order[sets[i].first], .count = sets[i].count};
     }
     b->rc = b->run(b->arg, trials, count);
     if (b->rc == 0) {
         result->count = 0;
-        for (i = 0; i < count; i++) {
+        for (unsigned i = 0; i < count; i++) {
             if (trials[i].failed)
                 result->nodes[result->count++] = trials[i].nodes[0];
         }
@@ -247,14 +245,13 @@ int shk_bisect(unsigned count, shk_bisect_try run, void *arg, struct shk_bisect_
 {
     struct bisect b = {.run = run, .arg = arg, .all = count};
     struct bisect_range *sets = calloc(count, sizeof *sets);
-    unsigned i = 0;
     int rc = 0;
 
     *result = (struct shk_bisect_result){.nodes = calloc(count, sizeof *result->nodes)};
     b.order = calloc(count, sizeof *b.order);
     if (!sets || !result->nodes || !b.order)
         rc = -ENOMEM;
-    for (i = 0; rc == 0 && i < count; i++)
+    for (unsigned i = 0; rc == 0 && i < count; i++)
         b.order[i] = result->nodes[i] = i;
     if (rc == 0) {
         result->count = count;

@@ -76,7 +76,6 @@ static int heap_look(const struct shk_heap *heap, size_t offset, size_t bytes, u
                      size_t *bad_p, struct shk_error *err)
 {
     unsigned char *buf = NULL;
-    size_t at = 0;
     int rc = 0;
 
     *bad_p = bytes;
@@ -87,7 +86,7 @@ static int heap_look(const struct shk_heap *heap, size_t offset, size_t bytes, u
     buf = malloc(HEAP_LOOK);
     if (!buf)
         return shk_error_set(err, ENOMEM, "out of memory");
-    for (at = 0; at < bytes && *bad_p == bytes && rc == 0; at += HEAP_LOOK) {
+    for (size_t at = 0; at < bytes && *bad_p == bytes && rc == 0; at += HEAP_LOOK) {
         size_t part = bytes - at < HEAP_LOOK ? bytes - at : HEAP_LOOK;
         size_t bad = part;
 
@@ -106,9 +105,8 @@ static int heap_layout(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT
                        struct shk_error *err)
 {
     size_t at = SHK_HEAP_GUARD;
-    unsigned i = 0;
 
-    for (i = 0; i < SHK_AREA_COUNT; i++) {
+    for (unsigned i = 0; i < SHK_AREA_COUNT; i++) {
         size_t room = length[i];
 
         heap->offset[i] = at;
@@ -124,10 +122,8 @@ static int heap_layout(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT
 
 static void heap_mark(const struct shk_heap *heap)
 {
-    unsigned i = 0;
-
     heap_fill(heap->base, heap->bytes, HEAP_GUARD);
-    for (i = 0; i < SHK_AREA_COUNT; i++)
+    for (unsigned i = 0; i < SHK_AREA_COUNT; i++)
         heap_fill(heap->base + heap->offset[i], heap->length[i], HEAP_POISON);
 }
 
@@ -177,14 +173,13 @@ int shk_heap_create_in(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT
 {
     struct shk_heap made = {.memory = memory};
     size_t longest = 0;
-    unsigned i = 0;
     int rc = heap_layout(&made, length, err);
 
     if (rc == 0)
         rc = memory->alloc(memory, made.bytes, &made.base, err);
     if (rc == 0)
         rc = memory->fill(memory, made.base, HEAP_GUARD, made.bytes, err);
-    for (i = 0; i < SHK_AREA_COUNT && rc == 0; i++) {
+    for (unsigned i = 0; i < SHK_AREA_COUNT && rc == 0; i++) {
         longest = made.length[i] > longest ? made.length[i] : longest;
         rc = shk_heap_poison(&made, (enum shk_area)i, 0, made.length[i], err);
     }
@@ -268,10 +263,9 @@ static int heap_check_one(const struct shk_heap *heap, unsigned next, struct shk
 
 int shk_heap_check(const struct shk_heap *heap, struct shk_error *err)
 {
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 0; i <= SHK_AREA_COUNT && rc == 0; i++)
+    for (unsigned i = 0; i <= SHK_AREA_COUNT && rc == 0; i++)
         rc = heap_check_one(heap, i, err);
     return rc;
 }

@@ -86,12 +86,11 @@ static int pairs_shift(struct pairs *p, unsigned peer, uint64_t *ns_p)
     struct shk_cut cut = shk_cut(1, SHK_PAIRS_BYTES / SHK_TYPE_BYTES, 0);
     size_t to = 0;
     uint64_t start = shk_job_now_ns();
-    size_t i = 0;
     int rc = 0;
 
     shk_wire_begin(wire);
     to = wire->heap->offset[shk_area_by_turn(wire, SHK_AREA_PART0)];
-    for (i = 0; rc == 0 && peer != wire->rank && i < cut.pieces; i++) {
+    for (size_t i = 0; rc == 0 && peer != wire->rank && i < cut.pieces; i++) {
         size_t first = 0;
         size_t last = 0;
 
@@ -100,7 +99,7 @@ static int pairs_shift(struct pairs *p, unsigned peer, uint64_t *ns_p)
             shk_wire_put(wire, peer, wire->heap->offset[SHK_AREA_SEND] + first * SHK_TYPE_BYTES,
                          to + first * SHK_TYPE_BYTES, (last - first) * SHK_TYPE_BYTES, (uint32_t)i);
     }
-    for (i = 0; rc == 0 && peer != wire->rank && i < cut.pieces; i++)
+    for (size_t i = 0; rc == 0 && peer != wire->rank && i < cut.pieces; i++)
         rc = shk_wire_wait(wire, peer, (uint32_t)i);
     rc = rc == 0 ? shk_wire_flush(wire) : rc;
     *ns_p = shk_job_now_ns() - start;
@@ -131,18 +130,16 @@ static void pairs_wait_add(const struct pairs *p, struct pairs_wait *sum, struct
 
 static int pairs_pass(struct pairs *p, struct pairs_part *part, unsigned pass)
 {
-    unsigned round = 0;
-    unsigned i = 0;
     int rc = 0;
 
-    for (round = 0; round < p->rounds && rc == 0; round++) {
+    for (unsigned round = 0; round < p->rounds && rc == 0; round++) {
         unsigned peer = shk_pairs_partner(p->wire->size, round, p->wire->rank);
         uint64_t ns = 0;
         struct pairs_wait waited;
 
         rc = pairs_barrier(p, 0, NULL);
         waited = pairs_waited(p);
-        for (i = 0; i < p->pings && rc == 0; i++) {
+        for (unsigned i = 0; i < p->pings && rc == 0; i++) {
             rc = pairs_ping(p, peer, &ns);
             if (part->ping_ns[round] == 0 || ns < part->ping_ns[round])
                 part->ping_ns[round] = ns;
@@ -193,9 +190,7 @@ static int pairs_compare(const void *a, const void *b)
 static void pairs_sum_up(const struct pairs *p, struct pairs_part *part, unsigned n,
                          struct shk_pairs_result *result)
 {
-    unsigned round = 0;
-
-    for (round = 0; round < p->rounds; round++) {
+    for (unsigned round = 0; round < p->rounds; round++) {
         if (shk_pairs_partner(p->wire->size, round, p->wire->rank) != p->wire->rank) {
             uint64_t *put_ns = part->put_ns[round];
             unsigned middle = p->passes / 2;
@@ -221,19 +216,17 @@ static void pairs_sum_up(const struct pairs *p, struct pairs_part *part, unsigne
 int shk_pairs_run(struct shk_wire *wire, uint64_t budget_ns, struct shk_pairs_result *result)
 {
     struct pairs p = {.wire = wire, .rounds = shk_pairs_rounds(wire->size)};
-    unsigned pass = 0;
-    unsigned n = 0;
     int rc = 0;
 
     p.sched_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     rc = p.rounds > 0 ? pairs_plan(&p, budget_ns) : 0;
 
-    for (pass = 0; pass < p.passes && rc == 0; pass++) {
-        for (n = 0; n < SHK_PAIRS_PARTS && rc == 0; n++)
+    for (unsigned pass = 0; pass < p.passes && rc == 0; pass++) {
+        for (unsigned n = 0; n < SHK_PAIRS_PARTS && rc == 0; n++)
             rc = pairs_pass(&p, &p.part[n], pass);
     }
     rc = rc == 0 ? pairs_barrier(&p, 0, NULL) : rc;
-    for (n = 0; n < SHK_PAIRS_PARTS && rc == 0; n++)
+    for (unsigned n = 0; n < SHK_PAIRS_PARTS && rc == 0; n++)
         pairs_sum_up(&p, &p.part[n], n, result);
     if (p.sched_fd >= 0)
         close(p.sched_fd);

@@ -51,18 +51,16 @@ static int roof_latency(struct shk_wire *wire, uint64_t budget_ns, double *laten
     uint64_t start = shk_job_now_ns();
     uint64_t spent = 0;
     uint64_t best = UINT64_MAX;
-    unsigned b = 0;
-    unsigned i = 0;
     int rc = 0;
 
-    for (b = 0; b < ROOF_BATCHES && rc == 0 && spent <= budget_ns; b++) {
+    for (unsigned b = 0; b < ROOF_BATCHES && rc == 0 && spent <= budget_ns; b++) {
         unsigned pings = b == 0 ? 1 : ROOF_PINGS; /* the first shows how slow it is */
         uint64_t from = 0;
         uint64_t took = 0;
 
         rc = roof_barrier(wire, 0, NULL);
         from = shk_job_now_ns();
-        for (i = 0; i < pings && rc == 0; i++) {
+        for (unsigned i = 0; i < pings && rc == 0; i++) {
             shk_wire_begin(wire);
             rc = roof_ping(wire);
             rc = rc == 0 ? shk_wire_flush(wire) : rc;
@@ -98,12 +96,11 @@ static int roof_shift(const struct roof *roof, size_t piece_bytes)
     struct shk_wire *wire = roof->wire;
     struct shk_cut cut = shk_cut(1, roof->count, piece_bytes);
     size_t ahead = shk_cut_ahead(wire, &cut);
-    size_t p = 0;
     int rc = 0;
 
-    for (p = 0; p < ahead && p < cut.pieces && rc == 0; p++)
+    for (size_t p = 0; p < ahead && p < cut.pieces && rc == 0; p++)
         rc = roof_put(roof, &cut, p);
-    for (p = 0; p < cut.pieces && rc == 0; p++) {
+    for (size_t p = 0; p < cut.pieces && rc == 0; p++) {
         rc = shk_wire_wait(wire, (wire->rank + wire->size - 1) % wire->size, (uint32_t)p);
         if (rc == 0 && p + ahead < cut.pieces)
             rc = roof_put(roof, &cut, p + ahead);
@@ -151,17 +148,16 @@ static int roof_bandwidth(const struct roof *roof, uint64_t budget_ns, uint64_t 
     uint64_t start = shk_job_now_ns();
     uint64_t spent = 0;
     unsigned rounds = 0;
-    size_t i = 0;
     int rc = 0;
 
     *ns_p = UINT64_MAX;
     while (rounds < ROOF_ROUNDS && rc == 0 && spent <= budget_ns) {
-        for (i = 0; i < ROOF_PIECES && rc == 0; i++)
+        for (size_t i = 0; i < ROOF_PIECES && rc == 0; i++)
             rc = roof_round(roof, roof_pieces[i], &times[i][rounds]);
         rounds++;
         rc = rc == 0 ? roof_barrier(roof->wire, shk_job_now_ns() - start, &spent) : rc;
     }
-    for (i = 0; i < ROOF_PIECES && rc == 0; i++) {
+    for (size_t i = 0; i < ROOF_PIECES && rc == 0; i++) {
         uint64_t slowest = 0;
 
         qsort(times[i], rounds, sizeof times[i][0], roof_compare);
@@ -178,11 +174,10 @@ int shk_roofline_own(struct shk_wire *wire, size_t bytes, uint64_t budget_ns, do
     uint64_t spent = 0;
     uint64_t best = UINT64_MAX;
     unsigned rounds = 0;
-    size_t i = 0;
     int rc = 0;
 
     while (rounds < ROOF_ROUNDS && rc == 0 && spent <= budget_ns) {
-        for (i = 0; i < ROOF_PIECES && rc == 0; i++) {
+        for (size_t i = 0; i < ROOF_PIECES && rc == 0; i++) {
             uint64_t ns = 0;
 
             rc = roof_round(&roof, roof_pieces[i], &ns);

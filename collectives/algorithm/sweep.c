@@ -47,9 +47,8 @@ unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, bool few, struct shk
     size_t last = sweep_floor(max_bytes > min_bytes ? max_bytes : min_bytes);
     size_t second = last < SWEEP_INT32_BYTES ? last : SWEEP_INT32_BYTES;
     unsigned count = 0;
-    size_t bytes = 0;
 
-    for (bytes = first; bytes < last && bytes != 0; bytes *= few ? 8 : 2)
+    for (size_t bytes = first; bytes < last && bytes != 0; bytes *= few ? 8 : 2)
         sweep_add(rows, &count, bytes, SHK_FLOAT32);
     sweep_add(rows, &count, last, SHK_FLOAT32);
     sweep_add(rows, &count, first, SHK_INT32);
@@ -179,16 +178,15 @@ static int sweep_row(struct sweep *sweep, unsigned rows_left)
     unsigned iterations = 0;
     uint64_t start = 0;
     uint64_t ns = 0;
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 0; i < SWEEP_WARMUPS && rc == 0; i++) {
+    for (unsigned i = 0; i < SWEEP_WARMUPS && rc == 0; i++) {
         start = shk_job_now_ns();
         rc = sweep_once(sweep, &ns);
     }
     if (rc == 0)
         rc = sweep_iterations(sweep, shk_job_now_ns() - start, rows_left, &iterations);
-    for (i = 0; i < iterations && rc == 0; i++) {
+    for (unsigned i = 0; i < iterations && rc == 0; i++) {
         rc = sweep_once(sweep, &ns);
         times[i] = (double)ns / 1000.0;
     }
@@ -240,11 +238,10 @@ int shk_sweep_run(struct shk_wire *wire, const struct shk_sweep_options *options
     unsigned rows =
         shk_sweep_plan(options->min_bytes, options->max_bytes, options->few, result->row);
     uint64_t bad = 0;
-    unsigned i = 0;
     int rc = 0;
 
     result->rows = rows;
-    for (i = 0; i < rows && rc == 0 && bad == 0; i++) {
+    for (unsigned i = 0; i < rows && rc == 0 && bad == 0; i++) {
         sweep.row = &result->row[i];
         sweep.args.type = (enum shk_type)sweep.row->type;
         sweep.args.count = sweep.row->bytes / SHK_TYPE_BYTES;

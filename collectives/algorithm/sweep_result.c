@@ -34,9 +34,8 @@ struct result_sum {
 static struct result_sum result_join(const struct shk_job *job, unsigned i)
 {
     struct result_sum sum = {.done = true};
-    unsigned rank = 0;
 
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         const struct shk_sweep_row *row = &result_of(job, rank)->row[i];
 
         sum.done = sum.done && __atomic_load_n(&row->done, __ATOMIC_ACQUIRE) != 0;
@@ -73,9 +72,8 @@ json_t *shk_sweep_json(const struct shk_job *job)
 {
     json_t *sizes = json_array();
     unsigned rows = result_rows(job);
-    unsigned i = 0;
 
-    for (i = 0; i < rows && sizes != NULL; i++) {
+    for (unsigned i = 0; i < rows && sizes != NULL; i++) {
         struct result_sum sum = result_join(job, i);
 
         if ((sum.done || sum.wrong > 0) &&
@@ -91,12 +89,11 @@ json_t *shk_sweep_roofline_json(const struct shk_job *job)
 {
     const struct shk_roofline *roof = &result_of(job, 0)->roofline;
     json_t *sizes = NULL;
-    uint32_t i = 0;
 
     if (result_number(roof->latency_us) <= 0)
         return json_null();
     sizes = json_array();
-    for (i = 0; i < roof->rows && i < SHK_ROOFLINE_ROWS; i++) {
+    for (uint32_t i = 0; i < roof->rows && i < SHK_ROOFLINE_ROWS; i++) {
         (void)json_array_append_new(sizes,
                                     json_pack("{s:I, s:f}", "bytes", (json_int_t)roof->row[i].bytes,
                                               "bandwidth", result_number(roof->row[i].bandwidth)));
@@ -124,11 +121,9 @@ static void result_describe(const struct shk_sweep_row *row, unsigned rank,
 bool shk_sweep_wrong(const struct shk_job *job, int *rank_p, struct shk_error *reason)
 {
     unsigned rows = result_rows(job);
-    unsigned rank = 0;
-    unsigned i = 0;
 
-    for (i = 0; i < rows; i++) {
-        for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned i = 0; i < rows; i++) {
+        for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
             const struct shk_sweep_row *row = &result_of(job, rank)->row[i];
 
             if (row->wrong > 0 || row->bad_guard != 0) {
@@ -145,9 +140,8 @@ uint64_t shk_sweep_verified(const struct shk_job *job)
 {
     unsigned rows = result_rows(job);
     uint64_t right = 0;
-    unsigned i = 0;
 
-    for (i = 0; i < rows; i++) {
+    for (unsigned i = 0; i < rows; i++) {
         struct result_sum sum = result_join(job, i);
 
         right += sum.verified > sum.wrong ? sum.verified - sum.wrong : 0;

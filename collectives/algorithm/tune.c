@@ -59,10 +59,8 @@ static void tune_candidates(struct tune_trial *trial)
 {
     unsigned ranks = trial->wire->size;
     size_t chunk = shk_cut_chunk(ranks, trial->count) * SHK_TYPE_BYTES;
-    uint32_t a = 0;
-    size_t i = 0;
 
-    for (a = 0; shk_algorithms[a] != NULL; a++) {
+    for (uint32_t a = 0; shk_algorithms[a] != NULL; a++) {
         const struct shk_algorithm *algorithm = shk_algorithms[a];
 
         if (!algorithm->fits(ranks, trial->count) || (algorithm->gets && !trial->wire->ops->get) ||
@@ -71,7 +69,8 @@ static void tune_candidates(struct tune_trial *trial)
             continue;
         }
         tune_add(trial, a, 0);
-        for (i = 0; algorithm->pipelined && i < sizeof tune_pieces / sizeof *tune_pieces; i++) {
+        for (size_t i = 0; algorithm->pipelined && i < sizeof tune_pieces / sizeof *tune_pieces;
+             i++) {
             if (chunk > tune_pieces[i].chunk_above && chunk <= tune_pieces[i].chunk_most)
                 tune_add(trial, a, tune_pieces[i].bytes);
         }
@@ -82,9 +81,8 @@ static void tune_candidates(struct tune_trial *trial)
 static int tune_round(struct tune_trial *trial)
 {
     struct shk_wire *wire = trial->wire;
-    unsigned i = 0;
 
-    for (i = 0; i < trial->candidates; i++) {
+    for (unsigned i = 0; i < trial->candidates; i++) {
         struct tune_candidate *candidate = &trial->candidate[i];
         struct shk_allreduce_args args = {
             .type = SHK_FLOAT32, .count = trial->count, .piece_bytes = candidate->piece_bytes};
@@ -115,17 +113,16 @@ static int tune_rounds(struct tune_trial *trial, uint64_t budget_ns, uint64_t *s
     unsigned rounds = small ? TUNE_ROUNDS_SMALL : TUNE_ROUNDS;
     uint64_t start = shk_job_now_ns();
     uint64_t spent = 0;
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 0; i < rounds && rc == 0 && spent <= budget_ns / TUNE_SHARE; i++) {
+    for (unsigned i = 0; i < rounds && rc == 0 && spent <= budget_ns / TUNE_SHARE; i++) {
         rc = tune_round(trial);
         if (rc == 0) {
             rc = shk_job_barrier(trial->wire->job, shk_job_now_ns() - start, &spent, shk_wire_poll,
                                  trial->wire);
         }
     }
-    for (i = 0; i < trial->candidates && rc == 0; i++) {
+    for (unsigned i = 0; i < trial->candidates && rc == 0; i++) {
         rc = shk_job_barrier(trial->wire->job, trial->candidate[i].best_ns,
                              &trial->candidate[i].best_ns, shk_wire_poll, trial->wire);
     }
@@ -138,9 +135,8 @@ static struct shk_tune_choice tune_winner(const struct tune_trial *trial,
 {
     const struct tune_candidate *winner = &trial->candidate[0];
     double least = 0;
-    unsigned i = 0;
 
-    for (i = 0; i < trial->candidates; i++) {
+    for (unsigned i = 0; i < trial->candidates; i++) {
         const struct tune_candidate *candidate = &trial->candidate[i];
         bool same = before->measured && candidate->algorithm == before->algorithm &&
                     candidate->piece_bytes == before->piece_bytes;
@@ -168,10 +164,10 @@ int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint
     struct shk_tune_choice before = {0};
     uint64_t lacking = wire->max_drop < SHK_STAMPED_PACKET; /* on any rank, then */
     uint64_t spent = 0;
-    unsigned k = 0;
     int rc = shk_job_barrier(wire->job, lacking, &lacking, shk_wire_poll, wire);
 
-    for (k = first; k <= tune_log(most) && rc == 0 && spent < budget_ns && wire->size > 1; k++) {
+    for (unsigned k = first; k <= tune_log(most) && rc == 0 && spent < budget_ns && wire->size > 1;
+         k++) {
         struct tune_trial trial = {
             .wire = wire, .count = ((size_t)1 << k) / SHK_TYPE_BYTES, .drops = lacking == 0};
 
@@ -190,11 +186,8 @@ int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint
 
 void shk_tune_mapped(struct shk_tune *tune, unsigned ranks)
 {
-    unsigned k = 0;
-    uint32_t a = 0;
-
-    for (k = tune_log(SHK_TYPE_BYTES); ranks > 1 && k < sizeof(size_t) * CHAR_BIT; k++) {
-        for (a = 0; shk_algorithms[a] != NULL; a++) {
+    for (unsigned k = tune_log(SHK_TYPE_BYTES); ranks > 1 && k < sizeof(size_t) * CHAR_BIT; k++) {
+        for (uint32_t a = 0; shk_algorithms[a] != NULL; a++) {
             if (shk_algorithms[a]->maps &&
                 shk_algorithms[a]->fits(ranks, ((size_t)1 << k) / SHK_TYPE_BYTES)) {
                 tune->choice[k] = (struct shk_tune_choice){.measured = true, .algorithm = a};

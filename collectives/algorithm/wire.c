@@ -158,9 +158,7 @@ int shk_wire_wait(struct shk_wire *wire, unsigned peer, uint32_t index)
 
 static bool wire_seen(const struct shk_wire *wire, const struct shk_wire_sign *sign)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < WIRE_LOOKS; i++) {
+    for (unsigned i = 0; i < WIRE_LOOKS; i++) {
         if (__atomic_load_n(&sign->op, __ATOMIC_ACQUIRE) >= wire->op)
             return true;
     }

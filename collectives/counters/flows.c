@@ -132,9 +132,8 @@ static struct shk_flow *flows_row(struct shk_flows *flows, const struct shk_flow
                                   uint64_t again)
 {
     struct shk_flow *least = &flows->row[0];
-    uint32_t i = 0;
 
-    for (i = 0; i < flows->count; i++) {
+    for (uint32_t i = 0; i < flows->count; i++) {
         struct shk_flow *row = &flows->row[i];
 
         if (strcmp(row->from, key->from) == 0 && strcmp(row->to, key->to) == 0)
@@ -313,7 +312,6 @@ void shk_flows_read(struct shk_flows *flows, pid_t pid)
 {
     struct flows_inodes inodes = {0};
     int rc = flows_inodes(&inodes, pid);
-    uint32_t i = 0;
 
     memset(flows, 0, sizeof *flows);
     if (rc == -ENOENT || rc == -ESRCH) {
@@ -324,7 +322,7 @@ void shk_flows_read(struct shk_flows *flows, pid_t pid)
     } else if ((rc = flows_fill(flows, &inodes)) < 0) {
         flows_fail(flows, -rc, "the kernel's list of TCP sockets (inet_diag)");
     } else {
-        for (i = 0; i < flows->count; i++)
+        for (uint32_t i = 0; i < flows->count; i++)
             flows->row[i].rtt_us = flows->row[i].rtt_us == UINT32_MAX ? 0 : flows->row[i].rtt_us;
         __atomic_store_n(&flows->state, SHK_FLOWS_READ, __ATOMIC_RELEASE);
     }

@@ -209,9 +209,7 @@ static void ep_close_rail(struct fabric *fabric, struct fabric_rail *rail)
 
 void fabric_close(struct fabric *fabric)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < SHK_RAILS_MAX; i++) {
+    for (unsigned i = 0; i < SHK_RAILS_MAX; i++) {
         /* One that is dead may hang in closing; the process ends soon anyhow. */
         if (i < fabric->rails && fabric->rail[i].report->status != FABRIC_RAIL_DEAD)
             ep_close_rail(fabric, &fabric->rail[i]);

@@ -19,10 +19,9 @@ static char *facts_published_by(const struct shk_job *job, int first, const char
     char *buf = malloc(SHK_JOB_SPACE + 1);
     unsigned size = shk_job_size(job);
     unsigned start = first > 0 && (unsigned)first < size ? (unsigned)first : 0;
-    unsigned i = 0;
     size_t len = 0;
 
-    for (i = 0; i < size && buf != NULL; i++) {
+    for (unsigned i = 0; i < size && buf != NULL; i++) {
         if (shk_job_get(job, (start + i) % size, key, buf, SHK_JOB_SPACE, &len, NULL) == 0) {
             buf[len] = '\0';
             return buf;
@@ -48,9 +47,7 @@ static json_t *facts_identity(const struct shk_job *job)
 
 static void facts_chosen(struct shk_facts_out *out, const json_t *identity)
 {
-    size_t i = 0;
-
-    for (i = 0; i < sizeof facts_members / sizeof facts_members[0]; i++) {
+    for (size_t i = 0; i < sizeof facts_members / sizeof facts_members[0]; i++) {
         const char *member = facts_members[i];
         const char *text = json_string_value(json_object_get(identity, member));
 
@@ -202,7 +199,6 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
     char *notify = facts_published(job, FABRIC_NOTIFY);
     uint64_t verified = shk_sweep_verified(job);
     char line[SHK_CREW_OUTPUT + 64];
-    unsigned rank = 0;
 
     facts_add_identity(lines, shown->identity);
     fabric_ports_evidence(shown->ports, facts_add_line, lines);
@@ -220,7 +216,7 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
     }
     facts_add_roofline(lines, job);
     fabric_rails_evidence(shown->rails, facts_add_line, lines);
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         if (result->ranks[rank].output[0] != '\0') {
             snprintf(line, sizeof line, "output of rank %u: %s", rank, result->ranks[rank].output);
             facts_add_line(lines, line);
@@ -235,10 +231,9 @@ static json_t *facts_rows(struct shk_facts_out *out, const struct shk_job *job, 
 {
     json_t *rows = json_array();
     char buf[512];
-    unsigned rank = 0;
     size_t len = 0;
 
-    for (rank = 0; rank < shk_job_size(job) && rows != NULL; rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job) && rows != NULL; rank++) {
         json_t *row = NULL;
 
         if (shk_job_get(job, rank, key, buf, sizeof buf, &len, NULL) != 0)

@@ -209,11 +209,10 @@ bool fabric_hmem_library_knows(const struct fabric_lib *lib, enum fi_hmem_iface 
     struct fi_param *params = NULL;
     bool found = false;
     int count = 0;
-    int i = 0;
 
     if (!api->getparams || !api->freeparams || api->getparams(&params, &count) != 0)
         return true;
-    for (i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         found = found || (params[i].name && strcasestr(params[i].name, part));
     api->freeparams(params);
     return found;

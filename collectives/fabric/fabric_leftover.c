@@ -47,11 +47,10 @@ bool fabric_leftover(const char *dir, const struct shk_job *job, struct shk_crew
     unsigned first = result->rank > 0 ? (unsigned)result->rank : 0; /* the one to blame */
     struct shk_error was = result->reason;
     char name[300];
-    unsigned i = 0;
 
     if (result->outcome != SHK_CREW_CRASHED || strcmp(result->phase, "open") != 0)
         return false;
-    for (i = 0; i < size; i++) {
+    for (unsigned i = 0; i < size; i++) {
         unsigned rank = (first + i) % size;
         pid_t pid = result->ranks[rank].pid;
 

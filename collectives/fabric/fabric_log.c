@@ -96,11 +96,11 @@ void fabric_log_clear(void)
 
 bool fabric_log_find(const char *text, char *buf, size_t size)
 {
-    unsigned i = 0;
     bool found = false;
 
     (void)pthread_mutex_lock(&kept.lock);
-    for (i = kept.count > LOG_LINES ? kept.count - LOG_LINES : 0; i < kept.count && !found; i++) {
+    for (unsigned i = kept.count > LOG_LINES ? kept.count - LOG_LINES : 0; i < kept.count && !found;
+         i++) {
         const char *line = kept.line[i % LOG_LINES];
 
         found = text == NULL || strstr(line, text) != NULL;

@@ -103,13 +103,12 @@ static int peers_read(struct fabric *fabric, unsigned rank, struct peers_card *c
 static int peers_insert(struct fabric *fabric, bool *own, struct shk_error *err)
 {
     struct fabric_rail *first = &fabric->rail[0];
-    unsigned rank = 0;
     int rc = 0;
 
     first->peers = calloc(fabric->wire.size, sizeof *first->peers);
     if (!first->peers)
         return shk_error_set(err, FI_ENOMEM, "out of memory");
-    for (rank = 0; rank < fabric->wire.size && rc == 0; rank++) {
+    for (unsigned rank = 0; rank < fabric->wire.size && rc == 0; rank++) {
         struct fabric_peer *peer = &first->peers[rank];
         struct peers_card card;
 

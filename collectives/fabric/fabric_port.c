@@ -110,12 +110,10 @@ static bool port_find(const struct shk_host *host, const char *device, const uns
     unsigned char gid[GID_BYTES];
     char type[32];
     bool found = false;
-    unsigned port = 0;
-    unsigned index = 0;
 
-    for (port = 1; !found && shk_host_exists(host, PORT_CLASS "/%s/ports/%u", device, port);
-         port++) {
-        for (index = 0; index < PORT_GIDS; index++) {
+    for (unsigned port = 1;
+         !found && shk_host_exists(host, PORT_CLASS "/%s/ports/%u", device, port); port++) {
+        for (unsigned index = 0; index < PORT_GIDS; index++) {
             bool v2 = false;
 
             if (!port_gid(host, device, port, index, gid) || memcmp(gid, want, GID_BYTES) != 0)
@@ -247,9 +245,8 @@ static int port_v4_index(const struct shk_host *host, const char *device)
 {
     unsigned char gid[GID_BYTES];
     char type[32];
-    unsigned index = 0;
 
-    for (index = 0; index < PORT_GIDS; index++) {
+    for (unsigned index = 0; index < PORT_GIDS; index++) {
         if (port_gid(host, device, 1, index, gid) && memcmp(gid, gid_v4, sizeof gid_v4) == 0 &&
             port_gid_type(host, device, 1, index, type, sizeof(type)) &&
             strcmp(type, "RoCE v2") == 0) {
@@ -264,7 +261,6 @@ void fabric_gid_choose(const struct shk_host *host, const char *provider)
     const char *wanted = provider ? provider : getenv(shk_variable("provider-filter"));
     char **names = NULL;
     size_t count = 0;
-    size_t i = 0;
     int same = -1;
     char number[16];
 
@@ -273,7 +269,7 @@ void fabric_gid_choose(const struct shk_host *host, const char *provider)
         shk_host_list(host, &names, &count, NULL, PORT_CLASS) != 0) {
         return;
     }
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         int index = port_line_has(host, names[i], 1, "link_layer", "Ethernet")
                         ? port_v4_index(host, names[i])
                         : -1;
@@ -331,12 +327,11 @@ static bool blocked_node(const struct shk_host *host, const char *device, char *
 {
     char **names = NULL;
     size_t count = 0;
-    size_t i = 0;
     bool found = false;
 
     if (shk_host_list(host, &names, &count, NULL, PORT_NODES) != 0)
         return false;
-    for (i = 0; i < count && !found; i++) {
+    for (size_t i = 0; i < count && !found; i++) {
         char *line = NULL;
 
         found = shk_host_line(host, &line, NULL, PORT_NODES "/%s/ibdev", names[i]) == 0 &&
@@ -377,7 +372,6 @@ static const char *blocked_port(const struct shk_host *host, const char *device,
 {
     unsigned char gid[GID_BYTES];
     unsigned port = 0;
-    unsigned index = 0;
     char interface[64];
     bool active = false;
 
@@ -385,7 +379,7 @@ static const char *blocked_port(const struct shk_host *host, const char *device,
         if (!port_line_has(host, device, port, "state", "ACTIVE"))
             continue;
         active = true;
-        for (index = 0; index < PORT_GIDS; index++) {
+        for (unsigned index = 0; index < PORT_GIDS; index++) {
             if (port_gid(host, device, port, index, gid))
                 return NULL;
         }
@@ -409,7 +403,6 @@ const char *fabric_verbs_blocked(const struct shk_host *host, char *buf, size_t 
     char **names = NULL;
     const char *first = NULL;
     size_t count = 0;
-    size_t i = 0;
     int rc = 0;
 
     rc = shk_host_list(host, &names, &count, NULL, PORT_CLASS);
@@ -419,7 +412,7 @@ const char *fabric_verbs_blocked(const struct shk_host *host, char *buf, size_t 
     }
     if (rc != 0)
         return first;
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         char node[64];
         char text[160] = "";
         const char *cause = blocked_node(host, names[i], node, sizeof node)

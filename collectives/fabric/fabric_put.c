@@ -56,12 +56,11 @@ static int put_fail(struct fabric *fabric, const struct fabric_rail *rail, const
 int fabric_ops_create(struct fabric *fabric, struct shk_error *err)
 {
     size_t total = fabric->depth + FABRIC_RECVS;
-    size_t i = 0;
 
     fabric->ops = calloc(total, sizeof *fabric->ops);
     if (!fabric->ops)
         return shk_error_set(err, FI_ENOMEM, "out of memory");
-    for (i = 0; i < total; i++) {
+    for (size_t i = 0; i < total; i++) {
         fabric->ops[i].mail = fabric->mail.base + i * FABRIC_MAIL;
         if (i < fabric->depth) {
             fabric->ops[i].next = fabric->free;
@@ -118,10 +117,9 @@ int fabric_post_recvs(struct fabric *fabric)
 {
     size_t room = fabric->rail[0].info->rx_attr->size;
     size_t count = room < FABRIC_RECVS ? room : FABRIC_RECVS;
-    size_t i = 0;
     int rc = 0;
 
-    for (i = 0; i < count && rc == 0; i++)
+    for (size_t i = 0; i < count && rc == 0; i++)
         rc = put_recv(fabric, &fabric->ops[fabric->depth + i]);
     return rc;
 }
@@ -225,13 +223,12 @@ static void put_quiet(struct fabric *fabric)
 {
     uint64_t now = shk_job_now_ns();
     char text[120] = "";
-    unsigned i = 0;
 
     if (fabric->quiet_ns == 0)
         fabric->quiet_ns = now;
     if (now - fabric->quiet_ns < PUT_QUIET_NS || fabric->told)
         return;
-    for (i = 0; i < fabric->lanes; i++) {
+    for (unsigned i = 0; i < fabric->lanes; i++) {
         const struct fabric_rail *rail = fabric->lane[i];
         size_t len = strlen(text);
 

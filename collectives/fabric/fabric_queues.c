@@ -95,14 +95,13 @@ static int queues_child(void *arg, json_t **result_p, struct shk_error *err)
     struct ibv_device **list = NULL;
     int least = 0;
     int count = 0;
-    int i = 0;
     int rc = shk_dynlib_open(&lib, &desc, &api, err);
 
     if (rc < 0)
         return rc;
     shk_crumb_call("ibv_get_device_list");
     list = api.get_device_list(&count);
-    for (i = 0; list && i < count; i++) {
+    for (int i = 0; list && i < count; i++) {
         struct queues_attr attr = {.max_cqe = 0};
         struct ibv_context *context = NULL;
         const char *name = api.get_device_name(list[i]);
@@ -156,13 +155,12 @@ bool fabric_queues_fit(const struct shk_host *host, const char *const *names, co
                                        "rxm-shared-queue"};
     char number[16];
     bool known = false;
-    size_t i = 0;
 
     memset(queues, 0, sizeof *queues);
     if (!fabric_wants_verbs(provider, true) || !shk_host_exists(host, "/sys/class/infiniband"))
         return false;
     known = queues_ask(names, queues);
-    for (i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
         if (getenv(shk_variable(uses[i])))
             return false;
     }

@@ -25,11 +25,10 @@ static char **rails_lowers(const struct shk_host *host, const char *domain)
     char **names = NULL;
     size_t count = 0;
     size_t kept = 0;
-    size_t i = 0;
 
     if (shk_host_list(host, &names, &count, NULL, NET_CLASS "/%s", domain) != 0)
         return NULL;
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (strncmp(names[i], "lower_", strlen("lower_")) == 0) {
             char *swap = names[kept];
 
@@ -37,7 +36,7 @@ static char **rails_lowers(const struct shk_host *host, const char *domain)
             names[i] = swap;
         }
     }
-    for (i = kept; i < count; i++) {
+    for (size_t i = kept; i < count; i++) {
         free(names[i]);
         names[i] = NULL;
     }
@@ -54,9 +53,8 @@ static const char *rails_kind(const struct shk_host *host, const char *domain)
         {"wireless", "a wireless interface"},
         {"phy80211", "a wireless interface"},
     };
-    size_t i = 0;
 
-    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (shk_host_exists(host, NET_CLASS "/%s/%s", domain, kinds[i].file))
             return kinds[i].what;
     }
@@ -120,9 +118,7 @@ static void rails_link_clear(struct rails_link *link)
 
 static bool rails_is_lower(const struct rails_link *link, const char *domain)
 {
-    size_t i = 0;
-
-    for (i = 0; link->lowers != NULL && link->lowers[i] != NULL; i++) {
+    for (size_t i = 0; link->lowers != NULL && link->lowers[i] != NULL; i++) {
         if (strcmp(link->lowers[i] + strlen("lower_"), domain) == 0)
             return true;
     }
@@ -133,9 +129,7 @@ static bool rails_is_lower(const struct rails_link *link, const char *domain)
 static bool rails_share(const struct rails_link *a, const char *a_name, const struct rails_link *b,
                         const char *b_name)
 {
-    size_t i = 0;
-
-    for (i = 0; a->lowers != NULL && a->lowers[i] != NULL; i++) {
+    for (size_t i = 0; a->lowers != NULL && a->lowers[i] != NULL; i++) {
         if (rails_is_lower(b, a->lowers[i] + strlen("lower_")))
             return true;
     }
@@ -175,7 +169,6 @@ static const struct fi_info **rails_candidates(const struct fi_info *first,
     const struct fi_info *at = NULL;
     size_t room = 0;
     size_t kept = 0;
-    size_t i = 0;
 
     for (at = list; at != NULL; at = at->next)
         room++;
@@ -184,7 +177,7 @@ static const struct fi_info **rails_candidates(const struct fi_info *first,
         bool seen =
             !rails_alike(first, at) || strcmp(at->domain_attr->name, first->domain_attr->name) == 0;
 
-        for (i = 0; i < kept && !seen; i++)
+        for (size_t i = 0; i < kept && !seen; i++)
             seen = strcmp(found[i]->domain_attr->name, at->domain_attr->name) == 0;
         if (!seen)
             found[kept++] = at;
@@ -227,10 +220,9 @@ static void rails_judge(const struct fabric *fabric, const struct rails_link *li
     const char *first_name = fabric->rail[0].info->domain_attr->name;
     char ours[32];
     char theirs[32];
-    unsigned i = 0;
 
     buf[0] = '\0';
-    for (i = 0; i < fabric->rails && !link->unfit; i++) {
+    for (unsigned i = 0; i < fabric->rails && !link->unfit; i++) {
         const char *name = fabric->rail[i].info->domain_attr->name;
 
         if (rails_share(link, info->domain_attr->name, &links[i], name)) {
@@ -302,7 +294,6 @@ int fabric_rails_select(struct fabric *fabric, const struct shk_host *host,
     const struct fi_info *first = fabric->rail[0].info;
     const struct fi_info **found = NULL;
     size_t count = 0;
-    size_t i = 0;
     int rc = 0;
 
     memset(links, 0, sizeof links);
@@ -321,9 +312,9 @@ int fabric_rails_select(struct fabric *fabric, const struct shk_host *host,
     if (!found)
         return shk_error_set(err, ENOMEM, "out of memory");
     rails_link_read(host, first, &links[0]);
-    for (i = 0; i < count && rc == 0; i++)
+    for (size_t i = 0; i < count && rc == 0; i++)
         rc = rails_consider(fabric, host, found[i], limit, links);
-    for (i = 0; i <= SHK_RAILS_MAX; i++)
+    for (size_t i = 0; i <= SHK_RAILS_MAX; i++)
         rails_link_clear(&links[i]);
     free(found);
     return rc == 0 ? 0 : shk_error_set(err, -rc, "out of memory");

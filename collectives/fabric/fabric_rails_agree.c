@@ -98,9 +98,7 @@ static int agree_join(struct agree *agree, size_t index, const struct agree_card
  */
 static void agree_addresses(struct agree *agree)
 {
-    unsigned i = 0;
-
-    for (i = 1; i < agree->fabric->rails; i++) {
+    for (unsigned i = 1; i < agree->fabric->rails; i++) {
         if (agree->same[i] > 0) {
             agree_drop(&agree->fabric->rail[i],
                        agree->same[i] == agree->others[i] ? FABRIC_RAIL_LEFT_OUT : FABRIC_RAIL_DEAD,
@@ -115,9 +113,8 @@ static void agree_addresses(struct agree *agree)
 static void agree_lacking(struct agree *agree)
 {
     unsigned size = agree->fabric->wire.size;
-    unsigned i = 0;
 
-    for (i = 1; i < agree->fabric->rails; i++) {
+    for (unsigned i = 1; i < agree->fabric->rails; i++) {
         struct fabric_rail *rail = &agree->fabric->rail[i];
         unsigned lacks = agree->lacks[i];
 
@@ -136,20 +133,18 @@ static int agree_match(struct agree *agree, struct shk_error *err)
 {
     struct fabric *fabric = agree->fabric;
     struct agree_card theirs;
-    unsigned rank = 0;
-    unsigned i = 0;
     int rc = agree_read(fabric, fabric->wire.rank, &agree->ours, err);
 
-    for (rank = 0; rank < fabric->wire.size && rc == 0; rank++) {
+    for (unsigned rank = 0; rank < fabric->wire.size && rc == 0; rank++) {
         rc = agree_read(fabric, rank, &theirs, err);
         if (rc == 0 && rank == 0)
             agree->first = theirs;
-        for (i = 1; i < fabric->rails && rc == 0; i++) {
+        for (unsigned i = 1; i < fabric->rails && rc == 0; i++) {
             rc = agree_join(agree, i, &theirs, rank);
             rc = rc == 0 ? 0 : shk_error_set(err, -rc, "out of memory");
         }
     }
-    for (i = 1; i < fabric->rails && rc == 0; i++) {
+    for (unsigned i = 1; i < fabric->rails && rc == 0; i++) {
         const struct agree_entry *entry = agree_pair(&agree->ours, i, &agree->first);
 
         if (entry)
@@ -229,7 +224,6 @@ static void agree_poll(struct agree *agree, unsigned k)
     struct agree_probe *probe = &agree->probe[k];
     struct fi_cq_data_entry entries[4];
     ssize_t got = fi_cq_read(agree->rail[k]->cq, entries, 4);
-    unsigned side = 0;
     ssize_t i = 0;
 
     for (i = 0; i < got; i++) {
@@ -238,7 +232,7 @@ static void agree_poll(struct agree *agree, unsigned k)
             probe->noted++;
             continue;
         }
-        for (side = 0; side < AGREE_SIDES; side++)
+        for (unsigned side = 0; side < AGREE_SIDES; side++)
             probe->sent[side] |= entries[i].op_context == &probe->context[side];
     }
     if (got == -FI_EAVAIL) {
@@ -269,9 +263,8 @@ static void agree_step(struct agree *agree, unsigned k)
 {
     struct agree_probe *probe = &agree->probe[k];
     unsigned done = 0;
-    unsigned side = 0;
 
-    for (side = 0; side < AGREE_SIDES && !probe->over; side++) {
+    for (unsigned side = 0; side < AGREE_SIDES && !probe->over; side++) {
         ssize_t rc = probe->posted[side] ? 0 : agree_post(agree, k, side);
 
         probe->posted[side] |= rc == 0;
@@ -282,7 +275,7 @@ static void agree_step(struct agree *agree, unsigned k)
         }
     }
     agree_poll(agree, k);
-    for (side = 0; side < AGREE_SIDES && !probe->over; side++)
+    for (unsigned side = 0; side < AGREE_SIDES && !probe->over; side++)
         done += agree_received(agree, k, side) && probe->sent[side];
     probe->over |= done == AGREE_SIDES &&
                    (agree->fabric->notify == SHK_NOTIFY_DELIVERY || probe->noted == AGREE_SIDES);
@@ -293,9 +286,8 @@ static void agree_late(struct agree *agree, unsigned k)
 {
     const struct agree_probe *probe = &agree->probe[k];
     double s = 2 * (double)FABRIC_PROBE_NS / 1e9; /* at least */
-    unsigned side = 0;
 
-    for (side = 0; side < AGREE_SIDES; side++) {
+    for (unsigned side = 0; side < AGREE_SIDES; side++) {
         unsigned rank = side == 0 ? agree->next : agree->previous;
 
         if (!agree_received(agree, k, side))
@@ -318,11 +310,10 @@ static unsigned agree_wait(struct agree *agree)
     uint64_t end = shk_job_now_ns() + FABRIC_PROBE_NS;
     unsigned idle = 0;
     unsigned left = 1;
-    unsigned k = 0;
 
     while (left > 0 && shk_job_now_ns() < end) {
         left = 0;
-        for (k = 1; k < agree->first.count; k++) {
+        for (unsigned k = 1; k < agree->first.count; k++) {
             if (agree_probed(agree, k)) {
                 agree_step(agree, k);
                 left += !agree->probe[k].over;
@@ -337,9 +328,8 @@ static unsigned agree_wait(struct agree *agree)
 static int agree_turn(void *arg)
 {
     struct agree *agree = arg;
-    unsigned k = 0;
 
-    for (k = 1; k < agree->first.count; k++) {
+    for (unsigned k = 1; k < agree->first.count; k++) {
         if (agree_probed(agree, k))
             agree_poll(agree, k);
     }
@@ -351,7 +341,6 @@ static int agree_turn(void *arg)
 static int agree_probe(struct agree *agree, struct shk_error *err)
 {
     uint64_t most = 0;
-    unsigned k = 0;
     int rc = 0;
 
     shk_crumb_call("fi_writedata, fi_cq_read");
@@ -360,7 +349,7 @@ static int agree_probe(struct agree *agree, struct shk_error *err)
         return shk_error_set(err, -rc, "%s", agree->fabric->wire.error.text);
     if (most > 0)
         (void)agree_wait(agree);
-    for (k = 1; k < agree->first.count; k++) {
+    for (unsigned k = 1; k < agree->first.count; k++) {
         if (agree_probed(agree, k) && !agree->probe[k].over)
             agree_late(agree, k);
     }
@@ -371,9 +360,8 @@ static int agree_probe(struct agree *agree, struct shk_error *err)
 static int agree_verdicts(struct agree *agree, struct shk_error *err)
 {
     struct fabric *fabric = agree->fabric;
-    unsigned k = 0;
 
-    for (k = 1; k < agree->first.count; k++) {
+    for (unsigned k = 1; k < agree->first.count; k++) {
         struct fabric_rail *rail = agree->rail[k];
         uint64_t status = rail ? rail->report->status : FABRIC_RAIL_MISSING;
         uint64_t worst = 0;
@@ -394,7 +382,6 @@ int fabric_rails_agree(struct fabric *fabric, struct shk_error *err)
 {
     struct agree *agree = calloc(1, sizeof *agree);
     unsigned size = fabric->wire.size;
-    unsigned k = 0;
     bool bad = false;
     int rc = 0;
 
@@ -409,7 +396,7 @@ int fabric_rails_agree(struct fabric *fabric, struct shk_error *err)
         rc = agree_probe(agree, err);
         rc = rc == 0 ? agree_verdicts(agree, err) : rc;
     }
-    for (k = 1; k < agree->first.count && rc == 0; k++) {
+    for (unsigned k = 1; k < agree->first.count && rc == 0; k++) {
         if (agree_probed(agree, k))
             fabric->lane[fabric->lanes++] = agree->rail[k];
         else

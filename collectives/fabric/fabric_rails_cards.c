@@ -52,9 +52,7 @@ static uint64_t agree_host(void)
 
 void fabric_rails_open(struct fabric *fabric)
 {
-    unsigned i = 0;
-
-    for (i = 1; i < fabric->rails; i++) {
+    for (unsigned i = 1; i < fabric->rails; i++) {
         struct fabric_rail *rail = &fabric->rail[i];
         struct shk_error why = {{0}};
         int rc = fabric_rail_open(fabric, rail, &why);
@@ -95,9 +93,8 @@ static void agree_describe(const struct fabric *fabric, struct fabric_rail *rail
 int fabric_rails_publish(struct fabric *fabric, struct shk_error *err)
 {
     struct agree_card card = {.host = agree_host(), .count = fabric->rails};
-    unsigned i = 0;
 
-    for (i = 0; i < fabric->rails; i++)
+    for (unsigned i = 0; i < fabric->rails; i++)
         agree_describe(fabric, &fabric->rail[i], &card.entry[i]);
     return shk_job_put(fabric->wire.job, AGREE_KEY, &card,
                        offsetof(struct agree_card, entry) + fabric->rails * sizeof card.entry[0],
@@ -107,7 +104,6 @@ int fabric_rails_publish(struct fabric *fabric, struct shk_error *err)
 int agree_read(struct fabric *fabric, unsigned rank, struct agree_card *card, struct shk_error *err)
 {
     size_t len = 0;
-    size_t i = 0;
     int rc = 0;
 
     memset(card, 0, sizeof *card);
@@ -118,7 +114,7 @@ int agree_read(struct fabric *fabric, unsigned rank, struct agree_card *card, st
         len != offsetof(struct agree_card, entry) + card->count * sizeof card->entry[0]) {
         return shk_error_set(err, EPROTO, "rank %u published malformed rails", rank);
     }
-    for (i = 0; i < card->count; i++) {
+    for (size_t i = 0; i < card->count; i++) {
         card->entry[i].fabric[sizeof card->entry[i].fabric - 1] = '\0';
         if (card->entry[i].addr_len > AGREE_ADDR_MAX)
             return shk_error_set(err, EPROTO, "rank %u published malformed rails", rank);
@@ -131,11 +127,10 @@ const struct agree_entry *agree_pair(const struct agree_card *ours, size_t index
 {
     const char *fabric = ours->entry[index].fabric;
     size_t nth = 0;
-    size_t i = 0;
 
-    for (i = 1; i < index; i++)
+    for (size_t i = 1; i < index; i++)
         nth += strcmp(ours->entry[i].fabric, fabric) == 0;
-    for (i = 1; i < theirs->count; i++) {
+    for (size_t i = 1; i < theirs->count; i++) {
         if (strcmp(theirs->entry[i].fabric, fabric) == 0 && nth-- == 0)
             return &theirs->entry[i];
     }

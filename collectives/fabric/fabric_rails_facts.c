@@ -56,9 +56,7 @@ static bool rails_tells_more(const struct fabric_rail_report *a, const struct fa
 static struct rails_join *rails_row(struct rails_table *table,
                                     const struct fabric_rail_report *report, unsigned rank)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < table->count; i++) {
+    for (unsigned i = 0; i < table->count; i++) {
         struct rails_join *row = &table->rows[i];
 
         if (row->report->status == report->status &&
@@ -108,15 +106,12 @@ static void rails_blame(const struct rails_table *table, struct rails_join *row,
 
 static void rails_collect(struct rails_table *table)
 {
-    unsigned rank = 0;
-    uint32_t i = 0;
-
-    for (rank = 0; rank < shk_job_size(table->job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(table->job); rank++) {
         const struct fabric_result *result = shk_job_result(table->job, rank);
         uint32_t count =
             result->rails.count < FABRIC_REPORTS ? result->rails.count : FABRIC_REPORTS;
 
-        for (i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             const struct fabric_rail_report *report = &result->rails.row[i];
             struct rails_join *row = rails_sane(report) ? rails_row(table, report, rank) : NULL;
 
@@ -171,7 +166,6 @@ json_t *fabric_rails_json(const struct shk_job *job, const struct shk_crew_resul
 {
     struct rails_table *table = calloc(1, sizeof *table);
     json_t *rows = json_array();
-    unsigned i = 0;
 
     if (!table) {
         json_decref(rows);
@@ -181,13 +175,13 @@ json_t *fabric_rails_json(const struct shk_job *job, const struct shk_crew_resul
     table->result = result;
     (void)gethostname(table->here, sizeof table->here - 1);
     rails_collect(table);
-    for (i = 0; i < table->count && rows != NULL; i++) {
+    for (unsigned i = 0; i < table->count && rows != NULL; i++) {
         if (json_array_append_new(rows, rails_row_json(table, &table->rows[i])) != 0) {
             json_decref(rows);
             rows = NULL;
         }
     }
-    for (i = 0; i < table->count; i++)
+    for (unsigned i = 0; i < table->count; i++)
         json_decref(table->rows[i].blame);
     free(table);
     return rows;

@@ -17,9 +17,8 @@ static bool speed_doubt(const struct fabric *fabric)
 {
     double least = fabric->lane[0]->report->bandwidth;
     double most = least;
-    unsigned i = 0;
 
-    for (i = 1; i < fabric->lanes; i++) {
+    for (unsigned i = 1; i < fabric->lanes; i++) {
         double bandwidth = fabric->lane[i]->report->bandwidth;
 
         least = bandwidth < least ? bandwidth : least;
@@ -30,10 +29,9 @@ static bool speed_doubt(const struct fabric *fabric)
 
 static int speed_turn(struct fabric *fabric, size_t bytes, uint64_t budget_ns)
 {
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 0; i < fabric->lanes && rc == 0; i++) {
+    for (unsigned i = 0; i < fabric->lanes && rc == 0; i++) {
         struct fabric_rail_report *report = fabric->lane[i]->report;
         double bandwidth = 0;
 
@@ -48,13 +46,12 @@ int fabric_rails_measure(struct fabric *fabric, size_t max_bytes, uint64_t budge
 {
     size_t bytes = max_bytes < SPEED_BYTES ? max_bytes : SPEED_BYTES;
     uint64_t doubt = 1;
-    unsigned turn = 0;
     int rc = 0;
 
     if (fabric->lanes < 2 || bytes < SHK_ROOFLINE_MIN_BYTES)
         return 0;
     fabric->wire.lanes = 1;
-    for (turn = 0; turn < SPEED_TURNS_MAX && doubt != 0 && rc == 0; turn++) {
+    for (unsigned turn = 0; turn < SPEED_TURNS_MAX && doubt != 0 && rc == 0; turn++) {
         rc = speed_turn(fabric, bytes, budget_ns / SPEED_TURNS / fabric->lanes);
         if (rc == 0 && turn + 1 >= SPEED_TURNS) {
             rc = shk_job_barrier(fabric->wire.job, speed_doubt(fabric), &doubt, shk_wire_poll,

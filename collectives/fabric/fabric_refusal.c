@@ -102,9 +102,8 @@ static const char *refusal_logged(const struct shk_host *host, const struct fabr
 {
     char line[160];
     char interface[130];
-    size_t i = 0;
 
-    for (i = 0; i < sizeof refusal_log / sizeof refusal_log[0]; i++) {
+    for (size_t i = 0; i < sizeof refusal_log / sizeof refusal_log[0]; i++) {
         const char *cause = refusal_log[i].cause;
 
         if (!fabric_log_find(refusal_log[i].words, line, sizeof line))

@@ -225,9 +225,8 @@ static bool why_published(const struct shk_job *job, const char *key)
 {
     char cause[64];
     size_t len = 0;
-    unsigned rank = 0;
 
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         if (shk_job_get(job, rank, key, cause, sizeof cause, &len, NULL) == 0)
             return true;
     }

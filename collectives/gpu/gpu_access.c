@@ -18,13 +18,12 @@ struct access_map {
 static int access_device(const struct gpu_rank *g, const char *pci)
 {
     int count = 0;
-    int ordinal = 0;
     int device = 0;
     char here[32];
 
     if (g->gpu.api.device_count(&count) != GPU_SUCCESS)
         return -1;
-    for (ordinal = 0; ordinal < count; ordinal++) {
+    for (int ordinal = 0; ordinal < count; ordinal++) {
         memset(here, 0, sizeof here);
         if (g->gpu.api.device_get(&device, ordinal) == GPU_SUCCESS &&
             g->gpu.api.device_pci(here, (int)sizeof here - 1, device) == GPU_SUCCESS &&
@@ -57,11 +56,10 @@ int gpu_access_put(struct gpu_rank *g, const uint8_t ways[SHK_GPU_MAX_RANKS], st
 int gpu_access_tell(struct gpu_rank *g, struct shk_error *err)
 {
     uint8_t ways[SHK_GPU_MAX_RANKS] = {GPU_ACCESS_UNKNOWN};
-    unsigned peer = 0;
 
     if (g->ranks > SHK_GPU_MAX_RANKS)
         return 0;
-    for (peer = 0; peer < g->ranks; peer++) {
+    for (unsigned peer = 0; peer < g->ranks; peer++) {
         if (peer != g->rank)
             ways[peer] = (uint8_t)gpu_access_offered(g, peer);
     }
@@ -70,12 +68,11 @@ int gpu_access_tell(struct gpu_rank *g, struct shk_error *err)
 
 static void access_read(const struct gpu_rank *g, struct access_map *map)
 {
-    unsigned rank = 0;
     size_t len = 0;
 
     memset(map, 0, sizeof *map);
     map->ranks = g->ranks < SHK_GPU_MAX_RANKS ? g->ranks : SHK_GPU_MAX_RANKS;
-    for (rank = 0; rank < map->ranks; rank++) {
+    for (unsigned rank = 0; rank < map->ranks; rank++) {
         if (shk_job_get(g->job, rank, ACCESS_KEY, map->way[rank], sizeof map->way[rank], &len,
                         NULL) != 0) {
             memset(map->way[rank], GPU_ACCESS_UNKNOWN, sizeof map->way[rank]);
@@ -105,17 +102,15 @@ static unsigned access_groups(const struct access_map *map, enum gpu_access what
                               unsigned group[SHK_GPU_MAX_RANKS])
 {
     unsigned groups = 0;
-    unsigned a = 0;
-    unsigned b = 0;
 
-    for (a = 0; a < map->ranks; a++) {
+    for (unsigned a = 0; a < map->ranks; a++) {
         group[a] = a;
-        for (b = 0; b < a && group[a] == a; b++)
+        for (unsigned b = 0; b < a && group[a] == a; b++)
             group[a] = access_lacks(map, a, b, what, false) ? a : group[b];
         groups += group[a] == a;
     }
-    for (a = 0; a < map->ranks; a++) {
-        for (b = 0; b < a; b++) {
+    for (unsigned a = 0; a < map->ranks; a++) {
+        for (unsigned b = 0; b < a; b++) {
             if (group[a] == group[b] ? access_lacks(map, a, b, what, false)
                                      : !access_lacks(map, a, b, what, true)) {
                 return 0;
@@ -128,14 +123,11 @@ static unsigned access_groups(const struct access_map *map, enum gpu_access what
 static void access_say_groups(const struct access_map *map, const unsigned group[SHK_GPU_MAX_RANKS],
                               struct shk_strbuf *text)
 {
-    unsigned first = 0;
-    unsigned rank = 0;
-
-    for (first = 0; first < map->ranks; first++) {
+    for (unsigned first = 0; first < map->ranks; first++) {
         if (group[first] != first)
             continue;
         shk_strbuf_printf(text, "%s%s", first > 0 ? " and " : "", map->pci[first]);
-        for (rank = first + 1; rank < map->ranks; rank++) {
+        for (unsigned rank = first + 1; rank < map->ranks; rank++) {
             if (group[rank] == first)
                 shk_strbuf_printf(text, ", %s", map->pci[rank]);
         }
@@ -146,11 +138,9 @@ static unsigned access_say_pairs(const struct access_map *map, enum gpu_access w
                                  struct shk_strbuf *text)
 {
     unsigned count = 0;
-    unsigned a = 0;
-    unsigned b = 0;
 
-    for (a = 0; a < map->ranks; a++) {
-        for (b = a + 1; b < map->ranks; b++) {
+    for (unsigned a = 0; a < map->ranks; a++) {
+        for (unsigned b = a + 1; b < map->ranks; b++) {
             bool there = access_is(map, a, b, what);
             bool back = access_is(map, b, a, what);
 

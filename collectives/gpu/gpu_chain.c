@@ -123,10 +123,9 @@ static void chain_trouble(const struct chain *chain, unsigned part,
 
 static int chain_jobs(struct chain *chain, struct shk_error *err)
 {
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 0; i < chain->count && rc == 0; i++) {
+    for (unsigned i = 0; i < chain->count && rc == 0; i++) {
         rc = shk_job_create(&chain->job[i], chain->run[0].options->ranks, sizeof(struct gpu_result),
                             err);
     }
@@ -153,7 +152,6 @@ static void chain_run(struct chain *chain, struct shk_gpu_chain_result *out)
         .arg = chain,
     };
     struct shk_crew_result result = {.rank = -1};
-    unsigned i = 0;
 
     if (chain_jobs(chain, NULL) == 0 &&
         shk_crew_run_parts(&crew, &parts, &result, &out->done, NULL) == 0 && chain->rc == 0) {
@@ -168,7 +166,7 @@ static void chain_run(struct chain *chain, struct shk_gpu_chain_result *out)
         }
     }
     shk_crew_result_clear(&result);
-    for (i = 0; i < chain->count; i++)
+    for (unsigned i = 0; i < chain->count; i++)
         shk_job_destroy(chain->job[i]);
 }
 
@@ -178,14 +176,13 @@ int shk_gpu_chain_run(const struct shk_gpu_chain *asked,
                       struct shk_gpu_chain_result *out, struct shk_error *err)
 {
     struct chain chain = {.asked = asked, .facts = facts};
-    unsigned i = 0;
 
     *out = (struct shk_gpu_chain_result){0};
     if (asked->count < 2 || asked->count > SHK_GPU_CHAIN_MAX || !options->brief || options->proof ||
         gpu_run_check(options, NULL) != 0) {
         return 0;
     }
-    for (i = 0; i < asked->count; i++) {
+    for (unsigned i = 0; i < asked->count; i++) {
         const struct gpu_path *path = gpu_run_path(asked->transports[i]->name);
 
         if (!path || !path->leave || !path->again)

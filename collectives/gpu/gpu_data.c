@@ -52,9 +52,8 @@ static bool plan(struct shk_gpu_spec *spec, enum shk_gpu_type type, unsigned ran
 {
     static const unsigned periods[] = {61, 7, 3, 1};
     uint64_t limit = types[type].limit;
-    size_t i = 0;
 
-    for (i = 0; i < sizeof periods / sizeof periods[0]; i++) {
+    for (size_t i = 0; i < sizeof periods / sizeof periods[0]; i++) {
         uint64_t sum = weights(ranks, periods[i]);
         uint64_t half = limit / 2;
 
@@ -180,9 +179,8 @@ static void element(const struct shk_gpu_spec *spec, uint64_t i, void *to)
 void shk_gpu_data_fill(const struct shk_gpu_spec *spec, void *to, size_t count)
 {
     size_t bytes = types[spec->type].bytes;
-    size_t i = 0;
 
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         element(spec, i, (unsigned char *)to + i * bytes);
 }
 
@@ -191,9 +189,8 @@ void shk_gpu_data_check(const struct shk_gpu_spec *spec, const void *got, size_t
 {
     size_t bytes = types[spec->type].bytes;
     unsigned char expected[8];
-    size_t i = 0;
 
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         element(spec, i, expected);
         if (memcmp((const unsigned char *)got + i * bytes, expected, bytes) != 0) {
             result->first = result->wrong == 0 ? i : result->first;

@@ -130,7 +130,6 @@ static int device_place(struct gpu_rank *g, unsigned *local_p, bool *forked_p,
 {
     struct device_place mine = {.parent = (int32_t)getppid()};
     struct device_place theirs;
-    unsigned peer = 0;
     size_t len = 0;
     int rc = 0;
 
@@ -140,7 +139,7 @@ static int device_place(struct gpu_rank *g, unsigned *local_p, bool *forked_p,
         rc = shk_job_fence(g->job, 0, err);
     *forked_p = true;
     *local_p = 0;
-    for (peer = 0; peer < g->ranks && rc == 0; peer++) {
+    for (unsigned peer = 0; peer < g->ranks && rc == 0; peer++) {
         rc = shk_job_get(g->job, peer, GPU_KEY_PLACE, &theirs, sizeof theirs, &len, err);
         if (rc == 0) {
             bool here = strcmp(theirs.host, mine.host) == 0;
@@ -190,11 +189,10 @@ static int device_compare(struct gpu_rank *g, const struct device_identity *mine
                           struct shk_error *err)
 {
     struct device_identity theirs;
-    unsigned peer = 0;
     size_t len = 0;
     int rc = 0;
 
-    for (peer = 0; peer < g->ranks && rc == 0; peer++) {
+    for (unsigned peer = 0; peer < g->ranks && rc == 0; peer++) {
         rc = shk_job_get(g->job, peer, GPU_KEY_IDENTITY, &theirs, sizeof theirs, &len, err);
         if (rc == 0 && theirs.processors < g->processors)
             g->processors = theirs.processors;
@@ -326,11 +324,10 @@ unsigned gpu_device_hosts(const struct shk_job *job)
 {
     json_t *hosts = json_object();
     struct device_identity id;
-    unsigned rank = 0;
     unsigned count = 0;
     size_t len = 0;
 
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         if (shk_job_get(job, rank, GPU_KEY_IDENTITY, &id, sizeof id, &len, NULL) == 0) {
             id.host[sizeof id.host - 1] = '\0';
             (void)json_object_set_new_nocheck(hosts, id.host, json_true());
@@ -345,10 +342,9 @@ json_t *gpu_device_json(const struct shk_job *job)
 {
     json_t *devices = json_array();
     struct device_identity id;
-    unsigned rank = 0;
     size_t len = 0;
 
-    for (rank = 0; rank < shk_job_size(job) && devices != NULL; rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job) && devices != NULL; rank++) {
         json_t *row = NULL;
 
         if (shk_job_get(job, rank, GPU_KEY_IDENTITY, &id, sizeof id, &len, NULL) != 0)
@@ -396,9 +392,8 @@ unsigned shk_gpus_visible(const struct shk_facts *facts)
 {
     static enum gpu_vendor vendors[] = {GPU_CUDA, GPU_HIP};
     unsigned count = device_told(facts);
-    size_t i = 0;
 
-    for (i = 0; i < sizeof vendors / sizeof vendors[0] && count == 0; i++) {
+    for (size_t i = 0; i < sizeof vendors / sizeof vendors[0] && count == 0; i++) {
         struct shk_isolate_job job = {.name = "GPU driver",
                                       .fn = device_ask,
                                       .arg = &vendors[i],

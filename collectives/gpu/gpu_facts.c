@@ -29,9 +29,8 @@ static char *facts_published_by(const struct shk_job *job, int first, const char
     char *buf = malloc(SHK_JOB_SPACE + 1);
     unsigned size = shk_job_size(job);
     unsigned start = first > 0 && (unsigned)first < size ? (unsigned)first : 0;
-    unsigned i = 0;
 
-    for (i = 0; i < size && buf != NULL; i++) {
+    for (unsigned i = 0; i < size && buf != NULL; i++) {
         unsigned rank = (start + i) % size;
 
         if (shk_job_get(job, rank, key, buf, SHK_JOB_SPACE, len_p, NULL) == 0) {
@@ -70,10 +69,9 @@ static double larger(double a, double b)
 static bool facts_join(const struct shk_job *job, unsigned i, struct gpu_row *sum)
 {
     bool done = true;
-    unsigned rank = 0;
 
     *sum = result_of(job, 0)->row[i];
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         const struct gpu_row *row = &result_of(job, rank)->row[i];
 
         done = done && __atomic_load_n(&row->done, __ATOMIC_ACQUIRE) != 0;
@@ -126,9 +124,8 @@ static json_t *facts_sizes(const struct shk_job *job)
 {
     json_t *sizes = json_array();
     unsigned rows = facts_rows(job);
-    unsigned i = 0;
 
-    for (i = 0; i < rows && sizes != NULL; i++) {
+    for (unsigned i = 0; i < rows && sizes != NULL; i++) {
         struct gpu_row sum;
         bool done = facts_join(job, i, &sum);
 
@@ -151,9 +148,7 @@ static void facts_status(struct shk_facts_out *out, const char *status, const ch
 /* First rank that saw something wrong; -1 none. */
 static int facts_wrong(const struct shk_job *job)
 {
-    unsigned rank = 0;
-
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         if (result_of(job, rank)->bad != 0)
             return (int)rank;
     }
@@ -184,9 +179,8 @@ static void facts_unaligned(struct shk_facts_out *out, const struct shk_job *job
 {
     const struct gpu_result *worst = result_of(job, 0);
     char text[640] = "";
-    unsigned rank = 0;
 
-    for (rank = 1; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 1; rank < shk_job_size(job); rank++) {
         const struct gpu_result *result = result_of(job, rank);
 
         worst = result->unaligned_wrong > worst->unaligned_wrong ? result : worst;
@@ -208,10 +202,9 @@ static bool facts_some_have_none(const struct shk_job *job)
     char buf[SHK_JOB_SPACE];
     bool some = false;
     bool none = false;
-    unsigned rank = 0;
     size_t len = 0;
 
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         bool placed = shk_job_get(job, rank, GPU_KEY_PLACE, buf, sizeof buf, &len, NULL) == 0;
 
         some = some || placed;
@@ -302,12 +295,10 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
     unsigned long long verified = 0;
     unsigned cases = UINT32_MAX;
     char line[SHK_CREW_OUTPUT + 64];
-    unsigned rank = 0;
-    unsigned i = 0;
 
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         cases = result_of(job, rank)->cases < cases ? result_of(job, rank)->cases : cases;
-        for (i = 0; i < facts_rows(job); i++)
+        for (unsigned i = 0; i < facts_rows(job); i++)
             verified += result_of(job, rank)->row[i].verified;
     }
     shk_out_int(out, "cases", cases);
@@ -318,7 +309,7 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
                  verified, shk_job_size(job), cases);
         (void)json_array_append_new(lines, json_string(line));
     }
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         if (result->ranks[rank].output[0] != '\0') {
             snprintf(line, sizeof line, "output of rank %u: %s", rank, result->ranks[rank].output);
             (void)json_array_append_new(lines, shk_json_text(line, strlen(line)));

@@ -49,13 +49,12 @@ static int heap_agree(struct gpu_rank *g, struct shk_error *err)
 {
     uint64_t mine = g->heap.bytes;
     uint64_t theirs = 0;
-    unsigned peer = 0;
     size_t len = 0;
     int rc = shk_job_put(g->job, GPU_KEY_HEAP, &mine, sizeof mine, err);
 
     if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    for (peer = 0; peer < g->ranks && rc == 0; peer++) {
+    for (unsigned peer = 0; peer < g->ranks && rc == 0; peer++) {
         rc = shk_job_get(g->job, peer, GPU_KEY_HEAP, &theirs, sizeof theirs, &len, err);
         if (rc == 0 && theirs != mine) {
             rc = gpu_fail(g, GPU_CAUSE_UNEQUAL,
@@ -150,7 +149,6 @@ int gpu_heap_prepare(struct gpu_rank *g, struct shk_error *err)
     const struct gpu_heap *heap = &g->heap;
     gpu_ptr base = g->base[g->rank];
     const char *behind = NULL;
-    unsigned i = 0;
     int rc = heap_control(g, err);
 
     if (rc == 0 && heap->slot_bytes > 0) {
@@ -160,13 +158,13 @@ int gpu_heap_prepare(struct gpu_rank *g, struct shk_error *err)
                                    g->stream),
                     err, "clear of the slots");
     }
-    for (i = 0; i < 2 && rc == 0; i++) {
+    for (unsigned i = 0; i < 2 && rc == 0; i++) {
         rc = gpu_ok(g,
                     api->set_words(base + (i == 0 ? heap->send : heap->recv), SHK_GPU_POISON,
                                    heap->area_bytes / sizeof(uint32_t), g->stream),
                     err, "poison");
     }
-    for (i = 0; i < HEAP_GUARDS && rc == 0; i++) {
+    for (unsigned i = 0; i < HEAP_GUARDS && rc == 0; i++) {
         rc = gpu_ok(g,
                     api->set_words(base + heap_guard(heap, i, &behind), GPU_GUARD_WORD,
                                    GPU_GUARD_BYTES / sizeof(uint32_t), g->stream),
@@ -181,18 +179,16 @@ int gpu_heap_guards(struct gpu_rank *g, struct shk_error *err)
 {
     uint32_t words[GPU_GUARD_BYTES / sizeof(uint32_t)];
     const char *behind = NULL;
-    unsigned i = 0;
-    size_t k = 0;
     int rc = 0;
 
-    for (i = 0; i < HEAP_GUARDS; i++) {
+    for (unsigned i = 0; i < HEAP_GUARDS; i++) {
         size_t at = heap_guard(&g->heap, i, &behind);
 
         rc = gpu_ok(g, g->gpu.api.to_host(words, g->base[g->rank] + at, sizeof words), err,
                     "read of a guard");
         if (rc < 0)
             return rc;
-        for (k = 0; k < sizeof words / sizeof words[0]; k++) {
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++) {
             if (words[k] != GPU_GUARD_WORD) {
                 return shk_error_set(err, EILSEQ, "memory behind the %s was written to, at +%zu",
                                      behind, k * sizeof(uint32_t));

@@ -54,12 +54,11 @@ static int launch_functions(struct gpu_rank *g, struct shk_error *err)
 {
     char variant[16] = "n";
     char name[48];
-    unsigned type = 0;
     int rc = 0;
 
     if (launch_variant(g->ranks) != 0)
         snprintf(variant, sizeof variant, "%u", g->ranks);
-    for (type = 0; type < SHK_GPU_TYPE_COUNT && rc == 0; type++) {
+    for (unsigned type = 0; type < SHK_GPU_TYPE_COUNT && rc == 0; type++) {
         const char *tag = shk_gpu_type_tag((enum shk_gpu_type)type);
 
         rc = launch_function(g, &g->reduce[GPU_ONESHOT][type], err, "shk_oneshot_", tag);
@@ -191,11 +190,10 @@ int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_er
     void *params[] = {&args};
     unsigned threads = 0;
     unsigned blocks = 0;
-    unsigned rank = 0;
 
     if (op->count == 0)
         return 0;
-    for (rank = 0; rank < g->ranks; rank++)
+    for (unsigned rank = 0; rank < g->ranks; rank++)
         args.base[rank] = g->base[rank];
     launch_grid(g, op, algorithm, &blocks, &threads);
     return gpu_launch(g, g->reduce[algorithm][op->type], blocks, threads, params, err,

@@ -110,10 +110,9 @@ static int memory_sum_on_host(struct gpu_memory *m, enum shk_type type, unsigned
     struct shk_memory *memory = &m->shown.memory;
     unsigned char *second = m->stage + MEMORY_STAGE;
     size_t bytes = count * SHK_TYPE_BYTES;
-    size_t at = 0;
     int rc = 0;
 
-    for (at = 0; at < bytes && rc == 0; at += MEMORY_STAGE) {
+    for (size_t at = 0; at < bytes && rc == 0; at += MEMORY_STAGE) {
         size_t part = bytes - at < MEMORY_STAGE ? bytes - at : MEMORY_STAGE;
 
         rc = memory_load(memory, m->stage, a + at, part, err);

@@ -66,7 +66,6 @@ static int peer_exchange(struct gpu_rank *g, struct shk_error *err)
     uint8_t ways[SHK_GPU_MAX_RANKS] = {GPU_ACCESS_UNKNOWN};
     struct shk_error last = {{0}};
     struct gpu_ipc handle;
-    unsigned peer = 0;
     int rc = gpu_ok(g, g->gpu.api.ipc_get(&handle, g->base[g->rank]), err, "cuIpcGetMemHandle");
 
     if (rc == 0)
@@ -74,7 +73,7 @@ static int peer_exchange(struct gpu_rank *g, struct shk_error *err)
     shk_job_set_phase(g->job, SHK_PHASE_EXCHANGE, 0);
     if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    for (peer = 0; peer < g->ranks && rc == 0; peer++) {
+    for (unsigned peer = 0; peer < g->ranks && rc == 0; peer++) {
         if (peer != g->rank)
             rc = peer_map(g, peer, &ways[peer], &last);
     }
@@ -107,11 +106,10 @@ static int peer_copy(struct gpu_rank *g, size_t bytes, bool all, double *gbs_p,
     unsigned next = (g->rank + 1) % g->ranks;
     uint64_t start = 0;
     uint64_t ns = 0;
-    unsigned i = 0;
     int rc = gpu_barrier(g, err);
 
     start = shk_job_now_ns();
-    for (i = 0; i < PEER_COPY_REPEATS && rc == 0 && (all || g->rank == 0); i++) {
+    for (unsigned i = 0; i < PEER_COPY_REPEATS && rc == 0 && (all || g->rank == 0); i++) {
         rc = gpu_ok(g,
                     g->gpu.api.copy(g->base[next] + g->heap.recv, g->base[g->rank] + g->heap.send,
                                     bytes, g->stream),
@@ -149,9 +147,7 @@ static int peer_extra(struct gpu_rank *g, struct shk_error *err)
 
 static void peer_close(struct gpu_rank *g)
 {
-    unsigned peer = 0;
-
-    for (peer = 0; peer < g->ranks; peer++) {
+    for (unsigned peer = 0; peer < g->ranks; peer++) {
         if (peer != g->rank && g->base[peer] != 0)
             (void)g->gpu.api.ipc_close(g->base[peer]);
     }

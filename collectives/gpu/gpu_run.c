@@ -149,9 +149,7 @@ static int run_crew(struct gpu_run *run, struct shk_facts *facts, struct shk_err
 
 const struct gpu_path *gpu_run_path(const char *name)
 {
-    size_t i = 0;
-
-    for (i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         if (strcmp(paths[i]->name, name) == 0)
             return paths[i];
     }

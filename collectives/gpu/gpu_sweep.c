@@ -29,8 +29,6 @@ unsigned gpu_plan(size_t min_bytes, size_t max_bytes, bool brief, struct gpu_row
     size_t bytes = 4;
     size_t last = 0;
     unsigned count = 0;
-    unsigned type = 0;
-    size_t i = 0;
 
     while (bytes < min_bytes)
         bytes *= 2;
@@ -40,8 +38,8 @@ unsigned gpu_plan(size_t min_bytes, size_t max_bytes, bool brief, struct gpu_row
     }
     if (last != 0 && last < max_bytes && brief)
         plan_add(rows, &count, max_bytes / 4 * 4, SHK_GPU_F32);
-    for (type = SHK_GPU_F16; type < SHK_GPU_TYPE_COUNT; type++) {
-        for (i = 0; i < sizeof plan_other / sizeof plan_other[0]; i++) {
+    for (unsigned type = SHK_GPU_F16; type < SHK_GPU_TYPE_COUNT; type++) {
+        for (size_t i = 0; i < sizeof plan_other / sizeof plan_other[0]; i++) {
             if (plan_other[i] >= min_bytes && plan_other[i] <= max_bytes)
                 plan_add(rows, &count, plan_other[i], (enum shk_gpu_type)type);
         }
@@ -193,10 +191,9 @@ static int conform_type(struct gpu_rank *g, struct gpu_result *result, enum shk_
                         size_t count, struct shk_error *err)
 {
     size_t size = shk_gpu_type_bytes(type);
-    size_t i = 0;
     int rc = 0;
 
-    for (i = 0; i < sizeof conform_offsets / sizeof conform_offsets[0] && rc == 0; i++) {
+    for (size_t i = 0; i < sizeof conform_offsets / sizeof conform_offsets[0] && rc == 0; i++) {
         size_t off = conform_offsets[i] * size;
         struct gpu_op op = {.type = type, .count = count, .out = g->heap.recv + off};
 
@@ -213,13 +210,12 @@ static int conform_type(struct gpu_rank *g, struct gpu_result *result, enum shk_
 int gpu_conform(struct gpu_rank *g, struct gpu_result *result, struct shk_error *err)
 {
     size_t max = g->max_bytes;
-    unsigned type = 0;
     bool bad = false;
-    size_t i = 0;
     int rc = gpu_verify_selftest(g, err);
 
-    for (i = 0; i < sizeof conform_counts / sizeof conform_counts[0] && rc == 0 && !bad; i++) {
-        for (type = 0; type < SHK_GPU_TYPE_COUNT && rc == 0; type++) {
+    for (size_t i = 0; i < sizeof conform_counts / sizeof conform_counts[0] && rc == 0 && !bad;
+         i++) {
+        for (unsigned type = 0; type < SHK_GPU_TYPE_COUNT && rc == 0; type++) {
             if (conform_counts[i] * shk_gpu_type_bytes((enum shk_gpu_type)type) <= max &&
                 (!g->run->options->brief || i % 2 == 1)) {
                 rc = conform_type(g, result, (enum shk_gpu_type)type, conform_counts[i], err);
@@ -311,11 +307,10 @@ int gpu_sweep(struct gpu_rank *g, struct gpu_result *result, struct shk_error *e
     const struct shk_collective_options *options = g->run->options;
     unsigned rows = gpu_plan(options->min_bytes, g->max_bytes, options->brief, result->row);
     bool bad = false;
-    unsigned i = 0;
     int rc = 0;
 
     __atomic_store_n(&result->rows, rows, __ATOMIC_RELEASE);
-    for (i = 0; i < rows && rc == 0 && !bad; i++) {
+    for (unsigned i = 0; i < rows && rc == 0 && !bad; i++) {
         rc = sweep_row(g, result, &result->row[i], rows - i - 1, err);
         if (rc == 0) {
             __atomic_store_n(&result->row[i].done, 1U, __ATOMIC_RELEASE);

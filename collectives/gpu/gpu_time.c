@@ -32,10 +32,9 @@ static int time_one(struct gpu_rank *g, const struct gpu_op *op, unsigned i, str
 
 static int time_ops(struct gpu_rank *g, const struct gpu_op *op, unsigned n, struct shk_error *err)
 {
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 0; i < n && rc == 0; i++)
+    for (unsigned i = 0; i < n && rc == 0; i++)
         rc = time_one(g, op, i, err);
     return rc;
 }
@@ -147,10 +146,9 @@ static int time_stream(struct gpu_rank *g, const struct gpu_op *op, const struct
 {
     double us[TIME_BATCHES] = {0};
     uint64_t ns = 0;
-    unsigned i = 0;
     int rc = 0;
 
-    for (i = 0; i < plan->batches && rc == 0; i++) {
+    for (unsigned i = 0; i < plan->batches && rc == 0; i++) {
         rc = time_batch(g, op, plan->batch, &ns, err);
         us[i] = (double)ns / 1000.0 / plan->batch;
     }
@@ -164,17 +162,16 @@ static int time_events(struct gpu_rank *g, const struct gpu_op *op, unsigned n, 
                        double *us, struct shk_error *err)
 {
     const struct gpu_api *api = &g->gpu.api;
-    unsigned i = 0;
     int rc = gpu_barrier(g, err);
 
-    for (i = 0; i <= n && rc == 0; i++) {
+    for (unsigned i = 0; i <= n && rc == 0; i++) {
         rc = gpu_ok(g, api->event_record(events[i], g->stream), err, "event");
         if (rc == 0 && i < n)
             rc = time_one(g, op, i, err);
     }
     if (rc == 0)
         rc = gpu_ok(g, api->stream_wait(g->stream), err, "wait for the GPU");
-    for (i = 0; i < n && rc == 0; i++) {
+    for (unsigned i = 0; i < n && rc == 0; i++) {
         float ms = 0;
 
         rc = gpu_ok(g, api->event_elapsed(&ms, events[i], events[i + 1]), err, "event");
@@ -211,13 +208,11 @@ static int time_replays(struct gpu_rank *g, const struct gpu_op *op, void *exec,
     double us[TIME_BATCHES];
     unsigned replays = plan->batch / TIME_GRAPH_OPS < 1 ? 1 : plan->batch / TIME_GRAPH_OPS;
     uint64_t start = 0;
-    unsigned i = 0;
-    unsigned k = 0;
     int rc = 0;
 
-    for (i = 0; i < plan->batches && rc == 0; i++) {
+    for (unsigned i = 0; i < plan->batches && rc == 0; i++) {
         rc = time_start(g, op, &start, err);
-        for (k = 0; k < replays && rc == 0; k++)
+        for (unsigned k = 0; k < replays && rc == 0; k++)
             rc = gpu_ok(g, g->gpu.api.graph_launch(exec, g->stream), err, "replay of a graph");
         if (rc == 0)
             rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "replay of a graph");
@@ -304,11 +299,10 @@ int gpu_time_in_place(struct gpu_rank *g, struct gpu_row *row, unsigned rows_lef
 
 int gpu_time_burst(struct gpu_rank *g, const struct gpu_op *op, unsigned n, struct shk_error *err)
 {
-    unsigned i = 0;
     int rc = gpu_prepare(g, op, err);
 
     n = n < TIME_BATCH ? n : TIME_BATCH;
-    for (i = 0; i < n && rc == 0; i++)
+    for (unsigned i = 0; i < n && rc == 0; i++)
         rc = g->run->path->reduce(g, op, err);
     return rc == 0 ? gpu_wait(g, err) : rc;
 }

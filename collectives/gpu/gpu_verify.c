@@ -163,7 +163,6 @@ static int margin(struct gpu_rank *g, size_t from, size_t to, struct gpu_wrong *
 {
     static const uint32_t poison = SHK_GPU_POISON;
     unsigned char bytes[2 * VERIFY_MARGIN];
-    size_t i = 0;
     int rc = 0;
 
     to = to > g->heap.area_bytes ? g->heap.area_bytes : to;
@@ -171,7 +170,7 @@ static int margin(struct gpu_rank *g, size_t from, size_t to, struct gpu_wrong *
         return 0;
     rc = gpu_ok(g, g->gpu.api.to_host(bytes, g->base[g->rank] + g->heap.recv + from, to - from),
                 err, "read around the result");
-    for (i = from; i < to && rc == 0; i++) {
+    for (size_t i = from; i < to && rc == 0; i++) {
         if (bytes[i - from] != ((const unsigned char *)&poison)[i % sizeof poison]) {
             snprintf(wrong->damage, sizeof wrong->damage,
                      "memory outside the result was written to, at %+lld bytes from its %s",

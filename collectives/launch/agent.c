@@ -77,9 +77,8 @@ static const struct shk_transport *agent_transport(const char *name)
 {
     size_t count = 0;
     const struct shk_transport *const *all = shk_transports(&count);
-    size_t i = 0;
 
-    for (i = 0; name && i < count; i++) {
+    for (size_t i = 0; name && i < count; i++) {
         if (strcmp(all[i]->name, name) == 0 && all[i]->work)
             return all[i];
     }

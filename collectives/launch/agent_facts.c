@@ -25,11 +25,9 @@ static int agent_facts_split(struct agent_facts *facts, const struct shk_world_o
 /* What hub_facts.c reads: {digest, u32 length, u8 length of the name, name} of each section. */
 static int agent_facts_list(struct agent_facts *facts, struct shk_error *err)
 {
-    size_t i = 0;
-
     if (facts->parts.count > SHK_FACTPARTS_MAX || facts->parts.own_len > SHK_FACTPARTS_OWN_MAX)
         return shk_error_set(err, E2BIG, "more facts than can be sent");
-    for (i = 0; i < facts->parts.count; i++) {
+    for (size_t i = 0; i < facts->parts.count; i++) {
         const struct shk_factpart *part = &facts->parts.sections[i];
         uint32_t len = (uint32_t)part->len;
         unsigned char name_len = (unsigned char)strlen(part->name);
@@ -73,11 +71,10 @@ void agent_facts_want(const struct agent_facts *facts, struct shk_link *link,
                       const struct shk_frame *frame)
 {
     uint32_t index = 0;
-    size_t at = 0;
 
     if (frame->len == 0)
         (void)shk_link_send(link, SHK_FRAME_LIST, facts->list.data, facts->list.len);
-    for (at = 0; at + sizeof index <= frame->len; at += sizeof index) {
+    for (size_t at = 0; at + sizeof index <= frame->len; at += sizeof index) {
         struct shk_strbuf sb = SHK_STRBUF_INIT;
 
         memcpy(&index, frame->data + at, sizeof index);

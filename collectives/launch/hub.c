@@ -205,9 +205,8 @@ static void hub_accept(struct shk_world *world)
 static void hub_strangers(struct shk_world *world)
 {
     size_t kept = 0;
-    size_t i = 0;
 
-    for (i = 0; i < world->strangers_count; i++) {
+    for (size_t i = 0; i < world->strangers_count; i++) {
         struct shk_link *link = &world->strangers[i];
         struct shk_frame frame;
         bool known = false;
@@ -280,7 +279,6 @@ void hub_turn(struct shk_world *world, int ms)
     size_t max = 1 + world->size + world->strangers_count;
     struct pollfd *fds = calloc(max, sizeof *fds);
     size_t strangers = world->strangers_count;
-    size_t n = 0;
     unsigned i = 0;
 
     if (!fds)
@@ -294,7 +292,7 @@ void hub_turn(struct shk_world *world, int ms)
                                  .events = (short)(POLLIN | (link->out.len > 0 ? POLLOUT : 0))};
     }
     fds[i] = (struct pollfd){.fd = hub_has_room(world) ? world->listen_fd : -1, .events = POLLIN};
-    for (n = 0; n < strangers; n++) {
+    for (size_t n = 0; n < strangers; n++) {
         fds[i + 1 + n] = (struct pollfd){.fd = world->strangers[n].fd, .events = POLLIN};
     }
     (void)poll(fds, (nfds_t)max, ms);
@@ -352,9 +350,8 @@ static int hub_start_own(struct shk_world *world, struct shk_error *err)
 static unsigned hub_present(const struct shk_world *world)
 {
     unsigned present = 0;
-    unsigned i = 0;
 
-    for (i = 0; i < world->size; i++)
+    for (unsigned i = 0; i < world->size; i++)
         present += world->members[i].state != MEMBER_ABSENT;
     return present;
 }
@@ -369,12 +366,10 @@ static int hub_node_order(const void *a, const void *b)
 
 static void hub_sort_nodes(struct shk_world *world)
 {
-    size_t i = 0;
-
     if (world->nodes_count == 0)
         return;
     qsort(world->nodes, world->nodes_count, sizeof *world->nodes, hub_node_order);
-    for (i = 0; i < world->nodes_count; i++) {
+    for (size_t i = 0; i < world->nodes_count; i++) {
         (void)json_object_set_new(world->nodes_known, world->nodes[i].name,
                                   json_integer((json_int_t)i));
     }
@@ -431,17 +426,16 @@ static void hub_goodbye(struct shk_world *world, int32_t code)
 {
     uint64_t end = shk_job_now_ns() + 1000000000ULL;
     bool waiting = true;
-    unsigned i = 0;
 
     world->leaving = true;
-    for (i = 0; i < world->size; i++) {
+    for (unsigned i = 0; i < world->size; i++) {
         if (world->members[i].state == MEMBER_IDLE || world->members[i].state == MEMBER_RUNNING)
             (void)shk_link_send(&world->members[i].link, SHK_FRAME_BYE, &code, sizeof code);
     }
     /* They hang up when they have read it. */
     while (waiting && shk_job_now_ns() < end) {
         waiting = false;
-        for (i = 0; i < world->size; i++) {
+        for (unsigned i = 0; i < world->size; i++) {
             waiting = waiting || world->members[i].state == MEMBER_IDLE ||
                       world->members[i].state == MEMBER_RUNNING;
         }
@@ -452,15 +446,13 @@ static void hub_goodbye(struct shk_world *world, int32_t code)
 
 void shk_world_close(struct shk_world *world, int code)
 {
-    size_t i = 0;
-
     if (!world)
         return;
     if (world->members)
         hub_goodbye(world, code);
-    for (i = 0; world->members && i < world->size; i++)
+    for (size_t i = 0; world->members && i < world->size; i++)
         shk_link_close(&world->members[i].link);
-    for (i = 0; i < world->strangers_count; i++)
+    for (size_t i = 0; i < world->strangers_count; i++)
         shk_link_close(&world->strangers[i]);
     hub_facts_free(world);
     hub_tree_free(world);

@@ -20,9 +20,8 @@ enum hub_cut hub_cut(const struct shk_world *world)
 {
     const struct hub_member *first = NULL;
     bool several = false;
-    unsigned i = 0;
 
-    for (i = 0; i < world->size; i++) {
+    for (unsigned i = 0; i < world->size; i++) {
         const struct hub_member *member = &world->members[i];
         uint64_t apart = 0;
 
@@ -79,12 +78,10 @@ void hub_cut_blame(const struct shk_world *world, struct hub_group *group)
 
 bool hub_host_runs(const struct shk_world *world, const struct hub_member *member)
 {
-    unsigned i = 0;
-
     if (strcmp(member->host, world->host) == 0) {
         return true; /* this process runs there */
     }
-    for (i = 0; i < world->size; i++) {
+    for (unsigned i = 0; i < world->size; i++) {
         const struct hub_member *other = &world->members[i];
 
         if (other != member && strcmp(other->host, member->host) == 0 &&
@@ -100,14 +97,13 @@ void hub_silent_blame(struct hub_group *group)
 {
     struct shk_crew_result *result = &group->result;
     const struct crew_watch *watch = group->crew.watch;
-    unsigned i = 0;
 
     if (group->undecided || result->rank < 0 || !watch[result->rank].lost ||
         watch[result->rank].loss != CREW_LOSS_SILENT) {
         return;
     }
     group->undecided = json_array();
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         if (watch[i].lost && watch[i].loss == CREW_LOSS_SILENT &&
             !shk_loss_names(group->undecided, result->ranks[i].host)) {
             (void)json_array_append_new(group->undecided, json_string(result->ranks[i].host));

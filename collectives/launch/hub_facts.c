@@ -81,7 +81,6 @@ static void facts_release(struct shk_world *world, struct hub_node *node)
 {
     struct hub_facts *facts = world->facts;
     struct facts_list *list = &facts->lists[node->list];
-    size_t i = 0;
 
     if (node->wanted > 0) {
         facts->fetching--;
@@ -89,7 +88,7 @@ static void facts_release(struct shk_world *world, struct hub_node *node)
     }
     if (list->from == node->source)
         list->from = FACTS_NOBODY;
-    for (i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         if (facts->sections[list->sections[i]].from == node->source)
             facts->sections[list->sections[i]].from = FACTS_NOBODY;
     }
@@ -315,9 +314,8 @@ static void facts_want(struct shk_world *world, struct hub_node *node)
     uint32_t want[SHK_FACTPARTS_MAX];
     size_t missing = 0;
     unsigned count = 0;
-    uint32_t i = 0;
 
-    for (i = 0; i < list->count; i++) {
+    for (uint32_t i = 0; i < list->count; i++) {
         struct facts_section *section = &facts->sections[list->sections[i]];
 
         if (section->broken) {
@@ -365,12 +363,11 @@ void hub_facts_turn(struct shk_world *world)
 {
     struct hub_facts *facts = world->facts;
     bool stirred = facts && facts->stirred;
-    size_t i = 0;
 
     if (!facts)
         return;
     facts->stirred = false;
-    for (i = 0; i < world->nodes_count; i++) {
+    for (size_t i = 0; i < world->nodes_count; i++) {
         struct hub_node *node = &world->nodes[i];
 
         if (node->state != FACTS_TOLD)
@@ -394,9 +391,7 @@ void hub_facts_lost(struct shk_world *world, struct hub_member *member)
 
 bool hub_facts_complete(const struct shk_world *world)
 {
-    size_t i = 0;
-
-    for (i = 0; i < world->nodes_count; i++) {
+    for (size_t i = 0; i < world->nodes_count; i++) {
         const struct hub_node *node = &world->nodes[i];
         bool there = node->leader != UINT_MAX && world->members[node->leader].state != MEMBER_LOST;
 
@@ -409,9 +404,8 @@ bool hub_facts_complete(const struct shk_world *world)
 static bool facts_all_here(const struct hub_facts *facts, const struct hub_node *node)
 {
     const struct facts_list *list = &facts->lists[node->list];
-    size_t i = 0;
 
-    for (i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         if (facts->sections[list->sections[i]].parsed == NULL)
             return false;
     }
@@ -420,9 +414,7 @@ static bool facts_all_here(const struct hub_facts *facts, const struct hub_node 
 
 void hub_facts_end(struct shk_world *world)
 {
-    size_t i = 0;
-
-    for (i = 0; i < world->nodes_count; i++) {
+    for (size_t i = 0; i < world->nodes_count; i++) {
         struct hub_node *node = &world->nodes[i];
 
         if (node->state == FACTS_LOST && facts_all_here(world->facts, node)) {
@@ -445,13 +437,12 @@ struct shk_facts *hub_facts_take(struct shk_world *world, struct hub_node *node)
     const struct facts_list *list = NULL;
     char *own = NULL;
     size_t own_len = 0;
-    size_t i = 0;
     int rc = 0;
 
     if (node->state != FACTS_DONE)
         return NULL;
     list = &world->facts->lists[node->list];
-    for (i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->count; i++)
         sections[i] = world->facts->sections[list->sections[i]].parsed;
     rc = shk_unpack(node->own, node->own_len, SHK_FACTPARTS_OWN_MAX, &own, &own_len, &err);
     rc = rc != 0 ? rc : shk_factparts_join(&facts, sections, list->count, own, own_len, &err);
@@ -509,17 +500,16 @@ size_t shk_world_like(struct shk_world *world, size_t node)
 void hub_facts_free(struct shk_world *world)
 {
     struct hub_facts *facts = world->facts;
-    size_t i = 0;
 
-    for (i = 0; i < world->nodes_count; i++)
+    for (size_t i = 0; i < world->nodes_count; i++)
         free(world->nodes[i].own);
     if (!facts)
         return;
-    for (i = 0; i < facts->lists_count; i++) {
+    for (size_t i = 0; i < facts->lists_count; i++) {
         free(facts->lists[i].sections);
         shk_factparts_clear(&facts->lists[i].parts);
     }
-    for (i = 0; i < facts->sections_count; i++) {
+    for (size_t i = 0; i < facts->sections_count; i++) {
         free(facts->sections[i].name);
         free(facts->sections[i].broken);
         shk_factsection_free(facts->sections[i].parsed);

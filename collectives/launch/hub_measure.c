@@ -43,9 +43,8 @@ static bool measure_same(const struct hub_group *group, unsigned i)
 static json_t *measure_hosts(const struct hub_group *group)
 {
     json_t *names = json_pack("[s]", group->result.ranks[group->result.rank].host);
-    unsigned i = 0;
 
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         if (measure_same(group, i) && !shk_loss_names(names, group->result.ranks[i].host))
             (void)json_array_append_new(names, json_string(group->result.ranks[i].host));
     }
@@ -81,9 +80,8 @@ static int measure_name_nodes(const struct hub_group *group, const struct shk_tr
 static uint64_t measure_bytes(const struct hub_group *group)
 {
     uint64_t most = 0;
-    unsigned i = 0;
 
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         uint64_t bytes = atomic_load(&group->job->slots[i].bytes);
 
         most = bytes > most ? bytes : most;
@@ -217,14 +215,13 @@ int shk_world_measure(struct shk_world *world, const struct shk_transport *trans
     struct hub_member **members = calloc(world->size, sizeof *members);
     struct hub_group *group = NULL;
     unsigned count = 0;
-    unsigned i = 0;
     int rc = 0;
 
     if (transport->within_node) {
         free(members);
         return hub_nodes_measure(world, transport, options, facts, err);
     }
-    for (i = 0; members && i < world->size; i++) {
+    for (unsigned i = 0; members && i < world->size; i++) {
         if (world->members[i].state == MEMBER_IDLE)
             members[count++] = &world->members[i];
     }

@@ -61,11 +61,10 @@ static void moved_member(json_t *entry, const char *host, json_t *counters, bool
 void hub_moved_add(struct shk_world *world, const struct hub_group *group, const char *what)
 {
     bool apart = false;
-    unsigned i = 0;
 
-    for (i = 0; i < group->size; i++)
+    for (unsigned i = 0; i < group->size; i++)
         apart = apart || strcmp(group->members[i]->host, group->members[0]->host) != 0;
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         json_t *counters = json_object_get(group->net[i], "counters");
 
         if (json_is_object(counters))

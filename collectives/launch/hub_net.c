@@ -14,9 +14,8 @@ static const char *const net_sums[] = {"sent", "again", "needless", "unsent", "s
 json_t *hub_net_owners(const struct hub_group *group)
 {
     json_t *owners = json_object();
-    unsigned i = 0;
 
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         json_t *rows = json_object_get(json_object_get(group->net[i], "flows"), "rows");
         json_t *row = NULL;
         size_t k = 0;
@@ -58,13 +57,12 @@ static void net_flow(json_t *sums, const char *from, const char *to, const json_
 {
     char *key = shk_strf("%s %s", from, to);
     json_t *sum = key ? json_object_get(sums, key) : NULL;
-    size_t i = 0;
 
     if (key && !sum) {
         sum = json_pack("{s:s, s:s}", "from", from, "to", to);
         (void)json_object_set_new(sums, key, sum);
     }
-    for (i = 0; i < sizeof net_sums / sizeof net_sums[0] && sum != NULL; i++)
+    for (size_t i = 0; i < sizeof net_sums / sizeof net_sums[0] && sum != NULL; i++)
         net_sum(sum, net_sums[i], row);
     if (sum) {
         json_int_t mss = json_integer_value(json_object_get(row, "mss"));
@@ -144,10 +142,9 @@ static json_t *net_rows(json_t *sums)
 static json_t *net_counters(const struct hub_group *group, int *quiet_p)
 {
     json_t *rows = json_array();
-    unsigned i = 0;
 
     *quiet_p = 0;
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         json_t *counters = json_object_get(group->net[i], "counters");
         json_t *row = json_is_object(counters) ? shk_moved_part(counters, true) : NULL;
 

@@ -33,8 +33,6 @@ static int nodes_sort(const struct shk_world *world, struct nodes_ranks *ranks)
 {
     size_t count = world->nodes_count;
     unsigned *next = calloc(count + 2, sizeof *next);
-    size_t node = 0;
-    unsigned i = 0;
 
     ranks->members = calloc(world->size + 1, sizeof(struct hub_member *));
     ranks->start = calloc(count + 2, sizeof *ranks->start);
@@ -42,13 +40,13 @@ static int nodes_sort(const struct shk_world *world, struct nodes_ranks *ranks)
         free(next);
         return -ENOMEM;
     }
-    for (i = 0; i < world->size; i++)
+    for (unsigned i = 0; i < world->size; i++)
         ranks->start[nodes_index(world, &world->members[i]) + 1]++;
-    for (node = 0; node <= count; node++) {
+    for (size_t node = 0; node <= count; node++) {
         ranks->start[node + 1] += ranks->start[node];
         next[node] = ranks->start[node];
     }
-    for (i = 0; i < world->size; i++)
+    for (unsigned i = 0; i < world->size; i++)
         ranks->members[next[nodes_index(world, &world->members[i])]++] = &world->members[i];
     free(next);
     return 0;
@@ -117,9 +115,8 @@ static int nodes_weight(const struct nodes_part *part)
 static const struct nodes_part *nodes_worst(const struct nodes_part *parts, size_t count)
 {
     const struct nodes_part *worst = NULL;
-    size_t i = 0;
 
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct nodes_part *part = &parts[i];
         int more = 0;
 
@@ -151,10 +148,9 @@ static int nodes_lists(const struct nodes_part *parts, size_t count,
 {
     json_t *all = json_array();
     char key[96];
-    size_t i = 0;
 
     snprintf(key, sizeof key, "collective.%s.%s", transport->name, member);
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         json_t *list = parts[i].facts ? shk_facts_get_array(parts[i].facts, key) : NULL;
 
         if (list)
@@ -173,10 +169,9 @@ static int nodes_tell(const struct nodes_part *parts, size_t count, const struct
     json_t *rows = json_array();
     json_t *names = json_array();
     char key[96];
-    size_t i = 0;
     int rc = 0;
 
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (!parts[i].facts)
             continue;
         (void)json_array_append_new(rows, nodes_row(&parts[i], transport));
@@ -201,14 +196,13 @@ static int nodes_finish(struct shk_world *world, struct nodes_part *parts, size_
 {
     struct hub_group **groups = calloc(count, sizeof *groups);
     const struct nodes_part *worst = NULL;
-    size_t i = 0;
     int rc = groups ? 0 : shk_error_set(err, ENOMEM, "out of memory");
 
-    for (i = 0; i < count && rc == 0; i++)
+    for (size_t i = 0; i < count && rc == 0; i++)
         groups[i] = parts[i].group;
     if (rc == 0)
         hub_groups_finish(world, groups, count);
-    for (i = 0; i < count && rc == 0; i++) {
+    for (size_t i = 0; i < count && rc == 0; i++) {
         if (parts[i].group)
             hub_moved_add(world, parts[i].group, "all-reduce");
         rc = parts[i].group ? nodes_judge(&parts[i], transport, options, err) : 0;
@@ -235,11 +229,10 @@ int hub_nodes_measure(struct shk_world *world, const struct shk_transport *trans
     struct nodes_part *parts = calloc(count + 1, sizeof *parts);
     struct shk_collective_options how = *options;
     struct nodes_ranks ranks = {0};
-    size_t i = 0;
     int rc =
         nodes_sort(world, &ranks) == 0 && parts ? 0 : shk_error_set(err, ENOMEM, "out of memory");
 
-    for (i = 0; i < count && rc == 0; i++) {
+    for (size_t i = 0; i < count && rc == 0; i++) {
         parts[i].node = world->nodes[i].name;
         if (ranks.start[i + 1] == ranks.start[i])
             continue;
@@ -250,7 +243,7 @@ int hub_nodes_measure(struct shk_world *world, const struct shk_transport *trans
     }
     if (rc == 0)
         rc = nodes_finish(world, parts, count, transport, options, facts, err);
-    for (i = 0; parts && i < count; i++) {
+    for (size_t i = 0; parts && i < count; i++) {
         hub_group_free(parts[i].group);
         shk_facts_destroy(parts[i].facts);
     }

@@ -32,9 +32,8 @@ struct pairs_trial {
 unsigned hub_leaders(struct shk_world *world, struct hub_member **leaders)
 {
     unsigned count = 0;
-    size_t i = 0;
 
-    for (i = 0; i < world->nodes_count; i++) {
+    for (size_t i = 0; i < world->nodes_count; i++) {
         unsigned leader = world->nodes[i].leader;
 
         if (leader < world->size && world->members[leader].state == MEMBER_IDLE)
@@ -47,7 +46,6 @@ static int pairs_collect(struct shk_world *world, struct pairs *pairs)
 {
     struct hub_member **leaders = calloc(world->nodes_count + 1, sizeof *leaders);
     size_t most = (world->nodes_count + 1) * (SHK_PAIRS_ROUNDS + 1);
-    unsigned i = 0;
 
     pairs->failed = calloc(most, sizeof *pairs->failed);
     pairs->nodes = calloc(world->nodes_count + 1, sizeof *pairs->nodes);
@@ -57,7 +55,7 @@ static int pairs_collect(struct shk_world *world, struct pairs *pairs)
         return -1;
     }
     pairs->count = hub_leaders(world, leaders);
-    for (i = 0; i < pairs->count; i++)
+    for (unsigned i = 0; i < pairs->count; i++)
         pairs->nodes[i].member = leaders[i];
     free(leaders);
     return 0;
@@ -70,9 +68,8 @@ static void pairs_note(struct pairs *pairs, struct hub_group *group, bool ok, un
     double ms = (double)(group->over_ns - group->crew.start_ns) / 1e6;
     struct pairs_node *two[2] = {&pairs->nodes[a], &pairs->nodes[b]};
     bool late = !ok && hub_group_late(group, pairs->hang);
-    unsigned i = 0;
 
-    for (i = 0; i < 2 && !late; i++) {
+    for (unsigned i = 0; i < 2 && !late; i++) {
         two[i]->tried++;
         two[i]->failed += !ok;
     }
@@ -125,13 +122,12 @@ static void pairs_run(const struct pairs_trial *trial, struct pairs *pairs,
                       unsigned (*const two)[2], unsigned count)
 {
     struct hub_group **groups = calloc(count + 1, sizeof *groups);
-    unsigned i = 0;
 
-    for (i = 0; groups && i < count; i++)
+    for (unsigned i = 0; groups && i < count; i++)
         groups[i] = pairs_start(trial, pairs, two[i][0], two[i][1]);
     if (groups)
         hub_groups_finish(trial->world, groups, count);
-    for (i = 0; groups && i < count; i++) {
+    for (unsigned i = 0; groups && i < count; i++) {
         if (groups[i]) {
             pairs_again(trial, pairs, &groups[i], two[i][0], two[i][1]);
             pairs_note(pairs, groups[i],
@@ -147,9 +143,8 @@ static void pairs_round(const struct pairs_trial *trial, struct pairs *pairs, un
 {
     unsigned(*two)[2] = calloc(pairs->count + 1, sizeof *two);
     unsigned count = 0;
-    unsigned i = 0;
 
-    for (i = 0; two && i < pairs->count; i++) {
+    for (unsigned i = 0; two && i < pairs->count; i++) {
         unsigned other = shk_pairs_partner(pairs->count, round, i);
 
         if (other > i) {
@@ -171,11 +166,9 @@ static bool pairs_works(const struct pairs *pairs, unsigned node)
  * everywhere may be as good as any. */
 static bool pairs_bad(const struct pairs *pairs, unsigned node)
 {
-    size_t i = 0;
-
     if (pairs_works(pairs, node))
         return false;
-    for (i = 0; i < pairs->failed_count; i++) {
+    for (size_t i = 0; i < pairs->failed_count; i++) {
         const unsigned *two = pairs->failed[i];
 
         if ((two[0] == node && pairs_works(pairs, two[1])) ||
@@ -192,9 +185,8 @@ static void pairs_round_open(const struct pairs_trial *trial, struct pairs *pair
     unsigned(*two)[2] = calloc(pairs->count + 1, sizeof *two);
     unsigned with = 0;
     unsigned count = 0;
-    unsigned i = 0;
 
-    for (i = 0; two && i < pairs->count; i++) {
+    for (unsigned i = 0; two && i < pairs->count; i++) {
         if (pairs_works(pairs, i) || pairs_bad(pairs, i))
             continue;
         while (with < pairs->count && !pairs_works(pairs, with))
@@ -218,16 +210,15 @@ static json_t *pairs_blame(const struct pairs *pairs, const char **how_p)
     json_t *names = json_array();
     unsigned bad = 0;
     unsigned some = 0;
-    unsigned i = 0;
 
-    for (i = 0; i < pairs->count; i++) {
+    for (unsigned i = 0; i < pairs->count; i++) {
         bad += pairs_bad(pairs, i);
         some += pairs_works(pairs, i) && pairs->nodes[i].failed > 0;
     }
     *how_p = bad > 0    ? "cannot work with any other node"
              : some > 0 ? "fail with each other, work with other nodes"
                         : NULL;
-    for (i = 0; i < pairs->count && *how_p != NULL; i++) {
+    for (unsigned i = 0; i < pairs->count && *how_p != NULL; i++) {
         const struct pairs_node *node = &pairs->nodes[i];
 
         if (bad > 0 ? pairs_bad(pairs, i) : pairs_works(pairs, i) && node->failed > 0)

@@ -47,11 +47,10 @@ static unsigned path_outside(const json_t *pairs, const json_t *done, const json
     unsigned count = 0;
     const char *key = NULL;
     json_t *pair = NULL;
-    size_t i = 0;
 
     json_object_foreach((json_t *)pairs, key, pair)
     {
-        for (i = 0; i < 2; i++) {
+        for (size_t i = 0; i < 2; i++) {
             const char *other = json_string_value(json_array_get(pair, 1 - i));
 
             count += strcmp(json_string_value(json_array_get(pair, i)), name) == 0 &&
@@ -67,12 +66,11 @@ static json_t *path_most(const json_t *pairs, const json_t *done, unsigned *most
     json_t *most = json_array();
     const char *key = NULL;
     json_t *pair = NULL;
-    size_t i = 0;
 
     *most_p = 0;
     json_object_foreach((json_t *)pairs, key, pair)
     {
-        for (i = 0; i < 2; i++) {
+        for (size_t i = 0; i < 2; i++) {
             const char *name = json_string_value(json_array_get(pair, i));
             unsigned count = shk_loss_names(done, name) ? 0 : path_outside(pairs, done, NULL, name);
 
@@ -116,10 +114,8 @@ static json_t *path_common(const json_t *pairs)
 
 static void path_names(const json_t *names, char *buf, size_t size)
 {
-    size_t i = 0;
-
     *buf = '\0';
-    for (i = 0; i < json_array_size(names) && i < 4; i++) {
+    for (size_t i = 0; i < json_array_size(names) && i < 4; i++) {
         size_t len = strlen(buf);
 
         snprintf(buf + len, size - len, "%s%s", i > 0 ? " and " : "",
@@ -156,10 +152,9 @@ static void path_say(const struct path *path, struct hub_group *group, const jso
     bool one = json_array_size(names) == 1;
     char who[320];
     char *text = NULL;
-    unsigned i = 0;
 
     path_names(names, who, sizeof who);
-    for (i = 0; i < group->size && one; i++) {
+    for (unsigned i = 0; i < group->size && one; i++) {
         if (strcmp(result->ranks[i].host, who) == 0) {
             result->rank = (int)i;
             break;
@@ -178,9 +173,8 @@ json_t *hub_path(struct shk_world *world, struct hub_group *group)
 {
     struct path path = {.owners = hub_net_owners(group), .stuck = json_object()};
     json_t *names = NULL;
-    unsigned i = 0;
 
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         json_t *rows = json_object_get(json_object_get(group->net[i], "flows"), "rows");
         json_t *row = NULL;
         size_t k = 0;

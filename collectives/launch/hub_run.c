@@ -24,9 +24,8 @@ static struct shk_job_slot *run_slot(const struct hub_member *member)
 static void run_release(const struct shk_world *world, struct hub_group *group)
 {
     struct world_release_frame release = {.run = group->run, .epoch = group->released + 1};
-    unsigned i = 0;
 
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         uint64_t value = group->job->slots[i].value[release.epoch & 1];
 
         release.max = value > release.max ? value : release.max;
@@ -36,7 +35,7 @@ static void run_release(const struct shk_world *world, struct hub_group *group)
     hub_spread_turn(world, group);
     group->released = release.epoch;
     group->arrived = 0;
-    for (i = 0; i < group->size; i++)
+    for (unsigned i = 0; i < group->size; i++)
         (void)shk_link_send(&group->members[i]->link, SHK_FRAME_RELEASE, &release, sizeof release);
 }
 
@@ -184,9 +183,8 @@ static unsigned *run_local(const struct shk_world *world, struct hub_member *con
                            unsigned count)
 {
     unsigned *local = calloc(world->nodes_count + 1, sizeof *local);
-    unsigned i = 0;
 
-    for (i = 0; local && i < count; i++)
+    for (unsigned i = 0; local && i < count; i++)
         local[run_node(world, members[i])]++;
     return local;
 }
@@ -235,7 +233,6 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
 {
     struct hub_group *group = calloc(1, sizeof *group);
     unsigned *local = run_local(world, members, count);
-    unsigned i = 0;
 
     if (!group || !local) {
         (void)shk_error_set(err, ENOMEM, "out of memory");
@@ -261,7 +258,7 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
         return NULL;
     }
     memcpy(group->members, members, count * sizeof *members);
-    for (i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         struct shk_crew_rank *rank = &group->result.ranks[i];
 
         members[i]->state = MEMBER_RUNNING;
@@ -283,13 +280,12 @@ struct hub_group *hub_group_start(struct shk_world *world, struct hub_member **m
 static void run_barrier_waits(struct hub_group *group)
 {
     unsigned missing = 0;
-    unsigned i = 0;
 
     while (missing < group->size &&
            atomic_load(&group->job->slots[missing].epoch) > group->released) {
         missing++;
     }
-    for (i = 0; i < group->size && missing < group->size; i++) {
+    for (unsigned i = 0; i < group->size && missing < group->size; i++) {
         if (atomic_load(&group->job->slots[i].epoch) > group->released)
             atomic_store(&group->job->slots[i].waiting, (int)missing);
     }
@@ -297,11 +293,9 @@ static void run_barrier_waits(struct hub_group *group)
 
 static void run_stop(struct hub_group *group)
 {
-    unsigned i = 0;
-
     group->over = true;
     group->over_ns = shk_job_now_ns();
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         if (group->members[i]->group == group) {
             (void)shk_link_send(&group->members[i]->link, SHK_FRAME_STOP, &group->run,
                                 sizeof group->run);
@@ -311,9 +305,7 @@ static void run_stop(struct hub_group *group)
 
 static bool run_anyone_left(const struct hub_group *group)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         if (group->members[i]->group == group)
             return true;
     }
@@ -337,7 +329,6 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
 {
     struct crew_grace grace = {.cause_ns = RUN_GRACE_NS,
                                .echo_ns = group->hasty ? RUN_GRACE_NS : RUN_ECHO_GRACE_NS};
-    unsigned i = 0;
 
     if (group->done)
         return true;
@@ -349,7 +340,7 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
         (run_anyone_left(group) && shk_job_now_ns() - group->over_ns < RUN_STOP_NS)) {
         return false;
     }
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         if (group->members[i]->group == group) {
             hub_lose(world, group->members[i], hub_loss(world, group->members[i]),
                      "it does not answer");
@@ -368,12 +359,11 @@ static bool run_group_turn(struct shk_world *world, struct hub_group *group)
 void hub_groups_finish(struct shk_world *world, struct hub_group **groups, size_t count)
 {
     bool done = false;
-    size_t i = 0;
 
     while (!done) {
         hub_turn(world, 20);
         done = true;
-        for (i = 0; i < count; i++) {
+        for (size_t i = 0; i < count; i++) {
             if (groups[i] && !run_group_turn(world, groups[i]))
                 done = false;
         }
@@ -382,14 +372,12 @@ void hub_groups_finish(struct shk_world *world, struct hub_group **groups, size_
 
 void hub_group_free(struct hub_group *group)
 {
-    unsigned i = 0;
-
     if (!group)
         return;
     shk_crew_end(&group->crew);
     shk_crew_result_clear(&group->result);
     shk_job_destroy(group->job);
-    for (i = 0; group->net && i < group->size; i++)
+    for (unsigned i = 0; group->net && i < group->size; i++)
         json_decref(group->net[i]);
     free(group->net);
     hub_spread_free(group);
@@ -401,9 +389,8 @@ void hub_group_free(struct hub_group *group)
 enum shk_phase hub_group_phase(const struct hub_group *group)
 {
     int least = SHK_PHASE_DONE;
-    unsigned i = 0;
 
-    for (i = 0; i < group->size; i++) {
+    for (unsigned i = 0; i < group->size; i++) {
         int phase = atomic_load(&group->job->slots[i].phase);
 
         least = phase < least ? phase : least;

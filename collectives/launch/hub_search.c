@@ -76,13 +76,11 @@ static struct hub_group *search_start(struct search *search, const struct shk_bi
     struct hub_member **members = calloc(world->size, sizeof *members);
     struct hub_group *group = NULL;
     unsigned count = 0;
-    unsigned rank = 0;
-    unsigned i = 0;
 
     memset(search->in, 0, world->nodes_count * sizeof *search->in);
-    for (i = 0; i < trial->count; i++)
+    for (unsigned i = 0; i < trial->count; i++)
         search->in[trial->nodes[i]] = true;
-    for (rank = 0; members && rank < world->size; rank++) {
+    for (unsigned rank = 0; members && rank < world->size; rank++) {
         unsigned node = search->node_of[rank];
 
         if (node < world->nodes_count && search->in[node] &&
@@ -118,12 +116,10 @@ static void search_note(struct search *search, const struct shk_bisect_trial *tr
 static void search_run(struct search *search, struct shk_bisect_trial *trials, unsigned count,
                        struct hub_group **groups)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++)
         groups[i] = search_start(search, &trials[i]);
     hub_groups_finish(search->world, groups, count);
-    for (i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         trials[i].failed =
             groups[i] && hub_group_failed(groups[i], search->transport, &search->options);
         if (groups[i])
@@ -162,7 +158,6 @@ static int search_try(void *arg, struct shk_bisect_trial *trials, unsigned count
 {
     struct search *search = arg;
     struct hub_group **groups = calloc(count, sizeof *groups);
-    unsigned i = 0;
 
     if (!groups)
         return -ENOMEM;
@@ -174,7 +169,7 @@ static int search_try(void *arg, struct shk_bisect_trial *trials, unsigned count
     world_say(search->world, "parts of the nodes, %u at once, of %u nodes and more", count,
               trials[0].count);
     search_run(search, trials, count, groups);
-    for (i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++)
         search->undecided = !search_again(search, &trials[i], &groups[i]) || search->undecided;
     free(groups);
     return search->undecided ? -ETIMEDOUT : 0;
@@ -183,9 +178,8 @@ static int search_try(void *arg, struct shk_bisect_trial *trials, unsigned count
 static json_t *search_names(const struct search *search, const struct shk_bisect_result *result)
 {
     json_t *names = json_array();
-    unsigned i = 0;
 
-    for (i = 0; i < result->count; i++) {
+    for (unsigned i = 0; i < result->count; i++) {
         const char *name = search->world->nodes[result->nodes[i]].name;
 
         (void)json_array_append_new(names, shk_json_text(name, strlen(name)));
@@ -196,7 +190,6 @@ static json_t *search_names(const struct search *search, const struct shk_bisect
 static void search_list(struct shk_strbuf *sb, const json_t *names)
 {
     size_t count = json_array_size(names);
-    size_t i = 0;
 
     if (count > SEARCH_NAMES) {
         shk_strbuf_printf(sb, "%zu nodes (%s to %s)", count,
@@ -204,7 +197,7 @@ static void search_list(struct shk_strbuf *sb, const json_t *names)
                           json_string_value(json_array_get(names, count - 1)));
         return;
     }
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         shk_strbuf_printf(sb, "%s%s",
                           i == 0           ? ""
                           : i + 1 == count ? " and "
@@ -367,13 +360,12 @@ static int search_index(struct search *search)
 {
     struct shk_world *world = search->world;
     json_t *known = json_object();
-    size_t i = 0;
 
     search->node_of = calloc(world->size, sizeof *search->node_of);
     search->in = calloc(world->nodes_count, sizeof *search->in);
-    for (i = 0; i < world->nodes_count; i++)
+    for (size_t i = 0; i < world->nodes_count; i++)
         (void)json_object_set_new(known, world->nodes[i].name, json_integer((json_int_t)i));
-    for (i = 0; search->node_of && i < world->size; i++) {
+    for (size_t i = 0; search->node_of && i < world->size; i++) {
         const json_t *node = json_object_get(known, world->members[i].host);
 
         search->node_of[i] = node ? (unsigned)json_integer_value(node) : UINT_MAX;

@@ -57,9 +57,8 @@ static json_t *speed_run_json(const struct shk_pairs_result *mine,
                               const struct shk_pairs_result *other, unsigned round)
 {
     json_t *run = json_object();
-    unsigned part = 0;
 
-    for (part = 0; part < SHK_PAIRS_PARTS; part++) {
+    for (unsigned part = 0; part < SHK_PAIRS_PARTS; part++) {
         /* The rank that began the ping-pong has timed all of it. */
         speed_add(run, "latency_us", mine->round[part][round].latency_us);
         speed_add(run, "ping_wait_us",
@@ -84,9 +83,8 @@ static double speed_last(const json_t *run, const char *member)
 static double speed_mean(const json_t *run)
 {
     double sum = 0;
-    unsigned part = 0;
 
-    for (part = 0; part < SHK_PAIRS_PARTS; part++)
+    for (unsigned part = 0; part < SHK_PAIRS_PARTS; part++)
         sum += json_number_value(json_array_get(json_object_get(run, "mean_us"), part));
     return sum / SHK_PAIRS_PARTS;
 }
@@ -109,11 +107,8 @@ static void speed_keep(struct speed *speed, json_t **row_p, unsigned a, unsigned
 
 static void speed_take(struct speed *speed, const struct hub_group *group)
 {
-    unsigned round = 0;
-    unsigned i = 0;
-
-    for (round = 0; round < shk_pairs_rounds(speed->count); round++) {
-        for (i = 0; i < speed->count; i++) {
+    for (unsigned round = 0; round < shk_pairs_rounds(speed->count); round++) {
+        for (unsigned i = 0; i < speed->count; i++) {
             unsigned peer = shk_pairs_partner(speed->count, round, i);
             const struct shk_pairs_result *mine = shk_job_result(group->job, i);
             const struct shk_pairs_result *other = shk_job_result(group->job, peer);

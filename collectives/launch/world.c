@@ -121,9 +121,8 @@ unsigned shk_world_most_local(const struct shk_world *world)
 {
     unsigned *here = calloc(world->nodes_count + 1, sizeof *here);
     unsigned most = 0;
-    unsigned i = 0;
 
-    for (i = 0; here && i < world->size; i++) {
+    for (unsigned i = 0; here && i < world->size; i++) {
         const json_t *node = json_object_get(world->nodes_known, world->members[i].host);
 
         if (node && world->members[i].state == MEMBER_IDLE) {
@@ -199,16 +198,14 @@ static json_t *world_missing(const struct shk_world *world)
 static json_t *world_layout(const struct shk_world *world)
 {
     json_t *layout = json_array();
-    size_t i = 0;
-    unsigned rank = 0;
 
-    for (i = 0; i < world->nodes_count; i++) {
+    for (size_t i = 0; i < world->nodes_count; i++) {
         const char *name = world->nodes[i].name;
 
         (void)json_array_append_new(
             layout, json_pack("{s:o, s:[]}", "node", shk_json_text(name, strlen(name)), "ranks"));
     }
-    for (rank = 0; rank < world->size; rank++) {
+    for (unsigned rank = 0; rank < world->size; rank++) {
         json_t *node = json_object_get(world->nodes_known, world->members[rank].host);
 
         if (node) {

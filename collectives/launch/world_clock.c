@@ -60,9 +60,7 @@ static struct hub_member *clock_leader(const struct shk_world *world, size_t nod
 /* One question to each node that answered the one before. */
 static void clock_ask(struct shk_world *world, uint32_t round)
 {
-    size_t i = 0;
-
-    for (i = 0; i < world->nodes_count; i++) {
+    for (size_t i = 0; i < world->nodes_count; i++) {
         struct hub_member *member = clock_leader(world, i);
         struct world_clock_frame question = {.round = round};
 
@@ -77,9 +75,7 @@ static void clock_ask(struct shk_world *world, uint32_t round)
 
 static bool clock_waiting(const struct shk_world *world, uint32_t round)
 {
-    size_t i = 0;
-
-    for (i = 0; i < world->nodes_count; i++) {
+    for (size_t i = 0; i < world->nodes_count; i++) {
         const struct hub_member *member = clock_leader(world, i);
 
         if (member && member->state == MEMBER_IDLE && member->clock.asked == round &&
@@ -92,9 +88,7 @@ static bool clock_waiting(const struct shk_world *world, uint32_t round)
 
 void hub_clocks(struct shk_world *world)
 {
-    uint32_t round = 0;
-
-    for (round = 1; round <= CLOCK_ROUNDS; round++) {
+    for (uint32_t round = 1; round <= CLOCK_ROUNDS; round++) {
         uint64_t end = shk_job_now_ns() + CLOCK_WAIT_NS;
 
         clock_ask(world, round);
@@ -106,9 +100,8 @@ void hub_clocks(struct shk_world *world)
 json_t *hub_clocks_json(const struct shk_world *world)
 {
     json_t *rows = json_array();
-    size_t i = 0;
 
-    for (i = 0; i < world->nodes_count; i++) {
+    for (size_t i = 0; i < world->nodes_count; i++) {
         const struct hub_member *member = clock_leader(world, i);
         json_t *name = shk_json_text(world->nodes[i].name, strlen(world->nodes[i].name));
 

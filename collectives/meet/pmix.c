@@ -43,9 +43,7 @@ bool shk_pmix_built(void)
 
 void shk_pmix_clear(struct shk_pmix *pmix)
 {
-    unsigned i = 0;
-
-    for (i = 0; pmix->hosts && i < pmix->size; i++)
+    for (unsigned i = 0; pmix->hosts && i < pmix->size; i++)
         free(pmix->hosts[i]);
     free(pmix->hosts);
     free(pmix->card);
@@ -201,10 +199,9 @@ static int pmix_describe(const struct pmix_client *client, json_t *result, struc
         {"local_size", PMIX_LOCAL_SIZE, true},
         {"local_rank", PMIX_LOCAL_RANK, false},
     };
-    size_t i = 0;
 
     json_object_set_new(result, "rank", json_integer(client->self.rank));
-    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         pmix_rank_t of = numbers[i].job ? PMIX_RANK_WILDCARD : client->self.rank;
         long long value = pmix_number(client, of, numbers[i].key);
 
@@ -271,7 +268,6 @@ static int pmix_take(struct shk_pmix *pmix, const json_t *result)
 {
     const char *card = json_string_value(json_object_get(result, "card"));
     json_t *hosts = json_object_get(result, "hosts");
-    unsigned i = 0;
 
     pmix->rank = pmix_member(result, "rank");
     pmix->size = pmix_member(result, "size");
@@ -285,7 +281,7 @@ static int pmix_take(struct shk_pmix *pmix, const json_t *result)
     if (!hosts)
         return 0;
     pmix->hosts = calloc(pmix->size, sizeof(*pmix->hosts));
-    for (i = 0; pmix->hosts && i < pmix->size; i++) {
+    for (unsigned i = 0; pmix->hosts && i < pmix->size; i++) {
         const char *host = json_string_value(json_array_get(hosts, i));
 
         pmix->hosts[i] = strdup(host ? host : "");

@@ -131,9 +131,8 @@ static void tool_arguments(struct neuron *neuron)
 static void out_command(struct neuron_out *out, const struct neuron *neuron)
 {
     struct shk_strbuf text = SHK_STRBUF_INIT;
-    size_t i = 0;
 
-    for (i = 0; neuron->argv[i] != NULL; i++)
+    for (size_t i = 0; neuron->argv[i] != NULL; i++)
         shk_strbuf_printf(&text, "%s%s", i > 0 ? " " : "", neuron->argv[i]);
     out_text(out, "collective.neuron.command", shk_strbuf_text(&text));
     shk_strbuf_free(&text);

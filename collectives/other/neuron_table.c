@@ -21,9 +21,8 @@ static bool says_wrong(const char *line)
 {
     static const char *const words[] = {"mismatch",     "incorrect",           "not match",
                                         "check failed", "verification failed", "wrong result"};
-    size_t i = 0;
 
-    for (i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcasestr(line, words[i]))
             return true;
     }
@@ -49,13 +48,11 @@ static size_t split(char *line, char **words)
 
 static bool table_head(struct table *table, char **words, size_t n)
 {
-    size_t i = 0;
-
     if (n < 4 || strcmp(words[0], "size(B)") != 0)
         return false;
     table->columns = n;
     table->count = table->type = table->time = 0;
-    for (i = n; i-- > 1;) {
+    for (size_t i = n; i-- > 1;) {
         if (strncmp(words[i], "time", 4) == 0)
             table->time = i;
         else if (strcmp(words[i], "type") == 0)

@@ -69,13 +69,11 @@ int nvshmem_facts_not_run(struct shk_facts *facts, const struct shk_isolate_resu
 static json_t *facts_rows(const struct shk_job *job, uint64_t *wrong_p)
 {
     json_t *rows = json_array();
-    unsigned i = 0;
-    unsigned pe = 0;
 
-    for (i = 0; i < NVSHMEM_ROWS; i++) {
+    for (unsigned i = 0; i < NVSHMEM_ROWS; i++) {
         struct nvshmem_row sum = {.done = 1};
 
-        for (pe = 0; pe < shk_job_size(job); pe++) {
+        for (unsigned pe = 0; pe < shk_job_size(job); pe++) {
             const struct nvshmem_result *result = shk_job_result(job, pe);
             const struct nvshmem_row *row = &result->row[i];
 

@@ -244,13 +244,12 @@ static int pe_symmetric(struct pe *pe, struct shk_error *err)
 {
     int64_t mine = pe->to - pe->from;
     int64_t theirs = 0;
-    unsigned peer = 0;
     size_t len = 0;
     int rc = shk_job_put(pe->job, PE_KEY_APART, &mine, sizeof mine, err);
 
     if (rc == 0)
         rc = shk_job_fence(pe->job, 0, err);
-    for (peer = 0; peer < pe->pes && rc == 0; peer++) {
+    for (unsigned peer = 0; peer < pe->pes && rc == 0; peer++) {
         rc = shk_job_get(pe->job, peer, PE_KEY_APART, &theirs, sizeof theirs, &len, err);
         if (rc == 0 && theirs != mine) {
             rc = shk_error_set(err, EIO,
@@ -279,13 +278,12 @@ static int pe_memory(struct pe *pe, struct shk_error *err)
 static int pe_pointers(struct pe *pe, struct shk_error *err)
 {
     uint32_t mark = PE_MARK(pe->pe);
-    unsigned peer = 0;
     int rc =
         pe_cuda(pe->driver.to_device((uintptr_t)pe->to, &mark, sizeof mark), "cuMemcpyHtoD", err);
 
     if (rc == 0)
         rc = shk_job_fence(pe->job, 0, err);
-    for (peer = 0; peer < pe->pes && rc == 0; peer++) {
+    for (unsigned peer = 0; peer < pe->pes && rc == 0; peer++) {
         const void *at = NULL;
 
         shk_crumb_call("nvshmem_ptr of PE %u", peer);
@@ -313,13 +311,12 @@ static unsigned char put_byte(unsigned pe, size_t bytes, size_t i)
 /* Own data into `from`, something else into `to`. */
 static int put_prepare(struct pe *pe, size_t bytes, struct shk_error *err)
 {
-    size_t i = 0;
     int rc = 0;
 
-    for (i = 0; i < bytes; i++)
+    for (size_t i = 0; i < bytes; i++)
         pe->host[i] = (unsigned char)~put_byte((pe->pe + pe->pes - 1) % pe->pes, bytes, i);
     rc = pe_cuda(pe->driver.to_device((uintptr_t)pe->to, pe->host, bytes), "cuMemcpyHtoD", err);
-    for (i = 0; i < bytes; i++)
+    for (size_t i = 0; i < bytes; i++)
         pe->host[i] = put_byte(pe->pe, bytes, i);
     if (rc == 0) {
         rc = pe_cuda(pe->driver.to_device((uintptr_t)pe->from, pe->host, bytes), "cuMemcpyHtoD",
@@ -333,12 +330,11 @@ static int pe_put(struct pe *pe, struct nvshmem_row *row, size_t bytes, unsigned
 {
     int next = (int)((pe->pe + 1) % pe->pes);
     double us = 0;
-    size_t i = 0;
     int rc = put_prepare(pe, bytes, err);
 
     shk_crumb_call("nvshmem_putmem of %zu B", bytes);
     us = now_us();
-    for (i = 0; i < times && rc == 0; i++) {
+    for (size_t i = 0; i < times && rc == 0; i++) {
         pe->api.put(pe->to, pe->from, bytes, next);
         pe->api.quiet();
     }
@@ -347,7 +343,7 @@ static int pe_put(struct pe *pe, struct nvshmem_row *row, size_t bytes, unsigned
         rc = shk_job_fence(pe->job, 0, err);
     if (rc == 0)
         rc = pe_cuda(pe->driver.to_host(pe->host, (uintptr_t)pe->to, bytes), "cuMemcpyDtoH", err);
-    for (i = 0; i < bytes && rc == 0; i++)
+    for (size_t i = 0; i < bytes && rc == 0; i++)
         row->wrong += pe->host[i] != put_byte((pe->pe + pe->pes - 1) % pe->pes, bytes, i);
     row->bytes = bytes;
     row->time_us = us;
@@ -359,7 +355,6 @@ static int pe_put(struct pe *pe, struct nvshmem_row *row, size_t bytes, unsigned
 static int pe_work(struct pe *pe, struct shk_error *err)
 {
     struct nvshmem_result *result = shk_job_result(pe->job, pe->pe);
-    size_t i = 0;
     int rc = pe_libraries(pe, err);
 
     if (rc == 0)
@@ -374,7 +369,7 @@ static int pe_work(struct pe *pe, struct shk_error *err)
         shk_job_set_phase(pe->job, SHK_PHASE_EXCHANGE, 0);
         rc = pe_pointers(pe, err);
     }
-    for (i = 0; i < NVSHMEM_ROWS && rc == 0; i++) {
+    for (size_t i = 0; i < NVSHMEM_ROWS && rc == 0; i++) {
         shk_job_set_phase(pe->job, SHK_PHASE_VERIFY, put_plan[i].bytes);
         rc = pe_put(pe, &result->row[i], put_plan[i].bytes, put_plan[i].times, err);
     }

@@ -127,7 +127,6 @@ static int shm_begin(struct shm *shm, const struct shm_region *region, struct sh
 {
     unsigned self = shk_job_rank(job);
     uint8_t *arrived[2] = {NULL, NULL};
-    unsigned i = 0;
     int rc = shk_heap_create_at(heap, region->layout.length,
                                 region_part(region, self) + region->heap, err);
 
@@ -136,7 +135,7 @@ static int shm_begin(struct shm *shm, const struct shm_region *region, struct sh
     shm->mapped = calloc(shk_job_size(job), sizeof *shm->mapped);
     if (rc < 0 || !shm->arrivals || !shm->mapped)
         return rc < 0 ? rc : shk_error_set(err, ENOMEM, "out of memory");
-    for (i = 0; i < shk_job_size(job); i++) {
+    for (unsigned i = 0; i < shk_job_size(job); i++) {
         unsigned char *part = region_part(region, i);
 
         shm->arrivals[i] = part + region->arrivals;

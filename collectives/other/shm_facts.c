@@ -33,7 +33,6 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
     json_t *lines = json_array();
     uint64_t verified = shk_sweep_verified(job);
     char line[SHK_CREW_OUTPUT + 64];
-    unsigned rank = 0;
 
     facts_line(lines, "own shared memory: one anonymous mapping that all ranks inherited; "
                       "libfabric was not loaded");
@@ -47,7 +46,7 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
                  json_number_value(json_object_get(roofline, "latency_us")));
         facts_line(lines, line);
     }
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         if (result->ranks[rank].output[0] != '\0') {
             snprintf(line, sizeof line, "output of rank %u: %s", rank, result->ranks[rank].output);
             facts_line(lines, line);

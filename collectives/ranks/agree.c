@@ -72,13 +72,12 @@ int shk_agree_check(struct shk_job *job, struct shk_error *err)
     char mine[SHK_AGREE_VALUE];
     char theirs[SHK_AGREE_VALUE];
     uint32_t at = 0;
-    unsigned peer = 0;
     int rc = 0;
 
     while (rc == 0 && shk_job_next_key(job, job->rank, &at, key)) {
         if (key[0] != AGREE_MUST || !agree_get(job, job->rank, key, mine))
             continue;
-        for (peer = 0; peer < job->ranks && rc == 0; peer++) {
+        for (unsigned peer = 0; peer < job->ranks && rc == 0; peer++) {
             if (agree_get(job, peer, key, theirs) && strcmp(mine, theirs) != 0) {
                 rc = shk_error_set(err, EPROTO, "%s differs: rank %u has %.150s, rank %u %.150s",
                                    key + 1, peer, theirs, job->rank, mine);
@@ -94,12 +93,10 @@ static unsigned agree_keys(const struct shk_job *job, char keys[AGREE_KEYS][SHK_
 {
     static const char kinds[] = {AGREE_MUST, AGREE_NOTE};
     unsigned count = 0;
-    size_t kind = 0;
-    unsigned rank = 0;
     unsigned i = 0;
 
-    for (kind = 0; kind < sizeof kinds; kind++) {
-        for (rank = 0; rank < job->ranks; rank++) {
+    for (size_t kind = 0; kind < sizeof kinds; kind++) {
+        for (unsigned rank = 0; rank < job->ranks; rank++) {
             char key[SHK_JOB_KEY];
             uint32_t at = 0;
 
@@ -117,9 +114,8 @@ static unsigned agree_keys(const struct shk_job *job, char keys[AGREE_KEYS][SHK_
 static struct agree_value *agree_value(struct agree_vote *vote, const char *text, unsigned rank)
 {
     struct agree_value *value = NULL;
-    unsigned i = 0;
 
-    for (i = 0; i < vote->count; i++) {
+    for (unsigned i = 0; i < vote->count; i++) {
         if (strcmp(vote->value[i].text, text) == 0)
             return &vote->value[i];
     }
@@ -135,9 +131,7 @@ static struct agree_value *agree_value(struct agree_vote *vote, const char *text
 
 static bool agree_one_host(const struct shk_job *job, const struct shk_crew_result *result)
 {
-    unsigned i = 0;
-
-    for (i = 1; i < job->ranks; i++) {
+    for (unsigned i = 1; i < job->ranks; i++) {
         if (strcmp(result->ranks[i].host, result->ranks[0].host) != 0)
             return false;
     }
@@ -147,10 +141,8 @@ static bool agree_one_host(const struct shk_job *job, const struct shk_crew_resu
 /* More than half, and nothing else has: a node whose own ranks differ counts for both. */
 static void agree_majority(struct agree_vote *vote)
 {
-    unsigned i = 0;
-
     vote->majority = -1;
-    for (i = 0; i < vote->count; i++) {
+    for (unsigned i = 0; i < vote->count; i++) {
         if (2 * json_object_size(vote->value[i].hosts) > vote->voters)
             vote->majority = vote->majority == -1 ? (int)i : -2;
     }
@@ -161,10 +153,9 @@ static void agree_count(struct agree_vote *vote, const struct shk_job *job,
                         const struct shk_crew_result *result, const char *key)
 {
     bool local = agree_one_host(job, result);
-    unsigned rank = 0;
 
     *vote = (struct agree_vote){.hosts = json_object()};
-    for (rank = 0; rank < job->ranks; rank++) {
+    for (unsigned rank = 0; rank < job->ranks; rank++) {
         struct agree_value *value = NULL;
         char text[SHK_AGREE_VALUE];
         char voter[80];
@@ -185,9 +176,7 @@ static void agree_count(struct agree_vote *vote, const struct shk_job *job,
 
 static void agree_free(struct agree_vote *vote)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < vote->count; i++) {
+    for (unsigned i = 0; i < vote->count; i++) {
         json_decref(vote->value[i].hosts);
         json_decref(vote->value[i].ranks);
     }
@@ -214,10 +203,9 @@ static json_t *agree_odd(const struct agree_vote *vote, bool local, int *rank_p)
 {
     json_t *hosts = json_object();
     json_t *names = NULL;
-    unsigned i = 0;
 
     *rank_p = -1;
-    for (i = 0; i < vote->count; i++) {
+    for (unsigned i = 0; i < vote->count; i++) {
         if ((int)i == vote->majority)
             continue;
         (void)json_object_update(hosts, vote->value[i].hosts);
@@ -258,9 +246,8 @@ json_t *shk_agree_judge(const struct shk_job *job, const struct shk_crew_result 
     bool local = agree_one_host(job, result);
     struct agree_vote *vote = calloc(1, sizeof *vote);
     json_t *rows = json_array();
-    unsigned i = 0;
 
-    for (i = 0; i < count && vote != NULL; i++) {
+    for (unsigned i = 0; i < count && vote != NULL; i++) {
         agree_count(vote, job, result, keys[i]);
         if (vote->count > 1)
             (void)json_array_append_new(rows, agree_row(vote, keys[i], local));

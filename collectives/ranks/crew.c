@@ -41,7 +41,6 @@ static void crew_child_setup(pid_t parent, int output)
     struct rlimit core = {.rlim_cur = 0};
     sigset_t none;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int sig = 0;
 
     shk_oom_offer();
     setpgid(0, 0);
@@ -49,7 +48,7 @@ static void crew_child_setup(pid_t parent, int output)
     if (getppid() != parent) {
         _exit(127); /* the parent died before the request above */
     }
-    for (sig = 1; sig < NSIG; sig++)
+    for (int sig = 1; sig < NSIG; sig++)
         signal(sig, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&none);
@@ -77,11 +76,10 @@ static void crew_child(struct crew_run *run, unsigned rank) __attribute__((noret
 static void crew_child(struct crew_run *run, unsigned rank)
 {
     unsigned parts = run->parts ? run->parts->count : 1;
-    unsigned part = 0;
 
     if (run->cpus)
         shk_place_bind(run->cpus[rank]);
-    for (part = 0; part < parts; part++) {
+    for (unsigned part = 0; part < parts; part++) {
         struct shk_job *job = run->parts ? run->parts->jobs[part] : run->job;
         struct shk_error err = {{0}};
         int rc = 0;
@@ -214,9 +212,8 @@ static bool crew_healthy_end(const struct crew_run *run, unsigned rank)
 static unsigned crew_reap(struct crew_run *run)
 {
     unsigned alive = 0;
-    unsigned i = 0;
 
-    for (i = run->first; i < run->last; i++) {
+    for (unsigned i = run->first; i < run->last; i++) {
         crew_check(run, i);
         alive += run->watch[i].alive;
     }
@@ -227,14 +224,12 @@ static unsigned crew_reap(struct crew_run *run)
 static void crew_kill(struct crew_run *run)
 {
     struct timespec nap = {.tv_nsec = 1000000};
-    unsigned waited = 0;
-    unsigned i = 0;
 
-    for (i = run->first; i < run->last; i++) {
+    for (unsigned i = run->first; i < run->last; i++) {
         if (run->watch[i].alive)
             shk_debris_note(run->debris, run->result->ranks[i].pid);
     }
-    for (i = run->first; i < run->last; i++) {
+    for (unsigned i = run->first; i < run->last; i++) {
         struct crew_watch *watch = &run->watch[i];
         pid_t pid = run->result->ranks[i].pid;
 
@@ -243,7 +238,7 @@ static void crew_kill(struct crew_run *run)
             (void)kill(pid, SIGKILL); /* it may not have reached setpgid() */
         }
     }
-    for (waited = 0; crew_reap(run) > 0 && waited < CREW_REAP_MS; waited++)
+    for (unsigned waited = 0; crew_reap(run) > 0 && waited < CREW_REAP_MS; waited++)
         (void)nanosleep(&nap, NULL);
 }
 
@@ -253,9 +248,8 @@ void shk_crew_follow(struct crew_run *run)
     uint64_t bytes = 0;
     int least = SHK_PHASE_DONE;
     char text[64];
-    unsigned i = 0;
 
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         struct shk_job_slot *slot = &run->job->slots[i];
         int phase = atomic_load(&slot->phase);
 
@@ -281,17 +275,16 @@ void shk_crew_turn(struct crew_run *run, struct pollfd *extra, unsigned count)
 {
     struct pollfd *fds = run->fds;
     unsigned own = run->last - run->first;
-    unsigned i = 0;
 
-    for (i = 0; i < own; i++) {
+    for (unsigned i = 0; i < own; i++) {
         fds[i] = (struct pollfd){.fd = run->watch[run->first + i].fd, .events = POLLIN};
     }
-    for (i = 0; i < count && i < CREW_EXTRA; i++)
+    for (unsigned i = 0; i < count && i < CREW_EXTRA; i++)
         fds[own + i] = extra[i];
     (void)poll(fds, own + count, CREW_TICK_MS);
-    for (i = 0; i < count && i < CREW_EXTRA; i++)
+    for (unsigned i = 0; i < count && i < CREW_EXTRA; i++)
         extra[i].revents = fds[own + i].revents;
-    for (i = run->first; i < run->last; i++) {
+    for (unsigned i = run->first; i < run->last; i++) {
         crew_drain(run, i);
         crew_check(run, i);
         if (run->watch[i].alive)
@@ -304,9 +297,8 @@ bool shk_crew_over(struct crew_run *run, const struct crew_grace *grace, bool *e
 {
     uint64_t now = shk_job_now_ns();
     unsigned alive = 0;
-    unsigned i = 0;
 
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         struct crew_watch *watch = &run->watch[i];
 
         alive += watch->alive;
@@ -342,14 +334,13 @@ static int crew_prepare(struct crew_run *run, struct shk_error *err)
 {
     unsigned ranks = run->job->ranks;
     unsigned own = run->last - run->first;
-    unsigned i = 0;
 
     run->watch = calloc(ranks, sizeof *run->watch);
     run->result->ranks = calloc(ranks, sizeof *run->result->ranks);
     run->fds = calloc(own + CREW_EXTRA, sizeof *run->fds);
     if (!run->watch || !run->result->ranks || !run->fds)
         return shk_error_set(err, ENOMEM, "out of memory");
-    for (i = 0; i < ranks; i++) {
+    for (unsigned i = 0; i < ranks; i++) {
         run->watch[i].fd = -1;
         run->result->ranks[i].id = i;
     }
@@ -367,12 +358,11 @@ static int crew_prepare(struct crew_run *run, struct shk_error *err)
 
 int shk_crew_begin(struct crew_run *run, struct shk_error *err)
 {
-    unsigned i = 0;
     int rc = crew_prepare(run, err);
 
     if (rc == 0 && run->last > run->first)
         shk_janitor_start(&run->janitor, run->job, run->debris);
-    for (i = run->first; i < run->last && rc == 0; i++)
+    for (unsigned i = run->first; i < run->last && rc == 0; i++)
         rc = crew_start(run, i, err);
     return rc;
 }
@@ -381,9 +371,8 @@ static void crew_clean(struct crew_run *run)
 {
     pid_t *pids = calloc(run->job->ranks, sizeof *pids);
     unsigned own = 0;
-    unsigned i = 0;
 
-    for (i = run->first; i < run->last; i++) {
+    for (unsigned i = run->first; i < run->last; i++) {
         crew_drain(run, i);
         if (run->watch[i].fd >= 0)
             close(run->watch[i].fd);
@@ -414,9 +403,7 @@ void shk_crew_end(struct crew_run *run)
 
 static bool crew_part_ended(const struct crew_run *run)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         const struct shk_job_slot *slot = &run->job->slots[i];
 
         if (atomic_load(&slot->phase) != SHK_PHASE_DONE || atomic_load(&slot->failed) != 0)
@@ -430,9 +417,8 @@ static bool crew_tell_part(struct crew_run *run)
 {
     struct shk_crew_result *result = run->result;
     bool more = true;
-    unsigned i = 0;
 
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         struct shk_crew_rank *rank = &result->ranks[i];
 
         crew_drain(run, i);
@@ -440,7 +426,7 @@ static bool crew_tell_part(struct crew_run *run)
         shk_job_phase_text(SHK_PHASE_DONE, 0, rank->phase, sizeof rank->phase);
     }
     more = run->parts->ended(run->part, result, run->parts->arg);
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         result->ranks[i].status = SHK_RANK_RUNNING;
         result->ranks[i].output[0] = '\0';
         run->watch[i].output_len = 0;
@@ -453,7 +439,6 @@ static bool crew_tell_part(struct crew_run *run)
  * last one ends with the ranks. */
 static bool crew_advance(struct crew_run *run)
 {
-    unsigned i = 0;
     bool more = true;
 
     if (!run->parts || run->part + 1 >= run->parts->count || !crew_part_ended(run))
@@ -466,7 +451,7 @@ static bool crew_advance(struct crew_run *run)
         run->cause_ns = 0;
         crew_start_clock(run);
     }
-    for (i = 0; i < run->job->ranks && more; i++)
+    for (unsigned i = 0; i < run->job->ranks && more; i++)
         atomic_store(&run->job->slots[i].go, 1);
     return more;
 }
@@ -536,10 +521,9 @@ json_t *shk_crew_ranks_json(const struct shk_job *job, const struct shk_crew_res
 {
     json_t *ranks = json_array();
     char here[256] = "";
-    unsigned rank = 0;
 
     (void)gethostname(here, sizeof here - 1);
-    for (rank = 0; rank < shk_job_size(job) && ranks != NULL; rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job) && ranks != NULL; rank++) {
         const struct shk_crew_rank *state = &result->ranks[rank];
         const char *host = state->host[0] != '\0' ? state->host : here;
         json_t *row = json_pack("{s:i, s:i, s:o, s:s, s:s}", "rank", (int)state->id, "pid",

@@ -53,9 +53,7 @@ const char *shk_rank_status_name(enum shk_rank_status status)
 
 bool shk_crew_has_cause(const struct crew_run *run)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         const struct crew_watch *watch = &run->watch[i];
         const struct shk_job_slot *slot = &run->job->slots[i];
         bool failed = atomic_load(&slot->failed) != 0;
@@ -71,9 +69,7 @@ bool shk_crew_has_cause(const struct crew_run *run)
 
 static void blame_states(struct crew_run *run)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         const struct crew_watch *watch = &run->watch[i];
         struct shk_job_slot *slot = &run->job->slots[i];
         struct shk_crew_rank *rank = &run->result->ranks[i];
@@ -120,9 +116,8 @@ static int blame_first(const struct crew_run *run)
     enum blame_class best = BLAME_NONE;
     uint64_t best_when = 0;
     int first = -1;
-    unsigned i = 0;
 
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         uint64_t when = 0;
         enum blame_class class = blame_class(run, i, &when);
 
@@ -139,10 +134,9 @@ static int blame_first(const struct crew_run *run)
  */
 static int blame_follow(const struct crew_run *run, unsigned from)
 {
-    unsigned steps = 0;
     int at = (int)from;
 
-    for (steps = 0; steps <= run->job->ranks; steps++) {
+    for (unsigned steps = 0; steps <= run->job->ranks; steps++) {
         int next = atomic_load(&run->job->slots[at].waiting);
 
         if (next < 0 || next >= (int)run->job->ranks || next == at) {
@@ -155,9 +149,7 @@ static int blame_follow(const struct crew_run *run, unsigned from)
 
 bool shk_crew_settled(const struct crew_run *run)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         int at = run->watch[i].alive ? blame_follow(run, i) : -1;
 
         if (run->watch[i].alive && atomic_load(&run->job->slots[i].failed) == 0 &&
@@ -173,9 +165,8 @@ static int blame_hung(const struct crew_run *run)
 {
     unsigned culprits = 0;
     int best = -1;
-    unsigned i = 0;
 
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         const struct shk_job_slot *slot = &run->job->slots[i];
         const struct shk_job_slot *chosen = NULL;
 
@@ -357,9 +348,8 @@ static void blame_lost(struct crew_run *run, int rank)
 static int blame_least(const struct crew_run *run)
 {
     unsigned least = 0;
-    unsigned i = 0;
 
-    for (i = 1; i < run->job->ranks; i++) {
+    for (unsigned i = 1; i < run->job->ranks; i++) {
         if (atomic_load(&run->job->slots[i].phase) < atomic_load(&run->job->slots[least].phase))
             least = i;
     }
@@ -434,9 +424,8 @@ static void blame_expired(struct crew_run *run)
 static void blame_all(struct crew_run *run)
 {
     const struct shk_job_slot *slots = run->job->slots;
-    unsigned i = 0;
 
-    for (i = 0; i < run->job->ranks; i++) {
+    for (unsigned i = 0; i < run->job->ranks; i++) {
         if (run->result->ranks[i].status != SHK_RANK_FAILED || slots[i].fail_by_peer ||
             strcmp(slots[i].fail.text, slots[0].fail.text) != 0) {
             return;
@@ -458,9 +447,8 @@ void shk_crew_blame(struct crew_run *run, bool expired)
 {
     struct shk_crew_result *result = run->result;
     int rank = -1;
-    unsigned i = 0;
 
-    for (i = run->first; i < run->last; i++)
+    for (unsigned i = run->first; i < run->last; i++)
         shk_crew_share_end(run, i);
     blame_states(run);
     rank = blame_first(run);

@@ -89,16 +89,15 @@ static void data_make(enum shk_type type, void *buf, size_t count, uint32_t firs
 {
     float *floats = buf;
     int32_t *ints = buf;
-    size_t i = 0;
 
     if (type == SHK_FLOAT32) {
-        for (i = 0; i < count; i++) {
+        for (size_t i = 0; i < count; i++) {
             uint32_t h = data_hash(first + (uint32_t)i, seed);
 
             floats[i] = (float)data_value(h, range, copies, weight) * data_scale(h);
         }
     } else {
-        for (i = 0; i < count; i++) {
+        for (size_t i = 0; i < count; i++) {
             uint32_t h = data_hash(first + (uint32_t)i, seed);
 
             ints[i] = data_value(h, range, copies, weight);
@@ -128,9 +127,7 @@ static double data_number(enum shk_type type, const void *at)
 static void data_compare(enum shk_type type, const unsigned char *got, const unsigned char *expect,
                          size_t first, size_t count, struct shk_mismatch *bad)
 {
-    size_t i = 0;
-
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t at = i * SHK_TYPE_BYTES;
 
         if (memcmp(got + at, expect + at, SHK_TYPE_BYTES) == 0)
@@ -152,9 +149,8 @@ bool shk_data_verify(enum shk_type type, const void *buf, size_t count, unsigned
     uint32_t block[1024];
     const size_t step = sizeof block / sizeof block[0];
     struct shk_mismatch found = {0};
-    size_t i = 0;
 
-    for (i = 0; i < count; i += step) {
+    for (size_t i = 0; i < count; i += step) {
         size_t n = count - i < step ? count - i : step;
 
         data_make(type, block, n, (uint32_t)i, ranks, weight, range, seed);

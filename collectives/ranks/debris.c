@@ -23,9 +23,7 @@ struct shk_debris {
 
 static bool debris_has(const struct debris_names *list, const char *name)
 {
-    size_t i = 0;
-
-    for (i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         if (strcmp(list->names[i], name) == 0)
             return true;
     }
@@ -53,9 +51,7 @@ static void debris_add(struct debris_names *list, const char *name)
 
 static void debris_free(struct debris_names *list)
 {
-    size_t i = 0;
-
-    for (i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->count; i++)
         free(list->names[i]);
     free(list->names);
 }
@@ -142,13 +138,11 @@ static bool debris_names_pid(const char *name, pid_t pid)
 static bool debris_ours(const struct shk_debris *debris, const char *name, const pid_t *pids,
                         size_t count)
 {
-    size_t i = 0;
-
     if (debris_has(&debris->before, name))
         return false;
     if (debris_has(&debris->mapped, name))
         return true;
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (pids[i] > 0 && debris_names_pid(name, pids[i]))
             return true;
     }

@@ -20,18 +20,16 @@ static void janitor_work(const struct shk_job *job, struct shk_debris *debris, i
     pid_t *pids = calloc(job->ranks, sizeof *pids);
     ssize_t got = 0;
     char c = 0;
-    unsigned i = 0;
-    int sig = 0;
 
     setpgid(0, 0);
-    for (sig = 1; sig < NSIG; sig++) {
+    for (int sig = 1; sig < NSIG; sig++) {
         signal(sig, SIG_IGN); /* it ends with the supervisor, not by a signal to the terminal */
     }
     do {
         got = read(fd, &c, 1);
     } while (got < 0 && errno == EINTR);
     if (got == 0 && pids) {
-        for (i = 0; i < job->ranks; i++) {
+        for (unsigned i = 0; i < job->ranks; i++) {
             pids[i] = atomic_load(&job->slots[i].pid);
             if (pids[i] > 0)
                 (void)kill(-pids[i], SIGKILL);

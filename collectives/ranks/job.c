@@ -63,7 +63,6 @@ int shk_job_create(struct shk_job **job_p, unsigned ranks, size_t result_bytes,
 {
     struct shk_job *job = NULL;
     void *map = NULL;
-    unsigned i = 0;
 
     if (ranks == 0 || ranks > SHK_JOB_MAX_RANKS) {
         return shk_error_set(err, EINVAL, "%u ranks: from 1 to %u are possible", ranks,
@@ -88,7 +87,7 @@ int shk_job_create(struct shk_job **job_p, unsigned ranks, size_t result_bytes,
     }
     job->slots = map;
     job->results = (unsigned char *)map + ranks * sizeof(struct shk_job_slot);
-    for (i = 0; i < ranks; i++)
+    for (unsigned i = 0; i < ranks; i++)
         atomic_init(&job->slots[i].waiting, -1);
     *job_p = job;
     return 0;
@@ -137,9 +136,7 @@ int shk_job_make_remote(struct shk_job *job, unsigned local, struct shk_error *e
 
 void shk_job_release(struct shk_job *job, unsigned self, uint64_t epoch, uint64_t max)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < job->ranks; i++) {
+    for (unsigned i = 0; i < job->ranks; i++) {
         if (i != self) {
             job->slots[i].value[epoch & 1] = max;
             atomic_store_explicit(&job->slots[i].epoch, epoch, memory_order_release);

@@ -43,12 +43,9 @@ struct place_order {
 static void place_sort(const struct shk_host *host, const cpu_set_t *allowed,
                        struct place_order *order)
 {
-    int pass = 0;
-    int cpu = 0;
-
     order->count = 0;
-    for (pass = 0; pass < 2; pass++) {
-        for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    for (int pass = 0; pass < 2; pass++) {
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
             if (CPU_ISSET((size_t)cpu, allowed) &&
                 place_sibling(host, cpu, allowed) == (pass == 1)) {
                 order->cpu[order->count++] = cpu;
@@ -71,7 +68,6 @@ bool shk_place_cpus(unsigned ranks, int *cpus)
     struct shk_host *host = NULL;
     struct place_order order;
     cpu_set_t allowed;
-    unsigned i = 0;
 
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 ||
         shk_host_open(&host, NULL, NULL) != 0) {
@@ -81,7 +77,7 @@ bool shk_place_cpus(unsigned ranks, int *cpus)
     shk_host_close(host);
     if (ranks > order.count)
         return false;
-    for (i = 0; i < ranks; i++)
+    for (unsigned i = 0; i < ranks; i++)
         cpus[i] = place_pick(&order, ranks, i);
     return true;
 }
@@ -112,9 +108,8 @@ int shk_place_device_node(const struct shk_host *host, const char *pci, const ch
 {
     static const char *const classes[] = {"/sys/class/infiniband", "/sys/class/cxi"};
     int node = pci ? place_attribute(host, "/sys/bus/pci/devices", pci) : -1;
-    size_t i = 0;
 
-    for (i = 0; i < sizeof classes / sizeof classes[0] && node < 0 && name != NULL; i++)
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0] && node < 0 && name != NULL; i++)
         node = place_attribute(host, classes[i], name);
     /* of another network namespace the name is that of another interface */
     if (node < 0 && name && !shk_netns_foreign(host))
@@ -162,11 +157,10 @@ int shk_place_cpu_node(const struct shk_host *host, int cpu)
     char **names = NULL;
     size_t count = 0;
     int found = -1;
-    size_t i = 0;
 
     if (shk_host_list(host, &names, &count, NULL, "/sys/devices/system/node") != 0)
         return -1;
-    for (i = 0; i < count && found < 0; i++) {
+    for (size_t i = 0; i < count && found < 0; i++) {
         int node = -1;
         char *list = NULL;
 
@@ -187,12 +181,11 @@ int shk_place_near(const struct shk_host *host, const cpu_set_t *allowed, int no
     char *list = place_cpulist(host, node);
     struct place_order order;
     cpu_set_t here;
-    int cpu = 0;
 
     if (!list)
         return -1;
     CPU_ZERO(&here);
-    for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         if (CPU_ISSET((size_t)cpu, allowed) && place_listed(list, cpu))
             CPU_SET((size_t)cpu, &here);
     }

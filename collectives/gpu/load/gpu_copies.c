@@ -73,10 +73,9 @@ static float copies_time(const struct copies *c, enum copies_kind kind, unsigned
 {
     const struct gpu_api *api = &c->g->gpu.api;
     float ms = -1;
-    unsigned i = 0;
     int status = api->event_record(c->event[0], c->g->stream);
 
-    for (i = 0; i < n && status == GPU_SUCCESS; i++)
+    for (unsigned i = 0; i < n && status == GPU_SUCCESS; i++)
         status = copies_one(c, kind, peer);
     if (status == GPU_SUCCESS)
         status = api->event_record(c->event[1], c->g->stream);
@@ -94,7 +93,6 @@ static double copies_rate(const struct copies *c, enum copies_kind kind, unsigne
     float once = copies_time(c, kind, peer, 1); /* the first one wakes the link */
     unsigned repeats = COPIES_REPEATS;
     double best = 0;
-    unsigned i = 0;
 
     once = once > 0 && once < COPIES_LONG_MS ? copies_time(c, kind, peer, 1) : once;
     if (once <= 0)
@@ -103,7 +101,7 @@ static double copies_rate(const struct copies *c, enum copies_kind kind, unsigne
         return (double)bytes / once / 1e6;
     if (once * COPIES_REPEATS > COPIES_ROUND_MS)
         repeats = (unsigned)(COPIES_ROUND_MS / once) + 1;
-    for (i = 0; i < COPIES_ROUNDS; i++) {
+    for (unsigned i = 0; i < COPIES_ROUNDS; i++) {
         float ms = copies_time(c, kind, peer, repeats);
         double rate = ms > 0 ? (double)bytes * repeats / ms / 1e6 : 0;
 
@@ -114,10 +112,8 @@ static double copies_rate(const struct copies *c, enum copies_kind kind, unsigne
 
 void gpu_copies_address(const struct gpu_rank *g, char *buf, size_t size)
 {
-    size_t i = 0;
-
     snprintf(buf, size, "%.31s", g->pci);
-    for (i = 0; buf[i] != '\0'; i++)
+    for (size_t i = 0; buf[i] != '\0'; i++)
         buf[i] = (char)tolower((unsigned char)buf[i]);
 }
 
@@ -148,13 +144,12 @@ static void copies_open(struct copies *c, const struct shk_host *host)
     size_t left = 0;
     size_t total = 0;
     unsigned smaller = c->g->run->tweaks->copies_shift;
-    unsigned i = 0;
 
     /* another program may need what is left */
     c->room = api->memory_info(&left, &total) != GPU_SUCCESS || left >= 4 * COPIES_DEVICE;
     c->host_bytes = COPIES_HOST >> smaller;
     c->device_bytes = (c->room ? COPIES_DEVICE : COPIES_HOST) >> smaller;
-    for (i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 2; i++) {
         if (api->alloc(&c->device[i], c->device_bytes) != GPU_SUCCESS)
             c->device[i] = 0;
         if (api->event_create(&c->event[i], 0) != GPU_SUCCESS)
@@ -166,9 +161,8 @@ static void copies_open(struct copies *c, const struct shk_host *host)
 static void copies_close(struct copies *c)
 {
     const struct gpu_api *api = &c->g->gpu.api;
-    unsigned i = 0;
 
-    for (i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 2; i++) {
         if (c->device[i] != 0)
             (void)api->release(c->device[i]);
         if (c->event[i])
@@ -195,7 +189,6 @@ static void copies_peak(struct copies *c)
 static void copies_own(struct copies *c, const struct shk_host *host)
 {
     uint64_t begin_ns = 0;
-    unsigned i = 0;
 
     if (!c->event[0] || !c->event[1])
         return;
@@ -208,7 +201,7 @@ static void copies_own(struct copies *c, const struct shk_host *host)
     if (c->device[0] != 0 && c->device[1] != 0 && c->room)
         c->out.memory = copies_rate(c, COPY_WITHIN, 0, 2 * c->device_bytes);
     begin_ns = shk_job_now_ns();
-    for (i = 1; i < c->g->ranks; i++) {
+    for (unsigned i = 1; i < c->g->ranks; i++) {
         unsigned peer = (c->g->rank + i) % c->g->ranks;
         bool left = i == 1 || shk_job_now_ns() - begin_ns < COPIES_PAIRS_NS / c->g->ranks;
 
@@ -223,7 +216,6 @@ int gpu_copies_measure(struct gpu_rank *g, struct shk_error *err)
     size_t area = g->heap.area_bytes < COPIES_PAIR ? g->heap.area_bytes : COPIES_PAIR;
     struct copies c = {.g = g, .out = {.node = -1, .pair_bytes = area}};
     struct shk_host *host = NULL;
-    unsigned turn = 0;
     int rc = 0;
 
     if (g->run->options->max_bytes < COPIES_PAIR_MIN || !api->to_device_async ||
@@ -237,7 +229,7 @@ int gpu_copies_measure(struct gpu_rank *g, struct shk_error *err)
     c.out.node = host ? shk_place_device_node(host, c.out.pci, NULL) : -1;
     copies_open(&c, host);
     copies_peak(&c);
-    for (turn = 0; turn < g->ranks && rc == 0; turn++) {
+    for (unsigned turn = 0; turn < g->ranks && rc == 0; turn++) {
         rc = gpu_barrier(g, err);
         if (rc == 0 && turn == g->rank)
             copies_own(&c, host);
@@ -273,9 +265,7 @@ static json_t *copies_gpu(const struct gpu_copies *own, unsigned rank)
 
 static void copies_pairs(json_t *pairs, const struct gpu_copies *all, unsigned from, unsigned ranks)
 {
-    unsigned to = 0;
-
-    for (to = 0; to < ranks && to < SHK_GPU_MAX_RANKS; to++) {
+    for (unsigned to = 0; to < ranks && to < SHK_GPU_MAX_RANKS; to++) {
         if (to != from && all[from].pair_bytes >= COPIES_PAIR_MIN && all[to].pci[0] != '\0') {
             (void)json_array_append_new(pairs, json_pack("{s:s, s:s, s:o}", "from", all[from].pci,
                                                          "to", all[to].pci, "gbs",
@@ -291,10 +281,9 @@ json_t *gpu_copies_json(const struct shk_job *job)
     json_t *gpus = json_array();
     json_t *pairs = json_array();
     json_t *fact = NULL;
-    unsigned rank = 0;
     size_t len = 0;
 
-    for (rank = 0; all && rank < ranks && rank < SHK_GPU_MAX_RANKS; rank++) {
+    for (unsigned rank = 0; all && rank < ranks && rank < SHK_GPU_MAX_RANKS; rank++) {
         if (shk_job_get(job, rank, COPIES_KEY, &all[rank], sizeof all[rank], &len, NULL) == 0 &&
             len == sizeof all[rank]) {
             all[rank].pci[sizeof all[rank].pci - 1] = '\0';
@@ -303,7 +292,8 @@ json_t *gpu_copies_json(const struct shk_job *job)
             (void)json_array_append_new(gpus, copies_gpu(&all[rank], rank));
         }
     }
-    for (rank = 0; json_array_size(gpus) > 0 && rank < ranks && rank < SHK_GPU_MAX_RANKS; rank++)
+    for (unsigned rank = 0; json_array_size(gpus) > 0 && rank < ranks && rank < SHK_GPU_MAX_RANKS;
+         rank++)
         copies_pairs(pairs, all, rank, ranks);
     if (json_array_size(gpus) > 0) {
         fact = json_pack("[{s:s, s:O, s:O}]", "node", all[0].host, "gpus", gpus, "pairs", pairs);

@@ -62,9 +62,8 @@ static void stress_close(struct stress *s)
 {
     const struct gpu_api *api = &s->g->gpu.api;
     const gpu_ptr all[] = {s->from, s->to, s->bus};
-    size_t i = 0;
 
-    for (i = 0; i < sizeof all / sizeof all[0]; i++) {
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (all[i] != 0)
             (void)api->release(all[i]);
     }
@@ -77,9 +76,8 @@ static void stress_close(struct stress *s)
 static uint64_t stress_wrong(const uint32_t *at, size_t words, uint32_t want)
 {
     uint64_t wrong = 0;
-    size_t i = 0;
 
-    for (i = 0; i < words; i++)
+    for (size_t i = 0; i < words; i++)
         wrong += at[i] != want;
     return wrong;
 }
@@ -112,16 +110,15 @@ static int stress_round(struct stress *s, uint32_t word, struct shk_error *err)
     size_t words = s->host_bytes / sizeof(uint32_t);
     uint64_t start = shk_job_now_ns();
     double gbs = 0;
-    unsigned i = 0;
     int status = api->set_words(s->from, word, s->bytes / sizeof(uint32_t), g->stream);
 
-    for (i = 0; i < s->within && status == GPU_SUCCESS; i++)
+    for (unsigned i = 0; i < s->within && status == GPU_SUCCESS; i++)
         status = api->copy(s->to, s->from, s->bytes, g->stream);
-    for (i = 0; i < STRESS_PEER && status == GPU_SUCCESS && g->base[next] != 0 && g->ranks > 1;
-         i++) {
+    for (unsigned i = 0;
+         i < STRESS_PEER && status == GPU_SUCCESS && g->base[next] != 0 && g->ranks > 1; i++) {
         status = api->copy(g->base[next] + g->heap.recv, s->to, pair, g->stream);
     }
-    for (i = 0; i < STRESS_BUS && status == GPU_SUCCESS; i++) {
+    for (unsigned i = 0; i < STRESS_BUS && status == GPU_SUCCESS; i++) {
         status = api->to_device_async(s->bus, s->host, s->host_bytes, s->stream);
         if (status == GPU_SUCCESS)
             status = api->to_host_async(s->host, s->bus, s->host_bytes, s->stream);
@@ -181,10 +178,9 @@ json_t *gpu_stress_json(const struct shk_job *job)
     struct gpu_stress_result one = {.rounds = 0};
     json_t *gpus = json_array();
     char host[64] = "?";
-    unsigned rank = 0;
     size_t len = 0;
 
-    for (rank = 0; rank < shk_job_size(job); rank++) {
+    for (unsigned rank = 0; rank < shk_job_size(job); rank++) {
         if (shk_job_get(job, rank, STRESS_KEY, &one, sizeof one, &len, NULL) != 0 ||
             len != sizeof one) {
             continue;

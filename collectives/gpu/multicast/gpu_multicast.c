@@ -140,10 +140,9 @@ static int multicast_import(struct gpu_rank *g, struct gpu_multicast *m, unsigne
 static int multicast_share(struct gpu_rank *g, struct gpu_multicast *m, int fd,
                            struct shk_error *err)
 {
-    unsigned turn = 0;
     int rc = 0;
 
-    for (turn = 1; turn < g->ranks && rc == 0; turn++) {
+    for (unsigned turn = 1; turn < g->ranks && rc == 0; turn++) {
         unsigned from = (g->rank + g->ranks - turn) % g->ranks;
 
         rc = gpu_post_send(g, m->socket, (g->rank + turn) % g->ranks, fd, err);
@@ -192,7 +191,6 @@ int gpu_multicast_memory(struct gpu_rank *g, struct gpu_multicast *m, struct shk
 static int team_join(struct gpu_rank *g, struct gpu_multicast *m, struct shk_error *err)
 {
     struct gpu_multicast_prop prop = team_prop(g, m);
-    unsigned peer = 0;
     int fd = -1;
     int rc = 0;
 
@@ -204,7 +202,7 @@ static int team_join(struct gpu_rank *g, struct gpu_multicast *m, struct shk_err
                          "cuMemExportToShareableHandle of the multicast object");
         }
     }
-    for (peer = 1; peer < g->ranks && g->rank == 0 && rc == 0; peer++)
+    for (unsigned peer = 1; peer < g->ranks && g->rank == 0 && rc == 0; peer++)
         rc = gpu_post_send(g, m->socket, peer, fd, err);
     if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
@@ -257,8 +255,6 @@ static void multicast_drop(struct gpu_multicast *m, gpu_ptr at)
 
 void gpu_multicast_close(struct gpu_rank *g, struct gpu_multicast *m)
 {
-    unsigned rank = 0;
-
     multicast_drop(m, m->at);
     if (m->bound) {
         shk_crumb_call("cuMulticastUnbind");
@@ -266,7 +262,7 @@ void gpu_multicast_close(struct gpu_rank *g, struct gpu_multicast *m)
     }
     if (m->team != 0)
         (void)m->api.release(m->team);
-    for (rank = 0; rank < g->ranks; rank++) {
+    for (unsigned rank = 0; rank < g->ranks; rank++) {
         multicast_drop(m, g->base[rank]);
         if (m->memory[rank] != 0)
             (void)m->api.release(m->memory[rank]);

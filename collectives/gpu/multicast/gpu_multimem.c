@@ -87,7 +87,6 @@ static int multimem_probe(struct gpu_rank *g, struct shk_error *err)
     uint32_t all = MULTIMEM_BIT(g->ranks) - 1;
     uint32_t word = MULTIMEM_BIT(g->rank);
     uint32_t marks[SHK_GPU_MAX_RANKS];
-    unsigned rank = 0;
     int rc = gpu_put(g, g->base[g->rank] + g->heap.send, &word, sizeof word, err);
 
     shk_crumb_call("test of the multicast address");
@@ -103,7 +102,7 @@ static int multimem_probe(struct gpu_rank *g, struct shk_error *err)
             g->gpu.api.to_host(marks, g->base[g->rank] + g->heap.recv, g->ranks * sizeof marks[0]),
             err, "read of the marks");
     }
-    for (rank = 0; rank < g->ranks && rc == 0; rank++) {
+    for (unsigned rank = 0; rank < g->ranks && rc == 0; rank++) {
         if ((word & MULTIMEM_BIT(rank)) == 0 || (word & ~all) != 0)
             rc = probe_text(g, err, "the sum lacks", rank);
         else if (marks[rank] != MULTIMEM_MARK(rank))

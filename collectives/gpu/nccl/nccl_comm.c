@@ -314,9 +314,8 @@ void nccl_comm_log(const struct nccl_comm *comm, struct nccl_log *log)
 static json_t *prove_choices(const struct nccl_log *log)
 {
     json_t *choices = json_array();
-    unsigned i = 0;
 
-    for (i = 0; i < log->choices; i++) {
+    for (unsigned i = 0; i < log->choices; i++) {
         const struct nccl_log_choice *choice = &log->choice[i];
 
         (void)json_array_append_new(choices, json_pack("{s:I, s:b, s:s}", "bytes",

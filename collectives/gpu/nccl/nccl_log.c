@@ -77,11 +77,10 @@ static void keep_line(struct nccl_log *log, const char *line)
                                         "Bootstrap",   "GPU Direct", "plugin", "NCCL version"};
     bool channel = strstr(line, "Channel ") && !strstr(line, "NCCL WARN ");
     size_t len = strlen(line);
-    size_t i = 0;
 
     if (channel || log->kept_len + len + 2 > sizeof log->kept)
         return;
-    for (i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strstr(line, words[i])) {
             memcpy(log->kept + log->kept_len, line, len);
             log->kept_len += len;
@@ -149,9 +148,7 @@ void nccl_log_parse(struct nccl_log *log, const char *text, size_t len)
 
 const struct nccl_log_choice *nccl_log_find(const struct nccl_log *log, uint64_t bytes)
 {
-    unsigned i = 0;
-
-    for (i = 0; i < log->choices; i++) {
+    for (unsigned i = 0; i < log->choices; i++) {
         if (log->choice[i].bytes == bytes)
             return &log->choice[i];
     }

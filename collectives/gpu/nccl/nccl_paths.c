@@ -82,12 +82,11 @@ static int lsa_pointers_by_kernel(struct gpu_rank *g, struct shk_error *err)
 static int lsa_pointers(struct gpu_rank *g, struct shk_error *err)
 {
     const struct nccl_api *api = &g->comm->lib.api;
-    unsigned peer = 0;
     int rc = 0;
 
     if (!api->lsa_pointer)
         return lsa_pointers_by_kernel(g, err);
-    for (peer = 0; peer < g->ranks && rc == 0; peer++) {
+    for (unsigned peer = 0; peer < g->ranks && rc == 0; peer++) {
         void *at = NULL;
 
         rc = nccl_ok(g, api->lsa_pointer(g->comm->window, 0, (int)peer, &at), err,
@@ -105,12 +104,11 @@ static int lsa_pointers(struct gpu_rank *g, struct shk_error *err)
 static int lsa_trust(struct gpu_rank *g, gpu_ptr own, struct shk_error *err)
 {
     uint32_t mark = LSA_MARK(g->rank);
-    unsigned peer = 0;
     int rc = gpu_put(g, own + g->heap.send, &mark, sizeof mark, err);
 
     if (rc == 0)
         rc = shk_job_fence(g->job, 0, err);
-    for (peer = 0; peer < g->ranks && rc == 0; peer++) {
+    for (unsigned peer = 0; peer < g->ranks && rc == 0; peer++) {
         mark = 0;
         rc = gpu_ok(g, g->gpu.api.to_host(&mark, g->base[peer] + g->heap.send, sizeof mark), err,
                     "read through the pointer to rank %u", peer);
