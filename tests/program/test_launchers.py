@@ -48,7 +48,7 @@ class Launchers(support.Case):
     def test_without_srun(self):
         _, (row,) = self.row(ALLOCATION)
         self.assertEqual(row["verdict"], "warn", row)
-        self.assertIn("nothing was tested, and nothing on the other nodes", row["why"])
+        self.assertIn("nothing was tested between the job's ranks, and nothing on the other nodes", row["why"])
         for less in ({"SLURM_NTASKS": "4"}, {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4"}):
             _, (row,) = self.row(less)
             self.assertEqual(row["verdict"], "warn", row)

@@ -127,7 +127,7 @@ class Plugins(support.Case):
             shutil.copy(plugin("good_v8"), f"{top}/libnccl-net-ofi.so")
             row = self.rows_of(LD_LIBRARY_PATH=f"{NCCL}:{top}", NCCL_NET_PLUGIN="aws")["plugin.file", "net plugin file"]
             self.assertEqual((row["verdict"], row["fix"]), ("fail", "export NCCL_NET_PLUGIN=ofi"), row)
-            looked, _, seen = row["why"].partition("Not asked for, but there:")
+            looked, _, seen = row["why"].partition("Not requested, but present:")
             self.assertNotIn("libnccl-net-ofi.so", looked)
             self.assertIn(f"{top}/libnccl-net-ofi.so", seen)
             row = self.rows_of(LD_LIBRARY_PATH=f"{NCCL}:{top}", NCCL_NET_PLUGIN="ofi")["plugin.file", "net plugin file"]
