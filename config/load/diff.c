@@ -50,6 +50,7 @@ static const struct shk_field diff_fields[] = {
      .doc = "all nodes of one job say the same, with differs: job"},
     {.key = "part",
      SHK_AT(struct shk_diff_rule, part),
+     .check = shk_valid_regex,
      .kind = SHK_FIELD_TEXT,
      .doc =
          "regular expression on a line of a text: between nodes only what its last group matches "

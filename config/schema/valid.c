@@ -4,6 +4,7 @@
 #include "core/text/strbuf.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,24 +79,81 @@ bool shk_valid_fact(const char *text, struct shk_why *why)
            valid_no(why, "not a fact key such as pci.count.cxi");
 }
 
-/* Product of all upper bounds of {m,n} in the pattern: regcomp() copies the repeated part, and
- * takes time and memory that grow with the square of the result: 2 GB for (.*.*.*.*.*){1,10000}. */
+/* Where a bracket expression ends: the last character of it. */
+static const char *valid_bracket(const char *p)
+{
+    p += p[1] == '^';
+    p += p[1] == ']';
+    while (p[1] && p[1] != ']') {
+        bool named = p[1] == '[' && p[2] && strchr(":.=", p[2]);
+        char close[] = {named ? p[2] : ']', ']', '\0'};
+        const char *end = named ? strstr(p + 3, close) : NULL;
+        p = end ? end + 1 : p + 1;
+    }
+    return p[1] ? p + 1 : p;
+}
+
+/* How often the part before `{` stands there in the end. */
+static double valid_copies(const char *brace)
+{
+    unsigned long low = strtoul(brace + 1, NULL, 10);
+    const char *comma = brace + 1 + strspn(brace + 1, VALID_DIGITS);
+    unsigned long high = *comma == ',' ? strtoul(comma + 1, NULL, 10) : 0;
+    double most = (double)(low > high ? low : high);
+    return most > 1 ? most : 1;
+}
+
+/* Product of all upper bounds of {m,n}. */
 static double valid_repetition(const char *pattern)
 {
     double product = 1;
-    for (const char *p = strchr(pattern, '{'); p; p = strchr(p + 1, '{')) {
-        unsigned long low = strtoul(p + 1, NULL, 10);
-        const char *comma = p + 1 + strspn(p + 1, VALID_DIGITS);
-        unsigned long high = *comma == ',' ? strtoul(comma + 1, NULL, 10) : 0;
-        double most = (double)(low > high ? low : high);
-        product *= most > 1 ? most : 1;
-    }
+    for (const char *p = strchr(pattern, '{'); p; p = strchr(p + 1, '{'))
+        product *= valid_copies(p);
     return product;
+}
+
+/* Parts of the pattern once what is repeated is copied, as regcomp() does for + and {m,n}, and
+ * takes time and memory that grow with the square of them: 2 GB for (.*.*.*.*.*){1,10000}, and for
+ * a character with 25 times + behind it. */
+static double valid_parts(const char *pattern)
+{
+    enum { DEPTH_MAX = 64 };
+    double outside[DEPTH_MAX], parts = 0, last = 0;
+    size_t depth = 0;
+    for (const char *p = pattern; *p; p++) {
+        double more = 1;
+        if (*p == '(' && depth == DEPTH_MAX)
+            return HUGE_VAL;
+        if (*p == '(') {
+            outside[depth++] = parts;
+            parts = last = 0;
+            continue;
+        }
+        if (*p == ')' && depth) {
+            last = parts + 1;
+            parts = outside[--depth] + last;
+            continue;
+        }
+        bool counted = *p == '{' && p[1] && strchr(VALID_DIGITS, p[1]) && strchr(p, '}');
+        if (*p == '+')
+            more = last;
+        else if (counted)
+            more = last * (valid_copies(p) - 1);
+        else if (*p != '*' && *p != '?')
+            last = 0;
+        if (counted)
+            p = strchr(p, '}');
+        else
+            p = *p == '\\' && p[1] ? p + 1 : *p == '[' ? valid_bracket(p) : p;
+        parts += more;
+        last += more;
+    }
+    return parts;
 }
 
 bool shk_valid_regex(const char *text, struct shk_why *why)
 {
-    enum { PATTERN_MAX = 512, COPIES_MAX = 2048 };
+    enum { PATTERN_MAX = 512, PARTS_MAX = 2048 };
     size_t len = strnlen(text, PATTERN_MAX + 1);
     if (len > PATTERN_MAX)
         return valid_no(why, "regular expression longer than %d bytes", PATTERN_MAX);
@@ -105,8 +163,8 @@ bool shk_valid_regex(const char *text, struct shk_why *why)
         if (p[1] && strchr("dDnt", p[1]))
             return valid_no(why, "\\%c is not POSIX extended regular expression syntax, use %s",
                             p[1], tolower((unsigned char)p[1]) == 'd' ? "[0-9]" : "[[:space:]]");
-    if (valid_repetition(text) * (double)len > COPIES_MAX)
-        return valid_no(why, "the counts in {} are too large");
+    if (valid_parts(text) > PARTS_MAX)
+        return valid_no(why, "what is repeated with + or {} becomes too large");
     regex_t regex;
     int rc = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
     if (rc) {

@@ -208,7 +208,16 @@ static const struct bad_case profile_cases[] = {
      "5: signals.matches: \"(?:a|b)\": (?...) is not POSIX extended regular expression syntax"},
     {"signal that explodes", SHK_SECTION_PROFILES,
      PROFILE_ROW("a") "signals:\n- {fact: a.b, matches: '((a{1,200}){1,200}){1,200}'}\n",
-     "5: signals.matches: \"((a{1,200}){1,200}){1,200}\": the counts in {} are too large"},
+     "5: signals.matches: \"((a{1,200}){1,200}){1,200}\": what is repeated with + or {} becomes "
+     "too large"},
+    {"signal of many plus signs", SHK_SECTION_PROFILES,
+     PROFILE_ROW("a") "signals:\n- {fact: a.b, matches: 'a[+]\\+{3}++++++++++++'}\n",
+     "5: signals.matches: \"a[+]\\+{3}++++++++++++\": what is repeated with + or {} becomes too "
+     "large"},
+    {"signal of plus signs around each other", SHK_SECTION_PROFILES,
+     PROFILE_ROW("a") "signals:\n- {fact: a.b, matches: '((((((((((a+)+)+)+)+)+)+)+)+)+)+'}\n",
+     "5: signals.matches: \"((((((((((a+)+)+)+)+)+)+)+)+)+)+\": what is repeated with + or {} "
+     "becomes too large"},
     {"unknown setting", SHK_SECTION_PROFILES,
      PROFILE_ROW("a") "settings:\n- {name: NCCL_Y, why: x, source: y}\n",
      "5: settings.name: unknown setting \"NCCL_Y\""},
