@@ -148,6 +148,8 @@ static double valid_parts(const char *pattern)
         parts += more;
         last += more;
     }
+    while (depth) /* groups that do not end: that is said when all of it was copied */
+        parts += outside[--depth];
     return parts;
 }
 

@@ -214,6 +214,9 @@ static const struct bad_case profile_cases[] = {
      PROFILE_ROW("a") "signals:\n- {fact: a.b, matches: 'a[+]\\+{3}++++++++++++'}\n",
      "5: signals.matches: \"a[+]\\+{3}++++++++++++\": what is repeated with + or {} becomes too "
      "large"},
+    {"signal of many plus signs before a group that does not end", SHK_SECTION_PROFILES,
+     PROFILE_ROW("a") "signals:\n- {fact: a.b, matches: 'a++++++++++++(b'}\n",
+     "5: signals.matches: \"a++++++++++++(b\": what is repeated with + or {} becomes too large"},
     {"signal of plus signs around each other", SHK_SECTION_PROFILES,
      PROFILE_ROW("a") "signals:\n- {fact: a.b, matches: '((((((((((a+)+)+)+)+)+)+)+)+)+)+'}\n",
      "5: signals.matches: \"((((((((((a+)+)+)+)+)+)+)+)+)+)+\": what is repeated with + or {} "
