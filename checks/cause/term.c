@@ -3,20 +3,10 @@
 
 #include "checks/base/row.h"
 #include "checks/log/log.h"
+#include "core/text/pattern.h"
 
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool matches(const char *pattern, const char *value)
-{
-    regex_t re;
-    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-        return false;
-    bool hit = regexec(&re, value, 0, NULL, 0) == 0;
-    regfree(&re);
-    return hit;
-}
 
 /* A value as text: a string as it is, anything else as JSON. New string; NULL: out of memory. */
 static char *text_of(const json_t *value)
@@ -124,8 +114,8 @@ static bool value_fits(const struct shk_rule_scope *scope, const struct shk_rule
         return names_known(scope->facts, term->not_in, term->in_member, value,
                            term->setting != NULL) == 0;
     if (term->matches)
-        return matches(term->matches, value);
-    return term->lacks ? !matches(term->lacks, value) : term->set;
+        return shk_pattern_matches(term->matches, value);
+    return term->lacks ? !shk_pattern_matches(term->lacks, value) : term->set;
 }
 
 /* -1: it should not be set, and nobody knows whether it is. */

@@ -4,18 +4,6 @@
 
 #include <string.h>
 
-static bool flight_has(const json_t *finding, long rank)
-{
-    size_t i;
-    json_t *one;
-    json_array_foreach(json_object_get(finding, "ranks"), i, one)
-    {
-        if (json_is_integer(one) && json_integer_value(one) == rank)
-            return true;
-    }
-    return false;
-}
-
 static char *flight_where(const json_t *finding, const json_t *most)
 {
     const char *code = hang_text(finding, "code"), *call = hang_text(finding, "call");
@@ -41,7 +29,7 @@ static size_t flight_mark(const struct hang_case *c, const json_t *finding, cons
     for (size_t i = 0; i < c->count; i++) {
         struct hang_place *place = &c->places[i];
         if (behind[i] || place->kind != HANG_CALL || place->number < 0 ||
-            !flight_has(finding, place->number))
+            !hang_lists(finding, "ranks", place->number))
             continue;
         behind[i] = true;
         marked++;
@@ -83,7 +71,8 @@ static size_t flight_one(const struct hang_case *c, const json_t *findings, cons
         return most && most != finding ? flight_mark(c, finding, most, marks->behind) : 0;
     }
     for (size_t i = 0; strcmp(code, "open") == 0 && marks->open && i < c->count; i++)
-        marks->open[i] |= c->places[i].number >= 0 && flight_has(finding, c->places[i].number);
+        marks->open[i] |=
+            c->places[i].number >= 0 && hang_lists(finding, "ranks", c->places[i].number);
     bool names = strcmp(code, "behind") == 0 || strcmp(code, "unbegun") == 0;
     return names && 2 * ranks <= c->count ? flight_mark(c, finding, NULL, marks->behind) : 0;
 }

@@ -22,19 +22,6 @@ static long gpus_percent(const json_t *gpus, const char *pci)
     return -1;
 }
 
-/* Has the process work on the GPU? */
-static bool gpus_has(const json_t *gpu, long process)
-{
-    size_t i;
-    json_t *pid;
-    json_array_foreach(json_object_get(gpu, "processes"), i, pid)
-    {
-        if (json_is_integer(pid) && json_integer_value(pid) == process)
-            return true;
-    }
-    return false;
-}
-
 /* The same of all GPUs of the place at both looks; GPUS_STATES: not, or not known. */
 static enum gpus_state gpus_of(const json_t *node, const struct hang_place *place)
 {
@@ -47,7 +34,7 @@ static enum gpus_state gpus_of(const json_t *node, const struct hang_place *plac
     json_array_foreach(json_object_get(last, "list"), i, gpu)
     {
         long before = gpus_percent(first, hang_text(gpu, "pci")), now = hang_number(gpu, "busy");
-        if (place->process < 0 || !gpus_has(gpu, place->process))
+        if (place->process < 0 || !hang_lists(gpu, "processes", place->process))
             continue;
         all++;
         busy += before == 100 && now == 100;

@@ -175,5 +175,7 @@ json_t *hang_rank_json(const struct hang_place *place);
 const char *hang_text(const json_t *object, const char *member); /* NULL: none */
 /* An integer of the object; -1: none, or not a plausible one. */
 long hang_number(const json_t *object, const char *member);
+/* Is the number in this list of the object? */
+bool hang_lists(const json_t *object, const char *member, long number);
 
 #endif

@@ -18,6 +18,18 @@ long hang_number(const json_t *object, const char *member)
     return number >= 0 && number <= 1 << 30 ? (long)number : -1;
 }
 
+bool hang_lists(const json_t *object, const char *member, long number)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(json_object_get(object, member), i, one)
+    {
+        if (json_is_integer(one) && json_integer_value(one) == number)
+            return true;
+    }
+    return false;
+}
+
 /* '*' stands for any characters. */
 static bool place_match(const char *pattern, const char *text)
 {

@@ -134,9 +134,9 @@ struct gpu_rank {
     uint64_t kernel_timeout_ns;
     size_t max_bytes; /* of an operation, on all ranks */
     struct gpu_heap heap;
-    gpu_ptr base[SHK_JOB_MAX_RANKS]; /* own at [rank]; others 0 unless mapped */
-    gpu_ptr multicast;               /* the heaps of all ranks at once; 0 none */
-    bool zeroed;                     /* own memory has its control block and guards */
+    gpu_ptr *base;     /* of g->ranks: own at [rank]; others 0 unless mapped */
+    gpu_ptr multicast; /* the heaps of all ranks at once; 0 none */
+    bool zeroed;       /* own memory has its control block and guards */
     uint32_t seed;
     struct nccl_comm *comm; /* paths over NCCL */
 };

@@ -3,6 +3,7 @@
 #include "core/text/uses.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Memory of a rank is more than twice as much. */
@@ -45,6 +46,9 @@ int gpu_run_open(struct gpu_rank *g, struct shk_error *err)
 
     run_phase(g, SHK_PHASE_START);
     run_phase(g, SHK_PHASE_OPEN);
+    g->base = calloc(g->ranks, sizeof *g->base);
+    if (!g->base)
+        return shk_error_sys(err, ENOMEM, "%u ranks", g->ranks);
     rc = gpu_device_open(g, err);
     return rc == 0 && g->run->path->open ? g->run->path->open(g, err) : rc;
 }
@@ -55,6 +59,7 @@ int gpu_run_again(struct gpu_rank *g, struct shk_error *err)
 
     run_phase(g, SHK_PHASE_START);
     run_phase(g, SHK_PHASE_OPEN);
+    memset(g->base, 0, g->ranks * sizeof *g->base);
     rc = gpu_device_again(g, err);
     return rc == 0 ? g->run->path->again(g, err) : rc;
 }
@@ -105,6 +110,7 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
         rc = gpu_run_opened(&g, err);
     if (rc == 0)
         g.run->path->close(&g);
+    free(g.base);
     return rc;
 }
 
