@@ -194,7 +194,7 @@ Test(factdiff, nodes_are_paired_by_name_and_alike_rows_joined)
 /* What diff, the digest of a document, the parts on the wire and the history of a node share. */
 Test(factdiff, why_a_value_may_differ)
 {
-    static const struct shk_diff_rule rules[] = {
+    static const struct shk_diff_rule patterns[] = {
         {.path = "fabric.*", .differs = SHK_DIFF_AGREE},
         {.path = "fabric.*", .differs = SHK_DIFF_TIME},
         {.path = "fabric.*_ms", .differs = SHK_DIFF_NOISE},
@@ -203,17 +203,17 @@ Test(factdiff, why_a_value_may_differ)
     static const struct {
         const char *path;
         const struct shk_diff_rule *rule;
-    } cases[] = {{"fabric.path", &rules[1]},
-                 {"fabric.x_ms", &rules[1]}, /* the first one */
-                 {"fabric.version", NULL},   /* taken back */
+    } paths[] = {{"fabric.path", &patterns[1]},
+                 {"fabric.x_ms", &patterns[1]}, /* the first one */
+                 {"fabric.version", NULL},      /* taken back */
                  {"host.kernel", NULL}};
     json_t *known = json_object();
-    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
-        size_t k = i % (sizeof cases / sizeof *cases);
-        cr_expect_eq(shk_diff_aside_rule(rules, 4, cases[k].path), cases[k].rule, "%s",
-                     cases[k].path);
-        cr_expect_eq(shk_diff_aside_known(known, rules, 4, cases[k].path), cases[k].rule, "%s",
-                     cases[k].path);
+    for (size_t i = 0; i < 2 * sizeof paths / sizeof *paths; i++) {
+        size_t k = i % (sizeof paths / sizeof *paths);
+        cr_expect_eq(shk_diff_aside_rule(patterns, 4, paths[k].path), paths[k].rule, "%s",
+                     paths[k].path);
+        cr_expect_eq(shk_diff_aside_known(known, patterns, 4, paths[k].path), paths[k].rule, "%s",
+                     paths[k].path);
     }
     cr_expect_eq(json_object_size(known), 4);
     json_decref(known);
