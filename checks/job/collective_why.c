@@ -9,10 +9,15 @@
 const char *shk_collective_cause_key(const char *cause)
 {
     static const char *const keys[][2] = {
-        {"driver", "accelerator-driver-missing"},
+        {"driver", "driver-library-fails"},
+        {"driver-mismatch", "driver-runtime-version-mismatch"},
+        {"driver-not-ready", "fabric-manager-down"},
+        {"gpu-busy", "device-in-use"},
+        {"gpu-memory", "gpu-memory-errors"},
+        {"gpu-call", "all-reduce-failed"},
         {"driver-old", "cuda-driver-too-old"},
         {"visible-devices", "visible-devices-mismatch"},
-        {"gpu-missing", "accelerator-driver-missing"},
+        {"gpu-missing", "all-reduce-failed"},
         {"same-gpu", "duplicate-gpu"},
         {"no-peer-access", "gpu-cgroup-isolation"},
         {"out-of-memory", "gpu-memory-exhausted"},

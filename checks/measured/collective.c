@@ -204,8 +204,10 @@ static void say_cannot(struct shk_row *row, const struct results *r, const char 
 /* A driver that does not start, and no device that it could drive: nothing is broken. */
 static bool nothing_to_drive(const struct results *r, const char *t, const char *cause)
 {
+    static const char *const starts[] = {"driver", "driver-mismatch", "driver-not-ready",
+                                         "visible-devices", NULL};
     bool amd = strcmp(t, "rccl") == 0;
-    if (!cause || (strcmp(cause, "driver") != 0 && strcmp(cause, "visible-devices") != 0))
+    if (!cause || !shk_list_has(starts, cause))
         return false;
     return amd ? shk_device_count(r->facts, "gpu-amd") == 0 : shk_gpu_count(r->facts) == 0;
 }

@@ -18,14 +18,18 @@ enum gpu_status {
     GPU_SUCCESS = 0,
     GPU_INVALID_VALUE = 1,
     GPU_OUT_OF_MEMORY = 2,
+    GPU_NOT_INITIALISED = 3,
     GPU_INSUFFICIENT_DRIVER = 35,
+    GPU_UNAVAILABLE = 46, /* of CUDA alone, as those above 800 */
     GPU_NO_DEVICE = 100,
     GPU_INVALID_DEVICE = 101,
     GPU_NO_BINARY = 209, /* the image holds nothing for this GPU */
+    GPU_ECC = 214,
     GPU_PEER_UNSUPPORTED = 217,
     GPU_UNSUPPORTED_PTX = 222, /* … only PTX that is newer than the driver */
     GPU_ILLEGAL_ADDRESS = 700,
     GPU_LAUNCH_TIMEOUT = 702,
+    GPU_NOT_READY = 802,
     GPU_DRIVER_MISMATCH = 803,
 };
 

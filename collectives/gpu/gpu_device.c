@@ -22,6 +22,11 @@ const char *const gpu_cause_names[GPU_CAUSE_COUNT] = {
     [GPU_CAUSE_NONE] = "",
     [GPU_CAUSE_NA] = "na",
     [GPU_CAUSE_DRIVER] = "driver",
+    [GPU_CAUSE_MISMATCH] = "driver-mismatch",
+    [GPU_CAUSE_NOT_READY] = "driver-not-ready",
+    [GPU_CAUSE_BUSY] = "gpu-busy",
+    [GPU_CAUSE_ECC] = "gpu-memory",
+    [GPU_CAUSE_CALL] = "gpu-call",
     [GPU_CAUSE_DRIVER_OLD] = "driver-old",
     [GPU_CAUSE_VISIBLE] = "visible-devices",
     [GPU_CAUSE_SAME_GPU] = "same-gpu",
@@ -74,7 +79,13 @@ static enum gpu_cause device_cause(int status)
     case GPU_UNSUPPORTED_PTX:
     case GPU_NO_BINARY: return GPU_CAUSE_DRIVER_OLD;
     case GPU_PEER_UNSUPPORTED: return GPU_CAUSE_NO_PEER;
-    default: return GPU_CAUSE_DRIVER;
+    case GPU_DRIVER_MISMATCH: return GPU_CAUSE_MISMATCH;
+    case GPU_NOT_READY: return GPU_CAUSE_NOT_READY;
+    case GPU_UNAVAILABLE: return GPU_CAUSE_BUSY;
+    case GPU_ECC: return GPU_CAUSE_ECC;
+    case GPU_NOT_INITIALISED:
+    case GPU_NO_DEVICE: return GPU_CAUSE_DRIVER;
+    default: return GPU_CAUSE_CALL;
     }
 }
 
@@ -120,7 +131,10 @@ static int device_none(struct gpu_rank *g, int status, struct shk_error *err)
         return gpu_fail(g, GPU_CAUSE_NA,
                         shk_error_set(err, ENODEV, "the driver finds no GPU on this node"));
     }
-    return gpu_ok(g, status, err, "start of the driver %s", g->gpu.dynlib.path);
+    int rc = gpu_check(&g->gpu, status, err, "start of the driver %s", g->gpu.dynlib.path);
+    enum gpu_cause cause = device_cause(status);
+
+    return gpu_fail(g, cause == GPU_CAUSE_CALL ? GPU_CAUSE_DRIVER : cause, rc);
 }
 
 /* Rank within the node, and whether one supervisor forked all ranks: they then see the same GPUs.

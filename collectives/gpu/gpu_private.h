@@ -13,7 +13,12 @@
 enum gpu_cause {
     GPU_CAUSE_NONE,
     GPU_CAUSE_NA,            /* does not apply here: not a failure */
-    GPU_CAUSE_DRIVER,        /* "driver": the driver does not work at all */
+    GPU_CAUSE_DRIVER,        /* "driver": its library does not load or does not start */
+    GPU_CAUSE_MISMATCH,      /* "driver-mismatch": the library and the kernel's part differ */
+    GPU_CAUSE_NOT_READY,     /* "driver-not-ready": the system is not initialised (NVSwitch) */
+    GPU_CAUSE_BUSY,          /* "gpu-busy": another process has it for itself */
+    GPU_CAUSE_ECC,           /* "gpu-memory": an uncorrectable error of its memory */
+    GPU_CAUSE_CALL,          /* "gpu-call": a call failed, for no cause that its status tells */
     GPU_CAUSE_DRIVER_OLD,    /* "driver-old": too old for the kernels or the interface */
     GPU_CAUSE_VISIBLE,       /* "visible-devices": CUDA_VISIBLE_DEVICES hides what is there */
     GPU_CAUSE_SAME_GPU,      /* "same-gpu": two ranks on one GPU */

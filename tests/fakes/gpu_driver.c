@@ -246,6 +246,14 @@ static struct block *block_of(gpu_ptr at)
     return NULL;
 }
 
+/* As a driver does: no byte behind an allocation is copied. */
+static bool holds(gpu_ptr at, size_t bytes)
+{
+    const struct block *block = block_of(at);
+
+    return block != NULL && bytes <= block->at + block->bytes - at;
+}
+
 int CALL(cuMemFree_v2, hipFree)(gpu_ptr at)
 {
     struct block *block = block_of(at);
@@ -263,7 +271,7 @@ int CALL(cuMemFree_v2, hipFree)(gpu_ptr at)
 
 int CALL(cuMemcpyHtoD_v2, hipMemcpyHtoD)(gpu_ptr to, const void *from, size_t bytes)
 {
-    if (block_of(to) == NULL) {
+    if (!holds(to, bytes)) {
         return INVALID;
     }
     memcpy((void *)(uintptr_t)to, from, bytes);
@@ -272,7 +280,7 @@ int CALL(cuMemcpyHtoD_v2, hipMemcpyHtoD)(gpu_ptr to, const void *from, size_t by
 
 int CALL(cuMemcpyDtoH_v2, hipMemcpyDtoH)(void *to, gpu_ptr from, size_t bytes)
 {
-    if (block_of(from) == NULL) {
+    if (!holds(from, bytes)) {
         return INVALID;
     }
     memcpy(to, (const void *)(uintptr_t)from, bytes);

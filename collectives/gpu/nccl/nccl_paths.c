@@ -65,7 +65,8 @@ static int lsa_pointers_by_kernel(struct gpu_rank *g, struct shk_error *err)
                                       g->ranks == 1 ? "NCCL makes no symmetric memory for one rank"
                                                     : "no symmetric memory"));
     }
-    rc = gpu_ok(g, api->alloc(&comm->pointers, sizeof g->base), err, "memory for pointers");
+    rc =
+        gpu_ok(g, api->alloc(&comm->pointers, ranks * sizeof *g->base), err, "memory for pointers");
     if (rc == 0) {
         rc = gpu_ok(g, api->module_function(&function, g->module, "shk_lsa_pointers"), err,
                     "kernel shk_lsa_pointers");

@@ -108,7 +108,12 @@ Test(layers, first_that_fails_or_falls_off)
 Test(layers, causes_have_diagnoses)
 {
     static const char *const causes[][2] = {
-        {"driver", "accelerator-driver-missing"},
+        {"driver", "driver-library-fails"},
+        {"driver-mismatch", "driver-runtime-version-mismatch"},
+        {"driver-not-ready", "fabric-manager-down"},
+        {"gpu-busy", "device-in-use"},
+        {"gpu-memory", "gpu-memory-errors"},
+        {"gpu-call", "all-reduce-failed"},
         {"driver-old", "cuda-driver-too-old"},
         {"visible-devices", "visible-devices-mismatch"},
         {"same-gpu", "duplicate-gpu"},

@@ -246,7 +246,7 @@ static const struct fault {
     {"peer", "SHK_FAKE_FAULT", "memory", "failed", "out-of-memory", "out of memory"},
     {"peer", "SHK_FAKE_FAULT", "illegal", "failed", "illegal-access", "illegal memory access"},
     {"peer", "SHK_FAKE_FAULT", "image", "failed", "driver-old", "load of the kernels"},
-    {"peer", "SHK_FAKE_FAULT", "init", "failed", "driver", "error 803"},
+    {"peer", "SHK_FAKE_FAULT", "init", "failed", "driver-mismatch", "error 803"},
     {"peer", "SHK_FAKE_FAULT", "no-device", "na", "", "no GPU on this node"},
     {"peer", "SHK_FAKE_FAULT", "corrupt", "wrong", "wrong-result", "instead of"},
     {"peer", "SHK_FAKE_FAULT", "skip", "wrong", "wrong-result", "instead of"},

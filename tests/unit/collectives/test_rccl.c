@@ -59,7 +59,7 @@ static const struct fault faults[] = {
     {hip, missing, NULL, NULL, "na", "", "libshk-there-is-no-such-library"},
     {hip_old, rccl, NULL, NULL, "failed", "driver-old", "hipGraphInstantiateWithFlags"},
     {hip, rccl_old, NULL, NULL, "failed", "nccl-error", "ncclAllReduce"},
-    {hip, rccl, "SHK_FAKE_FAULT", "init", "failed", "driver", "error 803"},
+    {hip, rccl, "SHK_FAKE_FAULT", "init", "failed", "driver-mismatch", "error 803"},
     {hip, rccl, "SHK_FAKE_FAULT", "no-device", "na", "", "no GPU on this node"},
     {hip, rccl, "SHK_FAKE_FAULT", "memory", "failed", "nccl-error", "ncclMemAlloc"},
     {hip, rccl, "HIP_VISIBLE_DEVICES", "", "failed", "visible-devices", "HIP_VISIBLE_DEVICES="},
