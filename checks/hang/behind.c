@@ -4,6 +4,7 @@
 #include "checks/hang/hang_private.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Does the first answer have the same row? */
@@ -95,10 +96,43 @@ static bool behind_knows(const struct behind_row *r, long rank)
     return false;
 }
 
-/* What these ranks have launched in its place: an operation of the same communicator of which
- * others are behind. NULL: none. */
-static const char *behind_instead(const json_t *first, const json_t *counts,
-                                  const struct behind_row *r)
+static bool behind_has(const json_t *group, long pid)
+{
+    size_t k;
+    json_t *known;
+    json_array_foreach(json_object_get(group, "known"), k, known)
+    {
+        if (hang_number(known, "pid") == pid)
+            return true;
+    }
+    return false;
+}
+
+/* Has a process that is behind here launched what others there have not, and one of those more
+ * here? */
+static bool behind_swapped(const struct behind_row *here, const struct behind_row *there)
+{
+    long pid = hang_number(json_array_get(json_object_get(here->last, "known"), 0), "pid");
+    bool ahead = false, other = false;
+    size_t i, k;
+    json_t *group, *known;
+    json_array_foreach(json_object_get(there->row, "groups"), i, group)
+    {
+        ahead |= group != there->last && behind_has(group, pid);
+    }
+    json_array_foreach(json_object_get(here->row, "groups"), i, group)
+    {
+        json_array_foreach(json_object_get(group, "known"), k, known)
+        {
+            other |= group != here->last && behind_has(there->last, hang_number(known, "pid"));
+        }
+    }
+    return pid > 0 && ahead && other;
+}
+
+/* What these ranks have launched in its place: another operation of the same communicator, or one
+ * of another, of which others are behind. NULL: nothing. */
+static char *behind_instead(const json_t *first, const json_t *counts, const struct behind_row *r)
 {
     size_t i;
     json_t *row;
@@ -107,10 +141,16 @@ static const char *behind_instead(const json_t *first, const json_t *counts,
     long rank = hang_number(json_array_get(json_object_get(r->last, "known"), 0), "rank");
     json_array_foreach(counts, i, row)
     {
-        const char *same = hang_text(row, "communicator");
-        if (row != r->row && communicator && same && strcmp(same, communicator) == 0 &&
-            behind_before(first, row) && behind_read(row, &other) && !behind_knows(&other, rank))
-            return hang_text(row, "operation");
+        const char *there = hang_text(row, "communicator"), *operation = NULL;
+        if (row == r->row || !communicator || !there || !behind_before(first, row) ||
+            !behind_read(row, &other))
+            continue;
+        bool same = strcmp(there, communicator) == 0;
+        if (same ? !behind_knows(&other, rank) : behind_swapped(r, &other))
+            operation = hang_text(row, "operation");
+        if (operation)
+            return same ? shk_strf("%s", operation)
+                        : shk_strf("%s of another communicator", operation);
     }
     return NULL;
 }
@@ -171,11 +211,12 @@ static size_t behind_counts(const struct hang_case *c, const json_t *first, cons
         if (!behind_before(first, row) || !behind_read(row, &r))
             continue;
         behind_say(&r, said);
-        const char *instead = behind_instead(first, counts, &r);
+        char *instead = behind_instead(first, counts, &r);
         bool half = 2 * hang_number(r.last, "ranks") == r.all;
         marks->apart |= instead && half;
         if (marks->behind && !(instead && half))
             marked += behind_mark(c, &r, instead, marks);
+        free(instead);
     }
     return marked;
 }

@@ -122,7 +122,7 @@ char *hang_say_advice(const struct hang_place *place);
 
 struct behind_marks {
     bool *behind; /* of each place of the case, false so far; NULL: mark none */
-    bool apart;   /* of a communicator, as many ranks launched one operation as another */
+    bool apart;   /* as many ranks launched one operation as another in its place */
     bool *open;   /* of each place: the collective that it has launched itself does not end, so that
                      it is not behind by its count; NULL: not known */
 };

@@ -43,8 +43,8 @@ static void result_reason(const struct hang_case *c, const struct hang_verdict *
         {"all-in-one-call", "nothing moves, and no rank is behind: they do not mean the same call, "
                             "or what carries it is cut"},
         {"different-calls",
-         "nothing moves: of one communicator, as many ranks launched one collective "
-         "as another; the program calls them in a different order"},
+         "nothing moves: as many ranks launched one collective as another instead; the program "
+         "calls them in a different order"},
         {"ranks-not-looked-at", "nothing moves, and the rank that they wait for is not among those "
                                 "looked at"},
         {"may-wait",

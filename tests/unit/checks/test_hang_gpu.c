@@ -213,6 +213,38 @@ Test(hang_gpu, a_rank_that_waits_in_what_it_launched_is_not_behind)
                   "different-calls");
 }
 
+static json_t *counts_row(const char *communicator, int ahead, int behind, int count)
+{
+    return json_pack("{s:s,s:s,s:[{s:i,s:i,s:[{s:i,s:i}]},{s:i,s:i,s:[{s:i,s:i}]}]}",
+                     "communicator", communicator, "operation", "AllReduce", "groups", "count",
+                     count, "ranks", 1, "known", "rank", ahead, "pid", 100 + ahead, "count",
+                     count - 1, "ranks", 1, "known", "rank", behind, "pid", 100 + behind);
+}
+
+static json_t *with_rows(json_t *nodes, json_t *counts)
+{
+    static const char *const when[] = {"ras_first", "ras"};
+    for (size_t i = 0; i < 2; i++)
+        json_object_set_new(
+            json_array_get(nodes, 0), when[i],
+            json_pack("[{s:i,s:{s:O,s:[]}}]", "port", 28028, "answer", "counts", counts, "dead"));
+    json_decref(counts);
+    return nodes;
+}
+
+/* Each is behind in the communicator in which the other waits: the program is wrong, no rank. */
+Test(hang_gpu, two_communicators_in_a_different_order_name_nobody)
+{
+    expect_reason(judge(with_rows(both_wait(), json_pack("[o,o]", counts_row("abc", 0, 1, 6),
+                                                         counts_row("def", 1, 0, 2))),
+                        SHK_HANG_UNDECIDED),
+                  "different-calls");
+    json_t *j = judge(with_rows(both_wait(), json_pack("[o,o]", counts_row("abc", 0, 1, 6),
+                                                       counts_row("def", 0, 1, 2))),
+                      SHK_HANG_NAMED);
+    expect_named(j, 1, "behind", "it launched AllReduce up to operation 5, others up to 6");
+}
+
 Test(hang_gpu, strange_findings_name_nobody)
 {
     json_t *strange = json_pack("[n,i,{},{s:s},{s:s,s:s,s:s},{s:s,s:s,s:[s,n]}]", 5, "code",
