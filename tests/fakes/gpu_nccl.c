@@ -202,8 +202,10 @@ int ncclCommWindowRegister(void *comm, void *at, size_t bytes, void **window, in
     gpu_ptr ptr = 0;
     int i = 0;
 
+    const char *cumem = getenv("NCCL_CUMEM_ENABLE");
+
     (void)comm, (void)bytes, (void)flags;
-    if (faulty("no-window")) {
+    if (faulty("no-window") || (cumem != NULL && strcmp(cumem, "0") == 0)) {
         tell("host:1:1 [0] NCCL INFO Symmetric memory is not supported. cuMemEnable 0\n");
         return 0;
     }

@@ -167,11 +167,27 @@ int nccl_comm_memory(struct gpu_rank *g, bool slots, struct shk_error *err)
     return rc == 0 ? gpu_heap_prepare(g, err) : rc;
 }
 
-/* Where the driver offers no peer access nothing is broken: there is no such memory. */
-static int comm_no_window(struct gpu_rank *g, struct shk_error *err, const char *why)
+/* The variable by which somebody turned symmetric memory off; NULL: none did. */
+static const char *comm_turned_off(const char **value_p)
+{
+    static const char *const uses[][2] = {{"symmetric-memory.wanted", "0"},
+                                          {"symmetric-memory.prevented", "1"}};
+
+    for (size_t i = 0; i < 2; i++) {
+        for (const char *const *v = shk_variables(uses[i][0]); *v; v++) {
+            *value_p = getenv(*v);
+            if (*value_p && strcmp(*value_p, uses[i][1]) == 0)
+                return *v;
+        }
+    }
+    return NULL;
+}
+
+int nccl_comm_no_window(struct gpu_rank *g, struct shk_error *err, const char *why)
 {
     char pairs[400];
     unsigned hosts = gpu_device_hosts(g->job);
+    const char *value = NULL, *off = comm_turned_off(&value);
 
     if (hosts > 1) {
         return gpu_fail(
@@ -184,6 +200,11 @@ static int comm_no_window(struct gpu_rank *g, struct shk_error *err, const char 
                                       "no symmetric memory: the driver offers no peer access "
                                       "between the GPUs %s",
                                       pairs));
+    }
+    if (off) {
+        return gpu_fail(
+            g, GPU_CAUSE_NA,
+            shk_error_set(err, ENOTSUP, "no symmetric memory: %s=%s turns it off", off, value));
     }
     return gpu_fail(g, GPU_CAUSE_NO_WINDOW,
                     shk_error_set(err, ENOTSUP, "no symmetric memory: %s", why));
@@ -202,7 +223,7 @@ static int comm_team(struct gpu_rank *g, struct shk_error *err)
     snprintf(why, sizeof why,
              "NCCL makes teams of %d of the %u ranks that reach each other by load and store",
              ranks, g->ranks);
-    return comm_no_window(g, err, why);
+    return nccl_comm_no_window(g, err, why);
 }
 
 int nccl_comm_window(struct gpu_rank *g, struct shk_error *err)
@@ -230,9 +251,9 @@ int nccl_comm_window(struct gpu_rank *g, struct shk_error *err)
         return rc;
     nccl_comm_log(comm, &log);
     if (!comm->window)
-        return comm_no_window(g, err, "the registration succeeded without a window");
+        return nccl_comm_no_window(g, err, "the registration succeeded without a window");
     if (log.symmetric_no)
-        return comm_no_window(g, err, "NCCL's log says that it is not supported");
+        return nccl_comm_no_window(g, err, "NCCL's log says that it is not supported");
     return comm_team(g, err);
 }
 

@@ -31,6 +31,10 @@ int nccl_comm_memory(struct gpu_rank *g, bool slots, struct shk_error *err);
 /* Registers the heap as a symmetric window; fails when that has no effect. */
 int nccl_comm_window(struct gpu_rank *g, struct shk_error *err);
 
+/* There is none: fails, and does not apply where the driver offers no peer access, the ranks are on
+ * several nodes, or a variable turns it off, as nothing is broken then. */
+int nccl_comm_no_window(struct gpu_rank *g, struct shk_error *err, const char *why);
+
 int nccl_comm_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err);
 void nccl_comm_close(struct gpu_rank *g);
 

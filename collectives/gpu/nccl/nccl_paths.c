@@ -60,10 +60,12 @@ static int lsa_pointers_by_kernel(struct gpu_rank *g, struct shk_error *err)
     /* A window without effect is a host structure, which a kernel must not touch. */
     if (api->to_host(head, (gpu_ptr)(uintptr_t)comm->window, sizeof head) != GPU_SUCCESS) {
         /* so it is with NCCL 2.28 on one H200, where there is nobody to share it with */
-        return gpu_fail(g, g->ranks == 1 ? GPU_CAUSE_NA : GPU_CAUSE_NO_WINDOW,
-                        shk_error_set(err, ENOTSUP, "%s: the window is not on the GPU",
-                                      g->ranks == 1 ? "NCCL makes no symmetric memory for one rank"
-                                                    : "no symmetric memory"));
+        if (g->ranks > 1)
+            return nccl_comm_no_window(g, err, "the window is not on the GPU");
+        return gpu_fail(g, GPU_CAUSE_NA,
+                        shk_error_set(err, ENOTSUP,
+                                      "NCCL makes no symmetric memory for one rank: the window is "
+                                      "not on the GPU"));
     }
     rc =
         gpu_ok(g, api->alloc(&comm->pointers, ranks * sizeof *g->base), err, "memory for pointers");

@@ -264,6 +264,9 @@ static const struct fault {
     {"nccl", "SHK_FAKE_NCCL_FAULT", "corrupt", "wrong", "wrong-result", "rank 1: wrong result"},
     {"nccl-window", "SHK_FAKE_NCCL_FAULT", "no-window", "failed", "no-symmetric-memory", "window"},
     {"lsa", "SHK_FAKE_NCCL_FAULT", "no-window", "failed", "no-symmetric-memory", "window"},
+    {"nccl-window", "NCCL_CUMEM_ENABLE", "0", "na", "", "NCCL_CUMEM_ENABLE=0 turns it off"},
+    {"lsa", "NCCL_CUMEM_ENABLE", "0", "na", "", "NCCL_CUMEM_ENABLE=0 turns it off"},
+    {"lsa", "NCCL_CUMEM_ENABLE", "1", "ok", "", ""},
     {"lsa", "SHK_FAKE_NCCL_VERSION", "22705", "na", "", "NCCL 2.27.5"},
 };
 
