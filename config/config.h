@@ -252,22 +252,35 @@ struct shk_diagnosis {
     const char *place;
 };
 
-/* One part of a conflict; exactly one of the conditions is given. Values are compared as the
- * setting's grammar reads them. */
-struct shk_conflict_term {
-    const char *setting;
-    const char *const *is;     /* set to one of these; NULL-terminated */
-    const char *const *is_not; /* set, but to none of these; NULL-terminated */
-    const char *matches;       /* set, and the value matches this extended regular expression */
-    const char *lacks;         /* not set, or the value does not match it */
-    const char *differs_from;  /* set, and so is this setting, to something else */
-    bool set, unset;
+/* One term of `when:`, of a conflict or a rule: what it looks at, and what must be so there
+ * (checks/when/term.h decides). */
+struct shk_term {
+    const char *log, *no_log; /* signature seen, not seen */
+    const char *setting, *fact;
+    const char *differs;       /* a fact, between nodes */
+    const char *member;        /* of fact or differs: path in its value, through arrays */
+    const char *capture;       /* of log */
+    const char *const *is;     /* one of these; NULL-terminated */
+    const char *const *is_not; /* there, and none of these; NULL-terminated */
+    const char *matches;       /* extended regular expressions */
+    const char *matches_not;   /* there, and does not match */
+    const char *lacks;         /* not there, or does not match */
+    const char *differs_from;  /* a setting: both are set, to different values */
+    const char *in, *not_in;   /* a fact whose members have the names, or lack one of them */
+    const char *in_member;     /* of in and not_in */
+    const char *same_as;       /* a setting that holds the captured name */
+    int lines;                 /* of log: at least so many of them; 0: one */
+    int at_most;               /* of log: no more than so many; 0: any */
+    const char *fewer_than;    /* of log: fewer than the number of this fact; NULL: any */
+    bool set, unset;           /* of setting */
+    bool present, absent;      /* of fact */
+    bool every;                /* of member: not one element, all of them */
 };
 
 /* Settings that do not go together: all terms hold at once. */
 struct shk_conflict {
     const char *name;
-    const struct shk_conflict_term *when;
+    const struct shk_term *when;
     size_t when_count;
     const char *condition; /* as in a profile line: on what nodes it is a conflict; NULL = all */
     const char *verdict;   /* "note", "warn" or "fail" */
@@ -318,30 +331,11 @@ struct shk_signature {
     const char *place;
 };
 
-/* One part of a rule, see config/load/rules.c for what goes with what. */
-struct shk_rule_term {
-    const char *log, *no_log; /* signature seen, not seen */
-    const char *setting, *fact;
-    const char *differs;         /* a fact, between nodes */
-    const char *member;          /* of fact or differs: path in its value, through arrays */
-    const char *capture;         /* of log */
-    const char *matches, *lacks; /* extended regular expressions */
-    const char *in, *not_in;     /* a fact whose members have the names, or lack one of them */
-    const char *in_member;       /* of in and not_in */
-    const char *same_as;         /* a setting that holds the captured name */
-    int lines;                   /* of log: at least so many of them; 0: one */
-    int at_most;                 /* of log: no more than so many; 0: any */
-    const char *fewer_than;      /* of log: fewer than the number of this fact; NULL: any */
-    bool set, unset;
-    bool present, absent; /* of fact */
-    bool every;           /* of member: not one element, all of them */
-};
-
 /* Evidence that no single line gives: lines, settings and facts together speak for or against a
  * cause. */
 struct shk_rule {
     const char *name;
-    const struct shk_rule_term *when;
+    const struct shk_term *when;
     size_t when_count;
     const char *condition; /* NULL = everywhere */
     const char *diagnosis;

@@ -1,4 +1,4 @@
-/* Conditions of profile lines: terms joined by "," or "&&", each "[!]NAME" or "NAME OP VALUE" with
+/* Conditions on a node: terms joined by "," or "&&", each "[!]NAME" or "NAME OP VALUE" with
  * OP one of = == != < <= > >=. A NAME with a dot is a fact key, or one and a member of its object.
  */
 #include "checks/base/coded.h"

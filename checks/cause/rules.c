@@ -1,8 +1,8 @@
 /* Rules of the catalogue: lines, settings and facts that together speak for or against a cause. */
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
-#include "checks/cause/term.h"
 #include "checks/log/log.h"
+#include "checks/when/term.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +12,30 @@
 enum { SPECIFIC = 45, PERHAPS = 40 };
 
 /* Something that is there, not something that is missing, as on every node that nobody set up. */
-static bool is_something(const struct shk_rule_term *term)
+static bool is_something(const struct shk_term *term)
 {
     return !term->unset && !term->absent && !term->no_log;
 }
 
+/* What is not known speaks for nothing; only that a variable is not set may be guessed. */
+static int term_speaks(const struct shk_term_scope *scope, const struct shk_term *term)
+{
+    const char *value = NULL;
+    int holds = shk_term_holds(scope, term);
+    if (holds >= 0)
+        return holds;
+    return term->unset && shk_term_setting(scope, term->setting, &value) == SHK_LOOK_MISSING ? -1
+                                                                                             : 0;
+}
+
 /* 1 or 0; -1: perhaps, all that is known fits. On hardware that may not be the rule's, only what
  * is there speaks for it. */
-static int rule_holds(const struct shk_rule_scope *scope, const struct shk_rule *rule)
+static int rule_holds(const struct shk_term_scope *scope, const struct shk_rule *rule)
 {
     int all = 1;
     bool known = false, something = false;
     for (size_t i = 0; i < rule->when_count; i++) {
-        int one = shk_rule_term_holds(scope, &rule->when[i]);
+        int one = term_speaks(scope, &rule->when[i]);
         if (!one)
             return 0;
         known |= one > 0;
@@ -58,26 +69,27 @@ static bool said_before(const struct shk_rule *rule, size_t at)
 }
 
 static void fact_text(struct shk_strbuf *sb, const char *between,
-                      const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+                      const struct shk_term_scope *scope, const struct shk_term *term)
 {
-    char *value = shk_rule_term_value(scope, term);
+    char *value = shk_term_value(scope, term);
     shk_strbuf_printf(sb, "%s%s%s%s", between, term->fact, value ? ": " : "", value ? value : "");
     free(value);
 }
 
 /* The reason, then what it rests on. */
-static char *rule_text(const struct shk_rule_scope *scope, const struct shk_rule *rule, bool sure)
+static char *rule_text(const struct shk_term_scope *scope, const struct shk_rule *rule, bool sure)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
     const char *between = " (", *unset = sure ? " not set" : " perhaps not set";
     shk_strbuf_puts(&sb, rule->why);
     for (size_t i = 0; i < rule->when_count; i++) {
-        const struct shk_rule_term *term = &rule->when[i];
+        const struct shk_term *term = &rule->when[i];
         if (said_before(rule, i))
             continue;
         char *place = term->log ? shk_log_place(scope->facts, term->log) : NULL;
-        const char *value =
-            term->setting ? shk_log_env(scope->config, scope->facts, term->setting) : NULL;
+        const char *value = NULL;
+        if (term->setting)
+            (void)shk_term_setting(scope, term->setting, &value);
         if (place)
             shk_strbuf_printf(&sb, "%s%s", between, place);
         else if (term->setting)
@@ -96,7 +108,7 @@ static char *rule_text(const struct shk_rule_scope *scope, const struct shk_rule
     return shk_strbuf_take(&sb);
 }
 
-static void speak(struct shk_clues *clues, const struct shk_rule_scope *scope,
+static void speak(struct shk_clues *clues, const struct shk_term_scope *scope,
                   const struct shk_rule *rule, bool sure)
 {
     int weight = sure || rule->weight < PERHAPS ? rule->weight : PERHAPS;
@@ -112,7 +124,7 @@ void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *conf
     const struct shk_rule *rules = shk_config_rules(config, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t n = 0; n < nodes; n++) {
-            const struct shk_rule_scope scope = {config, facts[n], facts, nodes};
+            const struct shk_term_scope scope = {config, facts[n], facts, nodes, true};
             int holds = rule_holds(&scope, &rules[i]);
             if (holds) {
                 speak(clues, &scope, &rules[i], holds > 0);

@@ -2,8 +2,7 @@
 #include "checks/base/remedy.h"
 #include "checks/env/env.h"
 #include "checks/readers/readers_together.h"
-#include "checks/value/grammar.h"
-#include "core/text/pattern.h"
+#include "checks/when/term.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,61 +13,13 @@ static int both(int a, int b)
     return a == 0 || b == 0 ? 0 : a < 0 || b < 0 ? -1 : 1;
 }
 
-static bool same_value(const struct shk_check_context *ctx, const char *name, const char *a,
-                       const char *b)
-{
-    static const struct shk_grammar plain = {.type = SHK_VALUE_STRING};
-    const struct shk_setting *setting = shk_config_setting(ctx->config, name);
-    return shk_grammar_same(setting ? &setting->grammar : &plain, a, b);
-}
-
-static bool is_one_of(const struct shk_check_context *ctx, const char *name,
-                      const char *const *values, const char *value)
-{
-    for (; *values; values++)
-        if (same_value(ctx, name, *values, value))
-            return true;
-    return false;
-}
-
-static int differs(const struct shk_check_context *ctx, const struct shk_conflict_term *term,
-                   const char *value)
-{
-    const char *other = NULL;
-    switch (shk_look_setting(ctx, term->differs_from, &other)) {
-    case SHK_LOOK_PRESENT: return !same_value(ctx, term->setting, other, value);
-    case SHK_LOOK_ABSENT: return 0;
-    default: return -1;
-    }
-}
-
-static int term_holds(const struct shk_check_context *ctx, const struct shk_conflict_term *term)
-{
-    const char *value = NULL;
-    enum shk_look look = shk_look_setting(ctx, term->setting, &value);
-    if (look != SHK_LOOK_PRESENT && look != SHK_LOOK_ABSENT)
-        return -1;
-    if (term->unset)
-        return !value;
-    if (term->lacks)
-        return !value || !shk_pattern_matches(term->lacks, value);
-    if (!value)
-        return 0;
-    if (term->is)
-        return is_one_of(ctx, term->setting, term->is, value);
-    if (term->is_not)
-        return !is_one_of(ctx, term->setting, term->is_not, value);
-    if (term->differs_from)
-        return differs(ctx, term, value);
-    return term->set || (term->matches && shk_pattern_matches(term->matches, value));
-}
-
 /* Of all terms together. */
 static int terms_hold(const struct shk_check_context *ctx, const struct shk_conflict *conflict)
 {
+    const struct shk_term_scope scope = {.config = ctx->config, .facts = ctx->facts};
     int holds = conflict->when_count > 0;
     for (size_t i = 0; i < conflict->when_count; i++)
-        holds = both(holds, term_holds(ctx, &conflict->when[i]));
+        holds = both(holds, shk_term_holds(&scope, &conflict->when[i]));
     return holds;
 }
 
@@ -123,8 +74,9 @@ static void say_terms(const struct shk_check_context *ctx, const struct shk_conf
                       struct shk_strbuf *names, struct shk_strbuf *values)
 {
     for (size_t i = 0; i < conflict->when_count; i++) {
-        const struct shk_conflict_term *term = &conflict->when[i];
-        say_term(ctx, term->setting, i == 0, names, values);
+        const struct shk_term *term = &conflict->when[i];
+        if (term->setting)
+            say_term(ctx, term->setting, i == 0, names, values);
         if (term->differs_from)
             say_term(ctx, term->differs_from, false, names, values);
     }

@@ -300,6 +300,38 @@ static bool explain_profile(const struct shk_config *config, const char *name, F
     return true;
 }
 
+/* "NCCL_NET is Socket" of a term of a conflict. */
+static void explain_term(FILE *out, const char *label, const struct shk_term *t)
+{
+    char *words = explain_words(t->is ? t->is : t->is_not);
+    const struct {
+        const char *verb, *object;
+    } tests[] = {
+        {"is", t->is ? words : NULL},
+        {"is none of", t->is_not ? words : NULL},
+        {"matches", t->matches},
+        {"does not match", t->matches_not},
+        {"is not set, or does not match", t->lacks},
+        {"differs from", t->differs_from},
+        {"is known to", t->in},
+        {"is not known to", t->not_in},
+        {t->set       ? "is set"
+         : t->unset   ? "is not set"
+         : t->present ? "is there"
+                      : "is absent",
+         ""},
+    };
+    size_t i = 0;
+    while (!tests[i].object)
+        i++;
+    char *text = shk_strf("%s%s%s %s%s%s", t->setting ? t->setting : t->fact, t->member ? "." : "",
+                          t->member ? t->member : "", tests[i].verb, *tests[i].object ? " " : "",
+                          tests[i].object);
+    explain_line(out, label, text);
+    free(text);
+    free(words);
+}
+
 static bool explain_conflict(const struct shk_config *config, const char *name, FILE *out)
 {
     size_t n;
@@ -310,24 +342,8 @@ static bool explain_conflict(const struct shk_config *config, const char *name, 
     if (!c)
         return false;
     explain_line(out, "Conflict", c->name);
-    for (size_t i = 0; i < c->when_count; i++) {
-        const struct shk_conflict_term *t = &c->when[i];
-        char *words = explain_words(t->is ? t->is : t->is_not);
-        char *text = shk_strf("%s %s%s", t->setting,
-                              t->is        ? "is "
-                              : t->is_not  ? "is none of "
-                              : t->matches ? "matches "
-                              : t->lacks   ? "does not match "
-                              : t->set     ? "is set"
-                                           : "is not set",
-                              t->matches ? t->matches
-                              : t->lacks ? t->lacks
-                              : words    ? words
-                                         : "");
-        explain_line(out, i ? "" : "When", text);
-        free(text);
-        free(words);
-    }
+    for (size_t i = 0; i < c->when_count; i++)
+        explain_term(out, i ? "" : "When", &c->when[i]);
     explain_line(out, "Where", c->condition);
     explain_line(out, "Verdict", c->verdict);
     explain_line(out, "Because", c->why);

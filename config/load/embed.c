@@ -111,6 +111,7 @@ static void embed_markdown(void)
     struct shk_strbuf text = SHK_STRBUF_INIT;
     for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++)
         shk_schema_markdown(&text, shk_sections[s].record);
+    shk_schema_markdown(&text, &shk_record_term);
     fputs(shk_strbuf_text(&text), stdout);
     shk_strbuf_free(&text);
 }

@@ -80,6 +80,7 @@ struct shk_record {
     const void *defaults; /* a row with what absent keys mean; NULL: zeros */
     /* Rules over several keys; may be NULL. Reports with shk_fill_error(). */
     int (*check)(const struct shk_fill *fill, const struct shk_yaml_node *node, const void *row);
+    bool apart; /* a nested record that several have: documented once, by itself */
     /* Rows of a section only. */
     size_t name_offset;  /* const char *: the field that names the row, fields[0] */
     size_t place_offset; /* const char *: FILE:LINE, not in YAML */
@@ -135,10 +136,11 @@ void shk_schema_emit(struct shk_strbuf *out, const struct shk_record *record, co
 void shk_schema_markdown(struct shk_strbuf *out, const struct shk_record *record);
 
 /* The records, in settings.c, profiles.c, diagnoses.c, conflicts.c, diff.c, signatures.c,
- * rules.c, variables.c, uses.c, fixes.c, calls.c and codes.c. */
+ * rules.c, terms.c, variables.c, uses.c, fixes.c, calls.c and codes.c. */
 extern const struct shk_record shk_record_setting, shk_record_profile, shk_record_diagnosis,
     shk_record_conflict, shk_record_diff, shk_record_signature, shk_record_rule, shk_record_name,
-    shk_record_use, shk_record_launcher, shk_record_fix, shk_record_waitcall, shk_record_code;
+    shk_record_term, shk_record_use, shk_record_launcher, shk_record_fix, shk_record_waitcall,
+    shk_record_code;
 
 /* Shorthands for the tables. */
 #define SHK_COUNT(array)      (sizeof(array) / sizeof((array)[0]))

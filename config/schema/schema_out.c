@@ -162,7 +162,7 @@ void shk_schema_markdown(struct shk_strbuf *out, const struct shk_record *record
         shk_strbuf_printf(out, " | %s |\n", field->doc);
     }
     for (size_t i = 0; i < record->fields_count; i++)
-        if (record->fields[i].record) {
+        if (record->fields[i].record && !record->fields[i].record->apart) {
             shk_strbuf_putc(out, '\n');
             shk_schema_markdown(out, record->fields[i].record);
         }

@@ -229,11 +229,12 @@ Test(catalogue, documentation_is_up_to_date)
     struct shk_strbuf text = SHK_STRBUF_INIT;
     shk_strbuf_add(&text, page, size);
     free(page);
-    for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++) {
+    for (enum shk_section s = 0; s <= SHK_SECTION_COUNT; s++) {
         struct shk_strbuf table = SHK_STRBUF_INIT;
-        shk_schema_markdown(&table, shk_sections[s].record);
+        bool of_terms = s == SHK_SECTION_COUNT;
+        shk_schema_markdown(&table, of_terms ? &shk_record_term : shk_sections[s].record);
         cr_expect_not_null(strstr(shk_strbuf_text(&text), shk_strbuf_text(&table)), "%s:\n%s",
-                           shk_sections[s].folder, shk_strbuf_text(&table));
+                           of_terms ? "when" : shk_sections[s].folder, shk_strbuf_text(&table));
         shk_strbuf_free(&table);
     }
     shk_strbuf_free(&text);

@@ -19,15 +19,25 @@ static const struct {
      "unknown setting \"NCCL_NTE\", did you mean"},
     {"no condition in a term",
      ROW("a", "[{setting: NCCL_NET}, {setting: NCCL_DEBUG, set: true}]", ""),
-     "when.setting: needs exactly one of is, is-not, matches, lacks, differs-from, set, unset"},
+     "setting, fact and capture need exactly one test (is, is-not, "},
     {"two conditions in a term",
      ROW("a", "[{setting: NCCL_NET, set: true, is: [IB]}, {setting: NCCL_DEBUG, set: true}]", ""),
-     "needs exactly one of"},
+     "need exactly one test"},
+    {"no subject in a term", ROW("a", "[{set: true}, {setting: NCCL_DEBUG, set: true}]", ""),
+     "needs exactly one of log, no-log, setting, fact, differs"},
+    {"a log", ROW("a", "[{setting: NCCL_NET, set: true}, {log: nccl-using-network-socket}]", ""),
+     "when: log, no-log and differs are for rules"},
+    {"no setting first",
+     ROW("a", "[{fact: host.virt, is: [kvm]}, {setting: NCCL_NET, set: true}]", ""),
+     "when: the first term of a conflict is a setting"},
+    {"another setting's value in a fact",
+     ROW("a", "[{setting: NCCL_NET, set: true}, {fact: host.virt, differs-from: NCCL_NET}]", ""),
+     "`set`, `unset` and `differs-from` are for a setting"},
     {"bad expression",
      ROW("a", "[{setting: NCCL_NET, matches: \"(\"}, {setting: NCCL_DEBUG, set: true}]", ""),
      "matches: "},
     {"one term alone", ROW("a", "[{setting: NCCL_NET, set: true}]", ""),
-     "when: a conflict takes two settings, or one and a condition"},
+     "when: a conflict takes two terms, or one and a condition"},
     {"unknown word in the condition",
      ROW("a", "[{setting: NCCL_NET, set: true}]", "  condition: \"ndoes>1\"\n"),
      "unknown name \"ndoes\" in a condition, did you mean \"nodes\"?"},
@@ -49,6 +59,20 @@ Test(conflicts, bad_rows)
         cr_expect(strncmp(err.text, "c.yaml:", 7) == 0 && strstr(err.text, cases[i].error),
                   "%s: %s", cases[i].name, err.text);
     }
+}
+
+/* What `lacks` said of a setting in rules is `matches-not` now. */
+Test(conflicts, the_old_word_in_a_rule)
+{
+    static const char yaml[] = "- name: a\n  when: [{setting: NCCL_NET, lacks: x}]\n"
+                               "  diagnosis: net-plugin-missing\n  weight: 50\n  why: x\n"
+                               "  source: x\n";
+    struct shk_config *config = NULL;
+    struct shk_error err = {""};
+    cr_expect_eq(shk_config_load_buffer(&config, "rules", "r.yaml", yaml, strlen(yaml), &err),
+                 -EINVAL);
+    cr_expect_str_eq(err.text, "r.yaml:2: when: `lacks` of a setting also holds when it is not "
+                               "set: use `matches-not`");
 }
 
 Test(conflicts, a_good_row)

@@ -1,8 +1,9 @@
-/* One term of a rule: does it hold for a node, among the nodes? */
-#include "checks/cause/term.h"
+/* One term of `when:`: does it hold for a node, among the nodes? */
+#include "checks/when/term.h"
 
 #include "checks/base/row.h"
 #include "checks/log/log.h"
+#include "checks/value/grammar.h"
 #include "core/text/pattern.h"
 
 #include <stdlib.h>
@@ -99,49 +100,99 @@ static bool among(const char *list, const char *name)
     return false;
 }
 
-/* The test of a term on a value that is known. */
-static bool value_fits(const struct shk_rule_scope *scope, const struct shk_rule_term *term,
-                       const char *value)
+enum shk_look shk_term_setting(const struct shk_term_scope *scope, const char *name,
+                               const char **value_p)
 {
-    const char *other =
-        term->same_as ? shk_log_env(scope->config, scope->facts, term->same_as) : NULL;
-    if (term->same_as)
-        return other && among(other, value);
-    if (term->in)
-        return names_known(scope->facts, term->in, term->in_member, value, term->setting != NULL) ==
-               1;
-    if (term->not_in)
-        return names_known(scope->facts, term->not_in, term->in_member, value,
-                           term->setting != NULL) == 0;
+    const struct shk_check_context ctx = {.config = scope->config, .facts = scope->facts};
+    *value_p = scope->logs ? shk_log_env(scope->config, scope->facts, name) : NULL;
+    return *value_p ? SHK_LOOK_PRESENT : shk_look_setting(&ctx, name, value_p);
+}
+
+/* As the setting's grammar reads them; of a fact, letter by letter. */
+static bool same_value(const struct shk_term_scope *scope, const char *setting, const char *a,
+                       const char *b)
+{
+    static const struct shk_grammar plain = {.type = SHK_VALUE_STRING};
+    const struct shk_setting *row = setting ? shk_config_setting(scope->config, setting) : NULL;
+    return shk_grammar_same(row ? &row->grammar : &plain, a, b);
+}
+
+static bool is_one_of(const struct shk_term_scope *scope, const struct shk_term *term,
+                      const char *const *values, const char *value)
+{
+    for (; *values; values++)
+        if (same_value(scope, term->setting, *values, value))
+            return true;
+    return false;
+}
+
+/* Against the value of another setting: one that is not set has none. */
+static int compares(const struct shk_term_scope *scope, const struct shk_term *term,
+                    const char *value)
+{
+    const char *other = NULL;
+    switch (shk_term_setting(scope, term->same_as ? term->same_as : term->differs_from, &other)) {
+    case SHK_LOOK_PRESENT:
+        return term->same_as ? among(other, value)
+                             : !same_value(scope, term->setting, other, value);
+    case SHK_LOOK_ABSENT: return 0;
+    default: return -1;
+    }
+}
+
+/* The test of a term on a value that is known. */
+static int value_fits(const struct shk_term_scope *scope, const struct shk_term *term,
+                      const char *value)
+{
+    if (term->same_as || term->differs_from)
+        return compares(scope, term, value);
+    if (term->in || term->not_in) {
+        int known = names_known(scope->facts, term->in ? term->in : term->not_in, term->in_member,
+                                value, term->setting != NULL);
+        return known < 0 || term->in ? known : !known;
+    }
+    if (term->is || term->is_not)
+        return is_one_of(scope, term, term->is ? term->is : term->is_not, value) == !!term->is;
     if (term->matches)
         return shk_pattern_matches(term->matches, value);
-    return term->lacks ? !shk_pattern_matches(term->lacks, value) : term->set;
+    if (term->matches_not || term->lacks)
+        return !shk_pattern_matches(term->lacks ? term->lacks : term->matches_not, value);
+    return term->set;
 }
 
-/* -1: it should not be set, and nobody knows whether it is. */
-static int setting_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+static int setting_holds(const struct shk_term_scope *scope, const struct shk_term *term)
 {
-    const char *value = shk_log_env(scope->config, scope->facts, term->setting), *told = NULL;
-    if (value)
-        return !term->unset && value_fits(scope, term, value);
-    if (!term->unset)
-        return 0;
-    enum shk_look look = shk_look_env(scope->facts, term->setting, &told);
-    return look == SHK_LOOK_ABSENT ? 1 : look == SHK_LOOK_MISSING ? -1 : 0;
+    const char *value = NULL;
+    switch (shk_term_setting(scope, term->setting, &value)) {
+    case SHK_LOOK_PRESENT: return term->unset ? 0 : value_fits(scope, term, value);
+    case SHK_LOOK_ABSENT: return term->unset || term->lacks;
+    default: return -1;
+    }
 }
 
-static bool member_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+/* Of the elements of a list: one of them, or (`every`) all; `lacks` and the like: all. */
+static int member_holds(const struct shk_term_scope *scope, const struct shk_term *term)
 {
     bool gap = false;
     json_t *texts = texts_of(scope->facts, term->fact, term->member, &gap), *text;
-    size_t i, fit = 0, count = json_array_size(texts);
-    bool all = term->every || term->lacks;
-    json_array_foreach(texts, i, text) fit += value_fits(scope, term, json_string_value(text));
+    size_t i, fit = 0, unfit = 0, count = json_array_size(texts);
+    bool all = term->every || term->lacks || term->matches_not || term->is_not;
+    if (!texts)
+        return -1;
+    json_array_foreach(texts, i, text)
+    {
+        int one = value_fits(scope, term, json_string_value(text));
+        fit += one > 0;
+        unfit += one == 0;
+    }
     json_decref(texts);
-    return all ? count && fit == count && !gap : fit > 0;
+    gap |= fit + unfit < count;
+    if (all)
+        return unfit ? 0 : gap ? -1 : count > 0;
+    return fit ? 1 : gap ? -1 : 0;
 }
 
-char *shk_rule_term_value(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+char *shk_term_value(const struct shk_term_scope *scope, const struct shk_term *term)
 {
     bool gap = false;
     size_t i;
@@ -152,7 +203,7 @@ char *shk_rule_term_value(const struct shk_rule_scope *scope, const struct shk_r
     json_t *texts = texts_of(scope->facts, term->fact, term->member, &gap);
     json_array_foreach(texts, i, text)
     {
-        if (!value && value_fits(scope, term, json_string_value(text)))
+        if (!value && value_fits(scope, term, json_string_value(text)) > 0)
             value = strdup(json_string_value(text));
     }
     json_decref(texts);
@@ -160,62 +211,68 @@ char *shk_rule_term_value(const struct shk_rule_scope *scope, const struct shk_r
 }
 
 /* A fact of any type, as text; an array or object as JSON. Absent is the empty text. */
-static bool fact_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+static int fact_holds(const struct shk_term_scope *scope, const struct shk_term *term)
 {
     struct shk_fact fact;
     enum shk_look look = shk_look(scope->facts, term->fact, &fact);
+    bool present = look == SHK_LOOK_PRESENT;
+    if (!present && look != SHK_LOOK_ABSENT)
+        return -1;
     if (term->present || term->absent)
-        return look == (term->present ? SHK_LOOK_PRESENT : SHK_LOOK_ABSENT);
+        return present == term->present;
     if (term->member)
         return member_holds(scope, term);
-    if (look == SHK_LOOK_ABSENT)
-        return value_fits(scope, term, "");
-    if (look != SHK_LOOK_PRESENT)
-        return false;
+    if (!present)
+        return term->is_not || term->matches_not ? 0 : value_fits(scope, term, "");
     char *text = text_of(fact.value);
-    bool holds = text && value_fits(scope, term, text);
+    int holds = text ? value_fits(scope, term, text) : -1;
     free(text);
     return holds;
 }
 
 /* How often it was seen. */
-static bool count_fits(const struct shk_facts *facts, const struct shk_rule_term *term,
-                       long long lines)
+static int count_fits(const struct shk_facts *facts, const struct shk_term *term, long long lines)
 {
     long long most = 0;
+    if (lines < term->lines || (term->at_most && lines > term->at_most))
+        return 0;
     if (term->fewer_than && shk_look_int(facts, term->fewer_than, &most) != SHK_LOOK_PRESENT)
-        return false;
-    return lines >= term->lines && (!term->at_most || lines <= term->at_most) &&
-           (!term->fewer_than || lines < most);
+        return -1;
+    return !term->fewer_than || lines < most;
 }
 
-static bool log_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+static int log_holds(const struct shk_term_scope *scope, const struct shk_term *term)
 {
     json_t *entry = shk_log_seen(scope->facts, term->log), *tuple;
     size_t i;
     long long lines = 1;
-    if (entry)
-        (void)shk_look_member_int(entry, "lines", &lines);
-    if (!entry || !count_fits(scope->facts, term, lines))
-        return false;
-    if (!term->capture)
-        return true;
+    if (!entry)
+        return shk_log_given(scope->facts) ? 0 : -1;
+    (void)shk_look_member_int(entry, "lines", &lines);
+    int holds = count_fits(scope->facts, term, lines);
+    if (holds <= 0 || !term->capture)
+        return holds;
+    holds = 0;
     json_array_foreach(json_object_get(entry, "captures"), i, tuple)
     {
         const char *value = shk_log_captured(tuple, term->capture);
-        if (value && value_fits(scope, term, value))
-            return true;
+        int one = value ? value_fits(scope, term, value) : 0;
+        if (one > 0)
+            return 1;
+        holds = one < 0 ? -1 : holds;
     }
-    return false;
+    return holds;
 }
 
-static bool nodes_differ(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+static int nodes_differ(const struct shk_term_scope *scope, const struct shk_term *term)
 {
     json_t *first = NULL;
-    bool differ = false, gap;
+    bool differ = false, unread = false;
     for (size_t i = 0; i < scope->nodes && !differ; i++) {
+        bool gap;
         json_t *texts = texts_of(scope->all[i], term->differs, term->member, &gap);
         if (!texts || gap) {
+            unread = true;
             json_decref(texts);
             continue;
         }
@@ -226,17 +283,16 @@ static bool nodes_differ(const struct shk_rule_scope *scope, const struct shk_ru
             first = texts;
     }
     json_decref(first);
-    return differ;
+    return differ ? 1 : unread ? -1 : 0;
 }
 
-int shk_rule_term_holds(const struct shk_rule_scope *scope, const struct shk_rule_term *term)
+int shk_term_holds(const struct shk_term_scope *scope, const struct shk_term *term)
 {
-    const struct shk_facts *facts = scope->facts;
     if (term->differs)
         return nodes_differ(scope, term);
     if (term->log)
         return log_holds(scope, term);
     if (term->no_log)
-        return shk_log_given(facts) && !shk_log_seen(facts, term->no_log);
+        return shk_log_given(scope->facts) ? !shk_log_seen(scope->facts, term->no_log) : -1;
     return term->setting ? setting_holds(scope, term) : fact_holds(scope, term);
 }
