@@ -1,5 +1,6 @@
 /* What several checks ask about the node, the job and the active profile. */
 #include "checks/base/coded.h"
+#include "core/facts/factdiff.h"
 #include "core/text/nameset.h"
 #include "core/text/redact.h"
 #include "core/text/uses.h"
@@ -36,6 +37,19 @@ bool shk_env_file_wins(const struct shk_facts *facts, const char *name)
 bool shk_env_withheld(const char *value)
 {
     return strcmp(value, SHK_REDACTED) == 0;
+}
+
+bool shk_env_own(const struct shk_config *config, const char *name)
+{
+    size_t count;
+    const struct shk_diff_rule *rules = shk_config_diff(config, &count), *own;
+    const struct shk_setting *setting = shk_config_setting(config, name);
+    char *path = shk_strf("env.%s", name);
+    own = path ? shk_diff_aside_rule(rules, count, path) : NULL;
+    free(path);
+    if (!own || !own->part || !setting || setting->severity == SHK_SEV_NONE)
+        return own != NULL;
+    return setting->grammar.type == SHK_VALUE_PATH || setting->grammar.type == SHK_VALUE_PATHS;
 }
 
 /* One of the two places: the environment or a file. */

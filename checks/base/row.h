@@ -86,6 +86,10 @@ enum shk_look shk_look_setting(const struct shk_check_context *ctx, const char *
 /* Is this what stands in place of a value that was taken out of the facts? */
 bool shk_env_withheld(const char *value);
 
+/* Does each rank, node or job have its own value of this variable (config/diff)? Where only a part
+ * of the value is, the launcher's variables are, and paths; other settings are compared. */
+bool shk_env_own(const struct shk_config *config, const char *name);
+
 /* Does a configuration file win over the environment for this variable? NVSHMEM's does from 3.6 on
  * (assumed when the version is not known). */
 bool shk_env_file_wins(const struct shk_facts *facts, const char *name);

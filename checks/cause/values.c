@@ -3,35 +3,18 @@
 #include "checks/cause/clue.h"
 #include "checks/log/log.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Interfaces and NICs may well have other names on other nodes. */
 enum { SPECIFIC = 60 };
 
-/* A launcher gives each process a value of its own: ranks, names, addresses. A rule about a part
- * of a value leaves the rest to be compared. */
-static bool of_one_process(const struct shk_config *config, const struct shk_setting *setting)
-{
-    size_t count = 0;
-    const struct shk_diff_rule *rules = shk_config_diff(config, &count);
-    char *path = shk_strf("env.%s", setting->name);
-    bool own = setting->severity == SHK_SEV_NONE;
-    for (size_t i = 0; path && !own && i < count; i++)
-        own = !rules[i].part &&
-              (rules[i].differs == SHK_DIFF_JOB || rules[i].differs == SHK_DIFF_NODE) &&
-              fnmatch(rules[i].path, path, 0) == 0;
-    free(path);
-    return own;
-}
-
 const char *shk_clue_variable(const struct shk_config *config, const char *name, int *weight_p)
 {
     const struct shk_setting *setting = shk_config_setting(config, name);
     *weight_p = 80;
-    if (!setting || strstr(name, "VISIBLE") || strstr(name, "HOSTID") ||
-        of_one_process(config, setting))
+    if (!setting || setting->severity == SHK_SEV_NONE || strstr(name, "VISIBLE") ||
+        strstr(name, "HOSTID") || shk_env_own(config, name))
         return NULL;
     switch (setting->grammar.type) {
     case SHK_VALUE_INTERFACES: *weight_p = 45; return "socket-ifname-differs-across-nodes";

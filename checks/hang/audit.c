@@ -1,8 +1,8 @@
 /* The variables of the ranks: what is wrong in them whatever the node is like, and where ranks of
  * one job have different ones. */
 #include "checks/base/check.h"
+#include "checks/base/row.h"
 #include "checks/hang/hang_private.h"
-#include "core/facts/factdiff.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,17 +35,6 @@ json_t *hang_rank_json(const struct hang_place *place)
     return place->number >= 0    ? json_integer(place->number)
            : place->process >= 0 ? json_sprintf("process %ld", place->process)
                                  : json_null();
-}
-
-/* Does the catalogue say that such a variable is another one for each rank, node or job? */
-static bool audit_is_own(const struct audit *a, const char *name)
-{
-    size_t count;
-    const struct shk_diff_rule *rules = shk_config_diff(a->c->config, &count);
-    char *path = shk_strf("env.%s", name);
-    bool own = !path || shk_diff_aside_rule(rules, count, path);
-    free(path);
-    return own;
 }
 
 /* A value that says which device of the node is the rank's. */
@@ -83,7 +72,8 @@ static json_t *audit_variables(struct audit *a, const json_t *rank, json_t *numb
         json_t *values = json_object_get(a->names, name);
         if (!values)
             json_object_set_new(a->names, name,
-                                values = audit_is_own(a, name) ? json_null() : json_object());
+                                values =
+                                    shk_env_own(a->c->config, name) ? json_null() : json_object());
         if (!json_is_object(values))
             continue;
         json_object_set(variables, name, value);

@@ -191,6 +191,21 @@ Test(hang_audit, a_wrong_value_and_a_different_one)
     json_decref(j);
 }
 
+/* Of the launcher's variables only numbers differ; one that an administrator sets is compared. */
+Test(hang_audit, a_setting_among_the_variables_of_the_launcher)
+{
+    json_t *nodes = nodes_of(2);
+    for (int i = 0; i < 2; i++) {
+        set_variable(nodes, i, "OMPI_MCA_pml", i ? "ob1" : "ucx");
+        set_variable(nodes, i, "PMIX_SERVER_URI41", i ? "n1;tcp4://1" : "n2;tcp4://2");
+        set_variable(nodes, i, "PMIX_SERVER_TMPDIR", i ? "/tmp/n1.1" : "/tmp/n2.2");
+    }
+    json_t *j = judge(nodes);
+    cr_expect_not_null(find(j, "differences", "name", "OMPI_MCA_pml"));
+    cr_expect_eq(json_array_size(json_object_get(j, "differences")), 1);
+    json_decref(j);
+}
+
 Test(hang_audit, a_variable_that_one_rank_lacks)
 {
     json_t *nodes = nodes_of(3);
