@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     if (!rc && !patterns)
         rc = shk_error_set(&err, 12, "out of memory");
     if (!rc)
-        rc = shk_logscan_compile(patterns, n, &made, &err);
+        rc = shk_logscan_compile(patterns, n, NULL, &made, &err);
     if (!rc && !made.wide)
         rc = shk_error_set(&err, 22, "a log pattern is of a form that logwide.c does not know");
     if (!rc && embed_write(argv[1], &made))

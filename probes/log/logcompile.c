@@ -1,4 +1,4 @@
-/* From signatures to one Vectorscan database. */
+/* From signatures to the sets of an engine. */
 #include "core/text/messages.h"
 #include "core/text/strbuf.h"
 #include "probes/log/logcapture.h"
@@ -6,11 +6,10 @@
 #include "probes/log/logwide.h"
 
 #include <errno.h>
-#include <hs.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What Vectorscan shall do with a pattern: classes must not leave the line, '\r' may end one. */
+/* What an engine shall do with a pattern: classes must not leave the line, '\r' may end one. */
 static char *scan_pattern(const char *pattern)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
@@ -50,21 +49,20 @@ size_t shk_logscan_table(const struct shk_log_pattern *patterns, size_t i)
     return i;
 }
 
-/* What Vectorscan is given. */
+/* What an engine is given. */
 struct scan_list {
-    char **texts;
-    unsigned *ids, *flags;
-    size_t count, cap;
+    struct shk_log_expressions is;
+    size_t cap;
     bool wide; /* of what is not blind, the wider ones (logwide.h) */
 };
 
 static void scan_list_free(struct scan_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        free(list->texts[i]);
-    free(list->texts);
-    free(list->ids);
-    free(list->flags);
+    for (size_t i = 0; i < list->is.count; i++)
+        free(list->is.texts[i]);
+    free(list->is.texts);
+    free(list->is.ids);
+    free(list->is.every);
 }
 
 /* The pattern, or its wider one; *text_p is NULL for a blind one. */
@@ -77,28 +75,35 @@ static int scan_list_widen(char **text_p)
     return rc;
 }
 
-static int scan_list_add(struct scan_list *list, char *text, size_t id)
+static bool scan_list_room(struct scan_list *list)
+{
+    struct shk_log_expressions *is = &list->is;
+    if (is->count < list->cap)
+        return true;
+    size_t cap = list->cap ? list->cap * 2 : 1024;
+    char **texts = reallocarray(is->texts, cap, sizeof *texts);
+    is->texts = texts ? texts : is->texts;
+    unsigned *ids = reallocarray(is->ids, cap, sizeof *ids);
+    is->ids = ids ? ids : is->ids;
+    bool *every = reallocarray(is->every, cap, sizeof *every);
+    is->every = every ? every : is->every;
+    list->cap = texts && ids && every ? cap : list->cap;
+    return is->count < list->cap;
+}
+
+static int scan_list_add(struct scan_list *list, char *text, size_t id, bool every)
 {
     int rc = list->wide ? scan_list_widen(&text) : 0;
     if (rc || (list->wide && !text))
         return rc;
-    if (text && list->count == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 1024;
-        char **texts = reallocarray(list->texts, cap, sizeof *texts);
-        list->texts = texts ? texts : list->texts;
-        unsigned *ids = reallocarray(list->ids, cap, sizeof *ids);
-        list->ids = ids ? ids : list->ids;
-        unsigned *more = reallocarray(list->flags, cap, sizeof *more);
-        list->flags = more ? more : list->flags;
-        list->cap = texts && ids && more ? cap : list->cap;
-    }
-    if (!text || list->count == list->cap) {
+    if (!text || !scan_list_room(list)) {
         free(text);
         return -ENOMEM;
     }
-    list->texts[list->count] = text;
-    list->ids[list->count] = (unsigned)id;
-    list->flags[list->count++] = HS_FLAG_MULTILINE;
+    struct shk_log_expressions *is = &list->is;
+    is->texts[is->count] = text;
+    is->ids[is->count] = (unsigned)id;
+    is->every[is->count++] = every;
     return 0;
 }
 
@@ -109,36 +114,34 @@ static int scan_list_fill(struct scan_list *list, const struct shk_log_pattern *
     for (size_t i = 0; !rc && i < n; i++) {
         const char *text = patterns[i].pattern ? NULL : patterns[i].texts;
         if (patterns[i].pattern && shk_logscan_table(patterns, i) == i)
-            rc = scan_list_add(list, scan_pattern(patterns[i].pattern), i);
+            rc = scan_list_add(list, scan_pattern(patterns[i].pattern), i,
+                               patterns[i].texts && !list->wide);
         for (size_t len; !rc && text && *text; text += len + (text[len] == '\n')) {
             len = strcspn(text, "\n");
-            rc = len ? scan_list_add(list, shk_messages_regex(text, len), i) : 0;
+            rc = len ? scan_list_add(list, shk_messages_regex(text, len), i, false) : 0;
         }
     }
     return rc;
 }
 
-int shk_logscan_build(const struct shk_log_pattern *patterns, size_t n, enum shk_log_width width,
-                      const struct hs_platform_info *platform, struct hs_database **database_p,
-                      struct shk_error *err)
+int shk_logscan_build(const struct shk_log_engine *engine, const struct shk_log_pattern *patterns,
+                      size_t n, enum shk_log_width width, enum shk_log_target target,
+                      struct shk_log_set **set_p, struct shk_error *err)
 {
     struct scan_list list = {.wide = width == SHK_LOG_WIDE};
-    hs_compile_error_t *bad = NULL;
+    struct shk_error why = {""};
+    size_t bad = SIZE_MAX;
     int rc = scan_list_fill(&list, patterns, n);
-    *database_p = NULL;
-    if (rc == -ENOTSUP || (!rc && !list.count)) {
+    *set_p = NULL;
+    if (rc == -ENOTSUP || (!rc && !list.is.count)) {
         scan_list_free(&list);
         return 0;
     }
     if (rc)
         shk_error_sys(err, ENOMEM, "log patterns");
-    if (!rc && hs_compile_multi((const char *const *)list.texts, list.flags, list.ids,
-                                (unsigned)list.count, HS_MODE_BLOCK, platform, database_p,
-                                &bad) != HS_SUCCESS)
-        rc = bad && bad->expression >= 0
-                 ? shk_logscan_bad(&patterns[list.ids[bad->expression]], bad->message, err)
-                 : shk_error_set(err, EINVAL, "log patterns: %s", bad ? bad->message : "refused");
-    hs_free_compile_error(bad);
+    else if ((rc = engine->compile(&list.is, target, set_p, &bad, &why)))
+        rc = bad < list.is.count ? shk_logscan_bad(&patterns[list.is.ids[bad]], why.text, err)
+                                 : shk_error_set(err, -rc, "log patterns: %s", why.text);
     scan_list_free(&list);
     return rc;
 }
@@ -152,26 +155,29 @@ uint64_t shk_logscan_digest(const struct shk_log_pattern *patterns, size_t count
     return digest;
 }
 
-static int scan_compile(const struct shk_log_pattern *patterns, size_t count,
-                        enum shk_log_width width, const char **data_p, size_t *size_p,
+static int scan_compile(const struct shk_log_engine *engine, const struct shk_log_pattern *patterns,
+                        size_t count, enum shk_log_width width, const char **data_p, size_t *size_p,
                         struct shk_error *err)
 {
-    static const hs_platform_info_t any = {.tune = HS_TUNE_FAMILY_GENERIC};
-    hs_database_t *database = NULL;
+    struct shk_log_set *set = NULL;
     char *data = NULL;
-    int rc = shk_logscan_build(patterns, count, width, &any, &database, err);
-    if (!rc && database && hs_serialize_database(database, &data, size_p) != HS_SUCCESS)
+    int rc = shk_logscan_build(engine, patterns, count, width, SHK_LOG_ANY_PROCESSOR, &set, err);
+    if (!rc && set && engine->save(set, &data, size_p))
         rc = shk_error_sys(err, ENOMEM, "log patterns");
-    hs_free_database(database);
+    engine->destroy(set);
     *data_p = data;
     return rc;
 }
 
 int shk_logscan_compile(const struct shk_log_pattern *patterns, size_t count,
-                        struct shk_log_database *made, struct shk_error *err)
+                        const struct shk_log_engine *engine, struct shk_log_database *made,
+                        struct shk_error *err)
 {
-    *made = (struct shk_log_database){.patterns = shk_logscan_digest(patterns, count)};
-    int rc = scan_compile(patterns, count, SHK_LOG_EXACT, &made->data, &made->size, err);
+    engine = engine ? engine : shk_log_engine();
+    *made = (struct shk_log_database){.engine = engine,
+                                      .patterns = shk_logscan_digest(patterns, count)};
+    int rc = scan_compile(engine, patterns, count, SHK_LOG_EXACT, &made->data, &made->size, err);
     return rc ? rc
-              : scan_compile(patterns, count, SHK_LOG_WIDE, &made->wide, &made->wide_size, err);
+              : scan_compile(engine, patterns, count, SHK_LOG_WIDE, &made->wide, &made->wide_size,
+                             err);
 }

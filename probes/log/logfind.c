@@ -4,7 +4,6 @@
 #include "probes/log/logmemo.h"
 
 #include <errno.h>
-#include <hs.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@ enum { UNMASKED = 15, MATCHES_MAX = 64 };
 
 struct shk_logfind {
     struct shk_log_wanted wanted;
-    hs_scratch_t *scratch;
+    struct shk_log_scratch *scratch, *wide_scratch;
     struct shk_log_memo *memo; /* NULL: every line is searched */
     size_t unmasked;           /* pieces left */
     size_t news;               /* bytes of the piece on lines with a new mask */
@@ -40,27 +39,29 @@ struct shk_logfind *shk_logfind_create(const struct shk_log_wanted *wanted)
     find->wanted = *wanted;
     find->line_of = calloc(wanted->count + 1, sizeof *find->line_of);
     find->told = calloc(wanted->count + 1, sizeof *find->told);
-    if (find->line_of && find->told &&
-        hs_alloc_scratch(wanted->patterns, &find->scratch) == HS_SUCCESS &&
+    if (find->line_of && find->told && !wanted->engine->scratch(wanted->exact, &find->scratch) &&
         (!wanted->wide || !shk_logfind_widen(find, wanted->wide)))
         return find;
     shk_logfind_destroy(find);
     return NULL;
 }
 
-int shk_logfind_widen(struct shk_logfind *find, struct hs_database *wide)
+int shk_logfind_widen(struct shk_logfind *find, const struct shk_log_set *wide)
 {
     find->wanted.wide = wide;
     if (!find->memo)
         find->memo = shk_log_memo_create();
-    return find->memo && hs_alloc_scratch(wide, &find->scratch) == HS_SUCCESS ? 0 : -ENOMEM;
+    return find->memo ? find->wanted.engine->scratch(wide, &find->wide_scratch) : -ENOMEM;
 }
 
 void shk_logfind_destroy(struct shk_logfind *find)
 {
     if (!find)
         return;
-    hs_free_scratch(find->scratch);
+    if (find->scratch)
+        find->wanted.engine->scratch_destroy(find->scratch);
+    if (find->wide_scratch)
+        find->wanted.engine->scratch_destroy(find->wide_scratch);
     shk_log_memo_destroy(find->memo);
     free(find->line_of);
     free(find->told);
@@ -101,12 +102,9 @@ static bool found_add(struct shk_log_found *found, const struct shk_log_match *m
     return true;
 }
 
-static int on_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
-                    void *arg)
+static int on_match(void *arg, unsigned id, size_t to)
 {
     struct shk_logfind *find = arg;
-    (void)from;
-    (void)flags;
     if (find->line_of[id] == find->line && !find->wanted.every[id])
         return 0;
     find->line_of[id] = find->line;
@@ -114,34 +112,42 @@ static int on_match(unsigned id, unsigned long long from, unsigned long long to,
     return find->failed;
 }
 
-static int on_wide(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
-                   void *arg)
+static int on_wide(void *arg, unsigned id, size_t to)
 {
     (void)id;
-    (void)from;
     (void)to;
-    (void)flags;
     *(bool *)arg = true;
     return 1; /* one is enough */
 }
 
-/* Line by line: in a block of many, Vectorscan 5.4.9 misses some matches of a line because of those
- * before it, and is slower. */
+static int match_order(const void *a, const void *b)
+{
+    const struct shk_log_match *x = a, *y = b;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
 static int line_search(struct shk_logfind *find, const char *line, size_t len)
 {
-    int rc = hs_scan(find->wanted.patterns, line, (unsigned)len, 0, find->scratch, on_match, find);
+    struct shk_log_found *found = find->found;
+    size_t first = found->match_count;
+    int rc =
+        find->wanted.engine->search(find->wanted.exact, find->scratch, line, len, on_match, find);
     if (find->failed)
         return -ENOMEM;
-    return rc == HS_SUCCESS ? 0 : -EIO;
+    if (found->match_count > first + 1)
+        qsort(found->matches + first, found->match_count - first, sizeof *found->matches,
+              match_order);
+    return rc;
 }
 
 /* Could one of the patterns that are not blind match a line with this mask? */
 static int mask_judge(struct shk_logfind *find, const struct shk_logmask *mask, bool *told_p)
 {
     *told_p = false;
-    int rc = hs_scan(find->wanted.wide, mask->text, (unsigned)mask->len, 0, find->scratch, on_wide,
-                     told_p);
-    return rc == HS_SUCCESS || rc == HS_SCAN_TERMINATED ? 0 : -EIO;
+    return find->wanted.engine->search(find->wanted.wide, find->wide_scratch, mask->text, mask->len,
+                                       on_wide, told_p);
 }
 
 /* Keeps what was found in the line. */

@@ -1,23 +1,23 @@
-/* Finds the patterns of a database in pieces of whole lines. Lines of many ranks differ in numbers
+/* Finds the patterns of a set in pieces of whole lines. Lines of many ranks differ in numbers
  * only: what was found in one is kept by its mask (logmask.h), and a line whose mask is known is
  * not searched again, unless one of the patterns could tell its numbers apart (logwide.h). */
 #ifndef SHK_PROBES_LOGFIND_H
 #define SHK_PROBES_LOGFIND_H
 
 #include "core/text/error.h"
+#include "probes/log/logengine.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct hs_database; /* of hs.h, where it has another name */
-
 /* What is looked for: borrowed, may be shared by several threads. */
 struct shk_log_wanted {
-    struct hs_database *patterns;
-    struct hs_database *wide; /* of those that are not blind; NULL: every line is searched */
-    size_t count;             /* ids are below */
-    const bool *every;        /* of these ids every match of a line counts, else the first */
-    const bool *once;         /* of these only the first line of a piece */
+    const struct shk_log_engine *engine;
+    const struct shk_log_set *exact;
+    const struct shk_log_set *wide; /* of those that are not blind; NULL: every line is searched */
+    size_t count;                   /* ids are below */
+    const bool *every;              /* of these ids every match of a line counts, else one */
+    const bool *once;               /* of these only the first line of a piece */
 };
 
 struct shk_log_match {
@@ -27,7 +27,7 @@ struct shk_log_match {
 /* A line that has matches. */
 struct shk_log_line {
     uint32_t start, end;   /* in the piece, without its line break */
-    uint32_t first, count; /* of the matches */
+    uint32_t first, count; /* of the matches, in the order of their ids and offsets */
 };
 
 /* What a piece holds, lines in their order. */
@@ -44,7 +44,7 @@ struct shk_logfind *shk_logfind_create(const struct shk_log_wanted *wanted); /* 
 void shk_logfind_destroy(struct shk_logfind *find);
 
 /* The wide ones are there now (borrowed). -ENOMEM: *find can only be destroyed. */
-int shk_logfind_widen(struct shk_logfind *find, struct hs_database *wide) SHK_MUST_CHECK;
+int shk_logfind_widen(struct shk_logfind *find, const struct shk_log_set *wide) SHK_MUST_CHECK;
 
 /* Replaces what is in *found. -ENOMEM, or -EIO: cannot be searched. */
 int shk_logfind_piece(struct shk_logfind *find, const char *data, size_t len,

@@ -5,7 +5,6 @@
 #include "probes/log/logscan_private.h"
 
 #include <errno.h>
-#include <hs.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +12,14 @@
 enum {
     TEXT_MAX = 400, /* of a line that is kept */
     SEEN_MAX =
-        1 << 17, /* (pattern, origin) pairs that are told apart: beyond, counts are lower bounds */
-    WIDEN_FROM = 64 << 20, /* bytes for which it is worth while to compile the wider patterns */
-    TEAM_FROM = 8          /* pieces of a file before it is worth while to start threads */
+        1 << 17,  /* (pattern, origin) pairs that are told apart: beyond, counts are lower bounds */
+    TEAM_FROM = 8 /* pieces of a file before it is worth while to start threads */
 };
 
 static struct shk_log_wanted scan_wanted(const struct shk_logscan *scan)
 {
-    return (struct shk_log_wanted){.patterns = scan->database,
+    return (struct shk_log_wanted){.engine = scan->engine,
+                                   .exact = scan->exact,
                                    .wide = scan->wide,
                                    .count = scan->count,
                                    .every = scan->every,
@@ -30,15 +29,16 @@ static struct shk_log_wanted scan_wanted(const struct shk_logscan *scan)
 static int scan_database(struct shk_logscan *scan, const struct shk_log_database *ready,
                          struct shk_error *err)
 {
-    bool fits = ready && ready->patterns == shk_logscan_digest(scan->patterns, scan->count) &&
-                hs_deserialize_database(ready->data, ready->size, &scan->database) == HS_SUCCESS;
+    bool fits = ready && ready->data &&
+                ready->patterns == shk_logscan_digest(scan->patterns, scan->count) &&
+                !scan->engine->load(ready->data, ready->size, &scan->exact);
     int rc = fits ? 0
-                  : shk_logscan_build(scan->patterns, scan->count, SHK_LOG_EXACT, NULL,
-                                      &scan->database, err);
-    if (rc || !scan->database)
+                  : shk_logscan_build(scan->engine, scan->patterns, scan->count, SHK_LOG_EXACT,
+                                      SHK_LOG_THIS_PROCESSOR, &scan->exact, err);
+    if (rc || !scan->exact)
         return rc;
-    if (fits && ready->wide)
-        hs_deserialize_database(ready->wide, ready->wide_size, &scan->wide);
+    if (fits && ready->wide && scan->engine->load(ready->wide, ready->wide_size, &scan->wide))
+        scan->wide = NULL;
     for (size_t i = 0; i < scan->count; i++) {
         scan->every[i] = scan->patterns[i].texts && scan->patterns[i].pattern;
         scan->once[i] = scan->patterns[i].once;
@@ -51,12 +51,13 @@ static int scan_database(struct shk_logscan *scan, const struct shk_log_database
 /* Of patterns that were not compiled before, the wider ones are worth while for a long log only. */
 static int scan_widen(struct shk_logscan *scan, size_t more, struct shk_error *err)
 {
-    if (scan->wide || scan->bytes >= WIDEN_FROM)
+    if (scan->wide || scan->bytes >= scan->engine->widen_from)
         return 0;
     scan->bytes += more;
-    if (scan->bytes < WIDEN_FROM)
+    if (scan->bytes < scan->engine->widen_from)
         return 0;
-    int rc = shk_logscan_build(scan->patterns, scan->count, SHK_LOG_WIDE, NULL, &scan->wide, err);
+    int rc = shk_logscan_build(scan->engine, scan->patterns, scan->count, SHK_LOG_WIDE,
+                               SHK_LOG_THIS_PROCESSOR, &scan->wide, err);
     if (!rc && scan->wide && shk_logfind_widen(scan->find, scan->wide))
         rc = shk_error_sys(err, ENOMEM, "log patterns");
     return rc;
@@ -105,6 +106,7 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
         return shk_error_sys(err, ENOMEM, "log patterns");
     scan->patterns = patterns;
     scan->count = count;
+    scan->engine = database && database->engine ? database->engine : shk_log_engine();
     scan->sigs = calloc(count + 1, sizeof *scan->sigs);
     scan->matchers = calloc(count + 1, sizeof *scan->matchers);
     scan->tables = calloc(count + 1, sizeof *scan->tables);
@@ -440,8 +442,8 @@ void shk_logscan_destroy(struct shk_logscan *scan)
         free(scan->files[i].name);
     shk_logfind_destroy(scan->find);
     shk_log_found_free(&scan->found);
-    hs_free_database(scan->database);
-    hs_free_database(scan->wide);
+    scan->engine->destroy(scan->exact);
+    scan->engine->destroy(scan->wide);
     free(scan->every);
     free(scan->once);
     shk_log_seen_destroy(scan->seen);

@@ -7,13 +7,14 @@
 
 #include "core/facts/facts.h"
 #include "core/text/error.h"
+#include "probes/log/logengine.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct shk_log_pattern {
     const char *id;
-    const char *pattern;          /* Vectorscan syntax, within one line; NULL: texts anywhere */
+    const char *pattern;          /* core/text/regex.h, within one line; NULL: texts anywhere */
     const char *texts;            /* messages behind the pattern (core/text/messages.h); NULL */
     const char *capture;          /* PCRE with named groups, on the line that matched; NULL */
     const char *place;            /* for messages about the pattern; may be NULL */
@@ -31,7 +32,8 @@ struct shk_log_pattern {
 /* Databases that were compiled from the same patterns before: themselves, and the wider ones by
  * which lines are told that need not be searched (logwide.h; NULL: there are none). */
 struct shk_log_database {
-    uint64_t patterns; /* shk_logscan_digest() of them */
+    const struct shk_log_engine *engine; /* that made it; NULL: shk_log_engine() */
+    uint64_t patterns;                   /* shk_logscan_digest() of them */
     const char *data, *wide;
     size_t size, wide_size;
 };
@@ -40,13 +42,15 @@ struct shk_logscan;
 
 uint64_t shk_logscan_digest(const struct shk_log_pattern *patterns, size_t count);
 
-/* Compiles for any processor of this architecture; data and wide are new memory (free()). */
+/* Compiles for any processor of this architecture, by this engine (NULL: shk_log_engine()); data
+ * and wide are new memory (free()). */
 int shk_logscan_compile(const struct shk_log_pattern *patterns, size_t count,
-                        struct shk_log_database *made, struct shk_error *err) SHK_MUST_CHECK;
+                        const struct shk_log_engine *engine, struct shk_log_database *made,
+                        struct shk_error *err) SHK_MUST_CHECK;
 
-/* Takes the database when it fits these patterns and this processor, else (or when it is NULL)
- * compiles, which takes about a second for 600 patterns. The texts are borrowed until destroy.
- * -EINVAL names the pattern that is wrong. */
+/* Takes the database when it fits these patterns and this processor, else (or when it is NULL, or
+ * has no data) compiles by its engine, which takes Vectorscan about a second for 600 patterns. The
+ * texts are borrowed until destroy. -EINVAL names the pattern that is wrong. */
 int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern *patterns,
                        size_t count, const struct shk_log_database *database,
                        struct shk_error *err) SHK_MUST_CHECK;

@@ -5,14 +5,12 @@
 #include "core/run/logfile.h"
 #include "core/text/messages.h"
 #include "probes/log/logcapture.h"
+#include "probes/log/logengine.h"
 #include "probes/log/logfind.h"
 #include "probes/log/logscan.h"
 #include "probes/log/logstate.h"
 #include "probes/log/logteam.h"
 #include "probes/log/logunknown.h"
-
-struct hs_platform_info; /* of hs.h, where they have other names */
-struct hs_database;
 
 #define SHK_LOG_PLACES_MAX 8 /* origins and nodes named per pattern */
 
@@ -48,7 +46,8 @@ struct shk_logscan {
     unsigned long long number;
     const struct shk_log_pattern *patterns;
     size_t count;
-    struct hs_database *database, *wide;
+    const struct shk_log_engine *engine;
+    struct shk_log_set *exact, *wide;
     bool *every, *once; /* by pattern, for the search */
     struct shk_logfind *find;
     struct shk_log_found found;
@@ -83,10 +82,10 @@ size_t shk_logscan_table(const struct shk_log_pattern *patterns, size_t i);
 /* The patterns themselves, or wider ones for those that tell numbers apart (logwide.h). */
 enum shk_log_width { SHK_LOG_EXACT, SHK_LOG_WIDE };
 
-/* The patterns as a database for `platform` (NULL: this processor); hs_free_database(). NULL when
- * there is no pattern, or one that cannot be widened. */
-int shk_logscan_build(const struct shk_log_pattern *patterns, size_t n, enum shk_log_width width,
-                      const struct hs_platform_info *platform, struct hs_database **database_p,
-                      struct shk_error *err) SHK_MUST_CHECK;
+/* The patterns as a set of the engine, which destroys it. NULL when there is no pattern, or one
+ * that cannot be widened. */
+int shk_logscan_build(const struct shk_log_engine *engine, const struct shk_log_pattern *patterns,
+                      size_t n, enum shk_log_width width, enum shk_log_target target,
+                      struct shk_log_set **set_p, struct shk_error *err) SHK_MUST_CHECK;
 
 #endif

@@ -44,7 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct shk_log_database ready;
     struct nccl_log log = {0};
     struct shk_error err = {""};
-    if (!ready.data && (shk_logscan_compile(log_patterns, PATTERNS, &ready, &err) || !ready.wide))
+    if (!ready.data &&
+        (shk_logscan_compile(log_patterns, PATTERNS, NULL, &ready, &err) || !ready.wide))
         abort();
     struct shk_log_database plain = ready;
     plain.wide = NULL;

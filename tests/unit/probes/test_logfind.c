@@ -163,7 +163,7 @@ Test(logfind, finds_what_a_search_of_every_line_finds)
     struct shk_log_database ready, plain;
     struct shk_error err = {""};
     struct shk_strbuf sb = SHK_STRBUF_INIT;
-    cr_assert_eq(shk_logscan_compile(patterns, PATTERNS, &ready, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_compile(patterns, PATTERNS, NULL, &ready, &err), 0, "%s", err.text);
     cr_assert_not_null(ready.wide);
     plain = ready;
     plain.wide = NULL;
@@ -195,7 +195,7 @@ Test(logfind, a_long_file_holds_what_its_pieces_hold)
     fprintf(file, "rings 0 of the last line");
     cr_assert_eq(fclose(file), 0);
     cr_assert(sb.len * TIMES > (size_t)9 << 20, "%zu", sb.len);
-    cr_assert_eq(shk_logscan_compile(patterns, PATTERNS, &ready, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_compile(patterns, PATTERNS, NULL, &ready, &err), 0, "%s", err.text);
     cr_assert_eq(shk_logscan_create(&scan, patterns, PATTERNS, &ready, &err), 0, "%s", err.text);
     cr_assert_eq(shk_logscan_file(scan, path, &err), 0, "%s", err.text);
     cr_assert_eq(shk_logscan_facts(scan, facts), 0);

@@ -216,7 +216,7 @@ Test(logscan, a_database_of_other_patterns_is_not_used)
     struct shk_log_database ready;
     struct shk_logscan *scan = NULL;
     struct shk_facts *facts = shk_facts_create();
-    cr_assert_eq(shk_logscan_compile(patterns, 1, &ready, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_compile(patterns, 1, NULL, &ready, &err), 0, "%s", err.text);
     cr_assert_eq(shk_logscan_create(&scan, patterns + 1, 1, &ready, &err), 0, "%s", err.text);
     cr_assert_eq(shk_logscan_text(scan, "a", "NCCL INFO end\n", 14, &err), 0);
     cr_assert_eq(shk_logscan_facts(scan, facts), 0);
