@@ -1,7 +1,7 @@
 """The examples for Slurm (config/slurm), each with stand-ins for the commands that it calls: what they do when
 nodes are healthy, when some fail, and when shakedown itself does not work."""
 import configparser, os, shlex, shutil, subprocess, sys, types, unittest.mock
-from support import BASE_ENV, SOURCE, Case, main, run
+from support import BASE_ENV, BINARY, SOURCE, Case, main, run
 
 EXAMPLES = SOURCE / "config" / "slurm"
 
@@ -103,6 +103,21 @@ class Slurm(Case):
         self.assertGreater(test.busbw(), 0)
         test.set_tasks()
         self.assertEqual(test.num_tasks, 2)
+
+    def test_reframe_itself(self):
+        """The same, under ReFrame: a run that is well has a figure, one that is not says the cause."""
+        reframe = shutil.which("reframe")
+        if not reframe:
+            self.skipTest("reframe is not in PATH (PyPI: ReFrame-HPC)")
+        (self.bin / "shakedown").symlink_to(BINARY)
+        for env, code, said in (({}, 0, r"P: busbw: [0-9.]+ GB/s"),
+                                ({"NCCL_SOCKET_IFNAME": "nope7"}, 1, "Reason: sanity error: The interface in NCCL_SOCKET_IFNAME")):
+            with self.subTest(env=env):
+                p = subprocess.run([reframe, "-c", EXAMPLES / "reframe_shakedown.py", "--prefix", self.dir, "--report-file",
+                                    self.dir / "rfm.json", "-r", "-S", "num_nodes=1"], cwd=self.dir, capture_output=True, text=True,
+                                   timeout=240, env={**BASE_ENV, "HOME": str(self.dir), "PATH": f"{self.bin}:{os.environ['PATH']}", **env})
+                self.assertEqual(p.returncode, code, p.stdout[-3000:] + p.stderr[-1000:])
+                self.assertRegex(p.stdout, said)
 
     def test_health_check(self):
         self.command("scontrol", "[ $1 != show ] || echo 'NodeName=n1 State=IDLE Reason=x'")
