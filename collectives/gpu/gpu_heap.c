@@ -36,6 +36,12 @@ void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes,
                                     : SHK_GPU_ONESHOT_MAX);
         at += 2 * ranks * heap->slot_bytes;
     }
+    heap->stage = at;
+    if (room->slots && ranks == 2) {
+        heap->stage_bytes = max_bytes < SHK_GPU_EXCHANGE_MAX ? heap_up(max_bytes, GPU_GUARD_BYTES)
+                                                             : SHK_GPU_EXCHANGE_MAX;
+        at += 2 * heap->stage_bytes;
+    }
     heap->scratch = at;
     if (room->push_from != 0 && max_bytes >= room->push_from) {
         heap->scratch_bytes = heap_up(max_bytes / ranks + 16, GPU_GUARD_BYTES);

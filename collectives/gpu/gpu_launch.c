@@ -15,11 +15,18 @@
  * 273 at 8 MiB, 303 and 298 at 16, 332 and 355 at 64, 339 and 361 at 256, 343 and 364 at 1024. */
 #define LAUNCH_PUSH_FROM ((size_t)24 << 20)
 
+/* Exchange sends as much as two-shot reads and writes, and waits once instead of three times, but
+ * for a fence that one-shot does not need. Two H200 over 18 links of NVLink 4, one-shot, exchange
+ * and two-shot in us: 5.6, 6.5 and - at 256 KiB, 7.9, 7.1 and - at 512, -, 8.8 and 11.8 at 1 MiB,
+ * -, 18.6 and 20.1 at 4, -, 31.9 and 31.8 at 8. */
+#define LAUNCH_EXCHANGE_FROM ((size_t)384 << 10)
+
 /* One-shot: more blocks only add launch time. The others: fewer leave links idle, and all should
  * run at once, which 132 processors allow. */
-#define LAUNCH_ONESHOT_BLOCKS 64U
-#define LAUNCH_TWOSHOT_BLOCKS 132U
-#define LAUNCH_PUSH_BLOCKS    132U
+#define LAUNCH_ONESHOT_BLOCKS  64U
+#define LAUNCH_TWOSHOT_BLOCKS  132U
+#define LAUNCH_PUSH_BLOCKS     132U
+#define LAUNCH_EXCHANGE_BLOCKS 132U
 
 static unsigned launch_variant(unsigned ranks)
 {
@@ -65,6 +72,8 @@ static int launch_functions(struct gpu_rank *g, struct shk_error *err)
         snprintf(name, sizeof name, "shk_twoshot_%s_", tag);
         if (rc == 0)
             rc = launch_function(g, &g->reduce[GPU_TWOSHOT][type], err, name, variant);
+        if (rc == 0)
+            rc = launch_function(g, &g->reduce[GPU_EXCHANGE][type], err, "shk_exchange_", tag);
         snprintf(name, sizeof name, "shk_push_%s_", tag);
         if (rc == 0) {
             rc = launch_function(g, &g->reduce[GPU_PUSH][type], err, name,
@@ -133,6 +142,9 @@ enum gpu_algorithm gpu_kernel_algorithm(const struct gpu_rank *g, const struct g
 
     if (g->heap.scratch_bytes > 0 && bytes >= gpu_push_from(g) && ((op->in | op->out) & 15) == 0)
         return GPU_PUSH;
+    if (bytes >= LAUNCH_EXCHANGE_FROM && bytes <= g->heap.stage_bytes &&
+        ((op->in | op->out) & 15) == 0)
+        return GPU_EXCHANGE;
     return bytes * 2 <= g->heap.slot_bytes && bytes * peers <= LAUNCH_CROSSOVER ? GPU_ONESHOT
                                                                                 : GPU_TWOSHOT;
 }
@@ -154,11 +166,16 @@ static void launch_grid(const struct gpu_rank *g, const struct gpu_op *op,
 {
     size_t bytes = op->count * shk_gpu_type_bytes(op->type);
     size_t items = algorithm == GPU_ONESHOT ? (bytes + 7) / 8 : (bytes / 16 + g->ranks) / g->ranks;
-    size_t per = launch_unroll(g->ranks, algorithm);
+    size_t per = algorithm == GPU_EXCHANGE ? 2 : launch_unroll(g->ranks, algorithm);
     unsigned most = algorithm == GPU_ONESHOT ? LAUNCH_ONESHOT_BLOCKS : LAUNCH_TWOSHOT_BLOCKS;
     unsigned threads = LAUNCH_THREADS;
 
-    if (algorithm == GPU_PUSH) {
+    if (algorithm == GPU_EXCHANGE) { /* half of the threads where all blocks have some */
+        items = bytes / 16;
+        most = LAUNCH_EXCHANGE_BLOCKS;
+        threads = items <= most * SHK_GPU_EXCHANGE_THREADS ? SHK_GPU_EXCHANGE_THREADS / 2
+                                                           : SHK_GPU_EXCHANGE_THREADS;
+    } else if (algorithm == GPU_PUSH) {
         threads = SHK_GPU_PUSH_THREADS;
         most = LAUNCH_PUSH_BLOCKS;
     } else if (algorithm == GPU_ONESHOT && items < LAUNCH_THREADS) {
@@ -181,6 +198,8 @@ int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_er
         .slot_bytes = g->heap.slot_bytes,
         .scratch = g->heap.scratch,
         .scratch_bytes = g->heap.scratch_bytes,
+        .stage = g->heap.stage,
+        .stage_bytes = g->heap.stage_bytes,
         .multicast = g->multicast,
         .count = op->count,
         .timeout_ns = g->kernel_timeout_ns,

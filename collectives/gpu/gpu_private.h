@@ -53,6 +53,7 @@ struct gpu_heap {
     size_t area_bytes; /* of send and of recv */
     size_t slots, slot_bytes;
     size_t scratch, scratch_bytes; /* of one source rank; 0: no push kernel */
+    size_t stage, stage_bytes;     /* of one of two places; 0: no exchange kernel */
 };
 
 /* Between areas, and after the last: words of this value. */
@@ -64,6 +65,7 @@ struct gpu_heap {
 
 enum gpu_algorithm {
     GPU_ONESHOT,
+    GPU_EXCHANGE,
     GPU_TWOSHOT,
     GPU_PUSH,
     GPU_MULTIMEM,

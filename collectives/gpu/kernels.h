@@ -24,6 +24,10 @@
 /* Threads of a block of the push kernels, which are compiled for no more. */
 #define SHK_GPU_PUSH_THREADS 1024
 
+/* Threads of a block of the exchange kernels, and their longest message. */
+#define SHK_GPU_EXCHANGE_THREADS 512
+#define SHK_GPU_EXCHANGE_MAX     (4 << 20)
+
 enum shk_gpu_type { SHK_GPU_F32, SHK_GPU_F16, SHK_GPU_BF16, SHK_GPU_I32, SHK_GPU_TYPE_COUNT };
 
 /* Why a kernel gave up; in shk_gpu_control.error. */
@@ -67,6 +71,8 @@ struct shk_gpu_reduce {
     uint64_t slot_bytes;              /* of one source rank in one set */
     uint64_t scratch;                 /* offset of the push kernel's scratch */
     uint64_t scratch_bytes;           /* of one source rank: a rank's part of the longest message */
+    uint64_t stage;                   /* offset of the exchange kernel's two places */
+    uint64_t stage_bytes;             /* of one of them */
     uint64_t multicast;               /* the multimem kernel: all ranks' heaps at once, else 0 */
     uint64_t count;                   /* elements */
     uint64_t timeout_ns;

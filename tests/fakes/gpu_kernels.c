@@ -416,9 +416,23 @@ static void run_pointers(void *arg)
 }
 
 static const char *const kernel_names[] = {
-    "shk_oneshot_", "shk_twoshot_", "shk_push_", "shk_multimem_",    "shk_fill_",
-    "shk_check_",   "shk_sum_",     "shk_delay", "shk_lsa_pointers", "shk_multicast_probe"};
-enum { ONESHOT, TWOSHOT, PUSH, MULTIMEM, FILL, CHECK, SUM, DELAY, POINTERS, PROBE, KERNELS };
+    "shk_oneshot_",  "shk_twoshot_",     "shk_exchange_",      "shk_push_",
+    "shk_multimem_", "shk_fill_",        "shk_check_",         "shk_sum_",
+    "shk_delay",     "shk_lsa_pointers", "shk_multicast_probe"};
+enum {
+    ONESHOT,
+    TWOSHOT,
+    EXCHANGE,
+    PUSH,
+    MULTIMEM,
+    FILL,
+    CHECK,
+    SUM,
+    DELAY,
+    POINTERS,
+    PROBE,
+    KERNELS
+};
 
 static struct function {
     int kernel;
@@ -474,9 +488,15 @@ int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, uns
     switch (f->kernel) {
     case ONESHOT:
     case TWOSHOT:
+    case EXCHANGE:
     case PUSH:
     case MULTIMEM:
         memcpy(&reduce.args, params[0], sizeof(reduce.args));
+        if (f->kernel == EXCHANGE &&
+            (reduce.args.ranks != 2 ||
+             reduce.args.stage_bytes < reduce.args.count * shk_gpu_type_bytes(f->type))) {
+            return INVALID;
+        }
         return shk_fake_enqueue(run_reduce, &reduce, sizeof(reduce));
     case FILL:
     case CHECK:

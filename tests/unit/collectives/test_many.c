@@ -97,6 +97,29 @@ Test(many, library)
     }
 }
 
+/* Which kernel does which size: of more than two ranks none exchanges. */
+Test(many, two_ranks_exchange_middle_sizes)
+{
+    static const char *const expected[][3] = {{"one-shot", "exchange", "exchange"},
+                                              {"two-shot", "two-shot", "two-shot"}};
+    options.brief = false;
+    options.min_bytes = 262144;
+    options.max_bytes = 1048576;
+    for (unsigned i = 0; i < 2; i++) {
+        struct shk_facts *facts = run("peer", i == 0 ? 2 : 4);
+        json_t *row, *sizes = shk_facts_get_array(facts, "collective.peer.sizes");
+        size_t k;
+        expect_right(facts, "peer", options.ranks);
+        cr_assert_eq(json_array_size(sizes), 3);
+        json_array_foreach(sizes, k, row)
+        {
+            cr_expect_str_eq(json_string_value(json_object_get(row, "algorithm")), expected[i][k],
+                             "%u ranks, size %zu", options.ranks, k);
+        }
+        shk_facts_destroy(facts);
+    }
+}
+
 /* Two-shot, and the kernel for large messages. */
 Test(many_long, large_ones)
 {
