@@ -117,9 +117,4 @@ enum shk_verdict shk_diagnose_answer(const struct shk_config *config,
                                      const struct shk_coverage *coverage,
                                      const struct shk_facts *facts, char **headline_p);
 
-/* Merges findings by diagnosis key, adds titles and fixes from config, ranks (fail before warn,
- * tested before declared, causes before symptoms). */
-int shk_diagnose_findings(const struct shk_config *config, const struct shk_findings *findings,
-                          struct shk_diagnoses *diagnoses_p, struct shk_error *err) SHK_MUST_CHECK;
-
 #endif

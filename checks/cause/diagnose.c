@@ -568,9 +568,3 @@ int shk_diagnose_part(const struct shk_config *config, const struct shk_findings
 {
     return diagnose_all(config, findings, facts, nodes, true, diagnoses_p, err);
 }
-
-int shk_diagnose_findings(const struct shk_config *config, const struct shk_findings *findings,
-                          struct shk_diagnoses *diagnoses_p, struct shk_error *err)
-{
-    return shk_diagnose(config, findings, NULL, 0, diagnoses_p, err);
-}

@@ -20,14 +20,6 @@ static const char *const quiet[] = {"0",        "off",     "no",    "false",   "
 static const char *const words_off[] = {"0", "off", "no", "false", "n", "f", "none", NULL};
 static const char *const words_on[] = {"1", "on", "yes", "true", "y", "t", NULL};
 
-static bool one_of(const char *const *words, const char *value)
-{
-    for (; *words; words++)
-        if (strcasecmp(*words, value) == 0)
-            return true;
-    return false;
-}
-
 static bool listed(const struct shk_setting *setting, const char *const *values, const char *value)
 {
     for (; values && *values; values++)
@@ -45,11 +37,11 @@ static bool asks_for_nothing(const struct shk_setting *setting, const char *valu
     if (setting->kind == SHK_SETTING_FOLKLORE)
         return false;
     if (strstr(setting->name, "DISABLE"))
-        return one_of(words_on, value);
+        return shk_word_is_one_of(words_on, value);
     /* A threshold of an old version is no switch: 0 may have meant the opposite of today. */
     bool is_switch = setting->kind == SHK_SETTING_CURRENT || strstr(setting->name, "ENABLE") ||
                      strstr(setting->name, "_USE_");
-    return is_switch && one_of(words_off, value);
+    return is_switch && shk_word_is_one_of(words_off, value);
 }
 
 static bool required_here(const struct shk_env_case *c)
@@ -66,14 +58,15 @@ static enum shk_verdict misread_verdict(const struct shk_env_case *c,
     if (s->misread == SHK_MISREAD_ENDS || required_here(c))
         return SHK_FAIL;
     if (s->severity <= SHK_SEV_NOISE && !judged->suggestion[0] &&
-        (s->misread == SHK_MISREAD_DEFAULT || one_of(quiet, c->value)))
+        (s->misread == SHK_MISREAD_DEFAULT || shk_word_is_one_of(quiet, c->value)))
         return SHK_NOTE;
     if (s->misread == SHK_MISREAD_DEFAULT || s->grammar.type == SHK_VALUE_BOOL)
         return SHK_WARN;
     if (judged->effective[0] && s->default_value &&
         shk_grammar_same(&s->grammar, s->default_value, judged->effective))
-        return strcmp(judged->effective, "0") == 0 && one_of(words_off, c->value) ? SHK_NOTE
-                                                                                  : SHK_WARN;
+        return strcmp(judged->effective, "0") == 0 && shk_word_is_one_of(words_off, c->value)
+                   ? SHK_NOTE
+                   : SHK_WARN;
     return s->severity >= SHK_SEV_PERF_MAJOR ? SHK_FAIL : SHK_WARN;
 }
 
@@ -322,7 +315,7 @@ static void opinion_profile(struct shk_env_case *c)
 static void opinion_cost(struct shk_env_case *c)
 {
     const struct shk_setting *s = c->setting;
-    if (!s->production_warning || !*c->value || one_of(quiet, c->value))
+    if (!s->production_warning || !*c->value || shk_word_is_one_of(quiet, c->value))
         return;
     if (c->line && !c->line->must_be_unset && shk_list_count(c->line->accepted) &&
         shk_profile_accepts(s, c->line, c->value))
@@ -432,7 +425,7 @@ void shk_env_judge_unknown(struct shk_env_case *c)
     } else if (near) {
         say_misspelt(&row, c, near, answer.asked);
     } else if (answer.reads == SHK_READS_NO && family->unknown == SHK_NAME_STRICT) {
-        bool off = !strstr(c->name, "DISABLE") && one_of(words_off, c->value);
+        bool off = !strstr(c->name, "DISABLE") && shk_word_is_one_of(words_off, c->value);
         shk_row_verdict(&row, off ? SHK_NOTE : SHK_WARN, SHK_EFFECT);
         shk_row_text(&row.why, "set, but nothing here reads it: %s does not know the name%s",
                      answer.text ? answer.text : "the library",

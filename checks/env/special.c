@@ -14,14 +14,6 @@ static const char *const protocols[] = {"LL", "LL128", "Simple", NULL};
 static const char *const functions[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
                                         "AllReduce", "SendRecv", NULL};
 
-static bool one_of(const char *const *list, const char *word)
-{
-    for (; *list; list++)
-        if (strcasecmp(*list, word) == 0)
-            return true;
-    return false;
-}
-
 static void bad_word(struct shk_row *row, const char *word, const char *const *list)
 {
     const char *near = strlen(word) > 1 ? shk_nearest(word, list, shk_list_count(list)) : NULL;
@@ -45,7 +37,7 @@ static bool word_lists(const char *const *words, const char *value, struct shk_r
         if (colon) {
             *colon = '\0';
             list = colon + 1;
-            if (!one_of(functions, shk_trim(group))) {
+            if (!shk_word_is_one_of(functions, shk_trim(group))) {
                 bad_word(row, group, functions);
                 return true;
             }
@@ -53,7 +45,7 @@ static bool word_lists(const char *const *words, const char *value, struct shk_r
         list += *list == '^';
         for (char *word = strtok_r(list, ",", &word_end); word;
              word = strtok_r(NULL, ",", &word_end))
-            if (!one_of(words, word)) {
+            if (!shk_word_is_one_of(words, word)) {
                 bad_word(row, word, words);
                 return true;
             }

@@ -5,6 +5,7 @@
 #include "checks/base/remedy.h"
 #include "checks/fabric/fabric.h"
 #include "checks/fabric/plugin.h"
+#include "checks/value/grammar.h"
 #include "core/text/uses.h"
 
 #include <string.h>
@@ -15,14 +16,6 @@ static const char *const builtin_ib[] = {"IB", "IB-CAST", NULL};
 
 /* aws-ofi-nccl's constructor takes the one of these that NCCL_NET asks for. */
 static const char *const ofi_names[] = {"Libfabric", "AWS Libfabric", "OFI", NULL};
-
-static bool has_name(const char *const *names, const char *name)
-{
-    for (; *names; names++)
-        if (strcasecmp(*names, name) == 0)
-            return true;
-    return false;
-}
 
 enum shk_told shk_plugin_is_considered(const json_t *plugin)
 {
@@ -95,8 +88,9 @@ enum shk_net_demand shk_net_demand(const struct shk_facts *facts, const char **v
         return SHK_NET_ANY;
     if (value_p)
         *value_p = value;
-    return strcasecmp(value, "Socket") == 0 || has_name(builtin_ib, value) ? SHK_NET_BUILTIN
-                                                                           : SHK_NET_PLUGIN;
+    return strcasecmp(value, "Socket") == 0 || shk_word_is_one_of(builtin_ib, value)
+               ? SHK_NET_BUILTIN
+               : SHK_NET_PLUGIN;
 }
 
 char *shk_plugin_library(const struct shk_facts *facts, const char *owner)
@@ -239,7 +233,7 @@ static void add_names(struct names *names, const json_t *plugin, const char *val
     if (shown)
         shk_strbuf_printf(&names->known, "%s\"%s\" (%s)", names->known.len ? ", " : "", shown,
                           shk_plugin_text(plugin, "path"));
-    else if (has_name(ofi_names, value) && is_ofi(plugin))
+    else if (shk_word_is_one_of(ofi_names, value) && is_ofi(plugin))
         names->match = true;
     else if (asked)
         names->unread = true;
@@ -419,13 +413,13 @@ bool shk_resolve_network(const struct shk_check_context *ctx, const char *value,
                          struct shk_row *row)
 {
     struct shk_fact fact;
-    row->fact = has_name(builtin_ib, value) ? "rdma.devices" : SHK_PLUGIN_FACT;
+    row->fact = shk_word_is_one_of(builtin_ib, value) ? "rdma.devices" : SHK_PLUGIN_FACT;
     if (shk_look(ctx->facts, "nccl.version", &fact) != SHK_LOOK_PRESENT &&
         shk_look(ctx->facts, "rccl.version", &fact) != SHK_LOOK_PRESENT)
         return false;
     if (strcasecmp(value, "Socket") == 0)
         return false;
-    if (has_name(builtin_ib, value))
+    if (shk_word_is_one_of(builtin_ib, value))
         return resolve_ib(ctx, row);
     if (!*value) {
         say_ends(ctx, row, "the name is empty, and no network is called that");

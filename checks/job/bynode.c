@@ -2,6 +2,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
+#include "core/text/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,6 @@ struct bynode {
     bool compared; /* there are enough of them, with long messages */
     double least, median, most;
 };
-
-static int bynode_order(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static bool bynode_is(const json_t *row, const char *status)
 {
@@ -70,7 +65,7 @@ static bool bynode_read(struct bynode *all, const json_t *rows)
                 bytes < BYNODE_BYTES;
     }
     all->compared = all->right >= BYNODE_MIN && !brief;
-    qsort(all->busbw, all->right, sizeof *all->busbw, bynode_order);
+    qsort(all->busbw, all->right, sizeof *all->busbw, shk_order_double);
     if (all->right) {
         all->least = all->busbw[0];
         all->most = all->busbw[all->right - 1];

@@ -1,5 +1,6 @@
 /* Which nodes may be compared with each other? */
 #include "checks/base/row.h"
+#include "core/text/order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,11 +16,6 @@ struct kind_node {
     size_t weight;
     size_t kind; /* 1 + number, 0: none yet */
 };
-
-static int kind_order(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
 
 /* Adds the texts of a member of a list, sorted, each once. */
 static void kind_models(struct shk_strbuf *sb, const struct shk_facts *facts, const char *key,
@@ -38,7 +34,7 @@ static void kind_models(struct shk_strbuf *sb, const struct shk_facts *facts, co
             names[count++] = name;
     }
     if (count > 1)
-        qsort(names, count, sizeof *names, kind_order);
+        qsort(names, count, sizeof *names, shk_order_text);
     for (i = 0; i < count; i++)
         shk_strbuf_printf(sb, " %s,", names[i]);
     free(names);

@@ -1,4 +1,5 @@
 #include "checks/past/past.h"
+#include "core/text/order.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,17 +9,11 @@
 /* Values of a machine are never so steady that less than this part of them is a change. */
 #define PAST_STEADY 0.002
 
-static int past_order(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double shk_past_median(double *values, size_t count)
 {
     if (!count)
         return NAN;
-    qsort(values, count, sizeof *values, past_order);
+    qsort(values, count, sizeof *values, shk_order_double);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 

@@ -1,5 +1,6 @@
 #include "checks/readers/known.h"
 #include "checks/base/look.h"
+#include "core/text/order.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>
@@ -92,11 +93,6 @@ size_t shk_known_count(const struct shk_known *known)
     return known ? known->count : 0;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* False when there is no memory for it. */
 static bool sort(struct shk_known *known)
 {
@@ -107,7 +103,7 @@ static bool sort(struct shk_known *known)
         return false;
     for (size_t i = 0; i < known->count; i++)
         sorted[i] = known->list[i].name;
-    qsort(sorted, known->count, sizeof(*sorted), by_text);
+    qsort(sorted, known->count, sizeof(*sorted), shk_order_text);
     known->sorted = sorted;
     known->sorted_count = known->count;
     return true;
@@ -118,7 +114,7 @@ bool shk_known_has(struct shk_known *known, const char *name)
     if (!shk_known_count(known))
         return false;
     if (sort(known))
-        return bsearch(&name, known->sorted, known->count, sizeof(name), by_text) != NULL;
+        return bsearch(&name, known->sorted, known->count, sizeof(name), shk_order_text) != NULL;
     for (size_t i = 0; i < known->count; i++)
         if (strcmp(known->list[i].name, name) == 0)
             return true;

@@ -229,6 +229,14 @@ static bool judge_size(const struct shk_grammar *g, const char *value, struct sh
     return judge_range(g, (long long)bytes, judged);
 }
 
+bool shk_word_is_one_of(const char *const *words, const char *word)
+{
+    for (; *words; words++)
+        if (strcasecmp(*words, word) == 0)
+            return true;
+    return false;
+}
+
 bool shk_grammar_item(const char **pos_p, char separator, const char **start_p, size_t *len_p)
 {
     if (!*pos_p)

@@ -26,6 +26,9 @@ void shk_grammar_judge(const struct shk_grammar *grammar, const char *value,
  * lists in another order)? */
 bool shk_grammar_same(const struct shk_grammar *grammar, const char *a, const char *b);
 
+/* Is it one of these words (NULL-terminated), in upper or lower case? */
+bool shk_word_is_one_of(const char *const *words, const char *word);
+
 /* One element of a list value: [start, start + len). Returns false at the end. Start with *pos_p
  * = text. */
 bool shk_grammar_item(const char **pos_p, char separator, const char **start_p, size_t *len_p);

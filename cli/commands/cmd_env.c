@@ -1,6 +1,6 @@
 /* shakedown env: what to add, change or unset, in the syntax of a shell. The verdicts are those of
  * the checks; this only writes their fixes down as lines. */
-#include "checks/base/check.h"
+#include "checks/base/row.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/shells.h"
 #include "cli/exit_code.h"
@@ -66,19 +66,8 @@ static void env_mark(struct env_lines *l, const char *name)
 
 static const struct shk_profile_setting *env_line_of(const struct env_lines *l, const char *name)
 {
-    const struct shk_profile *profile = l->session->profile;
-    const struct shk_profile_setting *doubtful = NULL;
-    for (size_t i = 0; i < profile->settings_count; i++) {
-        const struct shk_profile_setting *line = &profile->settings[i];
-        if (strcmp(line->name, name) != 0)
-            continue;
-        int holds = shk_condition_holds(line->condition, l->facts);
-        if (holds > 0)
-            return line;
-        if (holds < 0 && !doubtful)
-            doubtful = line;
-    }
-    return doubtful;
+    const struct shk_check_context ctx = {.profile = l->session->profile, .facts = l->facts};
+    return shk_profile_line(&ctx, name, NULL);
 }
 
 static void env_set(struct env_lines *l, const char *name, const char *value, bool literal)

@@ -82,21 +82,19 @@ static void list_profiles(const struct shk_config *config, FILE *out)
             list_row(out, all[i].name, all[i].gpu ? all[i].gpu : "any", all[i].title);
 }
 
-static void list_diagnoses(const struct shk_config *config, FILE *out)
-{
-    size_t n;
-    const struct shk_diagnosis *all = shk_config_diagnoses(config, &n);
-    for (size_t i = 0; i < n; i++)
-        list_row(out, all[i].key, all[i].who, all[i].title);
-}
+/* Rows that have a name, a word and a sentence. */
+#define LIST(rows, type, name, word, text)                                                         \
+    static void list_##rows(const struct shk_config *config, FILE *out)                            \
+    {                                                                                              \
+        size_t n;                                                                                  \
+        const type *all = shk_config_##rows(config, &n);                                           \
+        for (size_t i = 0; i < n; i++)                                                             \
+            list_row(out, all[i].name, all[i].word, all[i].text);                                  \
+    }
 
-static void list_conflicts(const struct shk_config *config, FILE *out)
-{
-    size_t n;
-    const struct shk_conflict *all = shk_config_conflicts(config, &n);
-    for (size_t i = 0; i < n; i++)
-        list_row(out, all[i].name, all[i].verdict, all[i].why);
-}
+LIST(diagnoses, struct shk_diagnosis, key, who, title)
+LIST(conflicts, struct shk_conflict, name, verdict, why)
+LIST(rules, struct shk_rule, name, diagnosis, why)
 
 static void list_signatures(const struct shk_config *config, FILE *out)
 {
@@ -106,14 +104,6 @@ static void list_signatures(const struct shk_config *config, FILE *out)
         list_row(out, all[i].id,
                  all[i].diagnosis ? all[i].diagnosis : shk_log_role_names[all[i].role],
                  all[i].meaning);
-}
-
-static void list_rules(const struct shk_config *config, FILE *out)
-{
-    size_t n;
-    const struct shk_rule *all = shk_config_rules(config, &n);
-    for (size_t i = 0; i < n; i++)
-        list_row(out, all[i].name, all[i].diagnosis, all[i].why);
 }
 
 static void list_transports(const struct shk_config *config, FILE *out)

@@ -21,11 +21,6 @@ static const char *const area_names[SHK_AREA_COUNT] = {
     [SHK_AREA_RAIL] = "rail tokens",
 };
 
-const char *shk_area_name(enum shk_area area)
-{
-    return area_names[area];
-}
-
 static void heap_fill(unsigned char *at, size_t bytes, uint32_t pattern)
 {
     size_t done = bytes < sizeof pattern ? bytes : sizeof pattern;

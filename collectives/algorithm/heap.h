@@ -50,8 +50,6 @@ int shk_heap_create_at(struct shk_heap *heap, const size_t length[SHK_AREA_COUNT
 int shk_heap_bytes(const size_t length[SHK_AREA_COUNT], size_t *bytes_p,
                    struct shk_error *err) SHK_MUST_CHECK;
 void shk_heap_destroy(struct shk_heap *heap);
-
-const char *shk_area_name(enum shk_area area);
 static inline void *shk_heap_at(const struct shk_heap *heap, enum shk_area area)
 {
     return heap->base + heap->offset[area];

@@ -1,6 +1,7 @@
 #include "collectives/algorithm/pairs.h"
 #include "collectives/algorithm/allreduce_private.h"
 #include "collectives/ranks/job_private.h"
+#include "core/text/order.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,14 +180,6 @@ static int pairs_plan(struct pairs *p, uint64_t budget_ns)
     return rc;
 }
 
-static int pairs_compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void pairs_sum_up(const struct pairs *p, struct pairs_part *part, unsigned n,
                          struct shk_pairs_result *result)
 {
@@ -205,7 +198,7 @@ static void pairs_sum_up(const struct pairs *p, struct pairs_part *part, unsigne
                                                    1000.0;
             result->round[n][round].put_wait_us =
                 (double)part->put_wait[round].ns / p->passes / 1000.0;
-            qsort(put_ns, p->passes, sizeof *put_ns, pairs_compare);
+            qsort(put_ns, p->passes, sizeof *put_ns, shk_order_u64);
             result->round[n][round].latency_us = (double)part->ping_ns[round] / 2000.0;
             result->round[n][round].bandwidth =
                 (double)SHK_PAIRS_BYTES / (double)(put_ns[middle] + 1);

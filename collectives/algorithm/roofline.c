@@ -1,6 +1,7 @@
 #include "collectives/algorithm/roofline.h"
 #include "collectives/algorithm/allreduce_private.h"
 #include "collectives/ranks/job_private.h"
+#include "core/text/order.h"
 #include <stdlib.h>
 
 /* Ping-pongs timed together, and how often; the least counts. */
@@ -132,14 +133,6 @@ static int roof_round(const struct roof *roof, size_t piece_bytes, uint64_t *ns_
     return rc;
 }
 
-static int roof_compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Median of the rounds on the slowest rank, for the best piece. Of copies in memory the best round:
  * what makes one longer is that a rank had no processor. */
 static int roof_bandwidth(const struct roof *roof, uint64_t budget_ns, uint64_t *ns_p)
@@ -160,7 +153,7 @@ static int roof_bandwidth(const struct roof *roof, uint64_t budget_ns, uint64_t 
     for (size_t i = 0; i < ROOF_PIECES && rc == 0; i++) {
         uint64_t slowest = 0;
 
-        qsort(times[i], rounds, sizeof times[i][0], roof_compare);
+        qsort(times[i], rounds, sizeof times[i][0], shk_order_u64);
         rc = roof_barrier(roof->wire, times[i][roof->wire->mapped ? 0 : rounds / 2], &slowest);
         *ns_p = slowest < *ns_p ? slowest : *ns_p;
     }

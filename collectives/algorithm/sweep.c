@@ -207,6 +207,14 @@ static int sweep_error(struct shk_wire *wire, int rc, struct shk_error *err)
     return 0;
 }
 
+int shk_sweep_sizes(size_t min_bytes, size_t max_bytes, size_t most, struct shk_error *err)
+{
+    if (min_bytes >= SHK_TYPE_BYTES && min_bytes <= max_bytes && max_bytes <= most)
+        return 0;
+    return shk_error_set(err, EINVAL, "sizes %zu:%zu: from %u to %zu bytes are possible", min_bytes,
+                         max_bytes, SHK_TYPE_BYTES, most);
+}
+
 int shk_sweep_warmup(struct shk_wire *wire, struct shk_error *err)
 {
     struct shk_allreduce_args args = {.type = SHK_INT32, .count = 1};

@@ -52,6 +52,10 @@ struct shk_sweep_options {
  * the largest), then int32 at the smallest size and at the largest that is not above 1 MiB. */
 unsigned shk_sweep_plan(size_t min_bytes, size_t max_bytes, bool few, struct shk_sweep_row *rows);
 
+/* -EINVAL with the text when a sweep over these sizes is not possible; `most`: of the transport. */
+int shk_sweep_sizes(size_t min_bytes, size_t max_bytes, size_t most,
+                    struct shk_error *err) SHK_MUST_CHECK;
+
 /* Warm-up: one small operation between all, which sets up the connections. */
 int shk_sweep_warmup(struct shk_wire *wire, struct shk_error *err) SHK_MUST_CHECK;
 

@@ -47,6 +47,12 @@ struct tune_trial {
     struct tune_candidate candidate[TUNE_CANDIDATES];
 };
 
+uint64_t shk_tune_share(uint64_t deadline_ns, uint64_t want_ns)
+{
+    uint64_t now = shk_job_now_ns(), share = deadline_ns > now ? (deadline_ns - now) / 10 : 0;
+    return deadline_ns && share < want_ns ? share : want_ns;
+}
+
 static void tune_add(struct tune_trial *trial, uint32_t algorithm, size_t piece_bytes)
 {
     if (trial->candidates < TUNE_CANDIDATES) {

@@ -8,6 +8,9 @@
 /* Longest that tuning takes, apart from what one operation of each algorithm takes. */
 #define SHK_TUNE_BUDGET_NS UINT64_C(300000000)
 
+/* So long, but no more than a tenth of what is left until the deadline (0: none). */
+uint64_t shk_tune_share(uint64_t deadline_ns, uint64_t want_ns);
+
 /* Larger messages use what was best here: all that matters is bandwidth by then. */
 #define SHK_TUNE_MAX_BYTES ((size_t)4 << 20)
 

@@ -60,32 +60,20 @@ static int run_publish(struct shk_job *job, const struct fabric *fabric, struct 
     return rc;
 }
 
-/* Share of the time left that goes into the roofline, and into choosing algorithms. */
-#define FABRIC_TUNE_SHARE 10U
-
-static uint64_t run_budget(const struct fabric_run *run, uint64_t want_ns)
-{
-    uint64_t now = shk_job_now_ns();
-    uint64_t left = run->deadline_ns > now ? run->deadline_ns - now : 0;
-
-    return run->deadline_ns != 0 && left / FABRIC_TUNE_SHARE < want_ns ? left / FABRIC_TUNE_SHARE
-                                                                       : want_ns;
-}
-
 /* What the ranks can do with plain puts, and which algorithm makes the most of it. */
 static int run_tune(const struct fabric_run *run, struct fabric *fabric,
                     struct shk_roofline *roofline, struct shk_tune *tune, struct shk_error *err)
 {
     int rc = shk_roofline_run(&fabric->wire, run->options->max_bytes,
-                              run_budget(run, SHK_ROOFLINE_BUDGET_NS), roofline);
+                              shk_tune_share(run->deadline_ns, SHK_ROOFLINE_BUDGET_NS), roofline);
 
     if (rc == 0) {
         rc = fabric_rails_measure(fabric, run->options->max_bytes,
-                                  run_budget(run, SHK_ROOFLINE_BUDGET_NS));
+                                  shk_tune_share(run->deadline_ns, SHK_ROOFLINE_BUDGET_NS));
     }
     if (rc == 0) {
         rc = shk_tune_run(&fabric->wire, run->options->min_bytes, run->options->max_bytes,
-                          run_budget(run, SHK_TUNE_BUDGET_NS), tune);
+                          shk_tune_share(run->deadline_ns, SHK_TUNE_BUDGET_NS), tune);
     }
     if (rc < 0) {
         shk_job_fail(fabric->wire.job, -rc, fabric->wire.by_peer, fabric->wire.error.text);
@@ -99,7 +87,7 @@ _Static_assert(sizeof(struct shk_pairs_result) <= sizeof(struct shk_sweep_result
 /* Pairs of ranks instead of an all-reduce. */
 static int run_pairs(const struct fabric_run *run, struct fabric *fabric, struct shk_error *err)
 {
-    int rc = shk_pairs_run(&fabric->wire, run_budget(run, SHK_PAIRS_BUDGET_NS),
+    int rc = shk_pairs_run(&fabric->wire, shk_tune_share(run->deadline_ns, SHK_PAIRS_BUDGET_NS),
                            shk_job_result(fabric->wire.job, fabric->wire.rank));
 
     if (rc < 0) {
@@ -279,17 +267,6 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
     return rc;
 }
 
-static int run_check(const struct shk_collective_options *options, struct shk_error *err)
-{
-    if (options->min_bytes < SHK_TYPE_BYTES || options->min_bytes > options->max_bytes ||
-        options->max_bytes > FABRIC_MAX_BYTES) {
-        return shk_error_set(err, EINVAL, "sizes %zu:%zu: from %u to %zu bytes are possible",
-                             options->min_bytes, options->max_bytes, SHK_TYPE_BYTES,
-                             FABRIC_MAX_BYTES);
-    }
-    return 0;
-}
-
 static struct fabric_run run_make(bool hmem, const struct shk_collective_options *options,
                                   const struct shk_fabric_tweaks *tweaks)
 {
@@ -309,18 +286,11 @@ static struct fabric_run run_make(bool hmem, const struct shk_collective_options
 static int run_crew(struct fabric_run *run, struct shk_facts *facts, struct shk_error *err)
 {
     const struct shk_collective_options *options = run->options;
-    struct shk_crew crew = {
-        .name = run->transport,
-        .deadline_ms = options->deadline_ms,
-        .work = run_worker,
-        .arg = run,
-        .progress = options->progress,
-        .progress_arg = options->progress_arg,
-    };
+    struct shk_crew crew = shk_crew_of(options, run->transport, run_worker, run);
     struct shk_crew_result result = {.rank = -1};
     struct shk_error why = {{0}};
     struct shk_job *job = NULL;
-    int rc = run_check(options, &why);
+    int rc = shk_sweep_sizes(options->min_bytes, options->max_bytes, FABRIC_MAX_BYTES, &why);
 
     if (rc == 0)
         rc = shk_job_create(&job, options->ranks, sizeof(struct fabric_result), &why);
@@ -370,7 +340,7 @@ static int transport_work(bool hmem, struct shk_job *job,
                           const struct shk_collective_options *options, struct shk_error *err)
 {
     struct fabric_run run = run_make(hmem, options, NULL);
-    int rc = run_check(options, err);
+    int rc = shk_sweep_sizes(options->min_bytes, options->max_bytes, FABRIC_MAX_BYTES, err);
 
     return rc == 0 ? run_worker(job, &run, err) : rc;
 }

@@ -137,13 +137,7 @@ static int chain_jobs(struct chain *chain, struct shk_error *err)
 static void chain_run(struct chain *chain, struct shk_gpu_chain_result *out)
 {
     const struct shk_collective_options *options = chain->run[0].options;
-    struct shk_crew crew = {
-        .deadline_ms = options->deadline_ms,
-        .work = chain_worker,
-        .arg = chain,
-        .progress = options->progress,
-        .progress_arg = options->progress_arg,
-    };
+    struct shk_crew crew = shk_crew_of(options, NULL, chain_worker, chain);
     struct shk_crew_parts parts = {
         .jobs = chain->job,
         .names = chain->names,

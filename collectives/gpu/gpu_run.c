@@ -1,3 +1,4 @@
+#include "collectives/algorithm/sweep.h"
 #include "collectives/gpu/gpu_private.h"
 #include "collectives/ranks/job_private.h"
 #include "core/text/uses.h"
@@ -116,25 +117,13 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
 
 int gpu_run_check(const struct shk_collective_options *options, struct shk_error *err)
 {
-    if (options->min_bytes < 4 || options->min_bytes > options->max_bytes ||
-        options->max_bytes > GPU_MAX_BYTES) {
-        return shk_error_set(err, EINVAL, "sizes %zu:%zu: from 4 to %zu bytes are possible",
-                             options->min_bytes, options->max_bytes, GPU_MAX_BYTES);
-    }
-    return 0;
+    return shk_sweep_sizes(options->min_bytes, options->max_bytes, GPU_MAX_BYTES, err);
 }
 
 static int run_crew(struct gpu_run *run, struct shk_facts *facts, struct shk_error *err)
 {
     const struct shk_collective_options *options = run->options;
-    struct shk_crew crew = {
-        .name = run->path->name,
-        .deadline_ms = options->deadline_ms,
-        .work = run_worker,
-        .arg = run,
-        .progress = options->progress,
-        .progress_arg = options->progress_arg,
-    };
+    struct shk_crew crew = shk_crew_of(options, run->path->name, run_worker, run);
     struct shk_crew_result result = {.rank = -1};
     struct shk_error why = {{0}};
     struct shk_job *job = NULL;

@@ -1,5 +1,6 @@
 #include "collectives/gpu/gpu_private.h"
 #include "collectives/ranks/job_private.h"
+#include "core/text/order.h"
 #include <stdlib.h>
 
 #define TIME_BUDGET_NS UINT64_C(40000000) /* for each of the ways that a size is timed */
@@ -125,19 +126,11 @@ static int time_agree(struct gpu_rank *g, struct time_pace pace, unsigned rows_l
     return 0;
 }
 
-static int time_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static double time_rank(double *values, unsigned n, double share)
 {
     unsigned at = (unsigned)(share * (n - 1) + 0.5);
 
-    qsort(values, n, sizeof *values, time_compare);
+    qsort(values, n, sizeof *values, shk_order_double);
     return values[at];
 }
 

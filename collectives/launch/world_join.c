@@ -15,16 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-int world_listen(struct shk_world *world, unsigned *port_p)
-{
-    struct shk_error unused = {""};
-    int fd = shk_card_listen(NULL, 0, false, port_p, &unused);
-    if (fd < 0)
-        return fd;
-    world->listen_fd = fd;
-    return 0;
-}
-
 void world_descriptors(struct shk_world *world)
 {
     struct rlimit limit;

@@ -195,8 +195,6 @@ struct hub_group {
 
 void world_say(const struct shk_world *world, const char *fmt, ...) SHK_PRINTF(2, 3);
 
-/* Listens on all addresses of this host. -errno. */
-int world_listen(struct shk_world *world, unsigned *port_p) SHK_MUST_CHECK;
 /* As many open files as the administrator allows; when that is too few for one per rank,
  * world->problem says so. */
 void world_descriptors(struct shk_world *world);

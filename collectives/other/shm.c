@@ -12,9 +12,6 @@
 
 #define SHM_PAGE ((size_t)4096)
 
-/* Share of the time left that goes into the roofline, and into choosing algorithms. */
-#define SHM_TUNE_SHARE 10U
-
 /* What all ranks inherit. Each has a part of its own: board, arrivals, heap. */
 struct shm_region {
     unsigned char *base;
@@ -156,26 +153,17 @@ static void run_phase(const struct shm_run *run, struct shk_job *job, enum shk_p
         run->tweaks->at_phase(job, phase, run->tweaks->at_phase_arg);
 }
 
-static uint64_t run_budget(const struct shm_run *run, uint64_t want_ns)
-{
-    uint64_t now = shk_job_now_ns();
-    uint64_t left = run->deadline_ns > now ? run->deadline_ns - now : 0;
-
-    return run->deadline_ns != 0 && left / SHM_TUNE_SHARE < want_ns ? left / SHM_TUNE_SHARE
-                                                                    : want_ns;
-}
-
 /* What the ranks can do with plain copies, and which algorithm makes the most of it. */
 static int run_tune(const struct shm_run *run, struct shk_wire *wire, struct shk_roofline *roofline,
                     struct shk_tune *tune, struct shk_error *err)
 {
     int rc = shk_roofline_run(wire, run->options->max_bytes,
-                              run_budget(run, SHK_ROOFLINE_BUDGET_NS), roofline);
+                              shk_tune_share(run->deadline_ns, SHK_ROOFLINE_BUDGET_NS), roofline);
 
     shk_tune_mapped(tune, wire->size);
     if (rc == 0) {
         rc = shk_tune_run(wire, run->options->min_bytes, run->options->max_bytes,
-                          run_budget(run, SHK_TUNE_BUDGET_NS), tune);
+                          shk_tune_share(run->deadline_ns, SHK_TUNE_BUDGET_NS), tune);
     }
     if (rc < 0) {
         shk_job_fail(wire->job, -rc, wire->by_peer, wire->error.text);
@@ -230,31 +218,14 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
     return rc;
 }
 
-static int run_check(const struct shk_collective_options *options, struct shk_error *err)
-{
-    if (options->min_bytes < SHK_TYPE_BYTES || options->min_bytes > options->max_bytes ||
-        options->max_bytes > SHM_MAX_BYTES) {
-        return shk_error_set(err, EINVAL, "sizes %zu:%zu: from %u to %zu bytes are possible",
-                             options->min_bytes, options->max_bytes, SHK_TYPE_BYTES, SHM_MAX_BYTES);
-    }
-    return 0;
-}
-
 static int run_crew(struct shm_run *run, struct shk_facts *facts, struct shk_error *err)
 {
     const struct shk_collective_options *options = run->options;
-    struct shk_crew crew = {
-        .name = "shm",
-        .deadline_ms = options->deadline_ms,
-        .work = run_worker,
-        .arg = run,
-        .progress = options->progress,
-        .progress_arg = options->progress_arg,
-    };
+    struct shk_crew crew = shk_crew_of(options, "shm", run_worker, run);
     struct shk_crew_result result = {.rank = -1};
     struct shk_error why = {{0}};
     struct shk_job *job = NULL;
-    int rc = run_check(options, &why);
+    int rc = shk_sweep_sizes(options->min_bytes, options->max_bytes, SHM_MAX_BYTES, &why);
 
     if (rc == 0)
         rc = shk_job_create(&job, options->ranks, sizeof(struct shk_sweep_result), &why);

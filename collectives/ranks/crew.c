@@ -25,6 +25,18 @@
  * waited for, and dies when the call returns. */
 #define CREW_REAP_MS 2000
 
+struct shk_crew shk_crew_of(const struct shk_collective_options *options, const char *name,
+                            int (*work)(struct shk_job *job, void *arg, struct shk_error *err),
+                            void *arg)
+{
+    return (struct shk_crew){.name = name,
+                             .deadline_ms = options->deadline_ms,
+                             .work = work,
+                             .arg = arg,
+                             .progress = options->progress,
+                             .progress_arg = options->progress_arg};
+}
+
 static void crew_tell(const struct crew_run *run, const char *text)
 {
     const char *name = run->parts ? run->parts->names[run->part] : run->crew->name;

@@ -6,6 +6,7 @@
 #ifndef SHK_COLLECTIVES_CREW_H
 #define SHK_COLLECTIVES_CREW_H
 
+#include "collectives/collective.h"
 #include "collectives/ranks/job.h"
 #include "core/text/error.h"
 #include <jansson.h>
@@ -29,6 +30,11 @@ struct shk_crew {
     void (*progress)(const char *text, void *arg); /* may be NULL */
     void *progress_arg;
 };
+
+/* One with the deadline and the progress of the options. */
+struct shk_crew shk_crew_of(const struct shk_collective_options *options, const char *name,
+                            int (*work)(struct shk_job *job, void *arg, struct shk_error *err),
+                            void *arg);
 
 enum shk_crew_outcome {
     SHK_CREW_OK,

@@ -1,6 +1,7 @@
 #include "core/facts/facts.h"
 
 #include "core/facts/facts_private.h"
+#include "core/text/order.h"
 #include "core/text/prose.h"
 #include "core/text/redact.h"
 #include "core/text/strbuf.h"
@@ -234,11 +235,6 @@ json_t *shk_facts_get_object(const struct shk_facts *facts, const char *key)
     return json_is_object(value) ? value : NULL;
 }
 
-static int facts_key_cmp(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 int shk_facts_each(const struct shk_facts *facts, const char *prefix,
                    int (*fn)(const struct shk_fact *fact, void *arg), void *arg)
 {
@@ -253,7 +249,7 @@ int shk_facts_each(const struct shk_facts *facts, const char *prefix,
         if (strncmp(key, prefix, plen) == 0)
             keys[n++] = key;
     }
-    qsort(keys, n, sizeof *keys, facts_key_cmp);
+    qsort(keys, n, sizeof *keys, shk_order_text);
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++) {
         struct shk_fact fact;

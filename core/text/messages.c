@@ -1,5 +1,6 @@
 #include "core/text/messages.h"
 
+#include "core/text/order.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>
@@ -167,12 +168,6 @@ int shk_messages_add(struct shk_messages *table, const char *texts, size_t id,
     return rc;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static int by_word(const void *a, const void *b)
 {
     const struct message *x = a, *y = b;
@@ -230,7 +225,7 @@ int shk_messages_settle(struct shk_messages *table, struct shk_error *err)
         for (size_t at = 0; (len = next_word(e->text, e->len, &at, true)) > 0;)
             words[count++] = word_hash(e->text + at - len, len);
     }
-    qsort(words, count, sizeof *words, by_number);
+    qsort(words, count, sizeof *words, shk_order_u64);
     for (size_t i = 0; i < table->count; i++)
         entry_choose(&table->entries[i], words, count);
     free(words);

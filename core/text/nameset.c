@@ -1,5 +1,6 @@
 #include "core/text/nameset.h"
 
+#include "core/text/order.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>
@@ -222,11 +223,6 @@ bool shk_name_covered(const struct shk_name_set *set, const char *name)
     return set && name_exact(set, name, &match) && match.how != SHK_NAME_NEAR;
 }
 
-static int name_by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool name_has_prefix(const struct shk_name_set *set, const char *name)
 {
     for (size_t i = 0; i < set->count; i++)
@@ -247,7 +243,7 @@ static json_t *name_list(const struct shk_name_set *set, bool prefixes)
             (prefixes || !name_has_prefix(set, set->rules[i].name)))
             texts[count++] = set->rules[i].name;
     if (count)
-        qsort(texts, count, sizeof *texts, name_by_text);
+        qsort(texts, count, sizeof *texts, shk_order_text);
     for (size_t i = 0; i < count; i++)
         json_array_append_new(list, json_string(texts[i]));
     free(texts);

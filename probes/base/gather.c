@@ -94,6 +94,37 @@ void shk_gather_unread(struct shk_gather *g, const char *key, const char *path, 
         shk_gather_failed(g, key, path, "%s", err->text);
 }
 
+char **shk_gather_names(struct shk_gather *g, const char *key, const char *path, const char *anchor)
+{
+    struct shk_error err;
+    char **names = NULL;
+    int rc = shk_host_list(g->host, &names, NULL, &err, "%s", path);
+    if (rc)
+        shk_gather_unread(g, key, path, anchor, rc, &err);
+    return rc ? NULL : names;
+}
+
+char *shk_gather_file(struct shk_gather *g, const char *key, const char *path, const char *anchor)
+{
+    struct shk_error err;
+    char *text = NULL;
+    int rc = shk_host_read(g->host, path, &text, NULL, &err);
+    if (rc)
+        shk_gather_unread(g, key, path, anchor, rc, &err);
+    return rc ? NULL : text;
+}
+
+void shk_gather_some(struct shk_gather *g, const char *key, json_t *list, const char *path,
+                     const char *none)
+{
+    if (json_array_size(list) > 0) {
+        shk_gather_present(g, key, list, NULL, path);
+        return;
+    }
+    shk_gather_absent(g, key, path, "%s", none);
+    json_decref(list);
+}
+
 void shk_gather_line(struct shk_gather *g, const char *key, const char *path, const char *anchor)
 {
     struct shk_error err;

@@ -47,6 +47,16 @@ bool shk_gather_missing(const struct shk_host *host, const char *path, const cha
 void shk_gather_unread(struct shk_gather *g, const char *key, const char *path, const char *anchor,
                        int rc, const struct shk_error *err);
 
+/* Names in a directory (shk_host_list_free()), content of a file (free()). NULL when it cannot be
+ * read: the fact says so. */
+char **shk_gather_names(struct shk_gather *g, const char *key, const char *path,
+                        const char *anchor);
+char *shk_gather_file(struct shk_gather *g, const char *key, const char *path, const char *anchor);
+
+/* A list (stolen); an empty one is absent for the reason `none`. */
+void shk_gather_some(struct shk_gather *g, const char *key, json_t *list, const char *path,
+                     const char *none);
+
 /* One-line attribute as a text. Empty, it is absent. */
 void shk_gather_line(struct shk_gather *g, const char *key, const char *path, const char *anchor);
 

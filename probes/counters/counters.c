@@ -109,8 +109,3 @@ json_t *shk_counters_read_end(struct shk_counters_reading *reading)
     free(reading);
     return read;
 }
-
-json_t *shk_counters_read(const struct shk_host *host)
-{
-    return shk_counters_read_end(shk_counters_read_begin(host));
-}

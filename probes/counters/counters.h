@@ -29,12 +29,9 @@
  * counter, line}]}}. Scopes: "tcp", names of interfaces, "mlx5_0/1" (device and port), "cxi0", PCI
  * addresses of GPUs, "PCIe of 0000:41:00.0" (with the RDMA device or interface it belongs to),
  * "mc0" (memory controller), "kernel log". A counter that this hardware does not have is not in it.
- * GPUs are asked in a process of its own, with a deadline. NULL: out of memory. */
-json_t *shk_counters_read(const struct shk_host *host);
-
-/* The same in two parts: what files and sockets tell is read by the first, the GPUs are asked
- * meanwhile (initializing NVML takes 0.3 s) and waited for by the second, which frees the reading.
- * Its time is that of the first. NULL: out of memory. */
+ * In two parts: what files and sockets tell is read by the first, the GPUs are asked meanwhile in a
+ * process of its own, with a deadline (initializing NVML takes 0.3 s), and waited for by the
+ * second, which frees the reading. Its time is that of the first. NULL: out of memory. */
 struct shk_counters_reading;
 struct shk_counters_reading *shk_counters_read_begin(const struct shk_host *host);
 json_t *shk_counters_read_end(struct shk_counters_reading *reading);

@@ -87,24 +87,15 @@ static json_t *accelerators_nvidia_gpu(const struct shk_host *host, const char *
 static void accelerators_nvidia(struct shk_gather *g)
 {
     static const char path[] = NVIDIA_PROC "/gpus", key[] = "gpu.nvidia.devices";
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, path);
     accelerators_nvidia_driver(g);
-    if (rc) {
-        shk_gather_unread(g, key, path, "/proc/self", rc, &err);
+    char **names = shk_gather_names(g, key, path, "/proc/self");
+    if (!names)
         return;
-    }
     json_t *list = json_array();
     for (char **n = names; *n; n++)
         json_array_append_new(list, accelerators_nvidia_gpu(g->host, *n));
     shk_host_list_free(names);
-    if (json_array_size(list) > 0) {
-        shk_gather_present(g, key, list, NULL, path);
-        return;
-    }
-    shk_gather_absent(g, key, path, "the driver is loaded, but has no GPU");
-    json_decref(list);
+    shk_gather_some(g, key, list, path, "the driver is loaded, but has no GPU");
 }
 
 static void accelerators_set_property(json_t *gpu, const char *member, const char *text,
@@ -191,13 +182,9 @@ static void accelerators_amd(struct shk_gather *g)
 {
     static const char key[] = "gpu.amd.devices";
     struct accelerators_kfd kfd = {0};
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, SHK_KFD_NODES);
-    if (rc) {
-        shk_gather_unread(g, key, SHK_KFD_NODES, "/sys/class", rc, &err);
+    char **names = shk_gather_names(g, key, SHK_KFD_NODES, "/sys/class");
+    if (!names)
         return;
-    }
     kfd.gpus = json_array();
     for (char **n = names; *n; n++)
         accelerators_kfd_node(g->host, *n, &kfd);
@@ -247,24 +234,15 @@ static json_t *accelerators_neuron_device(const struct shk_host *host, const cha
 static void accelerators_neuron(struct shk_gather *g)
 {
     static const char key[] = "neuron.devices";
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, NEURON_CLASS);
-    if (rc) {
-        shk_gather_unread(g, key, NEURON_CLASS, "/sys/class", rc, &err);
+    char **names = shk_gather_names(g, key, NEURON_CLASS, "/sys/class");
+    if (!names)
         return;
-    }
     json_t *list = json_array();
     for (char **n = names; *n; n++)
         if (strncmp(*n, "neuron", 6) == 0)
             json_array_append_new(list, accelerators_neuron_device(g->host, *n));
     shk_host_list_free(names);
-    if (json_array_size(list) > 0) {
-        shk_gather_present(g, key, list, NULL, NEURON_CLASS);
-        return;
-    }
-    shk_gather_absent(g, key, NEURON_CLASS, "the driver is loaded, but has no device");
-    json_decref(list);
+    shk_gather_some(g, key, list, NEURON_CLASS, "the driver is loaded, but has no device");
 }
 
 static int accelerators_run(struct shk_probe_context *ctx, struct shk_error *err)

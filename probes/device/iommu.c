@@ -102,13 +102,9 @@ static void iommu_no_groups(struct shk_gather *g, int rc, const struct shk_error
 static void iommu_hardware(struct shk_gather *g)
 {
     static const char path[] = "/sys/class/iommu";
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, path);
-    if (rc) {
-        shk_gather_unread(g, "kernel.iommu.hardware", path, "/sys/class", rc, &err);
+    char **names = shk_gather_names(g, "kernel.iommu.hardware", path, "/sys/class");
+    if (!names)
         return;
-    }
     json_t *list = json_array();
     for (char **n = names; *n; n++)
         json_array_append_new(list, shk_gather_str(*n));
@@ -122,13 +118,9 @@ static void iommu_acpi(struct shk_gather *g)
 {
     static const char *const tables[] = {"DMAR", "IVRS", "IORT"};
     static const char path[] = "/sys/firmware/acpi/tables";
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, path);
-    if (rc) {
-        shk_gather_unread(g, "kernel.iommu.acpi", path, "/sys/firmware", rc, &err);
+    char **names = shk_gather_names(g, "kernel.iommu.acpi", path, "/sys/firmware");
+    if (!names)
         return;
-    }
     json_t *list = json_array();
     for (char **n = names; *n; n++)
         for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)

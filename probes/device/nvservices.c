@@ -97,14 +97,10 @@ static void nvservices_version(struct shk_gather *g)
 static void nvservices_imex_nodes(struct shk_gather *g)
 {
     static const char path[] = "/etc/nvidia-imex/nodes_config.cfg", key[] = "nvidia.imex.nodes";
-    struct shk_error err;
-    char *text = NULL, *save;
+    char *save, *text = shk_gather_file(g, key, path, "/etc");
     long long nodes = 0;
-    int rc = shk_host_read(g->host, path, &text, NULL, &err);
-    if (rc) {
-        shk_gather_unread(g, key, path, "/etc", rc, &err);
+    if (!text)
         return;
-    }
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         const char *word = shk_trim(line);
         nodes += *word && *word != '#';
@@ -120,13 +116,9 @@ static void nvservices_params(struct shk_gather *g)
     static const char *const names[] = {"EnableStreamMemOPs",        "RegistryDwords",
                                         "EnableResizableBar",        "DmaRemapPeerMmio",
                                         "GrdmaPciTopoCheckOverride", "ImexChannelCount"};
-    struct shk_error err;
-    char *text = NULL, *save;
-    int rc = shk_host_read(g->host, path, &text, NULL, &err);
-    if (rc) {
-        shk_gather_unread(g, key, path, "/proc/self", rc, &err);
+    char *save, *text = shk_gather_file(g, key, path, "/proc/self");
+    if (!text)
         return;
-    }
     json_t *params = json_object();
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         char *colon = strchr(line, ':');

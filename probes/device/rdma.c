@@ -141,13 +141,9 @@ static json_t *rdma_device(const struct shk_host *host, const char *name, const 
 
 static void rdma_verbs(struct shk_gather *g)
 {
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, RDMA_CLASS);
-    if (rc) {
-        shk_gather_unread(g, "rdma.devices", RDMA_CLASS, "/sys/class", rc, &err);
+    char **names = shk_gather_names(g, "rdma.devices", RDMA_CLASS, "/sys/class");
+    if (!names)
         return;
-    }
     /* devices may belong to one network namespace, and their GIDs always do (man rdma-system) */
     if (shk_netns_foreign(g->host)) {
         shk_gather_failed(g, "rdma.devices", RDMA_CLASS, "%s", SHK_NETNS_FOREIGN);
@@ -203,24 +199,15 @@ static json_t *rdma_cxi_device(const struct shk_host *host, const char *name)
 
 static void rdma_cxi(struct shk_gather *g)
 {
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, CXI_CLASS);
-    if (rc) {
-        shk_gather_unread(g, "cxi.devices", CXI_CLASS, "/sys/class", rc, &err);
+    char **names = shk_gather_names(g, "cxi.devices", CXI_CLASS, "/sys/class");
+    if (!names)
         return;
-    }
     json_t *list = json_array();
     for (char **n = names; *n; n++)
         if (strncmp(*n, "cxi", 3) == 0)
             json_array_append_new(list, rdma_cxi_device(g->host, *n));
     shk_host_list_free(names);
-    if (json_array_size(list) > 0) {
-        shk_gather_present(g, "cxi.devices", list, NULL, CXI_CLASS);
-        return;
-    }
-    shk_gather_absent(g, "cxi.devices", CXI_CLASS, "the driver is there, but no device");
-    json_decref(list);
+    shk_gather_some(g, "cxi.devices", list, CXI_CLASS, "the driver is there, but no device");
 }
 
 static int rdma_run(struct shk_probe_context *ctx, struct shk_error *err)

@@ -307,13 +307,9 @@ static json_t *host_numa_node(const struct shk_host *host, const char *name)
 static void host_numa(struct shk_gather *g)
 {
     static const char path[] = "/sys/devices/system/node";
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, path);
-    if (rc) {
-        shk_gather_unread(g, "host.numa", path, "/sys/devices/system", rc, &err);
+    char **names = shk_gather_names(g, "host.numa", path, "/sys/devices/system");
+    if (!names)
         return;
-    }
     json_t *nodes = json_array();
     for (char **n = names; *n; n++)
         if (strncmp(*n, "node", 4) == 0 && (*n)[4] >= '0' && (*n)[4] <= '9' && strlen(*n) < 12)

@@ -267,13 +267,9 @@ static void kernel_config(struct shk_gather *g, const char *release)
 static void kernel_memory_peers(struct shk_gather *g)
 {
     static const char path[] = "/sys/kernel/mm/memory_peers";
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, path);
-    if (rc) {
-        shk_gather_unread(g, "kernel.memory_peers", path, "/sys/kernel/mm", rc, &err);
+    char **names = shk_gather_names(g, "kernel.memory_peers", path, "/sys/kernel/mm");
+    if (!names)
         return;
-    }
     json_t *list = json_array();
     for (char **n = names; *n; n++)
         json_array_append_new(list, shk_gather_str(*n));

@@ -89,13 +89,9 @@ static void limits_pool(struct shk_gather *g, long kib)
 static void limits_hugepages(struct shk_gather *g)
 {
     static const char path[] = "/sys/kernel/mm/hugepages";
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, path);
-    if (rc) {
-        shk_gather_unread(g, "hugepages.sizes", path, "/sys/kernel/mm", rc, &err);
+    char **names = shk_gather_names(g, "hugepages.sizes", path, "/sys/kernel/mm");
+    if (!names)
         return;
-    }
     json_t *sizes = json_array();
     for (char **n = names; *n; n++) {
         char *end;

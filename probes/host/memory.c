@@ -79,24 +79,15 @@ static json_t *memory_controller(const struct shk_host *host, const char *name)
 static void memory_edac(struct shk_gather *g)
 {
     static const char key[] = "memory.controllers";
-    struct shk_error err;
-    char **names = NULL;
-    int rc = shk_host_list(g->host, &names, NULL, &err, EDAC);
-    if (rc) {
-        shk_gather_unread(g, key, EDAC, "/sys/devices/system", rc, &err);
+    char **names = shk_gather_names(g, key, EDAC, "/sys/devices/system");
+    if (!names)
         return;
-    }
     json_t *list = json_array();
     for (char **n = names; *n; n++)
         if (strncmp(*n, "mc", 2) == 0 && (*n)[2] >= '0' && (*n)[2] <= '9')
             json_array_append_new(list, memory_controller(g->host, *n));
     shk_host_list_free(names);
-    if (json_array_size(list) > 0) {
-        shk_gather_present(g, key, list, NULL, EDAC);
-        return;
-    }
-    shk_gather_absent(g, key, EDAC, "no driver of a memory controller");
-    json_decref(list);
+    shk_gather_some(g, key, list, EDAC, "no driver of a memory controller");
 }
 
 static int memory_run(struct shk_probe_context *ctx, struct shk_error *err)

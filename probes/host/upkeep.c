@@ -245,15 +245,11 @@ static void upkeep_munge(struct shk_gather *g)
 static void upkeep_shm(struct shk_gather *g)
 {
     static const char key[] = "shm.files";
-    struct shk_error err = {""};
-    char **names = NULL;
     json_int_t bytes = 0, count = 0, most = 0;
     char largest[128] = "";
-    int rc = shk_host_list(g->host, &names, NULL, &err, "/dev/shm");
-    if (rc) {
-        shk_gather_unread(g, key, "/dev/shm", "/dev", rc, &err);
+    char **names = shk_gather_names(g, key, "/dev/shm", "/dev");
+    if (!names)
         return;
-    }
     for (char **n = names; *n; n++) {
         char path[300];
         struct stat st;

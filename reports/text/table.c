@@ -84,11 +84,6 @@ void shk_table_text(struct shk_table *table, enum shk_role role, const char *tex
     table_put(table, role, text, false);
 }
 
-void shk_table_span(struct shk_table *table, enum shk_role role, const char *text)
-{
-    table_put(table, role, text, true);
-}
-
 void shk_table_number(struct shk_table *table, double value, unsigned digits)
 {
     char text[64];

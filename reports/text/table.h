@@ -31,8 +31,6 @@ void shk_table_heading(struct shk_table *table, const char *text);
 /* Next cell of the row; NULL and numbers that are not finite show as "-": unknown is never 0. */
 void shk_table_text(struct shk_table *table, enum shk_role role, const char *text);
 void shk_table_number(struct shk_table *table, double value, unsigned digits);
-/* Last cell of the row: reaches to the right edge. */
-void shk_table_span(struct shk_table *table, enum shk_role role, const char *text);
 enum shk_table_kind {
     SHK_TABLE_WORDS,
     SHK_TABLE_CODE,   /* set in type for code where there is one */

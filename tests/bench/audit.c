@@ -164,7 +164,7 @@ static void audit(const json_t *doc, struct result *result)
     if (shk_checks_run(&ctx, findings, &err) < 0)
         fail("checks", err.text);
     at[CHECKS + 1] = cpu_ms();
-    if (shk_diagnose_findings(config, findings, &diagnoses, &err) < 0)
+    if (shk_diagnose(config, findings, NULL, 0, &diagnoses, &err) < 0)
         fail("diagnosis", err.text);
     at[DIAGNOSIS + 1] = cpu_ms();
     for (int i = 0; i < PARTS; i++)

@@ -6,6 +6,7 @@
  * usage: exchange RANKS [WIDTH]    WIDTH: of the tree; 0: none */
 #include "collectives/fabric/fabric.h"
 #include "collectives/launch/world_private.h"
+#include "collectives/meet/card.h"
 #include "collectives/meet/connect.h"
 #include "core/facts/pack.h"
 #include <errno.h>
@@ -415,7 +416,7 @@ static unsigned prepare(unsigned ranks)
         world.members[i].link.fd = -1;
     }
     world_descriptors(&world);
-    if (world_listen(&world, &port) < 0)
+    if ((world.listen_fd = shk_card_listen(NULL, 0, false, &port, NULL)) < 0)
         die("listen");
     return port;
 }

@@ -5,6 +5,7 @@
  * Line 1 of NODES is a facts document with places for what differs: @7@ in a text, "#7#" for a
  * number. Each further line is a node: [[values of the places], {facts that replace others}]. */
 #include "collectives/launch/world_private.h"
+#include "collectives/meet/card.h"
 #include "config/config.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -351,7 +352,8 @@ int main(int argc, char **argv)
         world->members[i].link.fd = -1;
     }
     world_descriptors(world);
-    if (world_listen(world, &port) < 0 || pipe(ready) != 0 || (child = fork()) < 0) {
+    world->listen_fd = shk_card_listen(NULL, 0, false, &port, NULL);
+    if (world->listen_fd < 0 || pipe(ready) != 0 || (child = fork()) < 0) {
         die("start");
     }
     if (child == 0) {

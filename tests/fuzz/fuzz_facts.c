@@ -56,7 +56,7 @@ static void facts_judge(struct shk_facts *facts)
     if (shk_checks_run(&ctx, findings, &err) != 0)
         abort();
     shk_findings_sort(findings);
-    if (shk_diagnose_findings(config, findings, &diagnoses, &err) != 0)
+    if (shk_diagnose(config, findings, NULL, 0, &diagnoses, &err) != 0)
         abort();
     facts_render(facts, profile, findings, &diagnoses);
     shk_diagnoses_free(&diagnoses);

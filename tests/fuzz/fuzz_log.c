@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct shk_log_database plain = ready;
     plain.wide = NULL;
 
-    nccl_log_parse(&log, (const char *)data, size);
+    nccl_log_add(&log, (const char *)data, size, NCCL_LOG_ALL);
     nccl_log_find(&log, size);
     struct shk_facts *facts = log_scan(&ready, (const char *)data, size);
     struct shk_facts *same = log_scan(&plain, (const char *)data, size);

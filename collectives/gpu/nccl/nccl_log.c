@@ -140,12 +140,6 @@ void nccl_log_add(struct nccl_log *log, const char *text, size_t len, enum nccl_
     }
 }
 
-void nccl_log_parse(struct nccl_log *log, const char *text, size_t len)
-{
-    memset(log, 0, sizeof *log);
-    nccl_log_add(log, text, len, NCCL_LOG_ALL);
-}
-
 const struct nccl_log_choice *nccl_log_find(const struct nccl_log *log, uint64_t bytes)
 {
     for (unsigned i = 0; i < log->choices; i++) {

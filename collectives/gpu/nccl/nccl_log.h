@@ -35,11 +35,8 @@ struct nccl_log {
     struct nccl_log_choice choice[NCCL_LOG_CHOICES];
 };
 
-/* Reads a log of any length, bad bytes included; lines that say nothing of the above are skipped.
- */
-void nccl_log_parse(struct nccl_log *log, const char *text, size_t len);
-
-/* The same of a part of a log, added to what other parts said. */
+/* Reads a part of a log of any length, bad bytes included, and adds it to what other parts said;
+ * lines that say nothing of the above are skipped. */
 enum nccl_log_part {
     NCCL_LOG_ALL,
     NCCL_LOG_CONNECTION, /* only over what the ranks were connected: said once, whoever needed it */

@@ -122,7 +122,7 @@ Test(compare, another_mtu_explains_a_rank_that_hangs)
     struct shk_diagnoses out = {0};
     struct shk_error err = {""};
     shk_findings_add(list, &hang);
-    cr_assert_eq(shk_diagnose_findings(support_config(), list, &out, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_diagnose(support_config(), list, NULL, 0, &out, &err), 0, "%s", err.text);
     cr_assert_geq(out.count, 2);
     cr_expect_str_eq(out.rows[0].key, "mtu-mismatch");
     cr_expect_str_eq(out.rows[1].key, "rank-hung");

@@ -22,7 +22,7 @@ static struct shk_diagnoses diagnose(struct shk_findings *findings)
 {
     struct shk_diagnoses out = {0};
     struct shk_error err = {""};
-    cr_assert_eq(shk_diagnose_findings(support_test_config(), findings, &out, &err), 0, "%s",
+    cr_assert_eq(shk_diagnose(support_test_config(), findings, NULL, 0, &out, &err), 0, "%s",
                  err.text);
     shk_findings_destroy(findings);
     return out;

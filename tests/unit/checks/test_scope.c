@@ -44,7 +44,7 @@ Test(scope, of_the_row_else_of_the_diagnosis_else_of_the_check)
         cr_expect_eq(shk_findings_at(list, 0)->scope, c->settled, "%s, %s", c->id,
                      c->diagnosis ? c->diagnosis : "no diagnosis");
         struct shk_diagnoses causes = {0};
-        cr_assert_eq(shk_diagnose_findings(config, list, &causes, &err), 0, "%s", err.text);
+        cr_assert_eq(shk_diagnose(config, list, NULL, 0, &causes, &err), 0, "%s", err.text);
         cr_assert_eq(causes.count, 1);
         cr_expect_eq(causes.rows[0].scope, c->settled, "cause of %s", c->id);
         shk_diagnoses_free(&causes);
@@ -93,7 +93,7 @@ Test(scope, a_warning_does_not_go_before_a_rank_that_was_killed)
                                                     .verdict = SHK_FAIL,
                                                     .evidence = SHK_TESTED,
                                                     .diagnosis = "rank-ended"});
-    cr_assert_eq(shk_diagnose_findings(config, list, &causes, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_diagnose(config, list, NULL, 0, &causes, &err), 0, "%s", err.text);
     cr_assert_eq(causes.count, 2);
     cr_expect_str_eq(causes.rows[0].key, "rank-ended");
     shk_diagnoses_free(&causes);

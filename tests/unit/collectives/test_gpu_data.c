@@ -205,9 +205,9 @@ Test(gpu_data, headers_and_libraries_that_fit)
 
 static struct nccl_log parse(const char *text)
 {
-    struct nccl_log log;
+    struct nccl_log log = {0};
 
-    nccl_log_parse(&log, text, strlen(text));
+    nccl_log_add(&log, text, strlen(text), NCCL_LOG_ALL);
     return log;
 }
 
@@ -292,7 +292,7 @@ Test(nccl_log, nothing_and_nonsense)
     struct nccl_log log = parse("");
 
     cr_expect_eq(log.p2p + log.shm + log.net + log.choices, 0);
-    nccl_log_parse(&log, noise, sizeof(noise) - 1);
+    nccl_log_add(&log, noise, sizeof(noise) - 1, NCCL_LOG_ALL);
     cr_expect_eq(log.p2p + log.shm + log.net, 0);
     cr_expect_str_eq(log.warning, "");
 }
