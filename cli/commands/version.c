@@ -1,4 +1,5 @@
 #include "cli/commands/commands.h"
+#include "probes/log/logengine.h"
 
 #include <hwloc.h>
 #include <jansson.h>
@@ -28,6 +29,7 @@ static void version_libraries(FILE *out)
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (*libraries[i].built)
             version_line(out, libraries[i].name, libraries[i].built, NULL);
+    version_line(out, "log engine", shk_log_engine()->name, NULL);
 }
 
 void shk_version_print(FILE *out)

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an engine shall do with a pattern: classes must not leave the line, '\r' may end one. */
+/* What an engine shall do with a pattern: classes must not leave the line, nor take a '\r' in it.
+ */
 static char *scan_pattern(const char *pattern)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
@@ -23,8 +24,6 @@ static char *scan_pattern(const char *pattern)
             p += p[1] == '^';
             if (p[1] == ']')
                 shk_strbuf_putc(&sb, *++p);
-        } else if (!in_class && *p == '$' && !p[1]) {
-            shk_strbuf_puts(&sb, "\\r?$");
         } else {
             in_class = in_class && *p != ']';
             shk_strbuf_putc(&sb, *p);

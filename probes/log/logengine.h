@@ -38,13 +38,15 @@ struct shk_log_engine {
     void (*destroy)(struct shk_log_set *set);
     int (*scratch)(const struct shk_log_set *set, struct shk_log_scratch **scratch_p);
     void (*scratch_destroy)(struct shk_log_scratch *scratch);
-    /* -EIO: cannot be searched. */
+    /* A line without what breaks it, "\n" or "\r\n". -EIO: cannot be searched. */
     int (*search)(const struct shk_log_set *set, struct shk_log_scratch *scratch, const char *line,
                   size_t len, shk_log_told *told, void *arg);
 };
 
 /* The fastest that this program has and that runs here. */
 const struct shk_log_engine *shk_log_engine(void);
+
+const struct shk_log_engine *shk_log_engine_pcre2(void);
 
 /* NULL: this program was built without it. */
 const struct shk_log_engine *shk_log_engine_vectorscan(void);

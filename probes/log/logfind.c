@@ -219,8 +219,9 @@ int shk_logfind_piece(struct shk_logfind *find, const char *data, size_t len,
         find->line++;
         if (!found_begin(found, at, end))
             return -ENOMEM;
-        if (end > at)
-            rc = line_find(find, data + at, end - at, len - at);
+        size_t ends = end > at && data[end - 1] == '\r' ? end - 1 : end;
+        if (ends > at)
+            rc = line_find(find, data + at, ends - at, len - at);
         found_end(find);
     }
     if (find->unmasked)

@@ -1,5 +1,5 @@
 /* Logs from a stranger: our reader of NCCL's log, and the scan for signatures with captures, which
- * finds the same whether it leaves out lines that differ in numbers only or not. */
+ * finds the same whether it leaves out lines that differ in numbers only or not, by each engine. */
 #include "collectives/gpu/nccl/nccl_log.h"
 #include "fuzz.h"
 #include "probes/log/logscan.h"
@@ -39,21 +39,16 @@ static struct shk_facts *log_scan(const struct shk_log_database *ready, const ch
     return facts;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void log_same(const struct shk_log_engine *engine, struct shk_log_database *ready,
+                     const char *text, size_t size)
 {
-    static struct shk_log_database ready;
-    struct nccl_log log = {0};
     struct shk_error err = {""};
-    if (!ready.data &&
-        (shk_logscan_compile(log_patterns, PATTERNS, NULL, &ready, &err) || !ready.wide))
+    if (!ready->data &&
+        (shk_logscan_compile(log_patterns, PATTERNS, engine, ready, &err) || !ready->wide))
         abort();
-    struct shk_log_database plain = ready;
+    struct shk_log_database plain = *ready;
     plain.wide = NULL;
-
-    nccl_log_add(&log, (const char *)data, size, NCCL_LOG_ALL);
-    nccl_log_find(&log, size);
-    struct shk_facts *facts = log_scan(&ready, (const char *)data, size);
-    struct shk_facts *same = log_scan(&plain, (const char *)data, size);
+    struct shk_facts *facts = log_scan(ready, text, size), *same = log_scan(&plain, text, size);
     json_t *found = shk_facts_to_json(facts), *all = shk_facts_to_json(same);
     if (!found || !json_equal(found, all))
         abort();
@@ -61,5 +56,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_decref(all);
     shk_facts_destroy(facts);
     shk_facts_destroy(same);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct shk_log_database vectorscan, pcre2;
+    struct nccl_log log = {0};
+    nccl_log_add(&log, (const char *)data, size, NCCL_LOG_ALL);
+    nccl_log_find(&log, size);
+    if (shk_log_engine_vectorscan())
+        log_same(shk_log_engine_vectorscan(), &vectorscan, (const char *)data, size);
+    log_same(shk_log_engine_pcre2(), &pcre2, (const char *)data, size);
     return 0;
 }

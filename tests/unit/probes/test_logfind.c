@@ -158,12 +158,19 @@ static long long lines_of(const struct shk_log_database *ready, const char *text
     return lines;
 }
 
-Test(logfind, finds_what_a_search_of_every_line_finds)
+/* The i-th that this program has; NULL: there are no more. */
+static const struct shk_log_engine *engine_of(size_t i)
+{
+    const struct shk_log_engine *one = shk_log_engine_vectorscan(), *other = shk_log_engine_pcre2();
+    return i > 1 ? NULL : i == 0 ? (one ? one : other) : one ? other : NULL;
+}
+
+static void find_all(const struct shk_log_engine *engine)
 {
     struct shk_log_database ready, plain;
     struct shk_error err = {""};
     struct shk_strbuf sb = SHK_STRBUF_INIT;
-    cr_assert_eq(shk_logscan_compile(patterns, PATTERNS, NULL, &ready, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_compile(patterns, PATTERNS, engine, &ready, &err), 0, "%s", err.text);
     cr_assert_not_null(ready.wide);
     plain = ready;
     plain.wide = NULL;
@@ -178,8 +185,14 @@ Test(logfind, finds_what_a_search_of_every_line_finds)
     free((char *)ready.wide);
 }
 
+Test(logfind, finds_what_a_search_of_every_line_finds)
+{
+    for (size_t i = 0; engine_of(i); i++)
+        find_all(engine_of(i));
+}
+
 /* Long enough for several threads. */
-Test(logfind, a_long_file_holds_what_its_pieces_hold)
+static void find_long(const struct shk_log_engine *engine)
 {
     enum { TIMES = 150 };
     char path[] = "/tmp/shakedown-log-XXXXXX";
@@ -195,7 +208,7 @@ Test(logfind, a_long_file_holds_what_its_pieces_hold)
     fprintf(file, "rings 0 of the last line");
     cr_assert_eq(fclose(file), 0);
     cr_assert(sb.len * TIMES > (size_t)9 << 20, "%zu", sb.len);
-    cr_assert_eq(shk_logscan_compile(patterns, PATTERNS, NULL, &ready, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_compile(patterns, PATTERNS, engine, &ready, &err), 0, "%s", err.text);
     cr_assert_eq(shk_logscan_create(&scan, patterns, PATTERNS, &ready, &err), 0, "%s", err.text);
     cr_assert_eq(shk_logscan_file(scan, path, &err), 0, "%s", err.text);
     cr_assert_eq(shk_logscan_facts(scan, facts), 0);
@@ -215,4 +228,29 @@ Test(logfind, a_long_file_holds_what_its_pieces_hold)
     shk_strbuf_free(&sb);
     free((char *)ready.data);
     free((char *)ready.wide);
+}
+
+Test(logfind, a_long_file_holds_what_its_pieces_hold)
+{
+    for (size_t i = 0; engine_of(i); i++)
+        find_long(engine_of(i));
+}
+
+/* Bytes that are no set of the engine, or only a part of one. */
+Test(logfind, a_damaged_database_is_refused)
+{
+    for (size_t i = 0; engine_of(i); i++) {
+        const struct shk_log_engine *engine = engine_of(i);
+        struct shk_log_database ready;
+        struct shk_error err = {""};
+        struct shk_log_set *set = NULL;
+        cr_assert_eq(shk_logscan_compile(patterns, PATTERNS, engine, &ready, &err), 0);
+        cr_expect_eq(engine->load(ready.data, ready.size, &set), 0);
+        engine->destroy(set);
+        for (size_t len = 0; len < ready.size; len += 1 + ready.size / 40)
+            cr_expect_eq(engine->load(ready.data, len, &set), -EINVAL, "%s: %zu of %zu",
+                         engine->name, len, ready.size);
+        free((char *)ready.data);
+        free((char *)ready.wide);
+    }
 }

@@ -172,6 +172,22 @@ Test(logscan, a_pattern_never_leaves_its_line)
     shk_facts_destroy(f);
 }
 
+Test(logscan, an_end_of_a_line_of_windows_is_an_end)
+{
+    static const struct shk_log_pattern ends = {.id = "ends", .pattern = "\\.[a-c]$"};
+    static const char line[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.c\r\n.c\n.c\r\r\n";
+    struct shk_log_database pcre2 = {.engine = shk_log_engine_pcre2()};
+    struct shk_logscan *scan = NULL;
+    struct shk_error err = {""};
+    struct shk_facts *facts = shk_facts_create();
+    cr_assert_eq(shk_logscan_create(&scan, &ends, 1, &pcre2, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_text(scan, "a", line, strlen(line), &err), 0, "%s", err.text);
+    cr_assert_eq(shk_logscan_facts(scan, facts), 0);
+    cr_expect_eq(number(facts, "log.sig.ends", "lines"), 2);
+    shk_logscan_destroy(scan);
+    shk_facts_destroy(facts);
+}
+
 Test(logscan, captured_values_are_kept_once_each)
 {
     struct shk_facts *f = scan("n1:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Ring\n"
