@@ -55,6 +55,7 @@ struct shk_grammar {
     enum shk_value_type type;
     bool ignore_case;
     bool negation;   /* a leading '^' is allowed */
+    bool empty;      /* an empty value is as good as none */
     bool must_exist; /* PATH, PATHS */
     bool directory;  /* PATH must be a directory */
     bool has_min, has_max;

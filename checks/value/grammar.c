@@ -511,6 +511,8 @@ static bool judge_whole(const struct shk_grammar *g, const char *value, struct s
         return judge(judged, SHK_VALUE_WRONG,
                      shk_strf("the value holds typographic characters, as pasted from a web page"));
     }
+    if (!len && g->empty)
+        return false;
     if (!len && g->type != SHK_VALUE_FLAG)
         return judge(judged, SHK_VALUE_ODD, shk_strf("set, but empty"));
     if (len && g->type != SHK_VALUE_STRING && g->type != SHK_VALUE_LIST &&

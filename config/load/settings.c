@@ -75,6 +75,10 @@ static const struct shk_field grammar_fields[] = {
      SHK_AT(struct shk_grammar, negation),
      .kind = SHK_FIELD_BOOL,
      .doc = "a leading `^` is allowed"},
+    {.key = "empty",
+     SHK_AT(struct shk_grammar, empty),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "an empty value is as good as none"},
     {.key = "must-exist",
      SHK_AT(struct shk_grammar, must_exist),
      .kind = SHK_FIELD_BOOL,
@@ -121,6 +125,7 @@ static const struct {
     {"ignore-case", ~(SETTING_TYPE(FLAG) | SETTING_TYPE(PATH) | SETTING_TYPE(PATHS))},
     {"negation", SETTING_TYPE(LIST) | SETTING_TYPE(INTERFACES) | SETTING_TYPE(HCAS) |
                      SETTING_TYPE(STRING) | SETTING_TYPE(ENUM) | SETTING_TYPE(DEVICES)},
+    {"empty", ~SETTING_TYPE(FLAG)},
     {"must-exist", SETTING_TYPE(PATH) | SETTING_TYPE(PATHS)},
     {"directory", SETTING_TYPE(PATH) | SETTING_TYPE(PATHS)},
     {"min", SETTING_TYPE(INT) | SETTING_TYPE(SIZE)},

@@ -24,6 +24,7 @@ static const struct shk_grammar g_named = {
 static const struct shk_grammar g_size = {.type = SHK_VALUE_SIZE};
 static const struct shk_grammar g_list = {
     .type = SHK_VALUE_LIST, .ignore_case = true, .negation = true, .values = levels};
+static const struct shk_grammar g_binds = {.type = SHK_VALUE_LIST, .empty = true};
 static const struct shk_grammar g_hmem = {
     .type = SHK_VALUE_LIST, .separator = ';', .values = hmem, .wrong = hmem_wrong};
 static const struct shk_grammar g_if = {.type = SHK_VALUE_INTERFACES};
@@ -50,6 +51,9 @@ static const struct grammar_case {
     {"level with line end", &g_level, "INFO\r", SHK_VALUE_WRONG, "line end", NULL},
     {"level with blank", &g_level, "INFO ", SHK_VALUE_WRONG, "blank", NULL},
     {"empty", &g_level, "", SHK_VALUE_ODD, "empty", NULL},
+    {"empty list", &g_list, "", SHK_VALUE_ODD, "empty", NULL},
+    {"empty and as good as none", &g_binds, "", SHK_VALUE_OK, NULL, NULL},
+    {"quotation marks alone", &g_binds, "\"\"", SHK_VALUE_WRONG, "quotation marks", NULL},
     {"bool on", &g_bool, "on", SHK_VALUE_OK, NULL, NULL},
     {"bool 0", &g_bool, "0", SHK_VALUE_OK, NULL, NULL},
     {"bool True", &g_bool, "True", SHK_VALUE_OK, NULL, NULL},
