@@ -47,6 +47,8 @@ static const struct container_word {
   container_mount_words[] = {
       /* enroot leaves no file of its own; its root file system lies in its data directory */
       {"/enroot/", "enroot"},
+      /* its snapshotters; Docker and Kubernetes over it have been recognised before */
+      {"/io.containerd.", "containerd"},
       {NULL, NULL},
 };
 

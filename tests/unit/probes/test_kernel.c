@@ -350,6 +350,15 @@ Test(container, kinds)
         {.cgroup = "0::/x",
          .kind = "none",
          .root = "30 1 0:40 / / rw - xfs /dev/sda rw\n31 30 0:41 /a/enroot/b /mnt rw - xfs x rw\n"},
+        {.cgroup = "0::/",
+         .kind = "containerd", /* ctr, in a cgroup namespace */
+         .root = "76 50 0:40 / / rw,relatime - overlay overlay rw,lowerdir="
+                 "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/2/fs\n"},
+        {.file = "/.dockerenv",
+         .cgroup = "0::/",
+         .kind = "docker", /* with containerd's store of images */
+         .root = "76 50 0:40 / / rw - overlay overlay rw,lowerdir=/var/lib/docker/"
+                 "containerd/daemon/io.containerd.snapshotter.v1.overlayfs/snapshots/2/fs\n"},
         /* a Slurm job in an image that docker built: the runtime that runs it counts */
         {.file = "/.dockerenv",
          .calls = "{\"environ\":{\"APPTAINER_NAME\":\"x.sif\"}}",
