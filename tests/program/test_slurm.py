@@ -115,7 +115,8 @@ class Slurm(Case):
             with self.subTest(env=env):
                 p = subprocess.run([reframe, "-c", EXAMPLES / "reframe_shakedown.py", "--prefix", self.dir, "--report-file",
                                     self.dir / "rfm.json", "-r", "-S", "num_nodes=1"], cwd=self.dir, capture_output=True, text=True,
-                                   timeout=240, env={**BASE_ENV, "HOME": str(self.dir), "PATH": f"{self.bin}:{os.environ['PATH']}", **env})
+                                   timeout=240, env={**BASE_ENV, "HOME": str(self.dir), "PYTHONDONTWRITEBYTECODE": "1",
+                                        "PATH": f"{self.bin}:{os.environ['PATH']}", **env})
                 self.assertEqual(p.returncode, code, p.stdout[-3000:] + p.stderr[-1000:])
                 self.assertRegex(p.stdout, said)
 
