@@ -56,6 +56,37 @@ class Offline(Case):
         nodes = {n for f in report["findings"] for n in f.get("nodes") or []}
         self.assertEqual(nodes, {"nid005010", "nid005011", "nid005012"})
 
+    def test_the_report_of_a_large_job_is_bounded(self):
+        """Facts of rank 0 that have an entry for each node or pair, a part of them bad: nothing for people grows with the job."""
+        d, grown = self.scratch(), {}
+        node = json.loads((SOURCE / "tests/mutate/nodes/dgx-h100.json").read_text())["facts"]
+        for n in (512, 4096):
+            name = [f"node{i:05d}" for i in range(n)]
+            pair = lambda i: {"a": name[i], "b": name[(i + 1) % n]}
+            (d / "job.json").write_text(json.dumps({"schema": "shakedown.facts/1", "facts": {
+                **node, "job.nodes": n, "job.ranks": 8 * n, "job.launcher": "slurm",
+                "job.layout": [{"node": name[i], "ranks": list(range(8 * i, 8 * i + 8))} for i in range(n)],
+                "job.clocks": [{"node": name[i], "why": "no answer"} if i % 5 == 0 else
+                               {"node": name[i], "offset_us": 5000000 if i % 3 == 0 else 20, "error_us": 9} for i in range(1, n)],
+                "job.missing": [{"rank": 8 * i, "host": name[i], "why": "did not connect", "launch": False, "either": False}
+                                for i in range(0, n, 11)],
+                "collective.fabric.status": "failed", "collective.fabric.reason": "ended first", "collective.fabric.ranks": 8 * n,
+                "collective.fabric.nodes": name[::7],
+                "collective.fabric.pairs": [{**pair(i), "ok": i % 7 != 0, "ms": 9, **({"reason": "no end"} if i % 7 == 0 else {})}
+                                            for i in range(n)],
+                "collective.fabric.pair_speed": {"nodes": n, "pairs": n, "runs": 1, "bytes": 65536, "rows": [
+                    {**pair(i), "latency_us": 220 if i % 9 == 0 else 20, "bandwidth": 3.0, "mean_ms": 0.1, "runs": [
+                        {"latency_us": 20, "ping_wait_us": 0, "bandwidth": 3.0, "mean_us": 100, "put_wait_us": 0}]} for i in range(n)]},
+            }}))
+            for form in ("term", "md", "html", "junit", "line", "gitlab"):
+                p = run("check", d / "job.json", "--format", form)
+                self.assertEqual(p.returncode, 1, p.stderr)
+                grown.setdefault(form, []).append(len(p.stdout))
+            report = self.json_of(run("check", d / "job.json", "--format", "json"))
+            self.assertIn(name[-1], json.dumps(report["nodes"]), "JSON has all of it")
+        for form, (small, large) in grown.items():
+            self.assertLess(large, small * 1.5, f"{form}: {grown}")
+
 
 class NodeFiles(Case):
     """--healthy-nodes and --bad-nodes in Slurm's notation."""
