@@ -3,7 +3,7 @@
 
 /* Where one-shot ends when nothing was measured. Its traffic grows with the ranks, so does not the
  * limit. From docs/dev/performance.md: 2 to 8 ranks over tcp and shm. */
-#define ONESHOT_BYTES_2 ((size_t)16384)
+#define ONESHOT_BYTES_2 ((size_t)32768)
 #define ONESHOT_BYTES   ((size_t)8192)
 
 /* Bytes on the way to a peer: several pieces, but no more than caches hold. Over tcp the rate

@@ -9,6 +9,10 @@
 /* Small messages differ by a tenth and take microseconds, of which a busy moment is many. */
 #define TUNE_ROUNDS       6U
 #define TUNE_ROUNDS_SMALL 40U
+/* Where busy processors leave time for fewer rounds than TUNE_ROUNDS, nothing is concluded of up to
+ * so many bytes between up to so many ranks: there the default is known to be near the best. */
+#define TUNE_KNOWN_BYTES ((size_t)32768)
+#define TUNE_KNOWN_RANKS 8U
 /* Rounds of one size end when they took this share of the budget. */
 #define TUNE_SHARE 8U
 
@@ -43,6 +47,7 @@ struct tune_trial {
     struct shk_wire *wire;
     size_t count;
     bool drops; /* every rank's wire does */
+    unsigned rounds; /* had */
     unsigned candidates;
     struct tune_candidate candidate[TUNE_CANDIDATES];
 };
@@ -112,6 +117,12 @@ static int tune_round(struct tune_trial *trial)
     return 0;
 }
 
+static bool tune_conclusive(const struct tune_trial *trial)
+{
+    return trial->rounds >= TUNE_ROUNDS || trial->wire->size > TUNE_KNOWN_RANKS ||
+           trial->count * SHK_TYPE_BYTES > TUNE_KNOWN_BYTES;
+}
+
 /* Several rounds; *spent_p grows by the time of the slowest rank. */
 static int tune_rounds(struct tune_trial *trial, uint64_t budget_ns, uint64_t *spent_p)
 {
@@ -123,6 +134,7 @@ static int tune_rounds(struct tune_trial *trial, uint64_t budget_ns, uint64_t *s
 
     for (unsigned i = 0; i < rounds && rc == 0 && spent <= budget_ns / TUNE_SHARE; i++) {
         rc = tune_round(trial);
+        trial->rounds++;
         if (rc == 0) {
             rc = shk_job_barrier(trial->wire->job, shk_job_now_ns() - start, &spent, shk_wire_poll,
                                  trial->wire);
@@ -181,7 +193,7 @@ int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint
             continue;
         tune_candidates(&trial);
         rc = tune_rounds(&trial, budget_ns, &spent);
-        if (rc == 0) {
+        if (rc == 0 && tune_conclusive(&trial)) {
             before = tune_winner(&trial, &before);
             tune->choice[k] = before;
         }
