@@ -22,7 +22,8 @@ struct shk_algorithm {
     bool pipelined; /* obeys piece_bytes */
     bool gets;      /* needs a wire with get */
     bool maps;      /* needs a wire whose ranks map each other's heaps */
-    bool drops;     /* needs a wire that drops SHK_STAMPED_PACKET bytes */
+    /* Bytes of the drops that it makes of so many elements; NULL: it makes none. */
+    size_t (*drops)(size_t count);
     /* Can it do this many ranks and elements? */
     bool (*fits)(unsigned ranks, size_t count);
     /* One operation; the send area may be changed again on return. */

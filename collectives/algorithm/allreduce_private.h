@@ -14,8 +14,8 @@
 /* Largest vector that one-shot and recursive doubling have room for: bytes of one slot. */
 size_t shk_slot_bytes(unsigned ranks);
 
-/* A vector and its stamp: what the smallest inject of the providers in use carries. */
-#define SHK_STAMPED_PACKET ((size_t)64)
+/* A vector and its stamp at most. */
+#define SHK_STAMPED_PACKET ((size_t)128)
 
 /* A vector cut into one chunk per part, and each chunk into pieces; in elements. */
 struct shk_cut {

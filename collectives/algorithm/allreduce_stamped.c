@@ -24,9 +24,14 @@ struct stamped_look {
     unsigned char packet[SHK_STAMPED_PACKET];
 };
 
+static size_t stamped_drops(size_t count)
+{
+    return count * SHK_TYPE_BYTES + sizeof(struct stamp);
+}
+
 static bool stamped_fits(unsigned ranks, size_t count)
 {
-    return ranks > 1 && count * SHK_TYPE_BYTES + sizeof(struct stamp) <= SHK_STAMPED_PACKET;
+    return ranks > 1 && stamped_drops(count) <= SHK_STAMPED_PACKET;
 }
 
 /* Two words that differ give two sums that differ; of more, but for one in 2^32. The multiplier is
@@ -99,7 +104,7 @@ const struct shk_algorithm shk_allreduce_stamped = {
     .name = "stamped",
     .doc = "one-shot of a few bytes with a stamp behind them, which the target sees in its memory: "
            "no notification",
-    .drops = true,
+    .drops = stamped_drops,
     .fits = stamped_fits,
     .run = stamped_run,
 };

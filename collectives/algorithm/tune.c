@@ -46,7 +46,7 @@ struct tune_candidate {
 struct tune_trial {
     struct shk_wire *wire;
     size_t count;
-    bool drops; /* every rank's wire does */
+    size_t max_drop; /* of all ranks' wires */
     unsigned rounds; /* had */
     unsigned candidates;
     struct tune_candidate candidate[TUNE_CANDIDATES];
@@ -75,7 +75,7 @@ static void tune_candidates(struct tune_trial *trial)
         const struct shk_algorithm *algorithm = shk_algorithms[a];
 
         if (!algorithm->fits(ranks, trial->count) || (algorithm->gets && !trial->wire->ops->get) ||
-            (algorithm->drops && !trial->drops) ||
+            (algorithm->drops && algorithm->drops(trial->count) > trial->max_drop) ||
             algorithm->maps != (trial->wire->mapped != NULL)) {
             continue;
         }
@@ -180,14 +180,15 @@ int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint
     size_t most = max_bytes < SHK_TUNE_MAX_BYTES ? max_bytes : SHK_TUNE_MAX_BYTES;
     unsigned first = tune_log(min_bytes < most ? min_bytes : most);
     struct shk_tune_choice before = {0};
-    uint64_t lacking = wire->max_drop < SHK_STAMPED_PACKET; /* on any rank, then */
+    uint64_t lacking = UINT64_MAX - wire->max_drop; /* of the rank that lacks most, then */
     uint64_t spent = 0;
     int rc = shk_job_barrier(wire->job, lacking, &lacking, shk_wire_poll, wire);
 
+    tune->max_drop = (size_t)(UINT64_MAX - lacking);
     for (unsigned k = first; k <= tune_log(most) && rc == 0 && spent < budget_ns && wire->size > 1;
          k++) {
         struct tune_trial trial = {
-            .wire = wire, .count = ((size_t)1 << k) / SHK_TYPE_BYTES, .drops = lacking == 0};
+            .wire = wire, .count = ((size_t)1 << k) / SHK_TYPE_BYTES, .max_drop = tune->max_drop};
 
         if (k < TUNE_FINE_LOG && (k - first) % 2 != 0)
             continue;
@@ -221,9 +222,13 @@ struct shk_tune_choice shk_tune_choose(const struct shk_tune *tune, unsigned ran
 
     while (k > 0 && tune && !tune->choice[k].measured)
         k--;
-    if (tune && tune->choice[k].measured &&
-        shk_algorithms[tune->choice[k].algorithm]->fits(ranks, count)) {
-        return tune->choice[k];
+    if (tune && tune->choice[k].measured) {
+        const struct shk_algorithm *algorithm = shk_algorithms[tune->choice[k].algorithm];
+
+        if (algorithm->fits(ranks, count) &&
+            (!algorithm->drops || algorithm->drops(count) <= tune->max_drop)) {
+            return tune->choice[k];
+        }
     }
     return (struct shk_tune_choice){.algorithm = shk_algorithm_default(ranks, count)};
 }

@@ -9,6 +9,10 @@
 #define INFO_MR_MODE                                                                               \
     (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT)
 
+/* What libfabric's tcp can inject. ofi_rxm over it offers 64 B less unasked, for the header of a
+ * message, which a put does not have. */
+#define INFO_INJECT ((size_t)128)
+
 struct fi_info *fabric_hints(const struct fabric_lib *lib, const char *provider)
 {
     struct fi_info *hints = lib->api.dupinfo(NULL);
@@ -96,10 +100,10 @@ bool fabric_info_same(const struct fi_info *a, const struct fi_info *b)
            a->addr_format == b->addr_format;
 }
 
-/* The entry of the same provider, fabric and domain with these operation flags as its default;
- * NULL when it cannot have them. */
+/* The entry of the same provider, fabric and domain with these operation flags as its default, and
+ * with this inject size where it is not 0; NULL when it cannot have them. */
 static struct fi_info *info_variant(const struct fabric_lib *lib, const struct fi_info *info,
-                                    uint64_t op_flags)
+                                    uint64_t op_flags, size_t inject)
 {
     struct fi_info *hints = fabric_hints(lib, info->fabric_attr->prov_name);
     struct fi_info *list = NULL;
@@ -111,6 +115,7 @@ static struct fi_info *info_variant(const struct fabric_lib *lib, const struct f
     if ((info->caps & FI_HMEM) != 0)
         fabric_hmem_want(hints);
     hints->tx_attr->op_flags = op_flags;
+    hints->tx_attr->inject_size = inject;
     hints->domain_attr->name = info_copy(info->domain_attr->name);
     hints->fabric_attr->name = info_copy(info->fabric_attr->name);
     shk_crumb_call("fi_getinfo");
@@ -127,18 +132,21 @@ static struct fi_info *info_variant(const struct fabric_lib *lib, const struct f
 
 bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *info)
 {
-    struct fi_info *found = info_variant(lib, info, FI_DELIVERY_COMPLETE);
+    struct fi_info *found = info_variant(lib, info, FI_DELIVERY_COMPLETE, 0);
 
     if (found)
         lib->api.freeinfo(found);
     return found;
 }
 
-/* The usual, stronger promise costs some providers a round trip. */
+/* The usual, stronger promise costs some providers a round trip. An inject size that is asked for is
+ * also the most that is offered then, so it is asked for only where less is offered. */
 struct fi_info *fabric_lazy(const struct fabric_lib *lib, const struct fi_info *info)
 {
-    struct fi_info *lazy = info_variant(lib, info, FI_INJECT_COMPLETE);
+    bool more = (info->caps & FI_HMEM) == 0 && info->tx_attr->inject_size < INFO_INJECT;
+    struct fi_info *lazy = more ? info_variant(lib, info, FI_INJECT_COMPLETE, INFO_INJECT) : NULL;
 
+    lazy = lazy ? lazy : info_variant(lib, info, FI_INJECT_COMPLETE, 0);
     return lazy ? lazy : lib->api.dupinfo(info);
 }
 

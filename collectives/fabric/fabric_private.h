@@ -64,7 +64,8 @@ int fabric_choose(const struct fabric_lib *lib, const char *provider, struct fi_
                   struct fi_info **list_p, struct shk_error *err);
 
 /* The same entry, whose completions at the source say only that the buffer is free again, where it
- * can have that: the usual stronger promise costs some providers a round trip. NULL: no memory. */
+ * can have that: the usual stronger promise costs some providers a round trip. And with room for
+ * more to inject, where it offers little. NULL: no memory. */
 struct fi_info *fabric_lazy(const struct fabric_lib *lib, const struct fi_info *info);
 
 /* "0000:17:00.0" of the device behind an entry; false when the provider does not tell. */

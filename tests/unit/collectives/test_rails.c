@@ -422,3 +422,54 @@ Test(rails, facts_name_the_rank_that_has_none_and_distrust_what_a_rank_left)
     json_decref(rows);
     shk_job_destroy(job);
 }
+
+/* A device that injects little unasked. */
+static struct {
+    struct entry device;
+    size_t most;
+    unsigned asked;
+} little;
+
+static int little_info(uint32_t version, const char *node, const char *service, uint64_t flags,
+                       const struct fi_info *hints, struct fi_info **info)
+{
+    size_t want = hints->tx_attr->inject_size;
+
+    (void)version, (void)node, (void)service, (void)flags;
+    little.asked++;
+    if (want > little.most) {
+        return -FI_ENODATA;
+    }
+    *info = entry_dup(&little.device.info);
+    (*info)->tx_attr->inject_size = want != 0 ? want : little.device.tx.inject_size;
+    (*info)->tx_attr->op_flags = hints->tx_attr->op_flags;
+    return 0;
+}
+
+static size_t lazy_inject(size_t offered, size_t most)
+{
+    static const struct fabric_lib asked = {
+        .api = {.getinfo = little_info, .dupinfo = entry_dup, .freeinfo = entry_free}};
+    struct fi_info *lazy = NULL;
+    size_t inject = 0;
+
+    entry_make(&little.device, "net", "r0", 0);
+    little.device.tx.inject_size = offered;
+    little.most = most;
+    little.asked = 0;
+    lazy = fabric_lazy(&asked, &little.device.info);
+    cr_assert_not_null(lazy);
+    cr_expect_eq(lazy->tx_attr->op_flags, FI_INJECT_COMPLETE);
+    inject = lazy->tx_attr->inject_size;
+    entry_free(lazy);
+    return inject;
+}
+
+Test(rails, asks_for_room_to_inject_where_little_is_offered)
+{
+    cr_expect_eq(lazy_inject(64, 4096), 128);
+    cr_expect_eq(lazy_inject(64, 64), 64, "none: as offered");
+    cr_expect_eq(little.asked, 2);
+    cr_expect_eq(lazy_inject(4096, 4096), 4096, "asking would make it less");
+    cr_expect_eq(little.asked, 1);
+}

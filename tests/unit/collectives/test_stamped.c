@@ -1,12 +1,13 @@
 /* One-shot whose vectors carry a stamp, against a peer that writes them in any order, late, damaged
  * or of an operation before. */
 #include "collectives/algorithm/allreduce_private.h"
+#include "collectives/algorithm/tune.h"
 #include "collectives/ranks/job_private.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-enum { COUNT = 14, WORDS = 16 }; /* with the stamp a whole packet */
+enum { COUNT = 30, WORDS = 32 }; /* with the stamp a whole packet */
 
 /* The peer's packet is the one that it is sent, so the sum is twice the vector. */
 static struct peer {
@@ -103,4 +104,24 @@ Test(stamped, a_vector_is_taken_when_it_is_whole, .timeout = 60)
     shk_wire_fini(&peer.wire);
     shk_job_destroy(job);
     shk_heap_destroy(&heap);
+}
+
+/* Measured with 32 bytes, chosen for what is a little longer: only as far as the wire drops it. */
+Test(stamped, not_chosen_for_more_than_the_wire_drops, .timeout = 60)
+{
+    struct shk_tune tune = {.max_drop = 64};
+    struct shk_tune_choice choice;
+    uint32_t stamped = 0;
+
+    while (shk_algorithms[stamped] != &shk_allreduce_stamped) {
+        stamped++;
+    }
+    tune.choice[5] = (struct shk_tune_choice){.measured = true, .algorithm = stamped};
+    choice = shk_tune_choose(&tune, 2, 14);
+    cr_expect_eq(choice.algorithm, stamped);
+    choice = shk_tune_choose(&tune, 2, 15);
+    cr_expect_neq(choice.algorithm, stamped, "60 bytes and a stamp of 8");
+    tune.max_drop = 128;
+    choice = shk_tune_choose(&tune, 2, 30);
+    cr_expect_eq(choice.algorithm, stamped);
 }
