@@ -139,8 +139,8 @@ bool fabric_has_delivery(const struct fabric_lib *lib, const struct fi_info *inf
     return found;
 }
 
-/* The usual, stronger promise costs some providers a round trip. An inject size that is asked for is
- * also the most that is offered then, so it is asked for only where less is offered. */
+/* The usual, stronger promise costs some providers a round trip. An inject size that is asked for
+ * is also the most that is offered then, so it is asked for only where less is offered. */
 struct fi_info *fabric_lazy(const struct fabric_lib *lib, const struct fi_info *info)
 {
     bool more = (info->caps & FI_HMEM) == 0 && info->tx_attr->inject_size < INFO_INJECT;
