@@ -53,8 +53,9 @@ static int readall_run(struct shk_wire *wire, const struct shk_allreduce_args *a
 
 const struct shk_algorithm shk_allreduce_readall = {
     .name = "read-all",
-    .doc = "every rank reads the vectors of all others where they lie and adds them up: one step, "
-           "for small messages in shared memory",
+    .doc =
+        "every rank reads the vectors of all others where they are and adds them up: one step, for "
+        "small messages in shared memory",
     .maps = true,
     .fits = readall_fits,
     .run = readall_run,
@@ -138,8 +139,9 @@ int shk_mapped_copy(struct shk_wire *wire, size_t count, size_t piece_bytes)
 
 const struct shk_algorithm shk_allreduce_readpart = {
     .name = "read-part",
-    .doc = "every rank adds up its part of all vectors where they lie and writes the sums to all: "
-           "for large messages in shared memory",
+    .doc =
+        "every rank adds up its part of all vectors where they are and writes the sums to all: for "
+        "large messages in shared memory",
     .maps = true,
     .fits = readpart_fits,
     .run = readpart_run,

@@ -44,7 +44,7 @@ int fabric_place(const struct fi_info *info, struct shk_job *job, struct shk_err
     bool known = fabric_pci(info, pci, sizeof pci);
 
     if (!place_allowed(&allowed) || shk_host_open(&host, NULL, NULL) != 0) {
-        snprintf(place.how, sizeof place.how, "the CPUs that may be used cannot be told");
+        snprintf(place.how, sizeof place.how, "the allowed CPUs are not known");
     } else {
         int node = shk_place_device_node(host, known ? pci : NULL, info->domain_attr->name);
 

@@ -270,7 +270,7 @@ static int rails_consider(struct fabric *fabric, const struct shk_host *host,
     rails_link_read(host, info, link);
     rails_judge(fabric, links, info, link, why, sizeof why);
     if (why[0] == '\0' && fabric->rails == limit)
-        snprintf(why, sizeof why, "%u are in use, and no more than that are wanted", limit);
+        snprintf(why, sizeof why, "%u are in use, as many as were asked for", limit);
     if (why[0] != '\0') {
         snprintf(report->reason, sizeof report->reason, "%s", why);
         rails_link_clear(link);

@@ -40,7 +40,7 @@ static bool refusal_memlock(size_t bytes, char *buf, size_t size)
         (data[0].effective & (1U << CAP_IPC_LOCK)) != 0 || bytes <= limit.rlim_cur) {
         return false;
     }
-    snprintf(buf, size, "%zu B have to be pinned, the limit of locked memory is %llu B", bytes,
+    snprintf(buf, size, "%zu B must be pinned, but the locked memory limit is %llu B", bytes,
              (unsigned long long)limit.rlim_cur);
     return true;
 }
@@ -62,7 +62,7 @@ static const char *refusal_absent(const struct shk_host *host, const struct fabr
         return cause;
     rc = shk_host_access_rw(host, cm);
     if (rc == -ENOENT) {
-        snprintf(buf, size, "%s is not there: connections need it", cm);
+        snprintf(buf, size, "%s does not exist, and connections need it", cm);
         return "verbs-no-cm";
     }
     if (rc == -EACCES || rc == -EPERM) {

@@ -120,7 +120,7 @@ static void why_refused(struct why *why, const char *provider)
     } else if (!why_hint(why, provider)) {
         shk_strbuf_printf(why->text, "%s %s", provider,
                           why_offers(why, provider, true)
-                              ? "lacks several things that are needed"
+                              ? "lacks several required features"
                               : "is built in but finds no device or interface on this host");
     }
 }

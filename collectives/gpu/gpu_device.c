@@ -384,7 +384,7 @@ static int device_ask(void *arg, json_t **result_p, struct shk_error *err)
 
     if (rc == 0 &&
         (lib.api.init(0) != GPU_SUCCESS || lib.api.device_count(&count) != GPU_SUCCESS)) {
-        rc = shk_error_set(err, ENODEV, "%s tells of no device", lib.dynlib.path);
+        rc = shk_error_set(err, ENODEV, "%s reports no device", lib.dynlib.path);
     }
     *result_p = json_integer(count);
     return rc;

@@ -104,8 +104,8 @@ int gpu_kernels_load(struct gpu_rank *g, struct shk_error *err)
         return g->run->path->kernels
                    ? gpu_fail(g, GPU_CAUSE_NA,
                               shk_error_set(err, ENOSYS,
-                                            "this build has no kernels: it was made without a CUDA "
-                                            "compiler (nvcc)"))
+                                            "this build has no kernels: it was built without a "
+                                            "CUDA compiler (nvcc)"))
                    : 0;
     }
     shk_crumb_call("cuModuleLoadData");

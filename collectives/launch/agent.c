@@ -482,10 +482,10 @@ int agent_serve(const struct shk_world *world, int fd, unsigned rank, unsigned l
     shk_link_close(&agent.link);
     if (!agent.bye) {
         return shk_error_set(err, rc < 0 ? -rc : EPIPE,
-                             "rank %u: rank 0 is gone or cannot be reached any more", rank);
+                             "rank %u: rank 0 is gone or no longer reachable", rank);
     }
     if (agent.code < 0) {
-        return shk_error_set(err, EPROTO, "rank %u: rank 0 said goodbye with code %d", rank,
+        return shk_error_set(err, EPROTO, "rank %u: rank 0 ended the connection with code %d", rank,
                              agent.code);
     }
     return agent.code;

@@ -220,7 +220,7 @@ static void facts_take_list(struct shk_world *world, struct hub_node *node,
     struct shk_digest digest = shk_digest_of(frame->data, frame->len);
 
     if (list->here || list->from != node->source || node->wanted == 0) {
-        facts_fail(world, node, "it sent a list of its facts that nobody asked for");
+        facts_fail(world, node, "it sent a list of its facts that was not requested");
     } else if (!shk_digest_equal(&digest, &list->digest)) {
         facts_fail(world, node, "the list of its facts is not what its digest says");
     } else if (facts_parse_list(world->facts, list, frame->data, frame->len) < 0) {
@@ -268,7 +268,7 @@ static void facts_take_section(struct shk_world *world, struct hub_node *node,
     if (list->here && index < list->count)
         section = &world->facts->sections[list->sections[index]];
     if (!section || section->from != node->source) {
-        facts_fail(world, node, "it sent facts that nobody asked for");
+        facts_fail(world, node, "it sent facts that were not requested");
     } else if (facts_open_section(section, frame->data + sizeof index, frame->len - sizeof index,
                                   &err) < 0) {
         facts_fail(world, node, "its facts %s.*: %s", section->name, err.text);
@@ -424,7 +424,7 @@ void hub_facts_end(struct shk_world *world)
         } else if (node->state == FACTS_TOLD ||
                    (node->state == FACTS_AWAITED && node->leader != UINT_MAX &&
                     world->members[node->leader].state != MEMBER_LOST)) {
-            facts_fail(world, node, "its facts did not come in time");
+            facts_fail(world, node, "its facts did not arrive in time");
         }
     }
 }

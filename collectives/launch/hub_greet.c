@@ -43,7 +43,7 @@ static void greet_note(struct shk_world *world, const struct shk_greet_proof *pr
     bool first = !member->refused[0];
     shk_greet_why(member->refused, sizeof member->refused, &world->self, verdict, proof);
     if (first)
-        world_say(world, "rank %u on %s was not taken: %s", member->rank, member->host,
+        world_say(world, "rank %u on %s was rejected: %s", member->rank, member->host,
                   member->refused);
 }
 

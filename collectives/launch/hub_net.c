@@ -88,7 +88,7 @@ static void net_member(const struct hub_group *group, unsigned i, const json_t *
 
         (void)json_array_append_new(
             unread, json_pack("{s:i, s:s, s:s}", "rank", (int)group->members[i]->rank, "node", host,
-                              "why", why ? why : "it told nothing at its end"));
+                              "why", why ? why : "it ended without a report"));
     }
     json_array_foreach(json_object_get(flows, "rows"), k, row)
     {

@@ -131,12 +131,12 @@ static bool path_is_hole(const struct hub_stuck *how)
 static char *path_text(const struct hub_stuck *how, const char *between, const char *who)
 {
     return path_is_hole(how)
-               ? shk_strf("packets of %lld B %s %s are sent again and again and never "
-                          "acknowledged, small ones are answered: something on the way has a "
-                          "smaller MTU and drops the large ones",
+               ? shk_strf("packets of %lld B %s %s are retransmitted again and again and never "
+                          "acknowledged, while small ones are answered: something on the path has "
+                          "a smaller MTU and drops the large ones",
                           (long long)how->mss + 40, between, who)
-               : shk_strf("data %s %s is sent again and again and never acknowledged, and no small "
-                          "packet is answered there either: the link or the way is cut",
+               : shk_strf("data %s %s is retransmitted again and again and never acknowledged, and "
+                          "small packets are not answered either: the link or the path is cut",
                           between, who);
 }
 

@@ -218,18 +218,19 @@ static void search_say(const struct search *search, struct shk_strbuf *sb,
                             "between them");
         break;
     case SHK_BISECT_NUMBER:
-        shk_strbuf_printf(sb, "any %u nodes fail together, fewer do not: no node stands out",
+        shk_strbuf_printf(sb,
+                          "any %u nodes fail together, fewer do not: no single node is at fault",
                           result->count);
         break;
     case SHK_BISECT_CHANCE:
-        shk_strbuf_puts(sb, "what failed passed when tried once more: it fails now and then");
+        shk_strbuf_puts(sb, "what failed passed when tried again: it fails intermittently");
         break;
     case SHK_BISECT_ENDED:
         if (search->undecided) {
-            shk_strbuf_puts(sb, "one did not end in time, without a hang: that says nothing");
+            shk_strbuf_puts(sb, "one timed out without a hang: inconclusive");
             break;
         }
-        shk_strbuf_puts(sb, "the time was used up at a set that fails: ");
+        shk_strbuf_puts(sb, "the time ran out at a set that fails: ");
         search_list(sb, names);
         break;
     case SHK_BISECT_ALONE:

@@ -27,7 +27,7 @@ void world_descriptors(struct shk_world *world)
     world->descriptors = limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur : INT_MAX;
     if (world->size > (unsigned)world->descriptors - WORLD_SPARE_FILES)
         (void)shk_error_set(&world->problem, EMFILE,
-                            "rank 0 may have %d open files (ulimit -Hn), too few for %u ranks",
+                            "rank 0 is limited to %d open files (ulimit -Hn), too few for %u ranks",
                             world->descriptors, world->size);
 }
 
@@ -263,7 +263,7 @@ int world_join(struct shk_world *world, struct shk_error *err)
     if (!rc && asked && strncmp(asked, "tcp://", 6) == 0 && !world->meet.loopback &&
         !world->given.there)
         return shk_error_set(err, EACCES,
-                             "--rendezvous %s needs a key that all ranks have and nobody else: set "
+                             "--rendezvous %s needs a key that only the ranks of the job have: set "
                              "%s to 16 characters or more, or give --key-file FILE",
                              asked, shk_variable("rendezvous-key"));
     rc = rc ? rc : join_chosen(world, start_ms, err);
@@ -294,7 +294,7 @@ static int connect_by_folder(struct shk_world *world, uint64_t end_ns,
                              struct shk_greet_welcome *welcome, struct shk_error *err)
 {
     struct timespec nap = {.tv_nsec = 100000000};
-    int rc = shk_error_set(err, EHOSTUNREACH, "rank %u of %u: rank 0 left nothing in %s in time",
+    int rc = shk_error_set(err, EHOSTUNREACH, "rank %u of %u: rank 0 wrote nothing to %s in time",
                            world->self.rank, world->self.size, world->meet.folder);
     char *last = NULL;
     for (uint64_t now = shk_job_now_ns(); now < end_ns; now = shk_job_now_ns()) {

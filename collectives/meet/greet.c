@@ -177,7 +177,8 @@ void shk_greet_why(char *text, size_t size, const struct shk_greet_self *self,
                  self->version);
         break;
     case SHK_GREET_SIZE:
-        snprintf(text, size, "it was told of %u ranks, rank 0 of %u", proof->size, self->size);
+        snprintf(text, size, "it was started as one of %u ranks, rank 0 as one of %u", proof->size,
+                 self->size);
         break;
     default: snprintf(text, size, "rank 0 rejected it"); break;
     }

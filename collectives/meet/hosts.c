@@ -294,7 +294,7 @@ int shk_hosts_run(const char *path, unsigned deadline_ms, int *code_p, struct sh
              ? hosts_all(ranks, hosts, command, deadline_ms, code_p, err)
              : shk_error_set(err, ENOMEM,
                              "--hosts: this program's own path and arguments cannot be read from "
-                             "/proc, or hold what no shell can be given");
+                             "/proc, or cannot be quoted for a shell");
     free(ranks);
     free(command);
     json_decref(hosts);

@@ -42,8 +42,8 @@ static int pmi_wait(struct pmi_wire *wire, short events)
                ? 0
                : shk_error_set(wire->err, ETIMEDOUT, "PMI: no answer to %s in time%s", wire->doing,
                                strcmp(wire->doing, "barrier_in") == 0
-                                   ? ": a task of the job did not come to the barrier, and PMI "
-                                     "does not say which"
+                                   ? ": a task of the job did not reach the barrier, and PMI does "
+                                     "not say which"
                                    : "");
 }
 

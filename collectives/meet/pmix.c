@@ -206,7 +206,7 @@ static int pmix_describe(const struct pmix_client *client, json_t *result, struc
         long long value = pmix_number(client, of, numbers[i].key);
 
         if (value < 0 && strcmp(numbers[i].name, "nodes") != 0) {
-            return shk_error_set(err, EPROTO, "PMIx_Get: the server does not tell %s",
+            return shk_error_set(err, EPROTO, "PMIx_Get: the server does not report %s",
                                  numbers[i].key);
         }
         json_object_set_new(result, numbers[i].name, json_integer(value));
@@ -333,7 +333,7 @@ void shk_pmix_join(struct shk_pmix *pmix, const char *card, unsigned deadline_ms
     pmix->status = SHK_PMIX_FAILED;
     pmix->tried = true;
     (void)shk_error_set(&pmix->reason, ENOSYS,
-                        "this shakedown was built without PMIx (pmix.h was not there)");
+                        "this shakedown was built without PMIx (pmix.h was not found)");
 }
 
 #endif

@@ -206,11 +206,11 @@ static int run_gate(struct neuron *neuron, struct neuron_out *out, struct shk_er
     int rc = 0;
 
     if (!tool_find(neuron)) {
-        out_status(out, "na", "there is no nccom-test in PATH or " NEURON_BIN);
+        out_status(out, "na", "nccom-test is not in PATH or " NEURON_BIN);
         return 1;
     }
     if (neuron->options->ranks < 2) {
-        out_status(out, "na", "a single rank has nobody to talk to; use --ranks 2 or more");
+        out_status(out, "na", "an all-reduce needs at least two ranks: use --ranks 2 or more");
         return 1;
     }
     if (shk_dynlib_permitted(neuron->tool, &why) != 0) {

@@ -267,6 +267,6 @@ static int run_shm(const struct shk_collective_options *options, struct shk_fact
 
 const struct shk_transport shk_transport_shm = {
     .name = "shm",
-    .doc = "verified all-reduce on host memory in shared memory of its own, without libfabric",
+    .doc = "verified all-reduce on host memory in its own shared memory, without libfabric",
     .run = run_shm,
 };

@@ -314,7 +314,7 @@ void shk_agree_text(const json_t *row, char *buf, size_t size)
                           (int)json_integer_value(json_object_get(row, "voters")),
                           nodes > 0 ? "nodes" : "ranks");
     } else {
-        shk_strbuf_puts(&sb, "; no majority tells which of them is wrong");
+        shk_strbuf_puts(&sb, "; no majority shows which of them is wrong");
     }
     snprintf(buf, size, "%s", shk_strbuf_text(&sb));
     shk_strbuf_free(&sb);

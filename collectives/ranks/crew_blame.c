@@ -319,10 +319,11 @@ static const struct {
                         "its host still answers and runs other processes of the job, so it is "
                         "stopped",
                         SHK_CREW_TIMEOUT},
-    [CREW_LOSS_SILENT] = {"rank-silent",
-                          "its host still answers: whether its processes were stopped or get no "
-                          "processor time, nothing there tells",
-                          SHK_CREW_TIMEOUT},
+    [CREW_LOSS_SILENT] =
+        {"rank-silent",
+         "its host still answers, but does not show whether its processes were stopped "
+         "or get no processor time",
+         SHK_CREW_TIMEOUT},
     [CREW_LOSS_WAY] = {"node-unreachable",
                        "its host acknowledges nothing any more: the node is down or the way to it "
                        "is cut",
@@ -410,12 +411,12 @@ static void blame_expired(struct crew_run *run)
     } else if (rank >= 0) {
         result->ranks[rank].status = SHK_RANK_HUNG;
         result->cause = "rank-hung";
-        (void)shk_error_set(&result->reason, ETIMEDOUT, "%s hangs in %s; given up after %u ms",
+        (void)shk_error_set(&result->reason, ETIMEDOUT, "%s hangs in %s; gave up after %u ms",
                             blame_name(run, rank, who, sizeof who), where, ms);
     } else {
         result->cause = "all-hang";
         (void)shk_error_set(&result->reason, ETIMEDOUT,
-                            "all ranks hang, none ahead of the others, in %s; given up after %u ms",
+                            "all ranks hang, none ahead of the others, in %s; gave up after %u ms",
                             where, ms);
     }
 }

@@ -222,7 +222,7 @@ void shk_place_rank(const struct shk_host *host, const cpu_set_t *allowed, int n
     place->cpu = cpu;
     place->node = shk_place_cpu_node(host, cpu);
     if (nic_node < 0 || place->node < 0) {
-        snprintf(place->how, sizeof place->how, "the kernel knows no NUMA node of the device");
+        snprintf(place->how, sizeof place->how, "the kernel reports no NUMA node for the device");
         return;
     }
     if (place->node == nic_node) {

@@ -25,21 +25,19 @@ static const struct shk_field waitcall_fields[] = {
      .kind = SHK_FIELD_ENUM,
      SHK_NAMES(waitcall_kinds),
      .required = true,
-     .doc =
-         "`collective`: all ranks take part; `point`: two do; `request`: waits for what was begun "
-         "before; `gpu`: for the GPU; `service`: a library's own thread, which says nothing about "
-         "the rank"},
+     .doc = "`collective`: all ranks take part; `point`: two do; `request`: waits for what was "
+            "begun before; `gpu`: for the GPU; `service`: an internal thread of a library, which "
+            "says nothing about the rank"},
     {.key = "symbols",
      SHK_AT(struct shk_waitcall, symbols),
      .kind = SHK_FIELD_TEXTS,
      .required = true,
-     .doc = "names of functions as the linker has them; `*` stands for any characters"},
+     .doc = "names of functions as the linker sees them; `*` matches any characters"},
     {.key = "libraries",
      SHK_AT(struct shk_waitcall, libraries),
      .kind = SHK_FIELD_TEXTS,
-     .doc = "beginnings of the file names of libraries that have such functions: a process that "
-            "has one is a rank rather than what started it, and their versions are compared "
-            "between ranks"},
+     .doc = "beginnings of the file names of libraries with such functions: a process that has one "
+            "loaded is a rank, not a launcher, and their versions are compared between ranks"},
 };
 
 const struct shk_record shk_record_waitcall = {

@@ -48,15 +48,15 @@ static const struct shk_field code_fields[] = {
      .kind = SHK_FIELD_ENUM,
      SHK_NAMES(code_actions),
      .required = true,
-     .doc = "what the vendor says is to be done at once: `none`; `other`: what another error says "
-            "that it goes with; `support`: ask the vendor; `restart-app`: the program; `update`: "
-            "driver or firmware; `inspect`: power, slot, cable; `reset`: the GPU; `restart-vm`; "
+     .doc = "immediate action according to the vendor: `none`; `other`: that of the error it comes "
+            "with; `support`: contact the vendor; `restart-app`: the program; `update`: driver or "
+            "firmware; `inspect`: power, slot, cable; `reset`: the GPU; `restart-vm`; "
             "`restart-node`; `replace`: the part"},
     {.key = "source",
      SHK_AT(struct shk_code, source),
      .kind = SHK_FIELD_TEXT,
      .required = true,
-     .doc = "where the vendor says so"},
+     .doc = "where the vendor documents it"},
 };
 
 const struct shk_record shk_record_code = {

@@ -41,7 +41,7 @@ static const struct shk_field diagnosis_fields[] = {
     {.key = "shows",
      SHK_AT(struct shk_diagnosis, shows),
      .kind = SHK_FIELD_LINES,
-     .doc = "how it shows: log lines, behaviour"},
+     .doc = "symptoms: log lines, behaviour"},
     {.key = "confirm",
      SHK_AT(struct shk_diagnosis, confirm),
      .kind = SHK_FIELD_LINES,
@@ -50,11 +50,11 @@ static const struct shk_field diagnosis_fields[] = {
      SHK_AT(struct shk_diagnosis, fix),
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_command,
-     .doc = "one line for a shell that mends it, without anything to fill in"},
+     .doc = "one shell line that fixes it, ready to run"},
     {.key = "advice",
      SHK_AT(struct shk_diagnosis, advice),
      .kind = SHK_FIELD_LINES,
-     .doc = "what to do, in words; needed without a fix"},
+     .doc = "what to do, in words; required when there is no fix"},
     {.key = "who",
      SHK_AT(struct shk_diagnosis, who),
      .kind = SHK_FIELD_WORD,
@@ -72,28 +72,27 @@ static const struct shk_field diagnosis_fields[] = {
      SHK_AT(struct shk_diagnosis, only_on),
      .kind = SHK_FIELD_TEXTS,
      .check = diagnosis_valid_world,
-     .doc = "`efa` `cxi` `verbs` `ib` `roce` `nvidia` `amd` `neuron` `container`: where it can "
-            "occur, and nowhere else: a line that has several causes does not speak for it where "
-            "the logs or facts show another fabric, link layer or kind of GPU, or no container; "
-            "its usual cause is then a guess"},
+     .doc = "`efa` `cxi` `verbs` `ib` `roce` `nvidia` `amd` `neuron` `container`: the only places "
+            "where it can occur. Where the logs or facts show another fabric, link layer or GPU "
+            "vendor, or no container, a line with several causes does not count for it, and the "
+            "line's usual cause is a guess"},
     {.key = "explains",
      SHK_AT(struct shk_diagnosis, explains),
      .kind = SHK_FIELD_TEXTS,
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
-     .doc = "keys that are mere effects of this cause"},
+     .doc = "keys of causes that are only effects of this one"},
     {.key = "confirmed-by",
      SHK_AT(struct shk_diagnosis, confirmed),
      .kind = SHK_FIELD_TEXTS,
      .check = shk_valid_condition,
-     .doc = "conditions on facts (as in a profile): where one holds, a line that speaks for this "
-            "cause is confirmed"},
+     .doc = "conditions on facts: where one holds, a line that points to this cause is confirmed"},
     {.key = "refuted-by",
      SHK_AT(struct shk_diagnosis, refuted),
      .kind = SHK_FIELD_TEXTS,
      .check = shk_valid_condition,
-     .doc = "conditions that hold only where this cannot be the cause: it is `possible` at most "
-            "when one holds on every node"},
+     .doc = "conditions that rule this cause out: where one holds on every node, it is `possible` "
+            "at most"},
     {.key = "benign",
      SHK_AT(struct shk_diagnosis, benign),
      .kind = SHK_FIELD_BOOL,

@@ -22,20 +22,20 @@ static const struct shk_field diff_fields[] = {
      .kind = SHK_FIELD_ENUM,
      .required = true,
      SHK_NAMES(diff_classes),
-     .doc = "why a difference means nothing: with time, between nodes, between jobs, repeats other "
-            "facts, measured (counts above percent); compare: it does mean something; agree: nodes "
-            "of one kind "
-            "must agree here (nothing is said about other comparisons)"},
+     .doc = "why a difference does not matter: changes with `time`, belongs to one `node` or "
+            "`job`, is `derived` from other facts, is measurement `noise` (matters above "
+            "`percent`). `compare`: it does matter; `agree`: nodes of one kind must agree here "
+            "(other comparisons are unaffected)"},
     {.key = "percent",
      SHK_AT(struct shk_diff_rule, percent),
      .kind = SHK_FIELD_INT,
      .min = 1,
      .max = 99,
-     .doc = "noise only: how far off is still the same"},
+     .doc = "noise only: a difference up to this counts as equal"},
     {.key = "fails-jobs",
      SHK_AT(struct shk_diff_rule, fails_jobs),
      .kind = SHK_FIELD_BOOL,
-     .doc = "nodes of one job that differ here cannot work together, with differs: compare"},
+     .doc = "with `differs: compare`: nodes of one job that differ here cannot work together"},
     {.key = "less-fails",
      SHK_AT(struct shk_diff_rule, less_fails),
      .kind = SHK_FIELD_BOOL,
@@ -47,25 +47,24 @@ static const struct shk_field diff_fields[] = {
     {.key = "job-wide",
      SHK_AT(struct shk_diff_rule, job_wide),
      .kind = SHK_FIELD_BOOL,
-     .doc = "all nodes of one job say the same, with differs: job"},
+     .doc = "with `differs: job`: all nodes of one job have the same value"},
     {.key = "part",
      SHK_AT(struct shk_diff_rule, part),
      .check = shk_valid_regex,
      .kind = SHK_FIELD_TEXT,
-     .doc =
-         "regular expression on a line of a text: between nodes only what its last group matches "
-         "differs"},
+     .doc = "regular expression on a line of a text: only what its last group matches may differ "
+            "between nodes"},
     {.key = "diagnosis",
      SHK_AT(struct shk_diff_rule, diagnosis),
      .kind = SHK_FIELD_TEXT,
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
-     .doc = "what a difference points to, with fails-jobs"},
+     .doc = "with fails-jobs: the root cause that a difference points to"},
     {.key = "follows",
      SHK_AT(struct shk_diff_rule, follows),
      .kind = SHK_FIELD_TEXTS,
-     .doc = "agree or fails-jobs: patterns of paths whose difference on the same nodes explains "
-            "one here"},
+     .doc = "agree or fails-jobs: patterns of paths; a difference there, on the same nodes, "
+            "explains one here"},
     {.key = "where",
      SHK_AT(struct shk_diff_rule, where),
      .kind = SHK_FIELD_TEXTS,
@@ -75,7 +74,7 @@ static const struct shk_field diff_fields[] = {
      SHK_AT(struct shk_diff_rule, fix),
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_command,
-     .doc = "one line for a shell that mends it, without anything to fill in"},
+     .doc = "one shell line that fixes it, ready to run"},
     {.key = "advice",
      SHK_AT(struct shk_diff_rule, advice),
      .kind = SHK_FIELD_LINES,

@@ -8,7 +8,7 @@ static const struct shk_field fix_fields[] = {
      .kind = SHK_FIELD_TEXT,
      .required = true,
      .check = shk_valid_key,
-     .doc = "what the checks ask for"},
+     .doc = "name by which the checks ask for it"},
     {.key = "fix",
      SHK_AT(struct shk_fix, fix),
      .kind = SHK_FIELD_TEXT,
@@ -18,7 +18,7 @@ static const struct shk_field fix_fields[] = {
     {.key = "advice",
      SHK_AT(struct shk_fix, advice),
      .kind = SHK_FIELD_LINES,
-     .doc = "the same in words, or what no line can do"},
+     .doc = "the same in words, or what no single line can do"},
 };
 
 static int fix_check(const struct shk_fill *fill, const struct shk_yaml_node *node, const void *row)

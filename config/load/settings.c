@@ -30,7 +30,7 @@ static const struct shk_field reader_fields[] = {
      SHK_AT(struct shk_reader, since),
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_version,
-     .doc = "first version that reads it; absent: as far back as known"},
+     .doc = "first version that reads it; absent: every known older one does"},
     {.key = "until",
      SHK_AT(struct shk_reader, until),
      .kind = SHK_FIELD_TEXT,
@@ -82,7 +82,7 @@ static const struct shk_field grammar_fields[] = {
     {.key = "must-exist",
      SHK_AT(struct shk_grammar, must_exist),
      .kind = SHK_FIELD_BOOL,
-     .doc = "`path`, `paths`: it is wrong when it does not exist on the node"},
+     .doc = "`path`, `paths`: must exist on the node"},
     {.key = "directory",
      SHK_AT(struct shk_grammar, directory),
      .kind = SHK_FIELD_BOOL,
@@ -91,18 +91,18 @@ static const struct shk_field grammar_fields[] = {
      SHK_AT(struct shk_grammar, min),
      .kind = SHK_FIELD_INT64,
      SHK_EXTRA(struct shk_grammar, has_min),
-     .doc = "`int`, `size`: least value"},
+     .doc = "`int`, `size`: minimum"},
     {.key = "max",
      SHK_AT(struct shk_grammar, max),
      .kind = SHK_FIELD_INT64,
      SHK_EXTRA(struct shk_grammar, has_max),
-     .doc = "`int`, `size`: greatest value"},
+     .doc = "`int`, `size`: maximum"},
     {.key = "parser",
      SHK_AT(struct shk_grammar, int_parser),
      .kind = SHK_FIELD_ENUM,
      SHK_NAMES(shk_int_parser_names),
-     .doc = "`int`: `strtol0` (libfabric) and `nccl` know 0x and octal and read `16k` as 16, "
-            "`nccl` takes the default for a number that is out of range, `decimal` knows no 0x"},
+     .doc = "`int`: `strtol0` (libfabric) and `nccl` accept 0x and octal and read `16k` as 16; "
+            "`nccl` uses the default for a number out of range; `decimal` does not accept 0x"},
     {.key = "separator",
      SHK_AT(struct shk_grammar, separator),
      .kind = SHK_FIELD_CHAR,
@@ -114,7 +114,7 @@ static const struct shk_field grammar_fields[] = {
     {.key = "wrong",
      SHK_AT(struct shk_grammar, wrong),
      .kind = SHK_FIELD_TEXTS,
-     .doc = "values that look right and are not"},
+     .doc = "values that look right but are not"},
 };
 
 /* Keys that only some types of value understand. */
@@ -205,19 +205,19 @@ static const struct shk_field setting_fields[] = {
     {.key = "default",
      SHK_AT(struct shk_setting, default_value),
      .kind = SHK_FIELD_TEXT,
-     .doc = "what holds when it is not set"},
+     .doc = "the value in effect when it is not set"},
     {.key = "misread",
      SHK_AT(struct shk_setting, misread),
      .kind = SHK_FIELD_ENUM,
      SHK_NAMES(shk_misread_names),
-     .doc = "what becomes of a value that the library cannot use: `default` stays in force, the "
-            "process `ends`, or (`literal`, the usual case) it takes what its parser makes of it; "
-            "a `bool` stays at its default unless this says `ends`"},
+     .doc = "what happens to a value that the library cannot use: the `default` applies, the "
+            "process `ends`, or (`literal`, the usual case) the library uses whatever its parser "
+            "makes of it; a `bool` keeps its default unless this is `ends`"},
     {.key = "moot",
      SHK_AT(struct shk_setting, moot),
      .kind = SHK_FIELD_TEXTS,
-     .doc = "values that ask for what is so anyway where nothing reads the name, which is then "
-            "worth no more than a note; `*` is any"},
+     .doc = "values that change nothing where no library reads the variable: only a note then; "
+            "`*`: any value"},
     {.key = "effect",
      SHK_AT(struct shk_setting, effect),
      .kind = SHK_FIELD_TEXT,
@@ -230,8 +230,8 @@ static const struct shk_field setting_fields[] = {
     {.key = "production-warning",
      SHK_AT(struct shk_setting, production_warning),
      .kind = SHK_FIELD_BOOL,
-     .doc = "for a validation run: a warning when set otherwise, a note where it only costs lines "
-            "(severity `noise`)"},
+     .doc = "only for validation runs: a warning when set in production, a note where it only adds "
+            "log lines (severity `noise`)"},
     {.key = "costly",
      SHK_AT(struct shk_setting, costly),
      .kind = SHK_FIELD_TEXTS,
@@ -249,7 +249,7 @@ static const struct shk_field setting_fields[] = {
     {.key = "replaced-by",
      SHK_AT(struct shk_setting, replaced_by),
      .kind = SHK_FIELD_TEXT,
-     .doc = "the control to use instead"},
+     .doc = "the setting to use instead"},
     {.key = "diagnosis",
      SHK_AT(struct shk_setting, diagnosis),
      .kind = SHK_FIELD_TEXT,
@@ -261,39 +261,39 @@ static const struct shk_field setting_fields[] = {
      .kind = SHK_FIELD_TEXT,
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
-     .doc = "key of the diagnosis when what a profile asks for is not so"},
+     .doc = "key of the diagnosis when a profile's recommendation is not met"},
     {.key = "rule",
      SHK_AT(struct shk_setting, rule),
      .kind = SHK_FIELD_ENUM,
      SHK_NAMES(shk_value_rule_names),
-     .doc =
-         "what the grammar cannot say about a value: a `network` or `providers` that the loaded "
-         "library must offer, its `algorithms` or `protocols`, a file `per-rank` (with `%p` in "
-         "the name), a host part that is cut (`short-host`), names of devices or `interfaces` of "
-         "the node, a monitor that the kernel must allow (`mr-monitor`)"},
+     .doc = "checks beyond the grammar: a `network` or `providers` that the loaded library must "
+            "offer, its `algorithms` or `protocols`, a file `per-rank` (with `%p` in the name), a "
+            "truncated host name (`short-host`), devices or `interfaces` of the node, a monitor "
+            "that the kernel must allow (`mr-monitor`)"},
     {.key = "mask",
      SHK_AT(struct shk_setting, mask),
      .kind = SHK_FIELD_ENUM,
      SHK_NAMES(shk_mask_names),
-     .doc = "a list of visible GPUs, and whose; `amd-first` is applied before the others, which "
-            "number what it leaves"},
+     .doc = "a list of visible GPUs, and of which vendor; `amd-first` is applied before the "
+            "others, which renumber what it leaves"},
     {.key = "node-local",
      SHK_AT(struct shk_setting, node_local),
      .kind = SHK_FIELD_TEXT,
-     .doc = "`path`: must not be on a file system that nodes share: what goes wrong there"},
+     .doc = "`path`: must not be on a shared file system; the text says what goes wrong there"},
     {.key = "audited",
      SHK_AT(struct shk_setting, audited),
      .kind = SHK_FIELD_BOOL,
-     .doc = "has a row in every report, also when it is not set and no profile asks for it"},
+     .doc = "has a row in every report, even when it is unset and no profile mentions it"},
     {.key = "fix",
      SHK_AT(struct shk_setting, fix),
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_command,
-     .doc = "one line for a shell that mends it, without anything to fill in"},
+     .doc = "one shell line that fixes it, ready to run"},
     {.key = "advice",
      SHK_AT(struct shk_setting, advice),
      .kind = SHK_FIELD_LINES,
-     .doc = "what to do, in words; this or a fix is needed when severity is `perf-major` or worse"},
+     .doc =
+         "what to do, in words; this or a fix is required when severity is `perf-major` or worse"},
     {.key = "source",
      SHK_AT(struct shk_setting, source),
      .kind = SHK_FIELD_TEXT,

@@ -40,7 +40,7 @@ static const struct shk_field signature_fields[] = {
      .check = shk_valid_log_pattern,
      .doc = "regular expression for part of one line, in the subset that Vectorscan has (no back "
             "references, no look-around); `\\s`, `\\W`, `\\D` and an open end (`+`, `*`) are not "
-            "allowed, they could leave the line; needed without `texts`"},
+            "allowed because they could run past the end of the line; required without `texts`"},
     {.key = "after",
      SHK_AT(struct shk_signature, after),
      .kind = SHK_FIELD_TEXT,
@@ -51,10 +51,9 @@ static const struct shk_field signature_fields[] = {
      SHK_AT(struct shk_signature, texts),
      .kind = SHK_FIELD_LINES,
      .check = shk_valid_messages,
-     .doc =
-         "messages of the library's source that say the same, one per line, in place of "
-         "`pattern`: `%s` is any text, `%d` a whole number, `%%` a percent sign; of several texts "
-         "that a line fits, the one with the most fixed words counts"},
+     .doc = "messages from the library's source with the same meaning, one per line, in place of "
+            "`pattern`: `%s` is any text, `%d` a whole number, `%%` a percent sign; when a line "
+            "fits several texts, the one with the most fixed words counts"},
     {.key = "meaning",
      SHK_AT(struct shk_signature, meaning),
      .kind = SHK_FIELD_TEXT,
@@ -65,54 +64,55 @@ static const struct shk_field signature_fields[] = {
      .kind = SHK_FIELD_ENUM,
      .required = true,
      SHK_NAMES(shk_log_role_names),
-     .doc = "`cause`: speaks for a diagnosis; `symptom`: a general consequence, which never "
-            "outranks a cause; `context`: for rules only; `proof`: shows what a setting did; "
-            "`benign`: looks like an error and is none; `error-words`: a line that looks like an "
-            "error, and is shown as not known where no other role but `proof` and `names` matches "
-            "it; `names`: only names what is "
-            "there, a device or a container; `guess`: words of any program, a symptom of a line "
-            "that does not only inform and that no other signature knows"},
+     .doc =
+         "`cause`: evidence for a diagnosis; `symptom`: a general consequence, never ranked above "
+         "a cause; `context`: for rules only; `proof`: shows what a setting did; `benign`: looks "
+         "like an error and is none; `error-words`: a line that looks like an error, listed as "
+         "unknown unless another role than `proof` and `names` matches it; `names`: only names "
+         "what is there, a device or a container; `guess`: words that any program may print; a "
+         "symptom in a line that is not merely informational and that no other signature matches"},
     {.key = "diagnosis",
      SHK_AT(struct shk_signature, diagnosis),
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_key,
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
-     .doc = "the root cause that it speaks for"},
+     .doc = "the root cause that it is evidence for"},
     {.key = "also",
      SHK_AT(struct shk_signature, also),
      .kind = SHK_FIELD_TEXTS,
      .check = shk_valid_key,
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
-     .doc = "other causes of the same line, likelier ones first; each weighs half, then less"},
+     .doc = "other causes of the same line, the likelier first; the first weighs half, each "
+            "further one less"},
     {.key = "weight",
      SHK_AT(struct shk_signature, weight),
      .kind = SHK_FIELD_INT,
      .min = 1,
      .max = 100,
-     .doc = "how surely the line means the diagnosis; 100: nothing else prints it; default 60"},
+     .doc = "how surely the line means the diagnosis; 100: it has no other cause; default 60"},
     {.key = "proves",
      SHK_AT(struct shk_signature, proves),
      .kind = SHK_FIELD_TEXTS,
      .check = shk_valid_setting,
      .refers = true,
      .section = SHK_SECTION_SETTINGS,
-     .doc = "settings that the line shows in effect"},
+     .doc = "settings that the line shows to be in effect"},
     {.key = "refutes",
      SHK_AT(struct shk_signature, refutes),
      .kind = SHK_FIELD_TEXTS,
      .check = shk_valid_setting,
      .refers = true,
      .section = SHK_SECTION_SETTINGS,
-     .doc = "settings that the line shows without the effect they should have"},
+     .doc = "settings that the line shows to have no effect"},
     {.key = "excludes",
      SHK_AT(struct shk_signature, excludes),
      .kind = SHK_FIELD_TEXTS,
      .check = shk_valid_key,
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
-     .doc = "causes that the line speaks against"},
+     .doc = "causes that the line is evidence against"},
     {.key = "capture",
      SHK_AT(struct shk_signature, capture),
      .kind = SHK_FIELD_TEXT,
@@ -134,17 +134,17 @@ static const struct shk_field signature_fields[] = {
      .check = shk_valid_key,
      .refers = true,
      .section = SHK_SECTION_SIGNATURES,
-     .doc = "signatures that nodes print where all is well: a node that prints this line and none "
-            "of them, while others do, is different, and `differs` is the root cause"},
+     .doc = "signatures that healthy nodes print: a node that prints this line and none of them, "
+            "while others do, differs, and `differs` is the root cause"},
     {.key = "ended-by",
      SHK_AT(struct shk_signature, ended_by),
      .kind = SHK_FIELD_TEXTS,
      .check = shk_valid_key,
      .refers = true,
      .section = SHK_SECTION_SIGNATURES,
-     .doc = "signatures that say that it is over: where one of them comes later for each `name` "
-            "that the line captured (of the same node, in the same file), the line is a guess; of "
-            "a weight below 60, nothing"},
+     .doc = "signatures that report recovery: where one of them follows for each `name` that the "
+            "line captured (same node, same file), the line is only a guess, or with a weight "
+            "below 60 nothing"},
     {.key = "behind",
      SHK_AT(struct shk_signature, behind),
      .kind = SHK_FIELD_TEXT,
@@ -156,8 +156,8 @@ static const struct shk_field signature_fields[] = {
     {.key = "more",
      SHK_AT(struct shk_signature, more),
      .kind = SHK_FIELD_TEXT,
-     .doc = "a command, or settings for the next run, that tell more than a log of this kind does; "
-            "shown where the logs have no detail"},
+     .doc = "a command, or settings for the next run, that give more detail than this kind of log; "
+            "shown where the logs lack detail"},
     {.key = "reads",
      SHK_AT(struct shk_signature, reads),
      .kind = SHK_FIELD_TEXT,

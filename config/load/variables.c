@@ -17,11 +17,11 @@ static const struct shk_field name_fields[] = {
      .kind = SHK_FIELD_TEXT,
      .required = true,
      .check = shk_valid_variable,
-     .doc = "environment variable, or with `prefix` what names of variables begin with"},
+     .doc = "environment variable, or with `prefix` the beginning of variable names"},
     {.key = "prefix",
      SHK_AT(struct shk_name, prefix),
      .kind = SHK_FIELD_BOOL,
-     .doc = "all variables that begin so; of several prefixes the longest counts"},
+     .doc = "all variables with this prefix; the longest matching prefix counts"},
     {.key = "wraps",
      SHK_AT(struct shk_name, wraps),
      .kind = SHK_FIELD_BOOL,
@@ -35,7 +35,7 @@ static const struct shk_field name_fields[] = {
      .kind = SHK_FIELD_TEXT,
      .required = true,
      .check = shk_valid_key,
-     .doc = "whose variables they are; of what is not in the catalogue, the group in the report"},
+     .doc = "whose variables they are; group in the report for those not in the catalogue"},
     {.key = "near",
      SHK_AT(struct shk_name, near),
      .kind = SHK_FIELD_TEXTS,
@@ -44,16 +44,16 @@ static const struct shk_field name_fields[] = {
     {.key = "libraries",
      SHK_AT(struct shk_name, libraries),
      .kind = SHK_FIELD_TEXTS,
-     .doc = "`prefix`: libraries that are asked about a name that is not in the catalogue, as in "
-            "the readers of a setting"},
+     .doc = "`prefix`: libraries to ask about a name that is not in the catalogue, as for the "
+            "readers of a setting"},
     {.key = "unknown",
      SHK_AT(struct shk_name, unknown),
      .kind = SHK_FIELD_ENUM,
      SHK_NAMES(name_unknown_names),
-     .doc = "`prefix`: a name that is not in the catalogue and that none of the libraries has is "
-            "wrong (`strict`: all such variables are meant for them), or passed over (`loose`, "
-            "`ignored`, `foreign`: variables of programs that are not judged, in which no typing "
-            "error is looked for)"},
+     .doc =
+         "`prefix`: a name that is not in the catalogue and that none of the libraries has is "
+         "wrong (`strict`: all such variables are meant for them), or skipped (`loose`, `ignored`, "
+         "`foreign`: variables of programs that are not judged; not checked for typing errors)"},
 };
 
 static bool name_is_library(const char *word)

@@ -39,7 +39,7 @@ class Neuron(support.Case):
         self.assertIn("timeout", self.row("exec sleep 100", "fail", "--timeout", "2")["observed"])
 
     def test_not_here(self):
-        self.assertIn("no nccom-test", self.row(None, "fail")["why"])
+        self.assertIn("nccom-test is not in PATH", self.row(None, "fail")["why"])
         del self.env["LD_LIBRARY_PATH"]
         self.assertIn("libnrt.so.1", self.row(TABLE, "fail")["why"])
 

@@ -203,7 +203,7 @@ class Rendezvous(support.Case):
         folder.chmod(0o700)
         args = ("--rendezvous", f"file://{folder}")
         stale = self.finish({1: self.start(1, 2, *args, timeout=3)})
-        self.assertIn("rank 0 left nothing in", stale[1][2])
+        self.assertIn("rank 0 wrote nothing to", stale[1][2])
         done = self.finish({r: self.start(r, 3, *args) for r in (2, 1, 0)})
         done = {r: done[r] for r in range(3)}
         self.joined(done, ("folder", None, None), key="the folder")

@@ -27,7 +27,7 @@ static int multimem_gate(struct gpu_rank *g, struct shk_error *err)
     int supported = 0;
 
     if (nvls_off()) {
-        return shk_error_set(err, ENOTSUP, "%s=%.20s: multicast is not to be used",
+        return shk_error_set(err, ENOTSUP, "%s=%.20s: multicast is disabled",
                              shk_variable("nvlink-multicast"),
                              getenv(shk_variable("nvlink-multicast")));
     }
@@ -35,14 +35,15 @@ static int multimem_gate(struct gpu_rank *g, struct shk_error *err)
         return shk_error_set(err, ENOTSUP, "multicast needs at least 2 ranks");
     if (g->gpu.api.device_attribute(&supported, GPU_ATTR_MULTICAST, g->device) != GPU_SUCCESS) {
         return shk_error_set(err, ENOTSUP,
-                             "the driver, CUDA %d.%d, does not know multicast: it came with 12.1",
+                             "the driver (CUDA %d.%d) has no multicast, which came with 12.1",
                              g->driver / 1000, g->driver % 1000 / 10);
     }
-    return supported != 0 ? 0
-                          : shk_error_set(err, ENOTSUP,
-                                          "GPU %d (%s) has no multicast: that takes Hopper or "
-                                          "later and NVSwitch",
-                                          g->ordinal, g->pci);
+    return supported != 0
+               ? 0
+               : shk_error_set(
+                     err, ENOTSUP,
+                     "GPU %d (%s) has no multicast: it needs Hopper or later, and NVSwitch",
+                     g->ordinal, g->pci);
 }
 
 static int multimem_open(struct gpu_rank *g, struct shk_error *err)

@@ -253,7 +253,7 @@ static const struct end ends[] = {
     {"stopped", be_stopped, "rank-stopped", "stopped by SIGSTOP"},
     {"cut off", be_cut_off, "node-unreachable", "acknowledges nothing"},
     {"mute", be_mute, "rank-stopped", "runs other processes"},
-    {"silent", be_silent, "rank-silent", "nothing there tells"},
+    {"silent", be_silent, "rank-silent", "does not show whether"},
     {"closed", be_closed, "rank-ended", "its connection was closed"},
 };
 

@@ -344,7 +344,7 @@ Test(gather, bad_node)
         {DIES_ASKED_LIST, NULL},
         {WRONG_TEXT, "clock.*: not what its digest says"},
         {CUT, "clock.*: damaged"},
-        {WRONG_INDEX, "that nobody asked for"},
+        {WRONG_INDEX, "not requested"},
         {WRONG_LIST, "the list of its facts is not what its digest says"},
         {BROKEN_LIST, "the list of its facts is malformed"},
         {BROKEN_SECTION, "odd.*: facts: odd.value: state 'strange'"},
@@ -429,7 +429,7 @@ Test(gather, too_late)
     world_make(4);
     gather(50);
     hub_facts_end(&world);
-    expect_failed(3, "did not come in time");
+    expect_failed(3, "did not arrive in time");
     expect_facts(1);
     world_clear();
 }
@@ -496,7 +496,8 @@ Test(gather, few_files)
     why = json_string_value(
         json_object_get(json_array_get(shk_facts_get_array(facts, "job.missing"), 0), "why"));
     cr_assert_not_null(why);
-    cr_expect_str_eq(why, "rank 0 may have 160 open files (ulimit -Hn), too few for 100 ranks");
+    cr_expect_str_eq(why,
+                     "rank 0 is limited to 160 open files (ulimit -Hn), too few for 100 ranks");
     shk_facts_destroy(facts);
     for (i = 0; i < NODES_MAX; i++) {
         shk_link_close(&members[i].link);

@@ -375,7 +375,7 @@ Test(meet, pmi)
     cr_expect_str_eq(got.card, "a,b");
     free(got.card);
     cr_expect_eq(pmi(PMI_START, 1, &got, &err), -ETIMEDOUT);
-    cr_expect(got.late && strstr(err.text, "did not come to the barrier"), "%s", err.text);
+    cr_expect(got.late && strstr(err.text, "did not reach the barrier"), "%s", err.text);
     cr_expect_str_eq(got.space, "kvs_1");
     cr_expect_eq(pmi("cmd=response_to_init rc=-1\n", 1, &got, &err), -ENOENT);
     cr_expect_eq(pmi("HTTP/1.1 400 Bad Request\n", 1, &got, &err), -EPROTO);

@@ -169,7 +169,7 @@ Test(neuron, broken_runs)
 
 Test(neuron, not_here)
 {
-    expect(NULL, nrt, 2, "na", "no nccom-test");
+    expect(NULL, nrt, 2, "na", "nccom-test is not in PATH");
     expect("exit 0", missing, 2, "na", "libshk-there-is-no-such-library");
     expect("exit 0", nrt, 1, "na", "--ranks 2");
 }

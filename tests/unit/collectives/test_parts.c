@@ -164,7 +164,7 @@ Test(parts, and_a_hang, .timeout = 60)
 {
     the.enough = PARTS;
     run(HANGS, 1);
-    expect(1, SHK_CREW_TIMEOUT, 1, "hangs in phase allreduce 64 B; given up after 3000 ms");
+    expect(1, SHK_CREW_TIMEOUT, 1, "hangs in phase allreduce 64 B; gave up after 3000 ms");
 }
 
 /* The others have ended the part, and wait to be let on. */

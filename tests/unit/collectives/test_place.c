@@ -188,7 +188,7 @@ Test(place, rank_moves_to_the_node_of_the_device, .timeout = 300)
     cr_expect_eq(placed(&two, true, 1, 2, &place), two.cpu[0], "two ranks, one CPU");
     cr_expect_not_null(strstr(place.how, "too few CPUs for 2 ranks"), "%s", place.how);
     cr_expect_eq(placed(&two, true, -1, 1, &place), two.cpu[0]);
-    cr_expect_not_null(strstr(place.how, "knows no NUMA node"), "%s", place.how);
+    cr_expect_not_null(strstr(place.how, "reports no NUMA node"), "%s", place.how);
     remove_two_nodes(&two);
 }
 

@@ -184,7 +184,7 @@ Test(rails, no_more_than_are_wanted)
     offer(&s, "efa", "efa_2", 100000000000U);
     choose(&s, NULL, 2);
     expect_rails(&s, "efa_0 efa_1");
-    cr_expect_str_eq(reason(&s, "efa_2"), "2 are in use, and no more than that are wanted");
+    cr_expect_str_eq(reason(&s, "efa_2"), "2 are in use, as many as were asked for");
     forget(&s);
 
     choose(&s, NULL, 1);

@@ -281,7 +281,7 @@ Test(verbs, why_no_device_can_be_used)
     cr_expect_null(fabric_verbs_blocked(host, text, sizeof text));
     expect_refusal(GETINFO, "", "");
     drop("/dev/infiniband/rdma_cm");
-    expect_refusal(GETINFO, "verbs-no-cm", "/dev/infiniband/rdma_cm is not there");
+    expect_refusal(GETINFO, "verbs-no-cm", "/dev/infiniband/rdma_cm does not exist");
     put("/dev/infiniband/rdma_cm", "");
     put(RXE "gids/0", NONE "\n");
     put(RXE "gids/1", NONE "\n");
@@ -366,7 +366,7 @@ Test(verbs, the_limit_of_locked_memory)
     cr_assert_eq(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
     cr_assert_eq(syscall(SYS_capset, &header, data), 0); /* no capability at all */
     expect_refusal(opened(FABRIC_STEP_OTHER, ENOMEM), "verbs-memlock",
-                   "1048576 B have to be pinned, the limit of locked memory is 65536 B");
+                   "1048576 B must be pinned, but the locked memory limit is 65536 B");
     expect_refusal(opened(FABRIC_STEP_REGISTER, ENOMEM), "verbs-memlock", "");
     expect_refusal(opened(FABRIC_STEP_OTHER, EINVAL), "verbs-cq", "entries");
 }

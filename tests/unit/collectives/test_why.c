@@ -131,7 +131,7 @@ Test(why, no_device_and_several_lacks_are_told_apart)
     odd = (typeof(odd))FITS;
     odd.type = FI_EP_DGRAM;
     odd.mode = FI_MSG_PREFIX;
-    expect_text("odd", NULL, "odd lacks several things that are needed");
+    expect_text("odd", NULL, "odd lacks several required features");
 }
 
 Test(why, names_that_do_not_exist)
