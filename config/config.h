@@ -172,7 +172,7 @@ struct shk_profile_setting {
 /* Signals of a profile: "fact key", optional pattern; each hit adds weight. */
 struct shk_profile_signal {
     const char *fact;    /* fact key, or prefix ending in '.' (any present fact) */
-    const char *matches; /* extended regular expression on the value; NULL: present is enough */
+    const char *matches; /* regular expression on the value; NULL: present is enough */
     int weight;          /* default 1 */
 };
 
@@ -180,7 +180,7 @@ struct shk_profile_signal {
  * when the profile is named. */
 struct shk_profile_need {
     const char *fact;
-    const char *matches; /* extended regular expression on the value, of a list on its JSON */
+    const char *matches; /* regular expression on the value, of a list on its JSON */
     const char *what;    /* in words: "InfiniBand ports" */
 };
 
@@ -263,7 +263,7 @@ struct shk_term {
     const char *capture;       /* of log */
     const char *const *is;     /* one of these; NULL-terminated */
     const char *const *is_not; /* there, and none of these; NULL-terminated */
-    const char *matches;       /* extended regular expressions */
+    const char *matches;       /* regular expressions */
     const char *matches_not;   /* there, and does not match */
     const char *lacks;         /* not there, or does not match */
     const char *differs_from;  /* a setting: both are set, to different values */
@@ -309,8 +309,8 @@ extern const char *const shk_log_role_names[];
 struct shk_signature {
     const char *id;
     const char *library;
-    const char *pattern; /* part of one line, Vectorscan syntax; NULL: after and texts */
-    const char *after;   /* what stands before the texts, Vectorscan syntax */
+    const char *pattern; /* part of one line (core/text/regex.h); NULL: after and texts */
+    const char *after;   /* what stands before the texts */
     const char *texts;   /* one message per line, core/text/messages.h */
     const char *meaning;
     enum shk_log_role role;
@@ -320,7 +320,7 @@ struct shk_signature {
     const char *const *proves;    /* settings seen in effect; NULL */
     const char *const *refutes;   /* settings seen without effect; NULL */
     const char *const *excludes;  /* causes that it speaks against; NULL */
-    const char *capture;          /* PCRE with named groups on the line; NULL */
+    const char *capture;          /* PCRE2 with named groups on the line; NULL */
     const char *differs;          /* cause when captured values are not all the same; NULL */
     const char *const *elsewhere; /* lines that the other nodes print instead; NULL */
     const char *const *ended_by;  /* lines that say later that it is over; NULL */

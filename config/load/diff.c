@@ -1,8 +1,7 @@
 #include "config/schema/schema.h"
 #include "config/schema/valid.h"
 #include "core/facts/factdiff.h"
-
-#include <regex.h>
+#include "core/text/regex.h"
 
 static const char *const diff_classes[SHK_DIFF_CLASS_COUNT] = {
     [SHK_DIFF_TIME] = "time",       [SHK_DIFF_NODE] = "node",   [SHK_DIFF_JOB] = "job",
@@ -100,13 +99,14 @@ static int diff_check(const struct shk_fill *fill, const struct shk_yaml_node *n
         return shk_fill_error(fill, node, "where", "goes with differs: agree only");
     if (rule->differs != SHK_DIFF_AGREE && !rule->fails_jobs && rule->follows)
         return shk_fill_error(fill, node, "follows", "goes with differs: agree or fails-jobs only");
-    regex_t part;
+    struct shk_regex *part = NULL;
+    struct shk_error why = {""};
     if (!rule->part)
         return 0;
-    if (regcomp(&part, rule->part, REG_EXTENDED))
-        return shk_fill_error(fill, node, "part", "not an extended regular expression of POSIX");
-    size_t groups = part.re_nsub;
-    regfree(&part);
+    if (shk_regex_create(&part, rule->part, &why))
+        return shk_fill_error(fill, node, "part", "%s", why.text);
+    size_t groups = shk_regex_groups(part);
+    shk_regex_destroy(part);
     return groups ? 0 : shk_fill_error(fill, node, "part", "has no group: what differs goes in ()");
 }
 

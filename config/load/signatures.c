@@ -38,9 +38,9 @@ static const struct shk_field signature_fields[] = {
      SHK_AT(struct shk_signature, pattern),
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_log_pattern,
-     .doc = "regular expression for part of one line, in the subset that Vectorscan has (no back "
-            "references, no look-around); `\\s`, `\\W`, `\\D` and an open end (`+`, `*`) are not "
-            "allowed because they could run past the end of the line; required without `texts`"},
+     .doc = "regular expression for part of one line; `\\s`, `\\W`, `\\D` and an open end (`+`, "
+            "`*`) are not allowed because they could run past the end of the line; required "
+            "without `texts`"},
     {.key = "after",
      SHK_AT(struct shk_signature, after),
      .kind = SHK_FIELD_TEXT,
@@ -117,7 +117,8 @@ static const struct shk_field signature_fields[] = {
      SHK_AT(struct shk_signature, capture),
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_capture,
-     .doc = "regular expression (PCRE) on the line; its named groups are kept as facts: `value`, "
+     .doc = "regular expression on the line, with all that PCRE2 has; its named groups are kept as "
+            "facts: `value`, "
             "`name`, `iface`, `address`, `version` are compared between processes; of `errno`, "
             "`wc` (completion status), `cuda`, `hsa` and `exit` the name of the code is kept, "
             "whether the line has its number or its text (ENOMEM, RETRY_EXC_ERR, SIGBUS)"},

@@ -52,7 +52,7 @@ static const struct shk_field term_fields[] = {
     {.key = "matches",
      TERM_TEXT(matches),
      .check = shk_valid_regex,
-     .doc = "the value matches this extended regular expression"},
+     .doc = "the value matches this regular expression"},
     {.key = "matches-not",
      TERM_TEXT(matches_not),
      .check = shk_valid_regex,

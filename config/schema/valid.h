@@ -23,12 +23,11 @@ shk_text_check_f shk_valid_fact;
  * whether a shell takes it: a test of the catalogue asks one. */
 shk_text_check_f shk_valid_command;
 
-/* POSIX extended regular expression of at most 512 bytes without what POSIX lacks (\d, (?…)) and
- * without repetition counts that blow up in regcomp(). */
+/* Regular expression of the dialect of core/text/regex.h. */
 shk_text_check_f shk_valid_regex;
 
 /* Log pattern of at most 512 bytes that stays within one line and ends at a fixed place: see the
- * schema of signatures. Whether Vectorscan takes it is found out when the patterns are compiled. */
+ * schema of signatures. */
 shk_text_check_f shk_valid_log_pattern;
 shk_text_check_f shk_valid_messages; /* the texts of a table, core/text/messages.h */
 

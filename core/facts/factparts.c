@@ -1,10 +1,10 @@
 #include "core/facts/factparts.h"
 
+#include "core/text/regex.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ enum { FACTPART_PATH = 512, FACTPART_NAMING = 256, FACTPART_HOST = 3 };
 struct parts_walk {
     const struct shk_diff_rule *rules;
     size_t rules_count;
-    regex_t *regexes; /* by rule; valid where compiled */
-    bool *compiled;
+    struct shk_regex **regexes; /* by rule; NULL: not needed yet */
+    struct shk_regex_work *work;
     json_t *known; /* path -> index of its rule, -1: none */
     json_t *own;
     unsigned char *noise; /* by element of own */
@@ -40,37 +40,36 @@ static bool parts_taken_out(const struct shk_diff_rule *rule)
     return rule && rule->differs != SHK_DIFF_DERIVED && !rule->job_wide && !rule->part;
 }
 
-static int parts_regex(struct parts_walk *w, const struct shk_diff_rule *rule, regex_t **regex_p)
+static int parts_regex(struct parts_walk *w, const struct shk_diff_rule *rule,
+                       struct shk_regex **regex_p)
 {
+    struct shk_error why = {""};
     size_t i = (size_t)(rule - w->rules);
-    int rc = w->compiled[i] ? 0 : regcomp(&w->regexes[i], rule->part, REG_EXTENDED);
+    int rc = w->regexes[i] ? 0 : shk_regex_create(&w->regexes[i], rule->part, &why);
     if (rc)
-        return shk_error_set(w->err, EINVAL, "%s: part: not a regular expression", rule->path);
-    w->compiled[i] = true;
-    *regex_p = &w->regexes[i];
+        return shk_error_set(w->err, -rc, "%s: part: %s", rule->path, why.text);
+    *regex_p = w->regexes[i];
     return 0;
 }
 
 /* Takes what the last group matches out of one line; the rest goes to out. False: a part that is no
- * whole characters. */
-static bool parts_line(struct parts_walk *w, const regex_t *regex, const char *line,
+ * whole characters, or a line that takes too long. */
+static bool parts_line(struct parts_walk *w, struct shk_regex *regex, const char *line,
                        struct shk_strbuf *out)
 {
-    enum { GROUPS = 10 };
-    regmatch_t groups[GROUPS];
-    size_t last = regex->re_nsub < GROUPS ? regex->re_nsub : GROUPS - 1;
-    int flags = 0;
-    while (*line && regexec(regex, line, GROUPS, groups, flags) == 0 && groups[last].rm_eo > 0) {
-        size_t start = (size_t)groups[last].rm_so, end = (size_t)groups[last].rm_eo;
-        shk_strbuf_add(out, line, start);
+    size_t len = strlen(line), at = 0, start, end;
+    int rc = 0;
+    while (at < len &&
+           (rc = shk_regex_last_group(regex, w->work, line, len, at, &start, &end)) > 0 &&
+           end > at && start >= at) {
+        shk_strbuf_add(out, line + at, start - at);
         shk_strbuf_puts(out, FACTPART_MARK);
         if (json_array_append_new(w->own, json_stringn(line + start, end - start)))
             return false;
-        line += end;
-        flags = REG_NOTBOL;
+        at = end;
     }
-    shk_strbuf_puts(out, line);
-    return true;
+    shk_strbuf_puts(out, line + at);
+    return rc >= 0;
 }
 
 static int parts_text(struct parts_walk *w, const struct shk_diff_rule *rule, json_t *value,
@@ -78,7 +77,7 @@ static int parts_text(struct parts_walk *w, const struct shk_diff_rule *rule, js
 {
     struct shk_strbuf out = SHK_STRBUF_INIT;
     size_t before = json_array_size(w->own);
-    regex_t *regex = NULL;
+    struct shk_regex *regex = NULL;
     char *copy = strdup(json_string_value(value));
     int rc = copy ? parts_regex(w, rule, &regex) : shk_error_sys(w->err, ENOMEM, "facts");
     bool whole = true;
@@ -298,7 +297,7 @@ int shk_factparts_split(struct shk_factparts *parts, const struct shk_facts *fac
         .rules = rules,
         .rules_count = rules_count,
         .regexes = calloc(rules_count + 1, sizeof *w.regexes),
-        .compiled = calloc(rules_count + 1, sizeof *w.compiled),
+        .work = shk_regex_work_create(),
         .known = json_object(),
         .own = json_array(),
         .err = err,
@@ -308,9 +307,8 @@ int shk_factparts_split(struct shk_factparts *parts, const struct shk_facts *fac
     if (w.host && strlen(w.host) < FACTPART_HOST)
         w.host = NULL;
     *parts = (struct shk_factparts){0};
-    int rc = w.regexes && w.compiled && w.known && w.own && table
-                 ? parts_sections(&w, parts, table)
-                 : shk_error_sys(err, ENOMEM, "facts");
+    int rc = w.regexes && w.work && w.known && w.own && table ? parts_sections(&w, parts, table)
+                                                              : shk_error_sys(err, ENOMEM, "facts");
     if (!rc) {
         parts->own = json_dumps(w.own, JSON_COMPACT | JSON_SORT_KEYS);
         parts->own_len = parts->own ? strlen(parts->own) : 0;
@@ -318,11 +316,10 @@ int shk_factparts_split(struct shk_factparts *parts, const struct shk_facts *fac
     }
     parts->noise = w.noise;
     parts->noise_count = w.noise_count;
-    for (size_t i = 0; w.compiled && i < rules_count; i++)
-        if (w.compiled[i])
-            regfree(&w.regexes[i]);
+    for (size_t i = 0; w.regexes && i < rules_count; i++)
+        shk_regex_destroy(w.regexes[i]);
     free(w.regexes);
-    free(w.compiled);
+    shk_regex_work_destroy(w.work);
     json_decref(w.known);
     json_decref(w.own);
     json_decref(table);

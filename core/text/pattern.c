@@ -1,14 +1,17 @@
 #include "core/text/pattern.h"
 
-#include <regex.h>
+#include "core/text/regex.h"
+
 #include <stddef.h>
+#include <string.h>
 
 bool shk_pattern_matches(const char *pattern, const char *text)
 {
-    regex_t re;
-    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-        return false;
-    bool hit = regexec(&re, text, 0, NULL, 0) == 0;
-    regfree(&re);
+    struct shk_regex *regex = NULL;
+    struct shk_regex_work *work = shk_regex_work_create();
+    int rc = work ? shk_regex_create(&regex, pattern, NULL) : -1;
+    bool hit = !rc && shk_regex_find(regex, work, text, strlen(text)) == 1;
+    shk_regex_destroy(regex);
+    shk_regex_work_destroy(work);
     return hit;
 }

@@ -4,6 +4,7 @@
 #include "core/text/strbuf.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pcre2.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -140,6 +141,29 @@ static int regex_match(const struct shk_regex *regex, struct shk_regex_work *wor
     return pcre2_match(regex->code, (PCRE2_SPTR)text, len, at, 0, work->match, work->limits);
 }
 
+/* `a+` as `aa*`, `a{3,}` as `a{3}a*`: a walk that counts has as many ways as it counted. */
+static bool regex_uncounted(struct shk_strbuf *sb, const char *pattern)
+{
+    struct shk_regex_token token = {.kind = SHK_REGEX_BAR};
+    size_t at = shk_regex_start(pattern);
+    shk_strbuf_add(sb, pattern, at);
+    for (size_t was = at; token.kind != SHK_REGEX_END; was = at) {
+        if (shk_regex_next(pattern, &at, &token, NULL))
+            return false;
+        bool one = token.kind == SHK_REGEX_CHAR || token.kind == SHK_REGEX_SET;
+        if (!one || !token.least || token.most != UINT_MAX) {
+            shk_strbuf_add(sb, pattern + was, at - was);
+            continue;
+        }
+        shk_strbuf_add(sb, pattern + was, token.end - was);
+        if (token.least > 1)
+            shk_strbuf_printf(sb, "{%u}", token.least);
+        shk_strbuf_add(sb, pattern + was, token.end - was);
+        shk_strbuf_putc(sb, '*');
+    }
+    return true;
+}
+
 /* The pattern behind any text, for one walk over all of it. What is repeated must not be made
  * possessive: that would leave out ends. */
 static pcre2_code *regex_whole(struct shk_regex *regex)
@@ -148,12 +172,14 @@ static pcre2_code *regex_whole(struct shk_regex *regex)
     if (whole)
         return whole;
     struct shk_strbuf sb = SHK_STRBUF_INIT;
-    shk_strbuf_printf(&sb, "(?:.*?)(?:%s)", regex->pattern);
-    whole =
-        sb.failed
-            ? NULL
-            : regex_compile(sb.data, PCRE2_ANCHORED | PCRE2_NO_AUTO_CAPTURE | PCRE2_NO_AUTO_POSSESS,
-                            NULL, 0);
+    shk_strbuf_puts(&sb, "(?:.*?)(?:");
+    if (!regex_uncounted(&sb, regex->pattern)) { /* not of the dialect */
+        shk_strbuf_free(&sb);
+        shk_strbuf_printf(&sb, "(?:.*?)(?:%s", regex->pattern);
+    }
+    shk_strbuf_putc(&sb, ')');
+    uint32_t more = PCRE2_ANCHORED | PCRE2_NO_AUTO_CAPTURE | PCRE2_NO_AUTO_POSSESS;
+    whole = sb.failed ? NULL : regex_compile(sb.data, more, NULL, 0);
     shk_strbuf_free(&sb);
     if (whole && !atomic_compare_exchange_strong(&regex->whole, &was, whole)) {
         pcre2_code_free(whole);

@@ -33,6 +33,7 @@ enum shk_regex_kind {
 struct shk_regex_token {
     enum shk_regex_kind kind;
     unsigned char c;      /* of SHK_REGEX_CHAR */
+    size_t end;           /* behind what is repeated */
     unsigned least, most; /* how often; of a group at its end. most: UINT_MAX when it is open */
 };
 

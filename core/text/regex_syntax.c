@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATTERN_MAX = 512, COUNT_MAX = 255, DEPTH_MAX = 32, PARTS_MAX = 2048 };
+enum { PATTERN_MAX = 512, COUNT_MAX = 255, DEPTH_MAX = 32, PARTS_MAX = 1024 };
 
 size_t shk_regex_start(const char *pattern)
 {
@@ -180,6 +180,7 @@ int shk_regex_next(const char *pattern, size_t *at_p, struct shk_regex_token *to
 {
     *token = (struct shk_regex_token){.least = 1, .most = 1};
     int rc = token_what(pattern, at_p, token, err);
+    token->end = *at_p;
     char c = rc ? '\0' : pattern[*at_p];
     bool once = token->kind == SHK_REGEX_OPEN || token->kind == SHK_REGEX_BAR ||
                 token->kind == SHK_REGEX_EDGE || token->kind == SHK_REGEX_END;
@@ -228,6 +229,16 @@ static int parts_add(struct parts *parts, const struct shk_regex_token *token,
     return 0;
 }
 
+/* What means something else to other libraries. */
+static int escape_check(const char *pattern, size_t at, struct shk_error *err)
+{
+    if (pattern[at] != '\\' || !strchr("<>`'", pattern[at + 1]))
+        return 0;
+    return shk_error_set(err, EINVAL,
+                         "\\%c: write \\b for the edge of a word, %c for the character",
+                         pattern[at + 1], pattern[at + 1]);
+}
+
 /* ^ only where a text can begin, $ only where it can end: elsewhere they can never match. */
 static int edge_check(const char *pattern, size_t at, size_t end, struct shk_error *err)
 {
@@ -252,6 +263,7 @@ int shk_regex_check(const char *pattern, struct shk_error *err)
         was = at;
         rc = shk_regex_next(pattern, &at, &token, err);
         rc = rc ? rc : parts_add(&parts, &token, err);
+        rc = rc ? rc : escape_check(pattern, was, err);
         if (!rc && token.kind == SHK_REGEX_EDGE)
             rc = edge_check(pattern, was, at, err);
     }

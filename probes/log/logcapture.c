@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUPS_MAX = 8, VALUE_MAX = 200, BACKTRACK_MAX = 100000 };
+enum { GROUPS_MAX = 8, VALUE_MAX = 200, BACKTRACK_MAX = 100000, HEAP_MAX = 4096 /* KiB */ };
 
 struct shk_log_matcher {
     pcre2_code *code;
@@ -61,6 +61,7 @@ int shk_log_matcher_create(struct shk_log_matcher **matcher_p, const char *patte
         return shk_error_sys(err, ENOMEM, "capture");
     }
     pcre2_set_match_limit(matcher->limits, BACKTRACK_MAX);
+    pcre2_set_heap_limit(matcher->limits, HEAP_MAX);
     matcher_groups(matcher);
     *matcher_p = matcher;
     return 0;

@@ -25,6 +25,8 @@ static const struct {
     {"signatures", SIG "  role: proof\n  pattern: \"some words\"\n", "proves"},
     {"signatures", SIG "  role: context\n  pattern: \"ends openly .*\"\n", "ends in *"},
     {"signatures", SIG "  role: context\n  pattern: \"may\\\\sleave\"\n", "leave the line"},
+    {"signatures", SIG "  role: context\n  pattern: \"(some)?.{0,9}\"\n", "every line would match"},
+    {"signatures", SIG "  role: context\n  pattern: \"some (words\"\n", "does not end"},
     {"signatures", SIG "  role: context\n  pattern: \"looks (?=ahead)\"\n", "(?i)"},
     {"signatures", SIG "  role: context\n  pattern: \"(ab){1,5000}c\"\n", "too large"},
     {"signatures", SIG "  role: context\n  pattern: \"some words\"\n  capture: \"(no) name\"\n",
