@@ -15,7 +15,7 @@
 size_t shk_slot_bytes(unsigned ranks);
 
 /* A vector and its stamp at most. */
-#define SHK_STAMPED_PACKET ((size_t)128)
+#define SHK_STAMPED_PACKET ((size_t)8192 + 64)
 
 /* A vector cut into one chunk per part, and each chunk into pieces; in elements. */
 struct shk_cut {

@@ -11,6 +11,8 @@
  * is taken, and the verification tells. */
 #define STAMPED_PATIENCE_NS UINT64_C(100000000)
 
+#define STAMPED_CHAINS ((size_t)4)
+
 struct stamp {
     uint32_t op; /* the operation's number, low 32 bits */
     uint32_t sum;
@@ -31,21 +33,40 @@ static size_t stamped_drops(size_t count)
 
 static bool stamped_fits(unsigned ranks, size_t count)
 {
-    return ranks > 1 && stamped_drops(count) <= SHK_STAMPED_PACKET;
+    return ranks > 1 && stamped_drops(count) <= SHK_STAMPED_PACKET &&
+           stamped_drops(count) <= shk_slot_bytes(ranks);
 }
 
-/* Two words that differ give two sums that differ; of more, but for one in 2^32. The multiplier is
- * that of MurmurHash3's finalizer. */
+/* The multiplier is that of MurmurHash3's finalizer. */
+static uint64_t stamped_mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
+    return hash ^ hash >> 32;
+}
+
+/* Vectors that differ have sums that differ, but for one in 2^32. Several chains at once, since
+ * each multiplication waits for the one before. */
 static uint32_t stamped_sum(const unsigned char *data, size_t bytes, uint32_t op)
 {
+    uint64_t chain[STAMPED_CHAINS];
+    uint64_t words[STAMPED_CHAINS];
     uint64_t hash = op;
+    size_t i = 0;
 
-    for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
+    for (size_t k = 0; k < STAMPED_CHAINS; k++)
+        chain[k] = op + k;
+    for (i = 0; i + sizeof words <= bytes; i += sizeof words) {
+        memcpy(words, data + i, sizeof words);
+        for (size_t k = 0; k < STAMPED_CHAINS; k++)
+            chain[k] = stamped_mix(chain[k], words[k]);
+    }
+    for (size_t k = 0; i > 0 && k < STAMPED_CHAINS; k++)
+        hash = stamped_mix(hash, chain[k]);
+    for (; i < bytes; i += sizeof(uint32_t)) {
         uint32_t word = 0;
 
         memcpy(&word, data + i, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
-        hash ^= hash >> 32;
+        hash = stamped_mix(hash, word);
     }
     return (uint32_t)hash;
 }
@@ -71,13 +92,13 @@ static bool stamped_here(void *arg)
 static int stamped_run(struct shk_wire *wire, const struct shk_allreduce_args *args)
 {
     enum shk_area area = shk_area_by_turn(wire, SHK_AREA_SLOT0);
-    const unsigned char *slots = shk_heap_at(wire->heap, area);
+    unsigned char *slots = shk_heap_at(wire->heap, area);
     size_t stride = shk_slot_bytes(wire->size);
     size_t bytes = args->count * SHK_TYPE_BYTES;
     size_t mine = wire->heap->offset[area] + wire->rank * stride;
     const void *sum = shk_heap_at(wire->heap, SHK_AREA_SEND);
     void *recv = shk_heap_at(wire->heap, SHK_AREA_RECV);
-    unsigned char packet[SHK_STAMPED_PACKET];
+    unsigned char *packet = slots + wire->rank * stride; /* nobody puts to a rank's own slot */
     struct stamp stamp = {.op = (uint32_t)wire->op};
     int rc = 0;
 
@@ -85,7 +106,7 @@ static int stamped_run(struct shk_wire *wire, const struct shk_allreduce_args *a
     stamp.sum = stamped_sum(packet, bytes, stamp.op);
     memcpy(packet + bytes, &stamp, sizeof stamp);
     for (unsigned i = 1; i < wire->size && rc == 0; i++) {
-        rc = shk_wire_drop(wire, (wire->rank + i) % wire->size, packet, mine, bytes + sizeof stamp);
+        rc = shk_wire_drop(wire, (wire->rank + i) % wire->size, mine, mine, bytes + sizeof stamp);
     }
     for (unsigned i = 1; i < wire->size && rc == 0; i++) {
         unsigned peer = (wire->rank + wire->size - i) % wire->size;
@@ -97,7 +118,7 @@ static int stamped_run(struct shk_wire *wire, const struct shk_allreduce_args *a
             sum = recv;
         }
     }
-    return rc;
+    return rc == 0 ? shk_wire_flush(wire) : rc;
 }
 
 const struct shk_algorithm shk_allreduce_stamped = {

@@ -3,7 +3,8 @@
 #include "collectives/ranks/job_private.h"
 #include <limits.h>
 
-/* Sizes below this are tried in steps of four only: nothing changes between. */
+/* Sizes below this are tried in steps of four only: nothing changes between but where injects
+ * end. */
 #define TUNE_FINE_LOG 10U
 
 /* Small messages differ by a tenth and take microseconds, of which a busy moment is many. */
@@ -174,23 +175,33 @@ static unsigned tune_log(size_t bytes)
     return 63U - (unsigned)__builtin_clzll(bytes);
 }
 
+/* Of all ranks' values: the barrier's maximum of the complement. */
+static int tune_least(struct shk_wire *wire, size_t value, size_t *least_p)
+{
+    uint64_t lacking = UINT64_MAX - value;
+    int rc = shk_job_barrier(wire->job, lacking, &lacking, shk_wire_poll, wire);
+
+    *least_p = (size_t)(UINT64_MAX - lacking);
+    return rc;
+}
+
 int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint64_t budget_ns,
                  struct shk_tune *tune)
 {
     size_t most = max_bytes < SHK_TUNE_MAX_BYTES ? max_bytes : SHK_TUNE_MAX_BYTES;
     unsigned first = tune_log(min_bytes < most ? min_bytes : most);
     struct shk_tune_choice before = {0};
-    uint64_t lacking = UINT64_MAX - wire->max_drop; /* of the rank that lacks most, then */
+    size_t inject = 0;
     uint64_t spent = 0;
-    int rc = shk_job_barrier(wire->job, lacking, &lacking, shk_wire_poll, wire);
+    int rc = tune_least(wire, wire->max_drop, &tune->max_drop);
 
-    tune->max_drop = (size_t)(UINT64_MAX - lacking);
+    rc = rc == 0 ? tune_least(wire, wire->max_inject, &inject) : rc;
     for (unsigned k = first; k <= tune_log(most) && rc == 0 && spent < budget_ns && wire->size > 1;
          k++) {
         struct tune_trial trial = {
             .wire = wire, .count = ((size_t)1 << k) / SHK_TYPE_BYTES, .max_drop = tune->max_drop};
 
-        if (k < TUNE_FINE_LOG && (k - first) % 2 != 0)
+        if (k < TUNE_FINE_LOG && (k - first) % 2 != 0 && (inject == 0 || k != tune_log(inject)))
             continue;
         tune_candidates(&trial);
         rc = tune_rounds(&trial, budget_ns, &spent);

@@ -108,12 +108,12 @@ int shk_wire_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, s
     return wire->ops->get(wire, peer, from, to, bytes, index);
 }
 
-int shk_wire_drop(struct shk_wire *wire, unsigned peer, const void *data, size_t to, size_t bytes)
+int shk_wire_drop(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes)
 {
     if (wire->status != 0)
         return wire->status;
     wire->last_peer = peer;
-    return wire->ops->drop(wire, peer, data, to, bytes);
+    return wire->ops->drop(wire, peer, from, to, bytes);
 }
 
 int shk_wire_watch(struct shk_wire *wire, unsigned peer, bool (*here)(void *arg), void *arg)

@@ -29,9 +29,9 @@ struct shk_wire_ops {
      * arrives at this rank. */
     int (*get)(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
                uint32_t index);
-    /* Optional. Puts at most wire->max_drop bytes of memory that may be changed on return; nothing
-     * tells the peer of it but the data. */
-    int (*drop)(struct shk_wire *wire, unsigned peer, const void *data, size_t to, size_t bytes);
+    /* Optional. A put of at most wire->max_drop bytes of which nothing tells the peer but the
+     * data. */
+    int (*drop)(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes);
     /* Moves data along and collects arrivals (shk_wire_arrived()); negative on error. Returns how
      * many events it handled. */
     int (*progress)(struct shk_wire *wire);
@@ -65,6 +65,7 @@ struct shk_wire {
     unsigned size;
     size_t max_put;     /* longest single put in bytes */
     size_t max_drop;    /* longest drop in bytes; 0: the wire has none */
+    size_t max_inject;  /* longest put that leaves nothing pending; 0: not known */
     unsigned pending;   /* puts whose source may not be changed yet */
     unsigned last_peer; /* of the last put */
     unsigned lanes;     /* ways side by side that large puts take turns on */
@@ -111,8 +112,8 @@ int shk_wire_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to, s
 int shk_wire_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
                  uint32_t index) SHK_MUST_CHECK;
 
-/* Drops data at offset `to` of peer. Only where wire->max_drop allows it. */
-int shk_wire_drop(struct shk_wire *wire, unsigned peer, const void *data, size_t to,
+/* The same without an index. Only where wire->max_drop allows it. */
+int shk_wire_drop(struct shk_wire *wire, unsigned peer, size_t from, size_t to,
                   size_t bytes) SHK_MUST_CHECK;
 
 /* Waits until here(arg) is true, for what peer dropped. */

@@ -79,7 +79,8 @@ int fabric_open(struct fabric *fabric, struct shk_error *err)
         return rc;
     /* What is injected is read by the CPU. */
     fabric->inject = !fabric->hmem ? info->tx_attr->inject_size : 0;
-    fabric->wire.max_drop = fabric->inject;
+    fabric->wire.max_inject = fabric->inject;
+    fabric->wire.max_drop = !fabric->hmem ? info->ep_attr->max_msg_size : 0;
     fabric->depth =
         (unsigned)(info->tx_attr->size < FABRIC_DEPTH ? info->tx_attr->size : FABRIC_DEPTH);
     fabric->depth = fabric->depth != 0 ? fabric->depth : 1;

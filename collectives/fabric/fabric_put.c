@@ -395,22 +395,33 @@ static int put_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to,
 }
 
 /* By the first rail, as all that is small. */
-static int put_drop(struct shk_wire *wire, unsigned peer, const void *data, size_t to, size_t bytes)
+static int put_drop(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes)
 {
     struct fabric *fabric = put_fabric(wire);
     struct fabric_rail *rail = &fabric->rail[0];
     const struct fabric_peer *target = &rail->peers[peer];
+    const void *data = wire->heap->base + from;
+    uint64_t addr = target->base + to;
+    struct fabric_op *op = NULL;
     unsigned idle = 0;
     ssize_t rc = 0;
 
+    if (bytes > fabric->inject) {
+        op = put_take(fabric, rail, peer, 0);
+        if (!op)
+            return wire->status;
+        op->use = FABRIC_WRITE;
+    }
     do {
-        rc = fi_inject_write(rail->ep, data, bytes, target->addr, target->base + to, target->key);
+        rc = op ? fi_write(rail->ep, data, bytes, rail->desc, target->addr, addr, target->key,
+                           &op->context)
+                : fi_inject_write(rail->ep, data, bytes, target->addr, addr, target->key);
     } while (rc == -FI_EAGAIN && put_stall(fabric, peer, &idle));
     if (idle > 0)
         shk_job_set_waiting(wire->job, -1);
     if (wire->status != 0)
         return wire->status;
-    return rc == 0 ? 0 : put_fail(fabric, rail, "fi_inject_write", rc, peer);
+    return rc == 0 ? 0 : put_fail(fabric, rail, "fi_write", rc, peer);
 }
 
 static int put_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,

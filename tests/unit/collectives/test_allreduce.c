@@ -93,12 +93,12 @@ static int shared_get(struct shk_wire *wire, unsigned peer, size_t from, size_t 
 }
 
 /* The stamp is there before what it speaks of. */
-static int shared_drop(struct shk_wire *wire, unsigned peer, const void *data, size_t to,
-                       size_t bytes)
+static int shared_drop(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes)
 {
     unsigned char *at = ((struct shared_wire *)wire)->region + peer * wire->heap->bytes + to;
+    const unsigned char *data = wire->heap->base + from;
 
-    memcpy(at + bytes - 8, (const unsigned char *)data + bytes - 8, 8);
+    memcpy(at + bytes - 8, data + bytes - 8, 8);
     sched_yield();
     memcpy(at, data, bytes);
     return 0;

@@ -7,23 +7,23 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-enum { COUNT = 30, WORDS = 32 }; /* with the stamp a whole packet */
+enum { SHORT = 14, COUNT = 2062 }; /* of which one makes with the stamp a whole packet */
 
 /* The peer's packet is the one that it is sent, so the sum is twice the vector. */
 static struct peer {
     struct shk_wire wire;
     unsigned char packet[SHK_STAMPED_PACKET], before[SHK_STAMPED_PACKET];
-    size_t to;
+    size_t to, words;
     unsigned polls;
     enum { BACKWARDS, STALE, DAMAGED, NEVER } how;
 } peer;
 
-static int peer_drop(struct shk_wire *wire, unsigned rank, const void *data, size_t to,
-                     size_t bytes)
+static int peer_drop(struct shk_wire *wire, unsigned rank, size_t from, size_t to, size_t bytes)
 {
     cr_assert_eq(rank, 1);
     cr_assert_leq(bytes, SHK_STAMPED_PACKET);
-    memcpy(peer.packet, data, bytes);
+    memcpy(peer.packet, wire->heap->base + from, bytes);
+    peer.words = bytes / 4;
     peer.to = to + shk_slot_bytes(wire->size); /* of rank 1, not of rank 0 */
     return 0;
 }
@@ -32,7 +32,7 @@ static int peer_drop(struct shk_wire *wire, unsigned rank, const void *data, siz
 static int peer_progress(struct shk_wire *wire)
 {
     unsigned char *slot = wire->heap->base + peer.to;
-    unsigned left = WORDS - peer.polls;
+    size_t left = peer.words - peer.polls;
 
     if (peer.how == NEVER && ++peer.polls > 1000) {
         return shk_wire_fail(wire, 5, true, "the peer is gone");
@@ -51,15 +51,15 @@ static int peer_progress(struct shk_wire *wire)
 static const struct shk_wire_ops peer_ops = {.drop = peer_drop, .progress = peer_progress};
 
 /* One operation; how many of the elements are right. */
-static int right_elements(int how, int *rc_p)
+static int right_elements(int how, int count, int *rc_p)
 {
-    const struct shk_allreduce_args args = {.type = SHK_INT32, .count = COUNT};
+    const struct shk_allreduce_args args = {.type = SHK_INT32, .count = (size_t)count};
     int32_t *send = shk_heap_at(peer.wire.heap, SHK_AREA_SEND);
     int32_t *recv = shk_heap_at(peer.wire.heap, SHK_AREA_RECV);
     int right = 0;
     int i = 0;
 
-    for (i = 0; i < COUNT; i++) {
+    for (i = 0; i < count; i++) {
         send[i] = 1000 * (int)peer.wire.op + i;
         recv[i] = -1;
     }
@@ -67,7 +67,7 @@ static int right_elements(int how, int *rc_p)
     peer.polls = 0;
     memcpy(peer.before, peer.packet, sizeof(peer.before));
     *rc_p = shk_allreduce(&peer.wire, &shk_allreduce_stamped, &args);
-    for (i = 0; i < COUNT; i++) {
+    for (i = 0; i < count; i++) {
         right += recv[i] == 2 * send[i];
     }
     return right;
@@ -75,13 +75,14 @@ static int right_elements(int how, int *rc_p)
 
 Test(stamped, a_vector_is_taken_when_it_is_whole, .timeout = 60)
 {
+    static const int sizes[] = {SHORT, 1, 8, 9, COUNT}; /* no, one and many rounds of 8 words */
     struct shk_allreduce_layout layout;
     struct shk_job *job = NULL;
     struct shk_heap heap;
     uint64_t start = 0;
     int rc = 0;
 
-    shk_allreduce_layout(2, 4096, &layout);
+    shk_allreduce_layout(2, 16384, &layout);
     cr_assert_eq(shk_heap_create(&heap, layout.length, NULL), 0);
     cr_assert_eq(shk_job_create(&job, 2, 0, NULL), 0);
     shk_job_join(job, 0);
@@ -89,17 +90,22 @@ Test(stamped, a_vector_is_taken_when_it_is_whole, .timeout = 60)
     cr_expect(shk_allreduce_stamped.fits(2, COUNT));
     cr_expect_not(shk_allreduce_stamped.fits(2, COUNT + 1));
     cr_expect_not(shk_allreduce_stamped.fits(1, 1));
-    cr_expect_eq(right_elements(BACKWARDS, &rc), COUNT, "stamp before data");
-    cr_expect_eq(rc, 0);
-    cr_expect_eq(peer.polls, WORDS, "not before the first word");
-    cr_expect_eq(right_elements(BACKWARDS, &rc), COUNT, "in the other slot");
-    cr_expect_eq(right_elements(STALE, &rc), COUNT, "what the operation before left");
-    cr_expect_eq(peer.polls, 100);
-    start = shk_job_now_ns();
-    cr_expect_eq(right_elements(DAMAGED, &rc), COUNT - 1, "for the verification to find");
-    cr_expect_eq(rc, 0);
-    cr_expect_gt(shk_job_now_ns() - start, UINT64_C(100000000), "after some patience");
-    (void)right_elements(NEVER, &rc);
+    cr_expect_not(shk_allreduce_stamped.fits(17, 2048), "a slot is smaller then");
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        int count = sizes[i];
+
+        cr_expect_eq(right_elements(BACKWARDS, count, &rc), count, "stamp before data");
+        cr_expect_eq(rc, 0);
+        cr_expect_eq(peer.polls, (unsigned)count + 2, "not before the first word");
+        cr_expect_eq(right_elements(BACKWARDS, count, &rc), count, "in the other slot");
+        cr_expect_eq(right_elements(STALE, count, &rc), count, "what the operation before left");
+        cr_expect_eq(peer.polls, 100);
+        start = shk_job_now_ns();
+        cr_expect_eq(right_elements(DAMAGED, count, &rc), count - 1, "for the verification");
+        cr_expect_eq(rc, 0);
+        cr_expect_gt(shk_job_now_ns() - start, UINT64_C(100000000), "after some patience");
+    }
+    (void)right_elements(NEVER, SHORT, &rc);
     cr_expect_eq(rc, -5, "a peer that is gone ends the wait");
     shk_wire_fini(&peer.wire);
     shk_job_destroy(job);
