@@ -469,7 +469,7 @@ class Diagnose(Case):
         (folder / "signatures" / "bad.yaml").write_text(
             '- id: site-bad\n  library: system\n  pattern: "quota (of"\n  meaning: quota\n'
             "  role: context\n  source: site handbook\n")
-        self.one_line(run("diagnose", "--config", folder, "--log", log), 2, "bad.yaml:1", "site-bad")
+        self.one_line(run("diagnose", "--config", folder, "--log", log), 2, "bad.yaml:3: pattern", "quota (of")
 
     def test_log_of_our_own_collective_proves_a_setting(self):
         facts = {"env.NCCL_SOCKET_IFNAME": "eth0",
