@@ -96,6 +96,40 @@ static void say_crowded(struct shk_row *row, const char *where, const char *what
                  where, what);
 }
 
+/* Thousandths of a processor that the control group may use; 0: no quota, or a document that has
+ * none (0.2.0). */
+static long long slots_quota(struct shk_row *row)
+{
+    long long quota = 0;
+    enum shk_look look = shk_look(row->ctx->facts, "cgroup.cpu.max", NULL);
+    if (look != SHK_LOOK_MISSING && look != SHK_LOOK_ABSENT)
+        (void)shk_read_int(row, "cgroup.cpu.max", &quota);
+    return quota > 0 ? quota : 0;
+}
+
+/* Ranks beyond the quota: all of them stand still for the rest of each period. */
+static void say_throttled(struct shk_row *row, long long ranks, long long quota)
+{
+    const char *engine = shk_container(row->ctx->facts);
+    if (!quota || ranks < 2 || quota >= ranks * 1000)
+        return;
+    row->verdict = SHK_WARN;
+    row->diagnosis = "ranks-share-processors";
+    row->fact = "cgroup.cpu.max";
+    shk_row_text(&row->expected, "at least one processor for each rank");
+    shk_row_text(
+        &row->why,
+        "the control group may use the time of %lld.%lld processors: %lld ranks use it up and "
+        "stand still for the rest of each period, whatever else is idle",
+        quota / 1000, quota % 1000 / 100, ranks);
+    if (engine && (strcmp(engine, "kubernetes") == 0 || strcmp(engine, "containerd") == 0))
+        shk_row_fix(row, "cpu-quota-pod", NULL);
+    else if (engine && (strcmp(engine, "docker") == 0 || strcmp(engine, "podman") == 0))
+        shk_row_fix(row, "cpu-quota-engine", "engine", engine, NULL);
+    else
+        shk_row_fix(row, "cpu-quota-group", NULL);
+}
+
 /* Without a job: all ranks are on the processors that this process was given. */
 static void eval_local(const struct shk_check_context *ctx, struct shk_findings *findings)
 {
@@ -107,6 +141,7 @@ static void eval_local(const struct shk_check_context *ctx, struct shk_findings 
         if (shk_look(ctx->facts, local_keys[i], NULL) != SHK_LOOK_MISSING)
             (void)shk_read_int(&row, local_keys[i], &ranks);
     bool known = shk_local_slots(ctx->facts, &ranks, &cpus);
+    long long quota = slots_quota(&row);
     if (ranks < 2 && !shk_row_lacking(&row)) {
         shk_row_drop(&row);
         return;
@@ -120,6 +155,8 @@ static void eval_local(const struct shk_check_context *ctx, struct shk_findings 
         if (ranks > cpus) {
             say_crowded(&row, "this node", "processors that this process may use (affinity)");
             shk_row_fix(&row, "oversubscribed-here", NULL);
+        } else {
+            say_throttled(&row, ranks, quota);
         }
     }
     shk_row_end(findings, &row);
@@ -146,7 +183,7 @@ static void eval_slots(const struct shk_check_context *ctx, struct shk_findings 
         where = shk_member_words(item, "node");
         most = json_array_size(ranks);
     }
-    long long cpus = slots_cpus(&row, &of_job);
+    long long cpus = slots_cpus(&row, &of_job), quota = slots_quota(&row);
     if (!cpus || shk_row_lacking(&row)) {
         shk_row_end(findings, &row);
         return;
@@ -158,6 +195,8 @@ static void eval_slots(const struct shk_check_context *ctx, struct shk_findings 
         say_crowded(&row, where ? where : "a node",
                     of_job ? "slots, the processors that Slurm gave the job there" : "processors");
         shk_row_fix(&row, "oversubscribed", NULL);
+    } else {
+        say_throttled(&row, (long long)most, quota);
     }
     shk_row_end(findings, &row);
 }
@@ -169,7 +208,10 @@ const struct shk_check shk_check_job_slots = {
     .title = "No node has more ranks than CPUs",
     .eval = eval_slots,
     .of_job = true,
-    .doc = "Facts: job.layout, host.numa of rank 0's node, env.{job-cpus}; without a job "
-           "collective.{peer, nccl, rccl}.ranks and host.affinity.\nMore ranks than processors, of "
-           "the node, of the allocation, or that this process may use, is WARN.",
+    .doc =
+        "Facts: job.layout, host.numa of rank 0's node, env.{job-cpus}; without a job "
+        "collective.{peer, nccl, rccl}.ranks and host.affinity; for both cgroup.cpu.max, for the "
+        "fix host.container.\nMore ranks than processors, of the node, of the allocation, or that "
+        "this process may use, is WARN; as is a quota of its control group (a pod's limits.cpu) "
+        "of less than one processor for each rank.",
 };

@@ -138,6 +138,34 @@ static int cgroup_read_limit(const struct shk_host *host, const char *path, long
     return rc;
 }
 
+/* Thousandths of a processor, as Kubernetes counts them: "QUOTA PERIOD" of cpu.max in microseconds;
+ * version 1 has two files, the quota is -1 where there is none. */
+static int cgroup_read_quota(const struct shk_host *host, const char *path, long long *value_p,
+                             struct shk_error *err)
+{
+    static const char quota_v1[] = "cpu.cfs_quota_us";
+    char *line = NULL, *other = NULL;
+    long long quota = -1, period = 0;
+    size_t stem = strlen(path) - (sizeof quota_v1 - 1);
+    bool v1 = strlen(path) > sizeof quota_v1 && strcmp(path + stem, quota_v1) == 0;
+    int rc = shk_host_line(host, &line, err, "%s", path);
+    if (!rc && v1 && shk_host_line(host, &other, NULL, "%.*scpu.cfs_period_us", (int)stem, path))
+        rc = shk_error_set(err, EINVAL, "%s: its cpu.cfs_period_us could not be read", path);
+    bool read =
+        !rc && (v1 ? sscanf(line, "%lld", &quota) == 1 && sscanf(other, "%lld", &period) == 1
+                   : strncmp(line, "max ", 4) == 0 ||
+                         (sscanf(line, "%lld %lld", &quota, &period) == 2 && quota >= 0));
+    if (read && quota >= 0 && (period <= 0 || quota > LLONG_MAX / 1000))
+        read = false;
+    if (read)
+        *value_p = quota < 0 ? -1 : quota * 1000 / period;
+    else if (!rc)
+        rc = shk_error_set(err, EINVAL, "%s: not a quota: '%.40s'", path, line);
+    free(line);
+    free(other);
+    return rc;
+}
+
 static void cgroup_path(char *buf, size_t size, const struct cgroup_place *place, const char *group,
                         const char *file)
 {
@@ -154,10 +182,17 @@ static bool cgroup_parent(char *group)
     return true;
 }
 
+struct cgroup_row {
+    const char *key, *controller, *file_v1, *file_v2, *unit;
+    int (*read)(const struct shk_host *, const char *path, long long *value_p,
+                struct shk_error *); /* NULL: a text */
+};
+
 /* The tightest limit from our group up. The top of version 2 has no limit files: not an error. */
-static void cgroup_limit(struct shk_gather *g, const char *key, const char *unit,
+static void cgroup_limit(struct shk_gather *g, const struct cgroup_row *row,
                          const struct cgroup_place *place, const char *file)
 {
+    const char *key = row->key;
     char group[512], path[1024], tightest[1024] = "";
     long long limit = -1;
     size_t seen = 0;
@@ -166,7 +201,7 @@ static void cgroup_limit(struct shk_gather *g, const char *key, const char *unit
         struct shk_error err;
         long long value = -1;
         cgroup_path(path, sizeof path, place, group, file);
-        int rc = cgroup_read_limit(g->host, path, &value, &err);
+        int rc = row->read(g->host, path, &value, &err);
         if (rc && !(rc == -ENOENT && shk_gather_missing(g->host, path, place->mount))) {
             shk_gather_failed(g, key, path, "%s", err.text);
             return;
@@ -179,7 +214,7 @@ static void cgroup_limit(struct shk_gather *g, const char *key, const char *unit
     } while (cgroup_parent(group));
     cgroup_path(path, sizeof path, place, place->path, file);
     if (seen)
-        shk_gather_int(g, key, limit, unit, *tightest ? tightest : path);
+        shk_gather_int(g, key, limit, row->unit, *tightest ? tightest : path);
     else
         shk_gather_absent(g, key, path, "no %s from this group up", file);
 }
@@ -241,26 +276,31 @@ static void cgroup_oom_kills(struct shk_gather *g, const struct cgroup_texts *te
     free(text);
 }
 
-static const struct {
-    const char *key, *controller, *file_v1, *file_v2, *unit;
-    bool text;
-} cgroup_rows[] = {
+static const struct cgroup_row cgroup_rows[] = {
     {.key = "cgroup.memory.max",
      .controller = "memory",
      .file_v1 = "memory.limit_in_bytes",
      .file_v2 = "memory.max",
-     .unit = "B"},
-    {.key = "cgroup.pids.max", .controller = "pids", .file_v1 = "pids.max", .file_v2 = "pids.max"},
+     .unit = "B",
+     .read = cgroup_read_limit},
+    {.key = "cgroup.pids.max",
+     .controller = "pids",
+     .file_v1 = "pids.max",
+     .file_v2 = "pids.max",
+     .read = cgroup_read_limit},
+    {.key = "cgroup.cpu.max",
+     .controller = "cpu",
+     .file_v1 = "cpu.cfs_quota_us",
+     .file_v2 = "cpu.max",
+     .read = cgroup_read_quota},
     {.key = "cgroup.cpuset.cpus",
      .controller = "cpuset",
      .file_v1 = "cpuset.effective_cpus",
-     .file_v2 = "cpuset.cpus.effective",
-     .text = true},
+     .file_v2 = "cpuset.cpus.effective"},
     {.key = "cgroup.cpuset.mems",
      .controller = "cpuset",
      .file_v1 = "cpuset.effective_mems",
-     .file_v2 = "cpuset.mems.effective",
-     .text = true},
+     .file_v2 = "cpuset.mems.effective"},
 };
 
 static void cgroup_row(struct shk_gather *g, const struct cgroup_texts *texts, size_t i)
@@ -280,11 +320,11 @@ static void cgroup_row(struct shk_gather *g, const struct cgroup_texts *texts, s
                           cgroup_rows[i].controller);
     } else if (rc) {
         shk_gather_failed(g, key, "/proc/self/cgroup", "%s", err.text);
-    } else if (cgroup_rows[i].text) {
+    } else if (!cgroup_rows[i].read) {
         cgroup_path(path, sizeof path, &place, place.path, file);
         shk_gather_line(g, key, path, place.mount);
     } else {
-        cgroup_limit(g, key, cgroup_rows[i].unit, &place, file);
+        cgroup_limit(g, &cgroup_rows[i], &place, file);
     }
 }
 
@@ -302,13 +342,8 @@ static void cgroup_version(struct shk_gather *g, const struct cgroup_texts *text
 }
 
 static const char *const cgroup_provides[] = {
-    "cgroup.version",
-    "cgroup.memory.max",
-    "cgroup.pids.max",
-    "cgroup.cpuset.cpus",
-    "cgroup.cpuset.mems",
-    "cgroup.memory.oom_kills",
-    NULL,
+    "cgroup.version",     "cgroup.memory.max",  "cgroup.pids.max",         "cgroup.cpu.max",
+    "cgroup.cpuset.cpus", "cgroup.cpuset.mems", "cgroup.memory.oom_kills", NULL,
 };
 
 static int cgroup_run(struct shk_probe_context *ctx, struct shk_error *err)

@@ -280,6 +280,29 @@ static const struct job_case job_cases[] = {
      "ranks per node", SHK_UNKNOWN, NULL, "no list", NULL},
     {"a number of ranks nobody knows", "'collective.nccl.ranks': 'x', 'host.affinity': '5'",
      "job.slots", "ranks per node", SHK_UNKNOWN, NULL, "collective.nccl.ranks", NULL},
+    {"ranks below a pod's quota",
+     "'collective.nccl.ranks': 8, 'host.affinity': '0-63', 'cgroup.cpu.max': 4000, "
+     "'host.container': 'kubernetes'",
+     "job.slots", "ranks per node", SHK_WARN, "ranks-share-processors", "4.0 processors",
+     "limits.cpu"},
+    {"ranks within a pod's quota",
+     "'collective.nccl.ranks': 8, 'host.affinity': '0-63', 'cgroup.cpu.max': 8000", "job.slots",
+     "ranks per node", SHK_PASS, NULL, "8 on 64", NULL},
+    {"no quota", "'collective.nccl.ranks': 8, 'host.affinity': '0-63', 'cgroup.cpu.max': -1",
+     "job.slots", "ranks per node", SHK_PASS, NULL, "8 on 64", NULL},
+    {"no control group",
+     "'collective.nccl.ranks': 8, 'host.affinity': '0-63', 'cgroup.cpu.max': {'state': 'absent', "
+     "'reason': 'none'}",
+     "job.slots", "ranks per node", SHK_PASS, NULL, "8 on 64", NULL},
+    {"a quota nobody knows",
+     "'collective.nccl.ranks': 8, 'host.affinity': '0-63', 'cgroup.cpu.max': {'state': 'failed', "
+     "'reason': 'odd'}",
+     "job.slots", "ranks per node", SHK_UNKNOWN, NULL, "odd", NULL},
+    {"a job below its quota",
+     TWO_NODES ", 'env.SLURM_JOB_CPUS_PER_NODE': '8(x2)', "
+               "'cgroup.cpu.max': 1500",
+     "job.slots", "ranks per node", SHK_WARN, "ranks-share-processors", "1.5 processors",
+     "cpu.max"},
     {"slots of the roomiest node", TWO_NODES ", 'env.SLURM_JOB_CPUS_PER_NODE': '1,2'", "job.slots",
      "ranks per node", SHK_PASS, NULL, "2 on 2 processors", NULL},
 };

@@ -167,6 +167,57 @@ Test(cgroup, version_one)
     expect_failed("cgroup.pids.max", "not mounted");
 }
 
+Test(cgroup, quota_of_processors)
+{
+    static const struct {
+        const char *leaf, *top;
+        long long want;
+    } rows[] = {
+        {"max 100000", "max 100000", -1},    {"400000 100000", "max 100000", 4000},
+        {"max 100000", "50000 100000", 500}, {"1600000 200000", "100000 100000", 1000},
+        {"250000 100000", NULL, 2500},
+    };
+    static const char *const odd[] = {"",      "x",         "100",
+                                      "100 0", "-5 100000", "9223372036854775807 1"};
+    tree_put("/proc/self/cgroup", "0::/a/b\n");
+    tree_put("/proc/self/mountinfo", V2_MOUNT);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tree_remove("/sys/fs/cgroup");
+        tree_put("/sys/fs/cgroup/a/b/cpu.max", "%s\n", rows[i].leaf);
+        if (rows[i].top)
+            tree_put("/sys/fs/cgroup/a/cpu.max", "%s\n", rows[i].top);
+        tree_run(&shk_probe_cgroup);
+        expect_int("cgroup.cpu.max", rows[i].want);
+    }
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        tree_put("/sys/fs/cgroup/a/b/cpu.max", "%s\n", odd[i]);
+        tree_run(&shk_probe_cgroup);
+        expect_failed("cgroup.cpu.max", "cpu.max");
+    }
+    tree_remove("/sys/fs/cgroup");
+    tree_put("/sys/fs/cgroup/a/b/memory.max", "1\n");
+    tree_run(&shk_probe_cgroup);
+    expect_absent("cgroup.cpu.max");
+}
+
+Test(cgroup, quota_of_version_one)
+{
+    static const char leaf[] = "/sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us";
+    tree_put("/proc/self/cgroup", "4:cpu,cpuacct:/pod\n0::/\n");
+    tree_put("/proc/self/mountinfo",
+             "34 31 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n");
+    tree_put(leaf, "-1\n");
+    tree_put("/sys/fs/cgroup/cpu/pod/cpu.cfs_period_us", "100000\n");
+    tree_run(&shk_probe_cgroup);
+    expect_int("cgroup.cpu.max", -1);
+    tree_put(leaf, "350000\n");
+    tree_run(&shk_probe_cgroup);
+    expect_int("cgroup.cpu.max", 3500);
+    tree_remove("/sys/fs/cgroup/cpu/pod/cpu.cfs_period_us");
+    tree_run(&shk_probe_cgroup);
+    expect_failed("cgroup.cpu.max", "cpu.cfs_period_us");
+}
+
 Test(cgroup, container_sees_its_own_root)
 {
     tree_put("/proc/self/cgroup", "0::/docker/abc/inner\n");
