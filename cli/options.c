@@ -34,18 +34,10 @@ static const struct shk_option *option_by_letter(char letter)
     return NULL;
 }
 
-static bool option_word(const char *words, const char *word)
-{
-    size_t len = strlen(word);
-    for (const char *p = words; (p = strstr(p, word)); p += len)
-        if ((p == words || p[-1] == ' ') && (p[len] == ' ' || !p[len]))
-            return true;
-    return false;
-}
-
 bool shk_option_applies(const struct shk_option *option, const struct shk_command *command)
 {
-    return option_word("help version", option->name) || option_word(command->options, option->name);
+    return shk_has_word("help version", option->name, "") ||
+           shk_has_word(command->options, option->name, "");
 }
 
 static int option_append(struct shk_texts *list, const char *value, struct shk_error *err)

@@ -2,6 +2,7 @@
 #include "checks/base/remedy.h"
 #include "checks/base/tally.h"
 #include "checks/hardware/pci.h"
+#include "core/text/strbuf.h"
 
 #include <string.h>
 
@@ -75,22 +76,13 @@ static void judge_groups(struct shk_row *row, struct groups *groups)
     }
 }
 
-static bool cmdline_has(const char *line, const char *word)
-{
-    size_t len = strlen(word);
-    for (const char *p = line; (p = strstr(p, word)); p += len)
-        if ((p == line || p[-1] == ' ') && (p[len] == '\0' || p[len] == ' ' || p[len] == ','))
-            return true;
-    return false;
-}
-
 static bool asked_passthrough(const struct shk_facts *facts)
 {
     const char *line = NULL;
     return shk_look_text(facts, "kernel.cmdline", &line) == SHK_LOOK_PRESENT &&
-           (cmdline_has(line, "iommu=pt") || cmdline_has(line, "iommu.passthrough=1") ||
-            cmdline_has(line, "amd_iommu=off") || cmdline_has(line, "intel_iommu=off") ||
-            cmdline_has(line, "iommu=off"));
+           (shk_has_word(line, "iommu=pt", ",") || shk_has_word(line, "iommu.passthrough=1", ",") ||
+            shk_has_word(line, "amd_iommu=off", ",") ||
+            shk_has_word(line, "intel_iommu=off", ",") || shk_has_word(line, "iommu=off", ","));
 }
 
 /* Does any pair of GPUs exchange data over PCIe? */

@@ -241,27 +241,34 @@ json_t *shk_host_names_looked_for(const struct shk_host *host)
     return json_is_object(names) ? json_incref(names) : NULL;
 }
 
-int shk_host_load_calls(struct shk_host *host, struct shk_error *err)
+int shk_host_json(const struct shk_host *host, const char *path, json_t **doc_p,
+                  struct shk_error *err)
 {
-    static const char path[] = "/.shakedown/hostcalls.json";
     char *text = NULL;
     size_t len = 0;
     int rc = shk_host_read(host, path, &text, &len, err);
-    if (rc == -ENOENT || rc == -ENOTDIR)
-        return 0;
+    *doc_p = NULL;
     if (rc)
-        return rc;
+        return rc == -ENOENT || rc == -ENOTDIR ? 0 : rc;
     json_error_t at;
-    json_t *calls = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
+    *doc_p = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
     free(text);
-    if (!calls)
+    if (!*doc_p)
         return shk_error_set(err, EINVAL, "%s%s:%d: %s", host->root, path, at.line, at.text);
-    if (!json_is_object(calls)) {
+    return 0;
+}
+
+int shk_host_load_calls(struct shk_host *host, struct shk_error *err)
+{
+    static const char path[] = "/.shakedown/hostcalls.json";
+    json_t *calls;
+    int rc = shk_host_json(host, path, &calls, err);
+    if (calls && !json_is_object(calls)) {
         json_decref(calls);
         return shk_error_set(err, EINVAL, "%s%s: not a JSON object", host->root, path);
     }
-    host->calls = calls;
-    return 0;
+    host->calls = calls ? calls : host->calls;
+    return rc;
 }
 
 const char *shk_host_getenv(const struct shk_host *host, const char *name)

@@ -60,4 +60,8 @@ const char *shk_hostcall_name(enum shk_hostcall call);
  * is owned by host or the environment and lives as long as host. */
 const char *shk_host_getenv(const struct shk_host *host, const char *name);
 
+/* A JSON document of the host, as a capture holds some; NULL: there is no such file. -errno. */
+int shk_host_json(const struct shk_host *host, const char *path, json_t **doc_p,
+                  struct shk_error *err) SHK_MUST_CHECK;
+
 #endif

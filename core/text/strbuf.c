@@ -102,3 +102,12 @@ char *shk_strf(const char *fmt, ...)
     va_end(args);
     return text;
 }
+
+bool shk_has_word(const char *text, const char *word, const char *ends)
+{
+    size_t len = strlen(word);
+    for (const char *p = text; (p = strstr(p, word)); p += len)
+        if ((p == text || p[-1] == ' ') && (p[len] == ' ' || !p[len] || strchr(ends, p[len])))
+            return true;
+    return false;
+}

@@ -62,6 +62,9 @@ int shk_version_cmp(const char *a, const char *b);
 /* Bytes of the UTF-8 byte order mark that some editors put before a text; 0: none. */
 size_t shk_bom(const char *text, size_t len);
 
+/* Is the word in the text, behind a blank and before a blank or one of `ends`? */
+bool shk_has_word(const char *text, const char *word, const char *ends);
+
 /* Removes leading and trailing white space in place; returns the start inside s. */
 char *shk_trim(char *s);
 

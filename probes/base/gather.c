@@ -104,6 +104,18 @@ char **shk_gather_names(struct shk_gather *g, const char *key, const char *path,
     return rc ? NULL : names;
 }
 
+void shk_gather_dir(struct shk_gather *g, const char *key, const char *path, const char *anchor)
+{
+    char **names = shk_gather_names(g, key, path, anchor);
+    if (!names)
+        return;
+    json_t *list = json_array();
+    for (char **n = names; *n; n++)
+        json_array_append_new(list, shk_gather_str(*n));
+    shk_gather_present(g, key, list, NULL, path);
+    shk_host_list_free(names);
+}
+
 char *shk_gather_file(struct shk_gather *g, const char *key, const char *path, const char *anchor)
 {
     struct shk_error err;

@@ -53,6 +53,9 @@ char **shk_gather_names(struct shk_gather *g, const char *key, const char *path,
                         const char *anchor);
 char *shk_gather_file(struct shk_gather *g, const char *key, const char *path, const char *anchor);
 
+/* The names in a directory as a list. */
+void shk_gather_dir(struct shk_gather *g, const char *key, const char *path, const char *anchor);
+
 /* A list (stolen); an empty one is absent for the reason `none`. */
 void shk_gather_some(struct shk_gather *g, const char *key, json_t *list, const char *path,
                      const char *none);

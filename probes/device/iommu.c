@@ -98,20 +98,6 @@ static void iommu_no_groups(struct shk_gather *g, int rc, const struct shk_error
         shk_gather_failed(g, keys[i], IOMMU_GROUPS, "%s", err->text);
 }
 
-/* IOMMU units that a driver has taken: dmar0 …, ivhd0 …, smmu3.0x…. */
-static void iommu_hardware(struct shk_gather *g)
-{
-    static const char path[] = "/sys/class/iommu";
-    char **names = shk_gather_names(g, "kernel.iommu.hardware", path, "/sys/class");
-    if (!names)
-        return;
-    json_t *list = json_array();
-    for (char **n = names; *n; n++)
-        json_array_append_new(list, shk_gather_str(*n));
-    shk_gather_present(g, "kernel.iommu.hardware", list, NULL, path);
-    shk_host_list_free(names);
-}
-
 /* Tables in which the firmware tells of IOMMUs: Intel, AMD, Arm. Their names can be listed by
  * everybody, their content is root's. */
 static void iommu_acpi(struct shk_gather *g)
@@ -168,7 +154,8 @@ static int iommu_run(struct shk_probe_context *ctx, struct shk_error *err)
     else
         iommu_groups(&g, names);
     shk_host_list_free(names);
-    iommu_hardware(&g);
+    /* Units that a driver has taken: dmar0 …, ivhd0 …, smmu3.0x…. */
+    shk_gather_dir(&g, "kernel.iommu.hardware", "/sys/class/iommu", "/sys/class");
     iommu_acpi(&g);
     iommu_cmdline(&g);
     return shk_gather_end(&g, err);

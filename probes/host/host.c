@@ -103,15 +103,6 @@ static char *host_cpuinfo(const char *text, const char *name)
     return NULL;
 }
 
-static bool host_has_word(const char *text, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *p = text; (p = strstr(p, word)); p += n)
-        if ((p == text || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
-            return true;
-    return false;
-}
-
 enum { HOST_FLAG_UNKNOWN = -1, HOST_FLAG_NO, HOST_FLAG_YES };
 
 /* Writes host.cpu; returns what the x86 "hypervisor" flag says. */
@@ -128,7 +119,7 @@ static int host_cpu(struct shk_gather *g)
     char *model = host_cpuinfo(text, "model name");
     char *flags = host_cpuinfo(text, "flags");
     if (flags)
-        flag = host_has_word(flags, "hypervisor") ? HOST_FLAG_YES : HOST_FLAG_NO;
+        flag = shk_has_word(flags, "hypervisor", "") ? HOST_FLAG_YES : HOST_FLAG_NO;
     if (model && *model)
         shk_gather_text(g, "host.cpu", model, path);
     else if (*text)
@@ -189,7 +180,7 @@ static const char *host_virt_by_clock(const struct shk_host *host)
     if (shk_host_line(host, &line, NULL,
                       "/sys/devices/system/clocksource/clocksource0/available_clocksource") == 0)
         for (size_t i = 0; !found && i < sizeof rows / sizeof *rows; i++)
-            if (host_has_word(line, rows[i].clock))
+            if (shk_has_word(line, rows[i].clock, ""))
                 found = rows[i].virt;
     free(line);
     return found;

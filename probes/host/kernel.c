@@ -262,21 +262,6 @@ static void kernel_config(struct shk_gather *g, const char *release)
     free(path);
 }
 
-/* Clients of the peer-memory interface that out-of-tree RDMA stacks offer (nv_mem, nv_mem_nc):
- * what NCCL looks for to decide on GPUDirect RDMA without DMA-BUF. */
-static void kernel_memory_peers(struct shk_gather *g)
-{
-    static const char path[] = "/sys/kernel/mm/memory_peers";
-    char **names = shk_gather_names(g, "kernel.memory_peers", path, "/sys/kernel/mm");
-    if (!names)
-        return;
-    json_t *list = json_array();
-    for (char **n = names; *n; n++)
-        json_array_append_new(list, shk_gather_str(*n));
-    shk_gather_present(g, "kernel.memory_peers", list, NULL, path);
-    shk_host_list_free(names);
-}
-
 static int kernel_run(struct shk_probe_context *ctx, struct shk_error *err)
 {
     struct shk_gather g = shk_gather_begin(ctx);
@@ -293,7 +278,9 @@ static int kernel_run(struct shk_probe_context *ctx, struct shk_error *err)
     kernel_choice(&g, "kernel.thp", "/sys/kernel/mm/transparent_hugepage/enabled");
     kernel_choice(&g, "kernel.thp_defrag", "/sys/kernel/mm/transparent_hugepage/defrag");
     kernel_config(&g, release);
-    kernel_memory_peers(&g);
+    /* Clients of the peer-memory interface that out-of-tree RDMA stacks offer (nv_mem, nv_mem_nc):
+     * what NCCL looks for to decide on GPUDirect RDMA without DMA-BUF. */
+    shk_gather_dir(&g, "kernel.memory_peers", "/sys/kernel/mm/memory_peers", "/sys/kernel/mm");
     json_decref(names);
     return shk_gather_end(&g, err);
 }

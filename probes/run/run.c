@@ -121,26 +121,16 @@ static int run_absorb(struct shk_facts *facts, const struct run_unit *unit,
 /* A capture cannot ask libraries; what they answered there may be part of it. */
 static int run_captured(const struct shk_host *host, struct shk_facts *facts, struct shk_error *err)
 {
-    static const char path[] = "/.shakedown/facts.json";
-    char *text = NULL;
-    size_t len = 0;
-    int rc = shk_host_read(host, path, &text, &len, err);
-    if (rc == -ENOENT || rc == -ENOTDIR)
-        return 0;
-    if (rc)
-        return rc;
-    json_error_t at;
     struct shk_facts *captured = NULL;
-    json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
+    json_t *doc;
+    int rc = shk_host_json(host, "/.shakedown/facts.json", &doc, err);
     if (!doc)
-        rc = shk_error_set(err, EINVAL, "%s%s:%d: %s", shk_host_root(host), path, at.line, at.text);
-    else
-        rc = shk_facts_from_json(&captured, doc, err);
+        return rc;
+    rc = shk_facts_from_json(&captured, doc, err);
     if (!rc)
         rc = shk_facts_merge(facts, captured);
     shk_facts_destroy(captured);
     json_decref(doc);
-    free(text);
     return rc;
 }
 
