@@ -42,8 +42,43 @@ static void say_ended(struct shk_clues *clues, size_t from, const json_t *ended)
     }
 }
 
-static void one_signature(struct shk_clues *clues, const struct shk_facts *facts,
-                          const struct shk_signature *sig)
+static bool same_place(const json_t *a, const json_t *b)
+{
+    return json_equal(json_object_get(a, "file"), json_object_get(b, "file")) &&
+           json_equal(json_object_get(a, "line"), json_object_get(b, "line"));
+}
+
+/* Whether nothing but the line of this signature speaks for the cause. */
+static bool only_here(const struct shk_config *config, const struct shk_facts *facts,
+                      const struct shk_signature *sig, const char *cause)
+{
+    size_t count;
+    const struct shk_signature *sigs = shk_config_signatures(config, &count);
+    const json_t *here = shk_log_seen(facts, sig->id);
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *entry = sigs[i].diagnosis && strcmp(sigs[i].diagnosis, cause) == 0
+                                  ? shk_log_seen(facts, sigs[i].id)
+                                  : NULL;
+        if (entry && !same_place(entry, here))
+            return false;
+        any |= entry != NULL;
+    }
+    return any;
+}
+
+/* A line that shows an effect is no evidence against what other lines tell of. */
+static void add_against(struct shk_clues *clues, const struct shk_config *config,
+                        const struct shk_facts *facts, const struct shk_signature *sig)
+{
+    for (size_t i = 0; i < shk_list_count(sig->excludes); i++)
+        if (sig->role != SHK_LOG_SYMPTOM || only_here(config, facts, sig, sig->excludes[i]))
+            shk_clue_add(clues, sig->excludes[i], -sig->weight, false,
+                         shk_log_place(facts, sig->id));
+}
+
+static void one_signature(struct shk_clues *clues, const struct shk_config *config,
+                          const struct shk_facts *facts, const struct shk_signature *sig)
 {
     bool cause = sig->role == SHK_LOG_CAUSE;
     const json_t *ended = json_object_get(shk_log_seen(facts, sig->id), "ended");
@@ -59,8 +94,7 @@ static void one_signature(struct shk_clues *clues, const struct shk_facts *facts
     for (size_t i = 0; i < others; i++)
         shk_clue_add(clues, sig->also[i], also_weight(sig->weight, i), false,
                      shk_log_place(facts, sig->id));
-    for (size_t i = 0; i < shk_list_count(sig->excludes); i++)
-        shk_clue_add(clues, sig->excludes[i], -sig->weight, false, shk_log_place(facts, sig->id));
+    add_against(clues, config, facts, sig);
 }
 
 /* The line is printed on some nodes, and what belongs in its place on the others. */
@@ -93,5 +127,5 @@ void shk_clues_from_log(struct shk_clues *clues, const struct shk_config *config
     for (size_t i = 0; i < count; i++)
         if ((sigs[i].diagnosis || sigs[i].also || sigs[i].excludes) &&
             shk_log_seen(facts, sigs[i].id))
-            one_signature(clues, facts, &sigs[i]);
+            one_signature(clues, config, facts, &sigs[i]);
 }

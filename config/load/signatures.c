@@ -112,7 +112,8 @@ static const struct shk_field signature_fields[] = {
      .check = shk_valid_key,
      .refers = true,
      .section = SHK_SECTION_DIAGNOSES,
-     .doc = "causes that the line is evidence against"},
+     .doc = "causes that the line is evidence against; of a `symptom`, only where no other line is "
+            "evidence for them"},
     {.key = "capture",
      SHK_AT(struct shk_signature, capture),
      .kind = SHK_FIELD_TEXT,
