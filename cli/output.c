@@ -1,7 +1,7 @@
 #include "cli/output.h"
 
+#include "core/redact/redact.h"
 #include "core/run/clock.h"
-#include "core/text/redact.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>

@@ -309,7 +309,7 @@ extern const char *const shk_log_role_names[];
 struct shk_signature {
     const char *id;
     const char *library;
-    const char *pattern; /* part of one line (core/text/regex.h); NULL: after and texts */
+    const char *pattern; /* part of one line (core/regex/regex.h); NULL: after and texts */
     const char *after;   /* what stands before the texts */
     const char *texts;   /* one message per line, core/text/messages.h */
     const char *meaning;

@@ -1,8 +1,8 @@
 /* What several checks ask about the node, the job and the active profile. */
 #include "checks/base/coded.h"
 #include "core/facts/factdiff.h"
+#include "core/redact/redact.h"
 #include "core/text/nameset.h"
-#include "core/text/redact.h"
 #include "core/text/uses.h"
 
 #include <stdlib.h>

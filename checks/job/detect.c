@@ -1,7 +1,7 @@
 /* Which profile do the facts look like? */
 #include "checks/base/look.h"
 #include "checks/base/row.h"
-#include "core/text/pattern.h"
+#include "core/regex/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "checks/job/named.h"
 #include "checks/base/coded.h"
 #include "checks/base/remedy.h"
-#include "core/text/pattern.h"
+#include "core/regex/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>

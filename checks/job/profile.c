@@ -4,7 +4,7 @@
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
 #include "checks/value/grammar.h"
-#include "core/text/pattern.h"
+#include "core/regex/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>

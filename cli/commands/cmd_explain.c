@@ -6,7 +6,7 @@
 #include "cli/output.h"
 #include "config/config.h"
 #include "core/host/host.h"
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
 #include "probes/base/probe.h"

@@ -1,5 +1,5 @@
 #include "cli/commands/commands.h"
-#include "probes/log/logengine.h"
+#include "probes/engine/logengine.h"
 
 #include <hwloc.h>
 #include <jansson.h>

@@ -1,7 +1,7 @@
 #include "config/schema/schema.h"
 #include "config/schema/valid.h"
 #include "core/facts/factdiff.h"
-#include "core/text/regex.h"
+#include "core/regex/regex.h"
 
 static const char *const diff_classes[SHK_DIFF_CLASS_COUNT] = {
     [SHK_DIFF_TIME] = "time",       [SHK_DIFF_NODE] = "node",   [SHK_DIFF_JOB] = "job",

@@ -1,7 +1,7 @@
 #include "config/schema/valid.h"
 
+#include "core/regex/regex.h"
 #include "core/text/messages.h"
-#include "core/text/regex.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>

@@ -23,7 +23,7 @@ shk_text_check_f shk_valid_fact;
  * whether a shell takes it: a test of the catalogue asks one. */
 shk_text_check_f shk_valid_command;
 
-/* Regular expression of the dialect of core/text/regex.h. */
+/* Regular expression of the dialect of core/regex/regex.h. */
 shk_text_check_f shk_valid_regex;
 
 /* Log pattern of at most 512 bytes that stays within one line and ends at a fixed place: see the

@@ -28,7 +28,7 @@ struct shk_diff_rule {
                        */
     bool agree;       /* SHK_DIFF_NOISE: nodes of one kind must agree within that */
     bool job_wide;    /* SHK_DIFF_JOB: all nodes of one job say the same */
-    const char *part; /* regular expression (core/text/regex.h) on a line of a text: only what its
+    const char *part; /* regular expression (core/regex/regex.h) on a line of a text: only what its
                          last group matches differs between nodes; NULL: the whole value */
     const char *diagnosis; /* that a difference points to; NULL: none */
     /* SHK_DIFF_AGREE or fails_jobs: paths (shell patterns) whose difference, on the same nodes,

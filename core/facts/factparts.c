@@ -1,6 +1,6 @@
 #include "core/facts/factparts.h"
 
-#include "core/text/regex.h"
+#include "core/regex/regex.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>

@@ -1,9 +1,9 @@
 #include "core/facts/facts.h"
 
 #include "core/facts/facts_private.h"
+#include "core/redact/redact.h"
 #include "core/text/order.h"
 #include "core/text/prose.h"
-#include "core/text/redact.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>

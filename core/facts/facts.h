@@ -5,8 +5,8 @@
  *   absent    the source was read and says that there is none (value null)
  *   failed    could not be read; reason says why. Never the same as absent, and never zero.
  *
- * Secrets do not get in (core/text/redact.h): a variable that holds one becomes failed, "withheld:
- * …", and what looks like one in any other text is redacted.
+ * Secrets do not get in (core/redact/redact.h): a variable that holds one becomes failed,
+ * "withheld: …", and what looks like one in any other text is redacted.
  *
  * A store owns its facts. The JSON form ("shakedown.facts/1") round-trips. After
  * shk_facts_freeze() every write is refused with -EROFS. */

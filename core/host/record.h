@@ -24,7 +24,7 @@ int shk_record_finish(struct shk_host *host, const struct shk_facts *facts,
 /* Rewrites the files below dir: the host's name, this user's names, MAC and IP addresses, GIDs,
  * GUIDs, UUIDs and serial numbers become made-up ones of the same form, the same one wherever it
  * occurs; networks that were one stay one. Without names_too these stay. Secrets are redacted in
- * either case (core/text/redact.h). */
+ * either case (core/redact/redact.h). */
 int shk_record_scrub(const char *dir, bool names_too, struct shk_error *err) SHK_MUST_CHECK;
 
 #endif

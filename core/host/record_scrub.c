@@ -2,7 +2,7 @@
  * that the probes read them as they read the real ones. */
 #include "core/host/record.h"
 
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
 

@@ -1,6 +1,6 @@
 #include "core/result/finding.h"
 
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 
 #include <errno.h>
 #include <stdbool.h>

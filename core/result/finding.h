@@ -81,8 +81,9 @@ struct shk_finding_in {
 
 /* Copies the row; out of memory is remembered and reported by shk_findings_status(). A PASS or NOTE
  * with SHK_NOT_COVERED evidence is recorded as UNKNOWN: a verdict is never pass because nothing was
- * looked at. Control characters in the texts are replaced, secrets redacted (core/text/redact.h). A
- * fix that either would change, or longer than SHK_FIX_MOST, is no line to run: it becomes advice.
+ * looked at. Control characters in the texts are replaced, secrets redacted (core/redact/redact.h).
+ * A fix that either would change, or longer than SHK_FIX_MOST, is no line to run: it becomes
+ * advice.
  */
 enum { SHK_FIX_MOST = 8192 }; /* two paths of PATH_MAX */
 void shk_findings_add(struct shk_findings *list, const struct shk_finding_in *in);

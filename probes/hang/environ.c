@@ -1,6 +1,6 @@
 /* The variables of a process that the catalogue knows, as they were when it started: what it set
  * itself afterwards is not in /proc/PID/environ. */
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 #include "probes/hang/hang_private.h"
 
 #include <stdlib.h>

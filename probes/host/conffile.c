@@ -7,7 +7,7 @@
  *
  * NVSHMEM (3.6 and later) takes blanks off both sides and a comment off the end; the last
  * definition wins, and the files win over the environment. NVIDIA/nvshmem README.md. */
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
 #include "probes/base/gather.h"

@@ -3,7 +3,7 @@
 #include "probes/base/registry.h"
 
 #include "core/host/hostcall.h"
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 #include "core/text/strbuf.h"
 
 #include <errno.h>

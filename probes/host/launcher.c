@@ -1,6 +1,6 @@
 /* How this process was started: launcher, node and rank counts, the batch job around it. */
 #include "core/job/launch.h"
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
 #include "probes/base/gather.h"

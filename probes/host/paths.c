@@ -1,6 +1,6 @@
 /* Paths that variables name: whether they exist, and on which file system. A probe of its own,
  * because looking at a dead network mount can hang. */
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
 #include "probes/base/gather.h"

@@ -5,7 +5,7 @@
 #define SHK_PROBES_LOGFIND_H
 
 #include "core/text/error.h"
-#include "probes/log/logengine.h"
+#include "probes/engine/logengine.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

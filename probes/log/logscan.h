@@ -7,14 +7,14 @@
 
 #include "core/facts/facts.h"
 #include "core/text/error.h"
-#include "probes/log/logengine.h"
+#include "probes/engine/logengine.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct shk_log_pattern {
     const char *id;
-    const char *pattern;          /* core/text/regex.h, within one line; NULL: texts anywhere */
+    const char *pattern;          /* core/regex/regex.h, within one line; NULL: texts anywhere */
     const char *texts;            /* messages behind the pattern (core/text/messages.h); NULL */
     const char *capture;          /* PCRE with named groups, on the line that matched; NULL */
     const char *place;            /* for messages about the pattern; may be NULL */

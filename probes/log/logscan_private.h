@@ -4,8 +4,8 @@
 
 #include "core/run/logfile.h"
 #include "core/text/messages.h"
+#include "probes/engine/logengine.h"
 #include "probes/log/logcapture.h"
-#include "probes/log/logengine.h"
 #include "probes/log/logfind.h"
 #include "probes/log/logscan.h"
 #include "probes/log/logstate.h"

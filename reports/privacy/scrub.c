@@ -2,7 +2,7 @@
 #include "reports/privacy/scrub_match.h"
 
 #include "core/facts/facts.h"
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 #include "core/text/stamp.h"
 
 #include <ctype.h>

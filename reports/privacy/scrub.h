@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 enum shk_scrub_what {
-    SHK_SCRUB_SECRETS = 1,  /* passwords, tokens, keys (core/text/redact.h): [redacted] */
+    SHK_SCRUB_SECRETS = 1,  /* passwords, tokens, keys (core/redact/redact.h): [redacted] */
     SHK_SCRUB_IDENTITY = 2, /* hosts, users, accounts, IP and MAC addresses, GUIDs, UUIDs */
 };
 

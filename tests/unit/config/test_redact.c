@@ -1,7 +1,7 @@
 /* Ordinary settings are no secrets: whatever the catalogue accepts, recommends or calls a default
  * goes through the gate as it is. */
 #include "config/config.h"
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

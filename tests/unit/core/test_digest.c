@@ -1,5 +1,5 @@
 #include "core/facts/digest.h"
-#include "core/text/pattern.h"
+#include "core/regex/pattern.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "core/facts/facts.h"
+#include "core/redact/redact.h"
 #include "core/result/finding.h"
-#include "core/text/redact.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The dialect of regular expressions, and that no pattern takes long. */
-#include "core/text/regex.h"
+#include "core/regex/regex.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
-/* What the two engines of probes/log/logengine.h find in a line, held against each other. */
+/* What the two engines of probes/engine/logengine.h find in a line, held against each other. */
 #ifndef SHK_TESTS_ENGINES_H
 #define SHK_TESTS_ENGINES_H
 
-#include "probes/log/logengine.h"
+#include "probes/engine/logengine.h"
 #include "probes/log/logscan.h"
 
 #include <criterion/criterion.h>

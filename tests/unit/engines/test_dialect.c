@@ -1,6 +1,6 @@
-/* Patterns of the dialect (core/text/regex.h) made at random: both engines refuse the same, and
+/* Patterns of the dialect (core/regex/regex.h) made at random: both engines refuse the same, and
  * find the same in texts of the few characters that the patterns are about. */
-#include "core/text/regex.h"
+#include "core/regex/regex.h"
 #include "engines.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 #include "hosttree.h"
 #include "tests/names.h"
 

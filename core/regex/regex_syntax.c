@@ -1,4 +1,4 @@
-#include "core/text/regex.h"
+#include "core/regex/regex.h"
 
 #include <ctype.h>
 #include <errno.h>

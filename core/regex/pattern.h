@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Does the regular expression (core/text/regex.h) match somewhere in the text? False for one that
+/* Does the regular expression (core/regex/regex.h) match somewhere in the text? False for one that
  * is none: the catalogue is checked when it is read (config/schema/valid.h). */
 bool shk_pattern_matches(const char *pattern, const char *text);
 

@@ -1,6 +1,6 @@
-#include "core/text/pattern.h"
+#include "core/regex/pattern.h"
 
-#include "core/text/regex.h"
+#include "core/regex/regex.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "probes/log/logengine.h"
+#include "probes/engine/logengine.h"
 
 const struct shk_log_engine *shk_log_engine(void)
 {

@@ -1,6 +1,6 @@
-#include "probes/log/logliteral.h"
+#include "probes/engine/logliteral.h"
 
-#include "core/text/regex.h"
+#include "core/regex/regex.h"
 
 #include <ctype.h>
 #include <stdint.h>

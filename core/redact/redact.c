@@ -1,6 +1,6 @@
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 
-#include "core/text/redact_private.h"
+#include "core/redact/redact_private.h"
 #include "core/text/strbuf.h"
 
 #include <ctype.h>

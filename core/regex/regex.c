@@ -1,5 +1,5 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "core/text/regex.h"
+#include "core/regex/regex.h"
 
 #include "core/text/strbuf.h"
 

@@ -22,8 +22,8 @@ static inline char shk_log_fold(char c)
     return (char)(c | 0x20);
 }
 
-/* The rarest of them (of a pattern of core/text/regex.h); how many, 0: nothing that is rare enough,
- * or too many. */
+/* The rarest of them (of a pattern of core/regex/regex.h); how many, 0: nothing that is rare
+ * enough, or too many. */
 size_t shk_log_literals(const char *pattern, struct shk_log_literal literals[SHK_LOG_LITERALS_MAX]);
 
 #endif

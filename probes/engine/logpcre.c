@@ -1,11 +1,11 @@
 /* PCRE2 as an engine (logengine.h). A line is searched for the expressions one of whose rarest
  * fixed texts (logliteral.h) it has, which the first four bytes of those texts tell, and for the
  * few that have none. An expression is compiled when the first line has to be searched for it. */
-#include "probes/log/logengine.h"
+#include "probes/engine/logengine.h"
 
-#include "core/text/regex.h"
+#include "core/regex/regex.h"
 #include "core/text/strbuf.h"
-#include "probes/log/logliteral.h"
+#include "probes/engine/logliteral.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "core/text/redact_private.h"
+#include "core/redact/redact_private.h"
 
 #include <ctype.h>
 #include <stdint.h>

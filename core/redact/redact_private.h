@@ -2,7 +2,7 @@
 #ifndef SHK_CORE_REDACT_PRIVATE_H
 #define SHK_CORE_REDACT_PRIVATE_H
 
-#include "core/text/redact.h"
+#include "core/redact/redact.h"
 
 /* Has this gate been here? */
 bool shk_redact_is_done(const char *s);

@@ -1,5 +1,5 @@
 /* Vectorscan as an engine (logengine.h): a database and a scratch of it are what they are there. */
-#include "probes/log/logengine.h"
+#include "probes/engine/logengine.h"
 
 #include <errno.h>
 #include <hs.h>
