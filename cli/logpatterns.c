@@ -3,6 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Not only that a line is there, or looks like an error. */
+static bool says_more(enum shk_log_role role)
+{
+    return role != SHK_LOG_WORDS && role != SHK_LOG_DOUBT && role != SHK_LOG_NAMES &&
+           role != SHK_LOG_GUESS;
+}
+
 /* Who printed either of two lines is to be known. */
 static void patterns_compare(struct shk_log_pattern *patterns, size_t n, size_t i, const char *id)
 {
@@ -31,11 +38,10 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
                        all[i].role == SHK_LOG_GUESS,
             .once = all[i].role == SHK_LOG_NAMES,
             .error_words = all[i].role == SHK_LOG_WORDS,
-            .explains = all[i].role != SHK_LOG_WORDS && all[i].role != SHK_LOG_PROOF &&
-                        all[i].role != SHK_LOG_NAMES && all[i].role != SHK_LOG_GUESS,
+            .doubt_words = all[i].role == SHK_LOG_DOUBT,
+            .explains = says_more(all[i].role) && all[i].role != SHK_LOG_PROOF,
             .guess = all[i].role == SHK_LOG_GUESS,
-            .decides = all[i].role != SHK_LOG_WORDS && all[i].role != SHK_LOG_NAMES &&
-                       all[i].role != SHK_LOG_GUESS,
+            .decides = says_more(all[i].role),
         };
     for (size_t i = 0; patterns && i < n; i++)
         for (const char *const *id = all[i].elsewhere; id && *id; id++)

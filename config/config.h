@@ -236,6 +236,7 @@ struct shk_diagnosis {
     const char *title;
     const char *explanation;     /* for a user, two or three sentences */
     const char *shows;           /* how it shows */
+    const char *like;            /* what messages say of it, phrases between commas; NULL */
     const char *confirm;         /* command or observation that confirms it */
     const char *fix;             /* one line for a shell; NULL */
     const char *advice;          /* in words; NULL */
@@ -300,6 +301,7 @@ enum shk_log_role {
     SHK_LOG_PROOF,   /* shows what a setting did */
     SHK_LOG_BENIGN,  /* looks like an error and is none */
     SHK_LOG_WORDS,   /* only says that a line looks like an error */
+    SHK_LOG_DOUBT,   /* only says that a line may tell of trouble */
     SHK_LOG_NAMES,   /* only names what is there: a device, a container */
     SHK_LOG_GUESS    /* a symptom, of a line that nothing else decides */
 };

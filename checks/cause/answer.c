@@ -6,17 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lines that a library prints when all ranks have come together. */
-static const char *const starts[] = {"nccl-init-complete"};
-
-static bool started(const struct shk_facts *facts)
-{
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (shk_log_seen(facts, starts[i]))
-            return true;
-    return false;
-}
-
 static bool harmless(const struct shk_config *config, const struct shk_diagnosis_row *row)
 {
     const struct shk_diagnosis *entry = shk_config_diagnosis(config, row->key);
@@ -68,7 +57,7 @@ enum shk_verdict shk_diagnose_answer(const struct shk_config *config,
     if (causes->count) {
         answer = decided ? SHK_FAIL : SHK_UNKNOWN;
         say_causes(&sb, causes);
-    } else if (logs && started(facts)) {
+    } else if (logs && shk_log_started(facts)) {
         answer = SHK_PASS;
         shk_strbuf_puts(&sb, "no cause, and the logs show a start as it should be");
     } else if (!logs && coverage->verdicts[SHK_PASS] && !coverage->required_unknown &&

@@ -6,12 +6,13 @@
 #include "checks/base/row.h"
 
 struct shk_clue {
-    const char *key;    /* of the cause; borrowed from the catalogue */
-    int weight;         /* 1 to 100 for, below zero against */
-    bool specific;      /* not a mere symptom, and not one of several possible causes */
-    char *text;         /* for people; owned */
-    const char *fix;    /* NULL: what the diagnosis says */
-    const json_t *seen; /* of a line: the entry of its signature in the facts; NULL */
+    const char *key;        /* of the cause; borrowed from the catalogue */
+    int weight;             /* 1 to 100 for, below zero against */
+    bool specific;          /* not a mere symptom, and not one of several possible causes */
+    enum shk_log_role role; /* of the signature whose line it is; a cause for all else */
+    char *text;             /* for people; owned */
+    const char *fix;        /* NULL: what the diagnosis says */
+    const json_t *seen;     /* of a line: the entry of its signature in the facts; NULL */
 };
 
 struct shk_clues {
@@ -57,6 +58,13 @@ const char *shk_clue_variable(const struct shk_config *config, const char *name,
  * diagnosis), and puts those that fit before the others. */
 void shk_clues_in_context(struct shk_clues *clues, const struct shk_config *config,
                           const struct shk_facts *const *facts, size_t nodes);
+
+/* Where the causes so far (of these clues, ranked) are guesses or there is none: what the lines of
+ * the logs that nothing decides have most words in common with. False: nothing was added, as
+ * nothing is like them, something is surer, or this build cannot search (core/search/search.h). */
+bool shk_clues_from_words(struct shk_clues *clues, const struct shk_config *config,
+                          const struct shk_facts *const *facts, size_t nodes,
+                          const struct shk_diagnoses *causes);
 
 /* One node as it is asked about. */
 struct shk_clue_source {

@@ -520,9 +520,9 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
     return rc;
 }
 
-static int gather(struct shk_clues *clues, const struct shk_config *config,
-                  const struct shk_findings *findings, const struct shk_facts *const *facts,
-                  size_t nodes, bool part)
+static void gather(struct shk_clues *clues, const struct shk_config *config,
+                   const struct shk_findings *findings, const struct shk_facts *const *facts,
+                   size_t nodes, bool part)
 {
     if (nodes)
         shk_clues_from_log(clues, config, facts[0]);
@@ -533,9 +533,15 @@ static int gather(struct shk_clues *clues, const struct shk_config *config,
         shk_clues_from_checks(clues, &src);
     }
     shk_clues_in_context(clues, config, facts, nodes);
+}
+
+static int weigh(const struct shk_config *config, const struct shk_findings *findings,
+                 struct shk_clues *clues, const struct shk_facts *const *facts, size_t nodes,
+                 struct shk_diagnoses *out)
+{
     if (clues->count)
         qsort(clues->items, clues->count, sizeof(*clues->items), by_weight);
-    return clues->failed ? -ENOMEM : 0;
+    return clues->failed ? -ENOMEM : diagnose(config, findings, clues, facts, nodes, out);
 }
 
 static int diagnose_all(const struct shk_config *config, const struct shk_findings *findings,
@@ -544,8 +550,13 @@ static int diagnose_all(const struct shk_config *config, const struct shk_findin
 {
     struct shk_clues clues = {0};
     struct shk_diagnoses out = {0};
-    int rc = gather(&clues, config, findings, facts, nodes, part);
-    rc = rc ? rc : diagnose(config, findings, &clues, facts, nodes, &out);
+    gather(&clues, config, findings, facts, nodes, part);
+    int rc = weigh(config, findings, &clues, facts, nodes, &out);
+    if (!rc && shk_clues_from_words(&clues, config, facts, nodes, &out)) {
+        shk_diagnoses_free(&out);
+        out = (struct shk_diagnoses){0};
+        rc = weigh(config, findings, &clues, facts, nodes, &out);
+    }
     shk_clues_free(&clues);
     if (rc < 0) {
         shk_diagnoses_free(&out);

@@ -94,6 +94,8 @@ static void one_signature(struct shk_clues *clues, const struct shk_config *conf
     for (size_t i = 0; i < others; i++)
         shk_clue_add(clues, sig->also[i], also_weight(sig->weight, i), false,
                      shk_log_place(facts, sig->id));
+    for (size_t i = before; i < clues->count; i++)
+        clues->items[i].role = sig->role;
     add_against(clues, config, facts, sig);
 }
 

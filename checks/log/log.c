@@ -70,3 +70,14 @@ char *shk_log_place(const struct shk_facts *facts, const char *id)
     shk_strbuf_free(&who);
     return shk_strbuf_take(&sb);
 }
+
+/* Lines that a library prints when all ranks have come together. */
+static const char *const starts[] = {"nccl-init-complete"};
+
+bool shk_log_started(const struct shk_facts *facts)
+{
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (shk_log_seen(facts, starts[i]))
+            return true;
+    return false;
+}

@@ -9,6 +9,9 @@
 /* Are there logs at all? */
 bool shk_log_given(const struct shk_facts *facts);
 
+/* Do they show that all ranks have come together? */
+bool shk_log_started(const struct shk_facts *facts);
+
 /* The entry of a signature that was seen, else NULL. */
 json_t *shk_log_seen(const struct shk_facts *facts, const char *id);
 
@@ -43,6 +46,8 @@ bool shk_log_judge(const struct shk_check_context *ctx, const char *name, const 
 /* The kinds of lines that look like errors and that no signature knows (log.unknown), and how many
  * lines there are; NULL: none. Borrowed. */
 const json_t *shk_log_unknown_shapes(const struct shk_facts *facts, long long *lines_p);
+/* The same of lines that may tell of trouble (log.doubt). */
+const json_t *shk_log_doubt_shapes(const struct shk_facts *facts);
 /* "log.txt:12" of such a kind (new string, NULL: out of memory), and its first line. */
 char *shk_log_unknown_place(const json_t *shape);
 const char *shk_log_unknown_text(const json_t *shape);

@@ -7,14 +7,25 @@
 
 enum { SHOWN = 8 };
 
+static const json_t *shapes_of(const struct shk_facts *facts, const char *fact, long long *lines_p)
+{
+    json_t *lines = NULL;
+    *lines_p = 0;
+    if (shk_look_object(facts, fact, &lines) != SHK_LOOK_PRESENT ||
+        shk_look_member_int(lines, "lines", lines_p) != SHK_LOOK_PRESENT)
+        return NULL;
+    return json_object_get(lines, "shapes");
+}
+
 const json_t *shk_log_unknown_shapes(const struct shk_facts *facts, long long *lines_p)
 {
-    json_t *unknown = NULL;
-    *lines_p = 0;
-    if (shk_look_object(facts, "log.unknown", &unknown) != SHK_LOOK_PRESENT ||
-        shk_look_member_int(unknown, "lines", lines_p) != SHK_LOOK_PRESENT)
-        return NULL;
-    return json_object_get(unknown, "shapes");
+    return shapes_of(facts, "log.unknown", lines_p);
+}
+
+const json_t *shk_log_doubt_shapes(const struct shk_facts *facts)
+{
+    long long lines;
+    return shapes_of(facts, "log.doubt", &lines);
 }
 
 char *shk_log_unknown_place(const json_t *shape)

@@ -42,6 +42,12 @@ static const struct shk_field diagnosis_fields[] = {
      SHK_AT(struct shk_diagnosis, shows),
      .kind = SHK_FIELD_LINES,
      .doc = "symptoms: log lines, behaviour"},
+    {.key = "like",
+     SHK_AT(struct shk_diagnosis, like),
+     .kind = SHK_FIELD_LINES,
+     .doc =
+         "what messages of any program say where this is the cause: phrases between commas, with "
+         "which lines are compared that no signature knows"},
     {.key = "confirm",
      SHK_AT(struct shk_diagnosis, confirm),
      .kind = SHK_FIELD_LINES,

@@ -6,9 +6,9 @@
 #include <string.h>
 
 const char *const shk_log_role_names[] = {
-    [SHK_LOG_CAUSE] = "cause", [SHK_LOG_SYMPTOM] = "symptom", [SHK_LOG_CONTEXT] = "context",
-    [SHK_LOG_PROOF] = "proof", [SHK_LOG_BENIGN] = "benign",   [SHK_LOG_WORDS] = "error-words",
-    [SHK_LOG_NAMES] = "names", [SHK_LOG_GUESS] = "guess",
+    [SHK_LOG_CAUSE] = "cause",       [SHK_LOG_SYMPTOM] = "symptom", [SHK_LOG_CONTEXT] = "context",
+    [SHK_LOG_PROOF] = "proof",       [SHK_LOG_BENIGN] = "benign",   [SHK_LOG_WORDS] = "error-words",
+    [SHK_LOG_DOUBT] = "doubt-words", [SHK_LOG_NAMES] = "names",     [SHK_LOG_GUESS] = "guess",
 };
 
 static const char *const signature_libraries[] = {
@@ -68,7 +68,10 @@ static const struct shk_field signature_fields[] = {
          "`cause`: evidence for a diagnosis; `symptom`: a general consequence, never ranked above "
          "a cause; `context`: for rules only; `proof`: shows what a setting did; `benign`: looks "
          "like an error and is none; `error-words`: a line that looks like an error, listed as "
-         "unknown unless another role than `proof` and `names` matches it; `names`: only names "
+         "unknown unless another role than `proof` and `names` matches it; `doubt-words`: a line "
+         "that "
+         "may tell of trouble, looked at where neither a signature nor `error-words` match it and "
+         "nothing else is known; `names`: only names "
          "what is there, a device or a container; `guess`: words that any program may print; a "
          "symptom in a line that is not merely informational and that no other signature matches"},
     {.key = "diagnosis",

@@ -317,3 +317,27 @@ bool shk_messages_find(const struct shk_messages *table, const char *message, si
         *text_p = best->text;
     return best != NULL;
 }
+
+/* glog's level and date: "I1128 07:51:08", alone or behind a bracket. */
+static bool informs_by_letter(const char *line, size_t len)
+{
+    for (size_t i = 0; i + 5 < len; i++) {
+        size_t n = 0;
+        while (line[i] == 'I' && (!i || line[i - 1] == '[') && i + 1 + n < len &&
+               isdigit((unsigned char)line[i + 1 + n]))
+            n++;
+        if ((n == 3 || n == 4) && i + 1 + n < len && line[i + 1 + n] == ' ')
+            return true;
+    }
+    return false;
+}
+
+bool shk_message_informs(const char *line, size_t len)
+{
+    static const char *const words[] = {" INFO ",  "[INFO]",  "INFO:",  "<info>", "<debug>",
+                                        "debug: ", "debug2:", "debug3", "DEBUG"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memmem(line, len, words[i], strlen(words[i])))
+            return true;
+    return informs_by_letter(line, len);
+}

@@ -39,4 +39,8 @@ const char *shk_messages_loose(const char *texts);
 /* What is wrong with one text of a table; NULL when it is fine. Static. */
 const char *shk_messages_fault(const char *text, size_t len);
 
+/* Does the line say itself that it only informs (level words of NCCL, libfabric,
+ * Slurm and Python, the letter of glog)? */
+bool shk_message_informs(const char *line, size_t len);
+
 #endif

@@ -137,6 +137,9 @@ int shk_logscan_facts(const struct shk_logscan *scan, struct shk_facts *facts)
     json_t *unknown = rc ? NULL : shk_log_unknown_json(scan->unknown);
     if (unknown)
         rc = shk_facts_present(facts, "log.unknown", unknown, NULL, "--log");
+    json_t *doubt = rc ? NULL : shk_log_unknown_json(scan->doubt);
+    if (doubt)
+        rc = shk_facts_present(facts, "log.doubt", doubt, NULL, "--log");
     for (size_t i = 0; !rc && i < scan->count; i++) {
         char *key = scan->sigs[i].lines ? shk_strf("log.sig.%s", scan->patterns[i].id) : NULL;
         if (scan->sigs[i].lines)

@@ -115,8 +115,9 @@ int shk_logscan_create(struct shk_logscan **scan_p, const struct shk_log_pattern
     scan->seen = shk_log_seen_create(SEEN_MAX);
     scan->ranks = shk_log_seen_create(SEEN_MAX);
     scan->unknown = shk_log_unknown_create();
+    scan->doubt = shk_log_unknown_create();
     bool made = scan->sigs && scan->matchers && scan->tables && scan->every && scan->once;
-    int rc = made && scan->seen && scan->ranks && scan->unknown
+    int rc = made && scan->seen && scan->ranks && scan->unknown && scan->doubt
                  ? 0
                  : shk_error_sys(err, ENOMEM, "log patterns");
     if (!rc && count)
@@ -224,27 +225,33 @@ static void scan_tell(struct shk_logscan *scan, size_t id)
     scan_hit(scan, id);
 }
 
-/* Level words of NCCL, libfabric, Slurm and Python's logging. */
-static bool scan_only_informs(const char *line, size_t len)
-{
-    static const char *const words[] = {" INFO ",  "[INFO]",  "INFO:",  "<info>", "<debug>",
-                                        "debug: ", "debug2:", "debug3", "DEBUG"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (memmem(line, len, words[i], strlen(words[i])))
-            return true;
-    return false;
-}
-
 /* Guesses count where nothing else decides, and the line does not say itself that it only informs.
  */
 static void scan_guesses(struct shk_logscan *scan)
 {
     if (!scan->decided && scan->guess_count &&
-        !scan_only_informs(scan->piece.data + scan->line_start, scan->line_end - scan->line_start))
+        !shk_message_informs(scan->piece.data + scan->line_start,
+                             scan->line_end - scan->line_start))
         for (size_t i = 0; i < scan->guess_count; i++)
             scan_tell(scan, scan->guesses[i]);
     scan->guess_count = 0;
     scan->decided = false;
+}
+
+/* Does the pattern know the line, or only that it looks like an error or may tell of trouble? */
+static void scan_unknown(struct shk_logscan *scan, const struct shk_log_pattern *pattern)
+{
+    const char *line = scan->piece.data + scan->line_start;
+    if (pattern->doubt_words) {
+        if (!shk_message_informs(line, scan->line_end - scan->line_start))
+            shk_log_unknown_error(scan->doubt, scan->line_start);
+    } else if (pattern->error_words) {
+        shk_log_unknown_error(scan->unknown, scan->line_start);
+        shk_log_unknown_explained(scan->doubt, scan->line_start);
+    } else if (pattern->explains) {
+        shk_log_unknown_explained(scan->unknown, scan->line_start);
+        shk_log_unknown_explained(scan->doubt, scan->line_start);
+    }
 }
 
 static void scan_match(struct shk_logscan *scan, const struct shk_log_match *match)
@@ -264,10 +271,7 @@ static void scan_match(struct shk_logscan *scan, const struct shk_log_match *mat
         return;
     }
     scan->decided |= scan->patterns[id].decides;
-    if (scan->patterns[id].error_words)
-        shk_log_unknown_error(scan->unknown, scan->line_start);
-    else if (scan->patterns[id].explains)
-        shk_log_unknown_explained(scan->unknown, scan->line_start);
+    scan_unknown(scan, &scan->patterns[id]);
     scan_tell(scan, id);
 }
 
@@ -289,7 +293,8 @@ static int scan_fold(struct shk_logscan *scan, const struct shk_logpiece *piece,
             scan_match(scan, &found->matches[line->first + k]);
         scan_guesses(scan);
     }
-    scan->failed |= !shk_log_unknown_settle(scan->unknown, piece, name);
+    scan->failed |= !shk_log_unknown_settle(scan->unknown, piece, name) ||
+                    !shk_log_unknown_settle(scan->doubt, piece, name);
     return scan->failed ? shk_error_sys(err, ENOMEM, "%s", name) : 0;
 }
 
@@ -449,6 +454,7 @@ void shk_logscan_destroy(struct shk_logscan *scan)
     shk_log_seen_destroy(scan->seen);
     shk_log_seen_destroy(scan->ranks);
     shk_log_unknown_destroy(scan->unknown);
+    shk_log_unknown_destroy(scan->doubt);
     free(scan->sigs);
     free(scan->matchers);
     free(scan->tables);

@@ -23,6 +23,7 @@ struct shk_log_pattern {
     bool state;                   /* remember of whom the last lines spoke */
     bool origins;                 /* remember who printed it */
     bool error_words;             /* only says that a line looks like an error */
+    bool doubt_words;             /* only says that a line may tell of trouble */
     bool once;                    /* it is enough to know that it is there: no count */
     bool explains;                /* a line that matches is known, even if it looks like an error */
     bool guess;                   /* counts only at lines that nothing else decides */

@@ -59,7 +59,7 @@ struct shk_logscan {
     size_t file_count;
     struct shk_log_seen *seen;  /* origins and nodes */
     struct shk_log_seen *ranks; /* process -> rank */
-    struct shk_log_unknown *unknown;
+    struct shk_log_unknown *unknown, *doubt;
     /* The piece that is being scanned. */
     struct shk_logpiece piece;
     size_t line_start, line_end; /* the line whose matches are told */

@@ -49,6 +49,7 @@ static const struct shk_log_pattern patterns[] = {
      .capture = "(?<name>[A-Z_]+) set by environment to (?<value>[^ ]*)"},
     {.id = "rank", .pattern = "rank \\d+ nranks", .capture = "rank (?<rank>\\d+) nranks"},
     {.id = "errors", .pattern = "\\b(failed|refused)\\b", .error_words = true},
+    {.id = "doubts", .pattern = "\\b(odd|failed)\\b", .doubt_words = true},
     {.id = "known", .pattern = "known to have|lock(ed)? failed$", .explains = true},
     {.id = "open",
      .pattern = "open: ",
@@ -263,6 +264,23 @@ Test(logscan, errors_that_nothing_explains_are_folded)
     shk_facts_destroy(f);
     f = scan("known to have failed\nall is well\n");
     cr_expect_null(shk_facts_get_object(f, "log.unknown"));
+    shk_facts_destroy(f);
+}
+
+Test(logscan, lines_that_may_tell_of_trouble_are_kept_apart)
+{
+    struct shk_facts *f = scan("an odd thing\n"
+                               "known to have failed, and odd\n"
+                               "odd, and a frob failed\n"
+                               "n1 NCCL INFO odd\n");
+    json_t *doubt = shk_facts_get_object(f, "log.doubt"), *first;
+    cr_expect_eq(number(f, "log.doubt", "lines"), 1); /* not what is known, an error, or informs */
+    first = json_array_get(json_object_get(doubt, "shapes"), 0);
+    cr_expect_str_eq(json_string_value(json_object_get(first, "text")), "an odd thing");
+    cr_expect_eq(number(f, "log.unknown", "lines"), 1);
+    shk_facts_destroy(f);
+    f = scan("all is well\n");
+    cr_expect_null(shk_facts_get_object(f, "log.doubt"));
     shk_facts_destroy(f);
 }
 

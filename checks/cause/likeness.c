@@ -1,0 +1,324 @@
+/* Where nothing is surer than a guess: which cause has most words in common with the lines that no
+ * signature decides. What the catalogue says of a cause and its signatures is a full-text index
+ * (core/search/search.h). What comes of it is never more than possible. */
+#include "checks/cause/clue.h"
+#include "checks/log/log.h"
+#include "core/regex/regex.h"
+#include "core/search/search.h"
+#include "core/text/messages.h"
+#include "core/text/strbuf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NEAR = 15,    /* texts of the catalogue that count */
+    LEAST = 12,   /* likeness of one text: below it, a word or two are the same */
+    PASTED = 100, /* lines: about what people put into a ticket, where a program's log is longer */
+    NAMED = 3,    /* causes that are named where no other one is */
+    WEIGHT = 9,   /* of the first of them: below a guess of any signature */
+    MOST = 49     /* below what makes a cause likely */
+};
+
+/* A mere consequence that stands first gives way where another cause has clearly more of the words:
+ * the likeness of the best one is 1. */
+static const double first_bonus = 0.5, each_less = 0.5;
+
+/* How much more the first cause must have than the second where nothing else speaks for either:
+ * with lines that look like errors, and with those that only may tell of trouble. */
+static const double clear = 1.3, clearest = 2;
+
+struct like {
+    const char *key; /* of a cause, from the catalogue */
+    double score;
+};
+
+struct index {
+    struct shk_search *search;
+    const char **keys; /* by id */
+    size_t count;
+};
+
+static int add_text(struct index *index, const char *key, const char *text, struct shk_error *err)
+{
+    index->keys[index->count] = key;
+    return text && *text ? shk_search_add(index->search, index->count, text, err) : 0;
+}
+
+/* Each phrase is a text of its own: a line says one of them. */
+static int add_phrases(struct index *index, const char *key, const char *phrases,
+                       struct shk_error *err)
+{
+    int rc = 0;
+    for (const char *s = phrases ? phrases : ""; *s && !rc;) {
+        size_t n = strcspn(s, ",");
+        char *phrase = shk_strf("%.*s", (int)n, s);
+        rc = phrase ? add_text(index, key, phrase, err) : -ENOMEM;
+        free(phrase);
+        s += n + (s[n] != '\0');
+    }
+    return rc;
+}
+
+/* What a pattern says in plain letters. */
+static void plain_words(struct shk_strbuf *out, const char *pattern)
+{
+    size_t at = shk_regex_start(pattern);
+    struct shk_error ignored;
+    struct shk_regex_token token;
+    while (shk_regex_next(pattern, &at, &token, &ignored) == 0 && token.kind != SHK_REGEX_END)
+        if (token.kind != SHK_REGEX_EDGE)
+            shk_strbuf_putc(out, token.kind == SHK_REGEX_CHAR ? (char)token.c : ' ');
+}
+
+static int add_signature(struct index *index, const struct shk_signature *sig,
+                         struct shk_error *err)
+{
+    struct shk_strbuf text = SHK_STRBUF_INIT;
+    if (sig->pattern)
+        plain_words(&text, sig->pattern);
+    shk_strbuf_printf(&text, " %s %s", sig->texts ? sig->texts : "", sig->meaning);
+    int rc = add_text(index, sig->diagnosis, shk_strbuf_text(&text), err);
+    index->count++;
+    shk_strbuf_free(&text);
+    return rc;
+}
+
+static int add_cause(struct index *index, const struct shk_diagnosis *entry, struct shk_error *err)
+{
+    char *text = shk_strf("%s %s %s %s %s", entry->title, entry->explanation,
+                          entry->shows ? entry->shows : "", entry->advice ? entry->advice : "",
+                          entry->confirm ? entry->confirm : "");
+    int rc = text ? add_text(index, entry->key, text, err) : -ENOMEM;
+    rc = rc ? rc : add_phrases(index, entry->key, entry->like, err);
+    index->count++;
+    free(text);
+    return rc;
+}
+
+static int fill(struct index *index, const struct shk_config *config, struct shk_error *err)
+{
+    size_t causes, sigs;
+    const struct shk_diagnosis *entries = shk_config_diagnoses(config, &causes);
+    const struct shk_signature *all = shk_config_signatures(config, &sigs);
+    int rc = shk_search_create(&index->search, err);
+    if (rc)
+        return rc;
+    index->keys = calloc(causes + sigs + 1, sizeof *index->keys);
+    if (!index->keys)
+        return -ENOMEM;
+    for (size_t i = 0; i < causes && !rc; i++)
+        if (!entries[i].benign)
+            rc = add_cause(index, &entries[i], err);
+    for (size_t i = 0; i < sigs && !rc; i++)
+        if (all[i].diagnosis && all[i].role != SHK_LOG_BENIGN)
+            rc = add_signature(index, &all[i], err);
+    return rc;
+}
+
+static int by_likeness(const void *a, const void *b)
+{
+    const struct like *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return strcmp(x->key, y->key);
+}
+
+/* The causes of the nearest texts, the first with 1: how many, or a negative errno. */
+static int nearest(const struct shk_config *config, const char *text, struct like *likes)
+{
+    struct index index = {0};
+    struct shk_search_hit hits[NEAR];
+    struct shk_error ignored;
+    size_t n = 0;
+    int rc = fill(&index, config, &ignored);
+    rc = rc ? rc : shk_search_find(index.search, text, hits, NEAR, &ignored);
+    for (int i = 0; i < rc && hits[0].score >= LEAST; i++) {
+        const char *key = index.keys[hits[i].id];
+        size_t k = 0;
+        while (k < n && strcmp(likes[k].key, key) != 0)
+            k++;
+        n += k == n;
+        likes[k].key = key;
+        likes[k].score += hits[i].score * hits[i].score;
+    }
+    shk_search_destroy(index.search);
+    free(index.keys);
+    qsort(likes, n, sizeof *likes, by_likeness);
+    for (size_t i = n; i-- > 0;)
+        likes[i].score /= likes[0].score;
+    return rc < 0 ? rc : (int)n;
+}
+
+/* What there is to explain. */
+struct lines {
+    struct shk_strbuf text;
+    const json_t *first; /* NULL: nothing */
+    bool plain;          /* what looks like an error was put into a ticket for that */
+};
+
+static void add_line(struct lines *lines, const json_t *line)
+{
+    shk_strbuf_printf(&lines->text, "%s\n", shk_log_unknown_text(line));
+    lines->first = lines->first ? lines->first : line;
+}
+
+static void add_shapes(struct lines *lines, const json_t *shapes)
+{
+    for (size_t i = 0; i < json_array_size(shapes); i++) {
+        const json_t *shape = json_array_get(shapes, i);
+        const char *text = shk_log_unknown_text(shape);
+        if (!shk_message_informs(text, strlen(text)))
+            add_line(lines, shape);
+    }
+}
+
+/* Lines that are known as messages of a library and no more. A signature of its own that stands for
+ * a mere consequence, or for nothing, means that; one that speaks for a cause in vain is refuted.
+ */
+static void add_seen(struct lines *lines, const struct shk_config *config,
+                     const struct shk_facts *facts, bool causes)
+{
+    size_t count;
+    const struct shk_signature *sigs = shk_config_signatures(config, &count);
+    for (size_t i = 0; i < count; i++) {
+        bool tells = sigs[i].role == SHK_LOG_GUESS || (causes && sigs[i].role == SHK_LOG_CAUSE) ||
+                     (sigs[i].role == SHK_LOG_SYMPTOM && !sigs[i].diagnosis && sigs[i].texts);
+        const json_t *seen = tells ? shk_log_seen(facts, sigs[i].id) : NULL;
+        if (seen)
+            add_line(lines, seen);
+    }
+}
+
+static bool pasted(const struct shk_facts *facts)
+{
+    long long count = 0;
+    return shk_look_int(facts, "log.lines", &count) == SHK_LOOK_PRESENT && count <= PASTED;
+}
+
+static void lines_of(struct lines *lines, const struct shk_config *config,
+                     const struct shk_facts *facts, bool causes)
+{
+    long long count;
+    add_shapes(lines, shk_log_unknown_shapes(facts, &count));
+    bool errors = lines->first != NULL, few = pasted(facts);
+    lines->plain = errors && few;
+    if (!errors && !causes && !few)
+        return;
+    add_seen(lines, config, facts, causes);
+    if (lines->first || !shk_log_started(facts))
+        add_shapes(lines, shk_log_doubt_shapes(facts));
+}
+
+/* Leaves out what cannot be where the evidence comes from. */
+static size_t keep_fitting(struct like *likes, size_t n, const struct shk_config *config,
+                           const struct shk_facts *const *facts, size_t nodes)
+{
+    struct shk_clues clues = {0};
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        shk_clue_add(&clues, likes[i].key, WEIGHT, false, shk_copy(likes[i].key));
+    shk_clues_in_context(&clues, config, facts, nodes);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < clues.count; k++)
+            if (strcmp(clues.items[k].key, likes[i].key) == 0) {
+                likes[kept++] = likes[i];
+                break;
+            }
+    shk_clues_free(&clues);
+    return kept;
+}
+
+static double likeness_of(const struct like *likes, size_t n, const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(likes[i].key, key) == 0)
+            return likes[i].score;
+    return 0;
+}
+
+/* Only what lines show that are mere consequences gives way. */
+static bool holds_place(const struct shk_config *config, const struct shk_clues *clues,
+                        const struct shk_diagnosis_row *first)
+{
+    const struct shk_diagnosis *entry = shk_config_diagnosis(config, first->key);
+    bool more = false;
+    for (size_t i = 0; i < clues->count; i++)
+        if (strcmp(clues->items[i].key, first->key) == 0 && clues->items[i].weight > 0)
+            more |= clues->items[i].role != SHK_LOG_SYMPTOM;
+    return !entry || !entry->symptom || more;
+}
+
+/* The cause that should be first, likeness and rank taken together: NULL where it is already. */
+static const char *promoted(const struct shk_config *config, const struct like *likes, size_t n,
+                            const struct shk_diagnoses *causes)
+{
+    const char *best = causes->rows[0].key;
+    double most = 0;
+    for (size_t i = 0; i < causes->count; i++) {
+        double score = likeness_of(likes, n, causes->rows[i].key) + first_bonus;
+        score -= each_less * (double)i;
+        if (!i || score > most) {
+            most = score;
+            best = causes->rows[i].key;
+        }
+    }
+    if (likes[0].score > most)
+        best = likes[0].key;
+    bool first = strcmp(best, causes->rows[0].key) == 0;
+    const struct shk_diagnosis *entry = first ? NULL : shk_config_diagnosis(config, best);
+    return entry ? entry->key : NULL;
+}
+
+static void add_like(struct shk_clues *clues, const char *key, int weight, const json_t *line)
+{
+    char *place = shk_log_unknown_place(line);
+    shk_clue_add(clues, key, weight, false,
+                 shk_strf("%s: %s (by its words only: no signature says why)",
+                          place ? place : "log", shk_log_unknown_text(line)));
+    free(place);
+}
+
+/* One more than the guesses have. */
+static int above(const struct shk_clues *clues)
+{
+    int most = 0;
+    for (size_t i = 0; i < clues->count; i++)
+        if (clues->items[i].weight > most)
+            most = clues->items[i].weight;
+    return most < MOST ? most + 1 : MOST;
+}
+
+/* Where no cause is known yet. A healthy log, too, has lines that read like trouble: the cause that
+ * is named has to stand out. */
+static void name_nearest(struct shk_clues *clues, const struct lines *lines,
+                         const struct like *likes, size_t n)
+{
+    if (!n || (n > 1 && likes[0].score < likes[1].score * (lines->plain ? clear : clearest)))
+        return;
+    for (size_t i = 0; i < n && i < NAMED; i++)
+        add_like(clues, likes[i].key, WEIGHT - (int)i, lines->first);
+}
+
+bool shk_clues_from_words(struct shk_clues *clues, const struct shk_config *config,
+                          const struct shk_facts *const *facts, size_t nodes,
+                          const struct shk_diagnoses *causes)
+{
+    struct lines lines = {0};
+    struct like likes[NEAR] = {0};
+    size_t before = clues->count;
+    bool unsure = !causes->count || (strcmp(causes->rows[0].confidence, "possible") == 0 &&
+                                     !holds_place(config, clues, &causes->rows[0]));
+    if (unsure && nodes && shk_log_given(facts[0]))
+        lines_of(&lines, config, facts[0], causes->count > 0);
+    int n = lines.first ? nearest(config, shk_strbuf_text(&lines.text), likes) : 0;
+    size_t kept = n > 0 ? keep_fitting(likes, (size_t)n, config, facts, nodes) : 0;
+    const char *key = kept && causes->count ? promoted(config, likes, kept, causes) : NULL;
+    if (!causes->count)
+        name_nearest(clues, &lines, likes, kept);
+    else if (key)
+        add_like(clues, key, above(clues), lines.first);
+    shk_strbuf_free(&lines.text);
+    return clues->count > before;
+}
