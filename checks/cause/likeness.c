@@ -14,7 +14,6 @@
 
 enum {
     NEAR = 15,    /* texts of the catalogue that count */
-    LEAST = 12,   /* likeness of one text: below it, a word or two are the same */
     PASTED = 100, /* lines: about what people put into a ticket, where a program's log is longer */
     NAMED = 3,    /* causes that are named where no other one is */
     WEIGHT = 9,   /* of the first of them: below a guess of any signature */
@@ -25,9 +24,13 @@ enum {
  * the likeness of the best one is 1. */
 static const double first_bonus = 0.5, each_less = 0.5;
 
-/* How much more the first cause must have than the second where nothing else speaks for either:
- * with lines that look like errors, and with those that only may tell of trouble. */
-static const double clear = 1.3, clearest = 2;
+/* What makes a cause stand out where nothing else speaks for any: the likeness of its nearest text
+ * (a word or two in common are less), and how many times that of the second cause it has. In an
+ * excerpt with lines that look like errors, and elsewhere, where a healthy log is to have no cause.
+ */
+static const struct bar {
+    double least, times;
+} bar_plain = {12, 1.3}, bar_doubt = {20, 2.5};
 
 struct like {
     const char *key; /* of a cause, from the catalogue */
@@ -126,7 +129,8 @@ static int by_likeness(const void *a, const void *b)
 }
 
 /* The causes of the nearest texts, the first with 1: how many, or a negative errno. */
-static int nearest(const struct shk_config *config, const char *text, struct like *likes)
+static int nearest(const struct shk_config *config, const char *text, struct like *likes,
+                   double *best_p)
 {
     struct index index = {0};
     struct shk_search_hit hits[NEAR];
@@ -134,7 +138,7 @@ static int nearest(const struct shk_config *config, const char *text, struct lik
     size_t n = 0;
     int rc = fill(&index, config, &ignored);
     rc = rc ? rc : shk_search_find(index.search, text, hits, NEAR, &ignored);
-    for (int i = 0; i < rc && hits[0].score >= LEAST; i++) {
+    for (int i = 0; i < rc; i++) {
         const char *key = index.keys[hits[i].id];
         size_t k = 0;
         while (k < n && strcmp(likes[k].key, key) != 0)
@@ -143,6 +147,7 @@ static int nearest(const struct shk_config *config, const char *text, struct lik
         likes[k].key = key;
         likes[k].score += hits[i].score * hits[i].score;
     }
+    *best_p = rc > 0 ? hits[0].score : 0;
     shk_search_destroy(index.search);
     free(index.keys);
     qsort(likes, n, sizeof *likes, by_likeness);
@@ -155,6 +160,7 @@ static int nearest(const struct shk_config *config, const char *text, struct lik
 struct lines {
     struct shk_strbuf text;
     const json_t *first; /* NULL: nothing */
+    double best;         /* the likeness of the text that is nearest to them */
     bool plain;          /* what looks like an error was put into a ticket for that */
 };
 
@@ -206,7 +212,8 @@ static void lines_of(struct lines *lines, const struct shk_config *config,
     lines->plain = errors && few;
     if (!errors && !causes && !few)
         return;
-    add_seen(lines, config, facts, causes);
+    if (errors || causes)
+        add_seen(lines, config, facts, causes);
     if (lines->first || !shk_log_started(facts))
         add_shapes(lines, shk_log_doubt_shapes(facts));
 }
@@ -295,7 +302,8 @@ static int above(const struct shk_clues *clues)
 static void name_nearest(struct shk_clues *clues, const struct lines *lines,
                          const struct like *likes, size_t n)
 {
-    if (!n || (n > 1 && likes[0].score < likes[1].score * (lines->plain ? clear : clearest)))
+    const struct bar *bar = lines->plain ? &bar_plain : &bar_doubt;
+    if (!n || lines->best < bar->least || (n > 1 && likes[0].score < likes[1].score * bar->times))
         return;
     for (size_t i = 0; i < n && i < NAMED; i++)
         add_like(clues, likes[i].key, WEIGHT - (int)i, lines->first);
@@ -312,9 +320,11 @@ bool shk_clues_from_words(struct shk_clues *clues, const struct shk_config *conf
                                      !holds_place(config, clues, &causes->rows[0]));
     if (unsure && nodes && shk_log_given(facts[0]))
         lines_of(&lines, config, facts[0], causes->count > 0);
-    int n = lines.first ? nearest(config, shk_strbuf_text(&lines.text), likes) : 0;
+    int n = lines.first ? nearest(config, shk_strbuf_text(&lines.text), likes, &lines.best) : 0;
     size_t kept = n > 0 ? keep_fitting(likes, (size_t)n, config, facts, nodes) : 0;
-    const char *key = kept && causes->count ? promoted(config, likes, kept, causes) : NULL;
+    bool enough = lines.best >= bar_plain.least;
+    const char *key =
+        kept && enough && causes->count ? promoted(config, likes, kept, causes) : NULL;
     if (!causes->count)
         name_nearest(clues, &lines, likes, kept);
     else if (key)
