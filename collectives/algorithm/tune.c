@@ -2,6 +2,7 @@
 #include "collectives/algorithm/allreduce_private.h"
 #include "collectives/ranks/job_private.h"
 #include <limits.h>
+#include <stdlib.h>
 
 /* Sizes below this are tried in steps of four only: nothing changes between but where injects
  * end. */
@@ -10,6 +11,7 @@
 /* Small messages differ by a tenth and take microseconds, of which a busy moment is many. */
 #define TUNE_ROUNDS       6U
 #define TUNE_ROUNDS_SMALL 40U
+#define TUNE_SMALL_BYTES  ((size_t)16384)
 /* Where busy processors leave time for fewer rounds than TUNE_ROUNDS, nothing is concluded of up to
  * so many bytes between up to so many ranks: there the default is known to be near the best. */
 #define TUNE_KNOWN_BYTES ((size_t)32768)
@@ -17,7 +19,8 @@
 /* Rounds of one size end when they took this share of the budget. */
 #define TUNE_SHARE 8U
 
-/* What won for the size before wins again unless another is better by more than noise. */
+/* What won for the size before, and at first what is known to be good, wins unless another is
+ * better by more than noise. */
 #define TUNE_STICKY 0.97
 
 #define TUNE_CANDIDATES 24U
@@ -41,7 +44,8 @@ static const struct tune_piece {
 struct tune_candidate {
     uint32_t algorithm;
     size_t piece_bytes;
-    uint64_t best_ns; /* of this rank, then of the slowest rank */
+    uint64_t took_ns[TUNE_ROUNDS_SMALL]; /* of this rank */
+    uint64_t typical_ns;                 /* of the slowest rank */
 };
 
 struct tune_trial {
@@ -62,8 +66,8 @@ uint64_t shk_tune_share(uint64_t deadline_ns, uint64_t want_ns)
 static void tune_add(struct tune_trial *trial, uint32_t algorithm, size_t piece_bytes)
 {
     if (trial->candidates < TUNE_CANDIDATES) {
-        trial->candidate[trial->candidates++] = (struct tune_candidate){
-            .algorithm = algorithm, .piece_bytes = piece_bytes, .best_ns = UINT64_MAX};
+        trial->candidate[trial->candidates++] =
+            (struct tune_candidate){.algorithm = algorithm, .piece_bytes = piece_bytes};
     }
 }
 
@@ -89,32 +93,49 @@ static void tune_candidates(struct tune_trial *trial)
     }
 }
 
-/* One round: every candidate once, in turns, so that a busy moment does not hit one alone. */
-static int tune_round(struct tune_trial *trial)
+/* One operation on fresh data, as in the sweep: what a rank has just written costs its peers more.
+ */
+static int tune_once(struct tune_trial *trial, const struct tune_candidate *candidate,
+                     uint64_t *took_ns_p)
 {
     struct shk_wire *wire = trial->wire;
+    struct shk_allreduce_args args = {
+        .type = SHK_FLOAT32, .count = trial->count, .piece_bytes = candidate->piece_bytes};
+    uint64_t start = 0;
+    int rc = 0;
 
+    shk_data_fill(SHK_FLOAT32, shk_wire_stage(wire, SHK_AREA_SEND), trial->count, wire->rank,
+                  wire->size, candidate->algorithm);
+    rc = shk_wire_store(wire, SHK_AREA_SEND, trial->count * SHK_TYPE_BYTES);
+    rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, trial->count * SHK_TYPE_BYTES) : rc;
+    rc = rc == 0 ? shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire) : rc;
+    start = shk_job_now_ns();
+    rc = rc == 0 ? shk_allreduce(wire, shk_algorithms[candidate->algorithm], &args) : rc;
+    *took_ns_p = shk_job_now_ns() - start;
+    return rc;
+}
+
+static bool tune_small(const struct tune_trial *trial)
+{
+    return trial->count * SHK_TYPE_BYTES <= TUNE_SMALL_BYTES;
+}
+
+/* One round: every candidate in turn, so that a busy moment does not hit one alone. Small ones
+ * twice, and the second counts: what is still on its way of another algorithm (TCP's
+ * acknowledgements, say) costs the first. */
+static int tune_round(struct tune_trial *trial)
+{
     for (unsigned i = 0; i < trial->candidates; i++) {
         struct tune_candidate *candidate = &trial->candidate[i];
-        struct shk_allreduce_args args = {
-            .type = SHK_FLOAT32, .count = trial->count, .piece_bytes = candidate->piece_bytes};
-        uint64_t start = 0;
         uint64_t took = 0;
-        int rc = 0;
+        int rc = tune_small(trial) ? tune_once(trial, candidate, &took) : 0;
 
-        /* Fresh data, as in the sweep: what a rank has just written costs its peers more. */
-        shk_data_fill(SHK_FLOAT32, shk_wire_stage(wire, SHK_AREA_SEND), trial->count, wire->rank,
-                      wire->size, i);
-        rc = shk_wire_store(wire, SHK_AREA_SEND, trial->count * SHK_TYPE_BYTES);
-        rc = rc == 0 ? shk_wire_poison(wire, SHK_AREA_RECV, 0, trial->count * SHK_TYPE_BYTES) : rc;
-        rc = rc == 0 ? shk_job_barrier(wire->job, 0, NULL, shk_wire_poll, wire) : rc;
-        start = shk_job_now_ns();
-        rc = rc == 0 ? shk_allreduce(wire, shk_algorithms[candidate->algorithm], &args) : rc;
-        took = shk_job_now_ns() - start;
+        rc = rc == 0 ? tune_once(trial, candidate, &took) : rc;
         if (rc < 0)
             return rc;
-        candidate->best_ns = took < candidate->best_ns ? took : candidate->best_ns;
+        candidate->took_ns[trial->rounds] = took;
     }
+    trial->rounds++;
     return 0;
 }
 
@@ -124,26 +145,43 @@ static bool tune_conclusive(const struct tune_trial *trial)
            trial->count * SHK_TYPE_BYTES > TUNE_KNOWN_BYTES;
 }
 
+static int tune_order(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The lower quartile: the least is one lucky moment of ranks that began together, and the upper
+ * half says more of what else runs here. */
+static uint64_t tune_typical(struct tune_candidate *candidate, unsigned rounds)
+{
+    qsort(candidate->took_ns, rounds, sizeof candidate->took_ns[0], tune_order);
+    return candidate->took_ns[(rounds - 1) / 4];
+}
+
 /* Several rounds; *spent_p grows by the time of the slowest rank. */
 static int tune_rounds(struct tune_trial *trial, uint64_t budget_ns, uint64_t *spent_p)
 {
-    bool small = trial->count * SHK_TYPE_BYTES < (size_t)1 << TUNE_FINE_LOG;
-    unsigned rounds = small ? TUNE_ROUNDS_SMALL : TUNE_ROUNDS;
+    unsigned rounds = tune_small(trial) ? TUNE_ROUNDS_SMALL : TUNE_ROUNDS;
     uint64_t start = shk_job_now_ns();
     uint64_t spent = 0;
     int rc = 0;
 
     for (unsigned i = 0; i < rounds && rc == 0 && spent <= budget_ns / TUNE_SHARE; i++) {
         rc = tune_round(trial);
-        trial->rounds++;
         if (rc == 0) {
             rc = shk_job_barrier(trial->wire->job, shk_job_now_ns() - start, &spent, shk_wire_poll,
                                  trial->wire);
         }
     }
     for (unsigned i = 0; i < trial->candidates && rc == 0; i++) {
-        rc = shk_job_barrier(trial->wire->job, trial->candidate[i].best_ns,
-                             &trial->candidate[i].best_ns, shk_wire_poll, trial->wire);
+        struct tune_candidate *candidate = &trial->candidate[i];
+
+        candidate->typical_ns = tune_typical(candidate, trial->rounds);
+        rc = shk_job_barrier(trial->wire->job, candidate->typical_ns, &candidate->typical_ns,
+                             shk_wire_poll, trial->wire);
     }
     *spent_p += spent;
     return rc;
@@ -157,9 +195,9 @@ static struct shk_tune_choice tune_winner(const struct tune_trial *trial,
 
     for (unsigned i = 0; i < trial->candidates; i++) {
         const struct tune_candidate *candidate = &trial->candidate[i];
-        bool same = before->measured && candidate->algorithm == before->algorithm &&
+        bool same = candidate->algorithm == before->algorithm &&
                     candidate->piece_bytes == before->piece_bytes;
-        double ns = (double)candidate->best_ns * (same ? TUNE_STICKY : 1.0);
+        double ns = (double)candidate->typical_ns * (same ? TUNE_STICKY : 1.0);
 
         if (i == 0 || ns < least) {
             least = ns;
@@ -190,7 +228,8 @@ int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint
 {
     size_t most = max_bytes < SHK_TUNE_MAX_BYTES ? max_bytes : SHK_TUNE_MAX_BYTES;
     unsigned first = tune_log(min_bytes < most ? min_bytes : most);
-    struct shk_tune_choice before = {0};
+    struct shk_tune_choice before = {
+        .algorithm = shk_algorithm_default(wire->size, ((size_t)1 << first) / SHK_TYPE_BYTES)};
     size_t inject = 0;
     uint64_t spent = 0;
     int rc = tune_least(wire, wire->max_drop, &tune->max_drop);
