@@ -11,8 +11,6 @@
  * is taken, and the verification tells. */
 #define STAMPED_PATIENCE_NS UINT64_C(100000000)
 
-#define STAMPED_CHAINS ((size_t)4)
-
 struct stamp {
     uint32_t op; /* the operation's number, low 32 bits */
     uint32_t sum;
@@ -23,7 +21,6 @@ struct stamped_look {
     const unsigned char *slot;
     size_t bytes;
     uint64_t since_ns; /* that a stamp does not fit; 0: none was seen */
-    unsigned char packet[SHK_STAMPED_PACKET];
 };
 
 static size_t stamped_drops(size_t count)
@@ -37,36 +34,83 @@ static bool stamped_fits(unsigned ranks, size_t count)
            stamped_drops(count) <= shk_slot_bytes(ranks);
 }
 
-/* The multiplier is that of MurmurHash3's finalizer. */
+/* Words side by side in the sum: a stripe of two cache lines, whatever the width of a vector. */
+#define STAMPED_LANES  ((size_t)32)
+#define STAMPED_STRIPE (STAMPED_LANES * sizeof(uint32_t))
+
+typedef uint32_t stamped_lanes[STAMPED_LANES];
+typedef size_t stamped_fn(uint32_t *lanes, const unsigned char *data, size_t bytes);
+
+typedef uint32_t stamped_16 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t stamped_64 __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* The multipliers here and below are those of MurmurHash3's finalizers. Each step keeps words that
+ * differ apart. */
+#define STAMPED_STRIPES(name_, attribute_, vector_)                                                \
+    attribute_ static size_t name_(uint32_t *lanes, const unsigned char *data, size_t bytes)       \
+    {                                                                                              \
+        vector_ sum[STAMPED_STRIPE / sizeof(vector_)];                                             \
+        size_t i = 0;                                                                              \
+                                                                                                   \
+        memcpy(sum, lanes, sizeof sum);                                                            \
+        for (i = 0; i + sizeof sum <= bytes; i += sizeof sum) {                                    \
+            for (size_t k = 0; k < sizeof sum / sizeof *sum; k++) {                                \
+                sum[k] ^= ((const vector_ *)(const void *)(data + i))[k];                          \
+                sum[k] *= UINT32_C(0x85ebca6b);                                                    \
+                sum[k] ^= sum[k] >> 15;                                                            \
+            }                                                                                      \
+        }                                                                                          \
+        memcpy(lanes, sum, sizeof sum);                                                            \
+        return i;                                                                                  \
+    }
+
+STAMPED_STRIPES(stamped_base, , stamped_16)
+#if defined(__x86_64__)
+STAMPED_STRIPES(stamped_avx2, __attribute__((target("avx2"))), stamped_16)
+STAMPED_STRIPES(stamped_avx512, __attribute__((target("avx512f"))), stamped_64)
+#endif
+
+static stamped_fn *stamped_choose(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return stamped_avx512;
+    if (__builtin_cpu_supports("avx2"))
+        return stamped_avx2;
+#endif
+    return stamped_base;
+}
+
 static uint64_t stamped_mix(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
     return hash ^ hash >> 32;
 }
 
-/* Vectors that differ have sums that differ, but for one in 2^32. Several chains at once, since
- * each multiplication waits for the one before. */
+/* Vectors that differ have sums that differ, but for one in 2^32. */
 static uint32_t stamped_sum(const unsigned char *data, size_t bytes, uint32_t op)
 {
-    uint64_t chain[STAMPED_CHAINS];
-    uint64_t words[STAMPED_CHAINS];
+    stamped_lanes lanes;
     uint64_t hash = op;
+    uint64_t word = 0;
     size_t i = 0;
 
-    for (size_t k = 0; k < STAMPED_CHAINS; k++)
-        chain[k] = op + k;
-    for (i = 0; i + sizeof words <= bytes; i += sizeof words) {
-        memcpy(words, data + i, sizeof words);
-        for (size_t k = 0; k < STAMPED_CHAINS; k++)
-            chain[k] = stamped_mix(chain[k], words[k]);
+    if (bytes >= STAMPED_STRIPE) {
+        for (size_t k = 0; k < STAMPED_LANES; k++)
+            lanes[k] = op + (uint32_t)k;
+        i = stamped_choose()(lanes, data, bytes);
+        for (size_t k = 0; k < STAMPED_LANES; k += 2)
+            hash = stamped_mix(hash, (uint64_t)lanes[k] << 32 | lanes[k + 1]);
     }
-    for (size_t k = 0; i > 0 && k < STAMPED_CHAINS; k++)
-        hash = stamped_mix(hash, chain[k]);
-    for (; i < bytes; i += sizeof(uint32_t)) {
-        uint32_t word = 0;
-
+    for (; i + sizeof word <= bytes; i += sizeof word) {
         memcpy(&word, data + i, sizeof word);
         hash = stamped_mix(hash, word);
+    }
+    if (i < bytes) {
+        uint32_t last = 0;
+
+        memcpy(&last, data + i, sizeof last);
+        hash = stamped_mix(hash, last);
     }
     return (uint32_t)hash;
 }
@@ -80,9 +124,8 @@ static bool stamped_here(void *arg)
     if (__atomic_load_n(op, __ATOMIC_ACQUIRE) != (uint32_t)look->wire->op) {
         return false;
     }
-    memcpy(look->packet, look->slot, look->bytes + sizeof stamp);
-    memcpy(&stamp, look->packet + look->bytes, sizeof stamp);
-    if (stamp.sum == stamped_sum(look->packet, look->bytes, stamp.op))
+    memcpy(&stamp, op, sizeof stamp);
+    if (stamp.sum == stamped_sum(look->slot, look->bytes, stamp.op))
         return true;
     look->since_ns = look->since_ns != 0 ? look->since_ns : shk_job_now_ns();
     return shk_job_now_ns() - look->since_ns > STAMPED_PATIENCE_NS;
@@ -114,7 +157,7 @@ static int stamped_run(struct shk_wire *wire, const struct shk_allreduce_args *a
 
         rc = shk_wire_watch(wire, peer, stamped_here, &look);
         if (rc == 0) {
-            shk_reduce_sum(args->type, recv, sum, look.packet, args->count);
+            shk_reduce_sum(args->type, recv, sum, look.slot, args->count);
             sum = recv;
         }
     }
