@@ -17,6 +17,10 @@ size_t shk_slot_bytes(unsigned ranks);
 /* A vector and its stamp at most. */
 #define SHK_STAMPED_PACKET ((size_t)8192 + 64)
 
+/* The sum of a stamp in each way that this processor has (3 at most), which are all the same: for
+ * tests. Returns how many. */
+size_t shk_stamped_sums(const unsigned char *data, size_t bytes, uint32_t op, uint32_t *sums);
+
 /* A vector cut into one chunk per part, and each chunk into pieces; in elements. */
 struct shk_cut {
     size_t count;

@@ -40,6 +40,7 @@ static bool stamped_fits(unsigned ranks, size_t count)
 
 typedef uint32_t stamped_lanes[STAMPED_LANES];
 typedef size_t stamped_fn(uint32_t *lanes, const unsigned char *data, size_t bytes);
+#define STAMPED_WAYS 3U
 
 typedef uint32_t stamped_16 __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint32_t stamped_64 __attribute__((vector_size(64), aligned(4), may_alias));
@@ -70,15 +71,19 @@ STAMPED_STRIPES(stamped_avx2, __attribute__((target("avx2"))), stamped_16)
 STAMPED_STRIPES(stamped_avx512, __attribute__((target("avx512f"))), stamped_64)
 #endif
 
-static stamped_fn *stamped_choose(void)
+/* The best first. */
+static size_t stamped_ways(stamped_fn *ways[STAMPED_WAYS])
 {
+    size_t count = 0;
+
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f"))
-        return stamped_avx512;
+        ways[count++] = stamped_avx512;
     if (__builtin_cpu_supports("avx2"))
-        return stamped_avx2;
+        ways[count++] = stamped_avx2;
 #endif
-    return stamped_base;
+    ways[count++] = stamped_base;
+    return count;
 }
 
 static uint64_t stamped_mix(uint64_t hash, uint64_t word)
@@ -88,7 +93,8 @@ static uint64_t stamped_mix(uint64_t hash, uint64_t word)
 }
 
 /* Vectors that differ have sums that differ, but for one in 2^32. */
-static uint32_t stamped_sum(const unsigned char *data, size_t bytes, uint32_t op)
+static uint32_t stamped_sum_by(stamped_fn *stripes, const unsigned char *data, size_t bytes,
+                               uint32_t op)
 {
     stamped_lanes lanes;
     uint64_t hash = op;
@@ -98,7 +104,7 @@ static uint32_t stamped_sum(const unsigned char *data, size_t bytes, uint32_t op
     if (bytes >= STAMPED_STRIPE) {
         for (size_t k = 0; k < STAMPED_LANES; k++)
             lanes[k] = op + (uint32_t)k;
-        i = stamped_choose()(lanes, data, bytes);
+        i = stripes(lanes, data, bytes);
         for (size_t k = 0; k < STAMPED_LANES; k += 2)
             hash = stamped_mix(hash, (uint64_t)lanes[k] << 32 | lanes[k + 1]);
     }
@@ -113,6 +119,24 @@ static uint32_t stamped_sum(const unsigned char *data, size_t bytes, uint32_t op
         hash = stamped_mix(hash, last);
     }
     return (uint32_t)hash;
+}
+
+static uint32_t stamped_sum(const unsigned char *data, size_t bytes, uint32_t op)
+{
+    stamped_fn *ways[STAMPED_WAYS];
+
+    (void)stamped_ways(ways);
+    return stamped_sum_by(ways[0], data, bytes, op);
+}
+
+size_t shk_stamped_sums(const unsigned char *data, size_t bytes, uint32_t op, uint32_t *sums)
+{
+    stamped_fn *ways[STAMPED_WAYS];
+    size_t count = stamped_ways(ways);
+
+    for (size_t i = 0; i < count; i++)
+        sums[i] = stamped_sum_by(ways[i], data, bytes, op);
+    return count;
 }
 
 static bool stamped_here(void *arg)

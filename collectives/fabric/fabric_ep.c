@@ -169,6 +169,7 @@ int fabric_register(struct fabric *fabric, size_t max_put, struct shk_error *err
     if (rc == 0) {
         fabric->mail.desc = fi_mr_desc(fabric->mail.mr);
         fabric_rails_open(fabric);
+        fabric_direct_open(fabric);
     }
     return rc;
 }
@@ -210,6 +211,7 @@ static void ep_close_rail(struct fabric *fabric, struct fabric_rail *rail)
 
 void fabric_close(struct fabric *fabric)
 {
+    fabric_direct_close(fabric);
     for (unsigned i = 0; i < SHK_RAILS_MAX; i++) {
         /* One that is dead may hang in closing; the process ends soon anyhow. */
         if (i < fabric->rails && fabric->rail[i].report->status != FABRIC_RAIL_DEAD)

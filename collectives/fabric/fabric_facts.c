@@ -197,6 +197,7 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
 {
     json_t *lines = json_array();
     char *notify = facts_published(job, FABRIC_NOTIFY);
+    char *direct = facts_published(job, FABRIC_DIRECT);
     uint64_t verified = shk_sweep_verified(job);
     char line[SHK_CREW_OUTPUT + 64];
 
@@ -207,6 +208,13 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
     if (notify) {
         snprintf(line, sizeof line, "arrival known at the target by: %.100s%s", notify,
                  facts_stamped(job) ? "; of `stamped` by a stamp in the data" : "");
+        facts_add_line(lines, line);
+    }
+    if (direct) {
+        snprintf(line, sizeof line,
+                 "for `stamped` there are connected endpoints of %.40s; sizes that take "
+                 "it are verified by the first choice as well",
+                 direct);
         facts_add_line(lines, line);
     }
     if (verified > 0) {
@@ -222,6 +230,7 @@ static void facts_evidence(struct shk_facts_out *out, const struct shk_job *job,
             facts_add_line(lines, line);
         }
     }
+    free(direct);
     free(notify);
     shk_out_json(out, "evidence", lines);
 }

@@ -174,6 +174,8 @@ int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct
     if (rc == 0)
         rc = fabric_rails_publish(fabric, err);
     if (rc == 0)
+        rc = fabric_direct_publish(fabric, err);
+    if (rc == 0)
         rc = shk_job_fence(fabric->wire.job, 0, err);
     if (rc == 0)
         rc = shk_agree_check(fabric->wire.job, err);
@@ -187,6 +189,8 @@ int fabric_exchange(struct fabric *fabric, enum shk_fabric_notify notify, struct
         rc = peers_agree(fabric, notify, err);
     if (rc == 0)
         rc = fabric_rails_agree(fabric, err);
+    if (rc == 0)
+        rc = fabric_direct_connect(fabric, err);
     if (rc < 0 && fabric->wire.status != 0)
         shk_job_fail(fabric->wire.job, -rc, fabric->wire.by_peer, err->text);
     /* Nobody begins before every mailbox is ready. */

@@ -109,7 +109,8 @@ struct fabric_result {
 #define FABRIC_PORT       "fabric.port"
 #define FABRIC_QUEUES     "fabric.queues"
 #define FABRIC_REFUSED    "fabric.refused"
-#define FABRIC_NO_OFFER   "fabric.no_offer" /* fi_getinfo gave nothing */
+#define FABRIC_NO_OFFER   "fabric.no_offer"  /* fi_getinfo gave nothing */
+#define FABRIC_DIRECT     "fabric.direct_by" /* provider of the endpoints that drops take */
 #define FABRIC_NOT_LOADED "library-load" /* its value when libfabric is there and does not load */
 #define FABRIC_CAUSE      "gpu.cause"    /* the same as that of the GPU transports */
 
@@ -162,6 +163,30 @@ struct fabric_hmem {
     const char *cuda_calls;
 };
 
+struct fabric_direct_peer {
+    struct fid_ep *ep;
+    uint64_t base; /* as in struct fabric_peer */
+    uint64_t key;
+};
+
+/* Endpoints connected to every rank, of the provider below ofi_rxm, for drops. */
+struct fabric_direct {
+    struct fi_info *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_eq *eq;
+    struct fid_cq *cq;
+    struct fid_pep *pep;
+    struct fid_mr *mr;
+    struct fabric_direct_peer *peers;
+    unsigned connected;
+    bool off;    /* for tests: as if there were none */
+    bool ready;  /* this rank listens */
+    bool failed; /* a connection */
+    bool used;   /* by all ranks */
+    bool last;   /* the last put went this way */
+};
+
 struct fabric {
     struct shk_wire wire; /* first: a struct shk_wire * is a struct fabric * */
     const struct fabric_lib *lib;
@@ -174,11 +199,13 @@ struct fabric {
     unsigned last_poll;       /* lane that was polled */
     unsigned busy;            /* polls for which it is likely that the lanes have something */
     unsigned skipped;         /* polls of the first lane alone */
+    unsigned other;           /* polls of the first lane or of the direct endpoints alone */
     unsigned quiet;           /* polls without an event */
     uint64_t quiet_ns;        /* since when; 0: not known yet */
     bool told;                /* the breadcrumb tells of it */
     struct fabric_rails_report *report;
     struct fabric_mail mail;
+    struct fabric_direct direct;
     struct fabric_hmem *hmem; /* NULL: the heap is in host memory */
     struct fabric_op *ops;
     struct fabric_op *free;
@@ -279,6 +306,19 @@ bool fabric_hmem_lacks(const struct fabric_lib *lib, enum fi_hmem_iface iface, i
 json_t *fabric_hmem_json(const struct fabric *fabric);
 /* {status: "offered" or "na", reason}: for the run on host memory */
 json_t *fabric_hmem_offer(const struct fabric_lib *lib, const struct fi_info *info);
+
+/* fabric_direct.c. Opens and listens where this applies; what fails is no error, all ranks then do
+ * without. publish before the fence of the exchange, connect after it, on all ranks. */
+void fabric_direct_open(struct fabric *fabric);
+int fabric_direct_publish(struct fabric *fabric, struct shk_error *err);
+int fabric_direct_connect(struct fabric *fabric, struct shk_error *err);
+/* Where direct.used: puts `bytes` at data to offset `to` of the rank's heap, with no completion.
+ * The source stays as it is until the rank is known to have it. */
+ssize_t fabric_direct_drop(struct fabric *fabric, unsigned rank, const void *data, size_t bytes,
+                           size_t to);
+/* Moves them along. An error fails the wire. */
+void fabric_direct_poll(struct fabric *fabric);
+void fabric_direct_close(struct fabric *fabric);
 
 /* fabric_put.c */
 extern const struct shk_wire_ops fabric_wire_ops;

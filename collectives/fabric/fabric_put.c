@@ -265,10 +265,21 @@ static int put_poll_next(struct fabric *fabric, int got)
     return got;
 }
 
+/* Of two ways, the one that the last put took is polled each time, the other now and then: what is
+ * left of a drop has no completion to wait for. */
+static int put_poll_first(struct fabric *fabric)
+{
+    bool both = !fabric->direct.used || ++fabric->other % PUT_CALM_POLLS == 0;
+
+    if (fabric->direct.used && (both || fabric->direct.last))
+        fabric_direct_poll(fabric);
+    return both || !fabric->direct.last ? put_poll(fabric, &fabric->rail[0]) : 0;
+}
+
 static int put_progress(struct shk_wire *wire)
 {
     struct fabric *fabric = put_fabric(wire);
-    int got = put_poll(fabric, &fabric->rail[0]);
+    int got = put_poll_first(fabric);
 
     if (fabric->lanes > 1)
         got = put_poll_next(fabric, got);
@@ -379,6 +390,7 @@ static int put_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to,
     unsigned idle = 0;
     ssize_t rc = 0;
 
+    fabric->direct.last = false;
     if (fabric->notify == SHK_NOTIFY_DELIVERY || bytes > fabric->inject) {
         op = put_take(fabric, put.rail, peer, put.note);
         if (!op)
@@ -394,7 +406,7 @@ static int put_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to,
     return rc == 0 ? 0 : put_fail(fabric, put.rail, "fi_writedata", rc, peer);
 }
 
-/* By the first rail, as all that is small. */
+/* By the first rail, as all that is small, or by the endpoints below it. */
 static int put_drop(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes)
 {
     struct fabric *fabric = put_fabric(wire);
@@ -406,16 +418,21 @@ static int put_drop(struct shk_wire *wire, unsigned peer, size_t from, size_t to
     unsigned idle = 0;
     ssize_t rc = 0;
 
-    if (bytes > fabric->inject) {
+    fabric->direct.last = fabric->direct.used;
+    if (!fabric->direct.used && bytes > fabric->inject) {
         op = put_take(fabric, rail, peer, 0);
         if (!op)
             return wire->status;
         op->use = FABRIC_WRITE;
     }
     do {
-        rc = op ? fi_write(rail->ep, data, bytes, rail->desc, target->addr, addr, target->key,
-                           &op->context)
-                : fi_inject_write(rail->ep, data, bytes, target->addr, addr, target->key);
+        if (fabric->direct.used)
+            rc = fabric_direct_drop(fabric, peer, data, bytes, to);
+        else if (op)
+            rc = fi_write(rail->ep, data, bytes, rail->desc, target->addr, addr, target->key,
+                          &op->context);
+        else
+            rc = fi_inject_write(rail->ep, data, bytes, target->addr, addr, target->key);
     } while (rc == -FI_EAGAIN && put_stall(fabric, peer, &idle));
     if (idle > 0)
         shk_job_set_waiting(wire->job, -1);

@@ -232,7 +232,7 @@ int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *con
     int (*open)(struct fi_fabric_attr *, struct fid_fabric **, void *) = real("fi_fabric");
     int rc = open(attr, fabric, context);
 
-    if (rc == 0) {
+    if (rc == 0 && real_fabric == NULL) { /* another provider's tables would replace these */
         real_fabric = (*fabric)->ops;
         fabric_ops = *real_fabric;
         fabric_ops.domain = hmem_domain;

@@ -112,6 +112,33 @@ Test(stamped, a_vector_is_taken_when_it_is_whole, .timeout = 60)
     shk_heap_destroy(&heap);
 }
 
+/* Ranks on processors of several kinds have to agree. */
+Test(stamped, sums_are_the_same_on_all_processors, .timeout = 60)
+{
+    static unsigned char data[8192];
+    uint32_t sums[3], other[3];
+    size_t bytes = 0, count = 0, i = 0;
+
+    for (i = 0; i < sizeof(data); i++) {
+        data[i] = (unsigned char)(i * 7 + i / 256);
+    }
+    for (bytes = 4; bytes <= sizeof(data); bytes += bytes < 600 ? 4 : 508) {
+        count = shk_stamped_sums(data, bytes, 77, sums);
+        cr_assert_geq(count, 1);
+        for (i = 1; i < count; i++) {
+            cr_expect_eq(sums[i], sums[0], "%zu bytes", bytes);
+        }
+        for (i = 0; i < bytes; i += bytes < 600 ? 1 : 97) {
+            data[i] ^= 0x80;
+            cr_expect_eq(shk_stamped_sums(data, bytes, 77, other), count);
+            cr_expect_neq(other[0], sums[0], "byte %zu of %zu", i, bytes);
+            data[i] ^= 0x80;
+        }
+        (void)shk_stamped_sums(data, bytes, 78, other);
+        cr_expect_neq(other[0], sums[0], "of another operation");
+    }
+}
+
 /* Measured with 32 bytes, chosen for what is a little longer: only as far as the wire drops it. */
 Test(stamped, not_chosen_for_more_than_the_wire_drops, .timeout = 60)
 {
