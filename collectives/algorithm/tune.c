@@ -223,18 +223,33 @@ static int tune_least(struct shk_wire *wire, size_t value, size_t *least_p)
     return rc;
 }
 
+/* Where nothing was measured. */
+static uint32_t tune_default(const struct shk_tune *tune, unsigned ranks, size_t count)
+{
+    for (uint32_t a = 0; tune && shk_algorithms[a] != NULL; a++) {
+        const struct shk_algorithm *algorithm = shk_algorithms[a];
+
+        if (algorithm->drops && algorithm->fits(ranks, count) &&
+            algorithm->drops(count) <= tune->free_drop) {
+            return a;
+        }
+    }
+    return shk_algorithm_default(ranks, count);
+}
+
 int shk_tune_run(struct shk_wire *wire, size_t min_bytes, size_t max_bytes, uint64_t budget_ns,
                  struct shk_tune *tune)
 {
     size_t most = max_bytes < SHK_TUNE_MAX_BYTES ? max_bytes : SHK_TUNE_MAX_BYTES;
     unsigned first = tune_log(min_bytes < most ? min_bytes : most);
-    struct shk_tune_choice before = {
-        .algorithm = shk_algorithm_default(wire->size, ((size_t)1 << first) / SHK_TYPE_BYTES)};
+    struct shk_tune_choice before = {0};
     size_t inject = 0;
     uint64_t spent = 0;
     int rc = tune_least(wire, wire->max_drop, &tune->max_drop);
 
+    rc = rc == 0 ? tune_least(wire, wire->free_drop, &tune->free_drop) : rc;
     rc = rc == 0 ? tune_least(wire, wire->max_inject, &inject) : rc;
+    before.algorithm = tune_default(tune, wire->size, ((size_t)1 << first) / SHK_TYPE_BYTES);
     for (unsigned k = first; k <= tune_log(most) && rc == 0 && spent < budget_ns && wire->size > 1;
          k++) {
         struct tune_trial trial = {
@@ -280,5 +295,5 @@ struct shk_tune_choice shk_tune_choose(const struct shk_tune *tune, unsigned ran
             return tune->choice[k];
         }
     }
-    return (struct shk_tune_choice){.algorithm = shk_algorithm_default(ranks, count)};
+    return (struct shk_tune_choice){.algorithm = tune_default(tune, ranks, count)};
 }

@@ -22,7 +22,8 @@ struct shk_tune_choice {
 
 /* By the logarithm of the message size in bytes, rounded down. Zeroed: nothing measured. */
 struct shk_tune {
-    size_t max_drop; /* of all ranks' wires */
+    size_t max_drop;  /* of all ranks' wires */
+    size_t free_drop; /* the same */
     struct shk_tune_choice choice[64];
 };
 

@@ -63,10 +63,11 @@ struct shk_wire {
     struct shk_heap *heap;
     unsigned rank;
     unsigned size;
-    size_t max_put;     /* longest single put in bytes */
-    size_t max_drop;    /* longest drop in bytes; 0: the wire has none */
-    size_t max_inject;  /* longest put that leaves nothing pending; 0: not known */
-    unsigned pending;   /* puts whose source may not be changed yet */
+    size_t max_put;    /* longest single put in bytes */
+    size_t max_drop;   /* longest drop in bytes; 0: the wire has none */
+    size_t free_drop;  /* longest drop that takes a way of its own, quicker than any put; 0: none */
+    size_t max_inject; /* longest put that leaves nothing pending; 0: not known */
+    unsigned pending;  /* puts whose source may not be changed yet */
     unsigned last_peer; /* of the last put */
     unsigned lanes;     /* ways side by side that large puts take turns on */
     uint64_t op;        /* operations begun */
@@ -112,7 +113,8 @@ int shk_wire_put(struct shk_wire *wire, unsigned peer, size_t from, size_t to, s
 int shk_wire_get(struct shk_wire *wire, unsigned peer, size_t from, size_t to, size_t bytes,
                  uint32_t index) SHK_MUST_CHECK;
 
-/* The same without an index. Only where wire->max_drop allows it. */
+/* The same without an index. Only where wire->max_drop allows it. There may be nothing to flush:
+ * the source stays as it is until peer is known to have it. */
 int shk_wire_drop(struct shk_wire *wire, unsigned peer, size_t from, size_t to,
                   size_t bytes) SHK_MUST_CHECK;
 

@@ -283,6 +283,7 @@ int fabric_direct_connect(struct fabric *fabric, struct shk_error *err)
     if (rc < 0)
         return shk_error_set(err, -rc, "%s", fabric->wire.error.text);
     direct->used = lacking == 0;
+    fabric->wire.free_drop = direct->used ? fabric->wire.max_drop : 0;
     if (direct->used && fabric->wire.rank == 0)
         rc = shk_job_put(fabric->wire.job, FABRIC_DIRECT, DIRECT_BELOW, strlen(DIRECT_BELOW), err);
     return rc;

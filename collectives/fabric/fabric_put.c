@@ -18,6 +18,8 @@
 /* Polls of the rails but the first after one of them had something to do, and otherwise one in … */
 #define PUT_BUSY_POLLS 256U
 #define PUT_CALM_POLLS 8U
+/* Of the way that the last put did not take, one in … */
+#define PUT_OTHER_POLLS 32U
 
 static struct fabric *put_fabric(struct shk_wire *wire)
 {
@@ -269,7 +271,7 @@ static int put_poll_next(struct fabric *fabric, int got)
  * left of a drop has no completion to wait for. */
 static int put_poll_first(struct fabric *fabric)
 {
-    bool both = !fabric->direct.used || ++fabric->other % PUT_CALM_POLLS == 0;
+    bool both = !fabric->direct.used || ++fabric->other % PUT_OTHER_POLLS == 0;
 
     if (fabric->direct.used && (both || fabric->direct.last))
         fabric_direct_poll(fabric);
