@@ -238,6 +238,7 @@ static int run_worker(struct shk_job *job, void *arg, struct shk_error *err)
     struct shk_allreduce_layout layout;
     int rc = 0;
 
+    fabric.direct.deaf = run->tweaks->deaf_direct == shk_job_rank(job) + 1;
     fabric.direct.off = run->options->pairs || run->tweaks->no_direct == shk_job_rank(job) + 1;
     run_phase(run, job, SHK_PHASE_START);
     shk_allreduce_layout(shk_job_size(job),

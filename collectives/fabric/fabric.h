@@ -26,8 +26,9 @@ struct shk_fabric_tweaks {
     /* Called by each rank at the start of a phase; may kill, stop, hang. */
     void (*at_phase)(struct shk_job *job, enum shk_phase phase, void *arg);
     void *at_phase_arg;
-    unsigned
-        no_direct; /* 1 + rank that has no connected endpoints (fabric_direct.c); 0: all have */
+    /* Of connected endpoints (fabric_direct.c): 1 + rank that has none; 1 + rank that accepts none.
+     */
+    unsigned no_direct, deaf_direct;
     const struct shk_gpu_tweaks *gpu; /* fabric-hmem: driver and kernels */
 };
 

@@ -207,8 +207,9 @@ static void direct_step(struct fabric *fabric)
     struct fi_eq_err_entry failed = {0};
     union direct_event event;
     uint32_t what = 0;
-    ssize_t len =
-        direct->failed ? -FI_EAGAIN : fi_eq_read(direct->eq, &what, &event, sizeof event, 0);
+    ssize_t len = direct->failed || direct->deaf
+                      ? -FI_EAGAIN
+                      : fi_eq_read(direct->eq, &what, &event, sizeof event, 0);
 
     if (len == -FI_EAGAIN)
         return;

@@ -181,6 +181,7 @@ struct fabric_direct {
     struct fabric_direct_peer *peers;
     unsigned connected;
     bool off;    /* for tests: as if there were none */
+    bool deaf;   /* for tests: what is asked of this rank is not seen */
     bool ready;  /* this rank listens */
     bool failed; /* a connection */
     bool used;   /* by all ranks */

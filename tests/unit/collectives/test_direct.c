@@ -136,6 +136,17 @@ Test(direct, a_rank_without_them_makes_all_do_without, .timeout = 600)
     }
 }
 
+Test(direct, a_rank_that_accepts_nobody_makes_all_do_without, .timeout = 600)
+{
+    struct shk_fabric_tweaks tweaks = {.tamper = mixed, .deaf_direct = 1};
+    struct shk_facts *facts = run(&small, &tweaks);
+
+    cr_expect_str_eq(text(facts, "collective.fabric.status"), "ok", "%s",
+                     text(facts, "collective.fabric.reason"));
+    cr_expect_not(told(facts));
+    shk_facts_destroy(facts);
+}
+
 static void lose(struct shk_wire *wire, size_t bytes, void *arg)
 {
     static unsigned calls;
