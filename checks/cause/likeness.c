@@ -170,12 +170,20 @@ static void add_line(struct lines *lines, const json_t *line)
     lines->first = lines->first ? lines->first : line;
 }
 
-static void add_shapes(struct lines *lines, const json_t *shapes)
+/* "[   12.345678] ...", or syslog's "kernel: ". */
+static bool of_kernel(const char *line)
+{
+    size_t n = *line == '[' ? 1 + strspn(line + 1, " 0123456789.") : 0;
+    return (n > 1 && line[n] == ']') || strstr(line, " kernel: ");
+}
+
+/* A healthy kernel's log is full of lines that only sound like trouble. */
+static void add_shapes(struct lines *lines, const json_t *shapes, bool doubt)
 {
     for (size_t i = 0; i < json_array_size(shapes); i++) {
         const json_t *shape = json_array_get(shapes, i);
         const char *text = shk_log_unknown_text(shape);
-        if (!shk_message_informs(text, strlen(text)))
+        if (!shk_message_informs(text, strlen(text)) && !(doubt && of_kernel(text)))
             add_line(lines, shape);
     }
 }
@@ -207,7 +215,7 @@ static void lines_of(struct lines *lines, const struct shk_config *config,
                      const struct shk_facts *facts, bool causes)
 {
     long long count;
-    add_shapes(lines, shk_log_unknown_shapes(facts, &count));
+    add_shapes(lines, shk_log_unknown_shapes(facts, &count), false);
     bool errors = lines->first != NULL, few = pasted(facts);
     lines->plain = errors && few;
     if (!errors && !causes && !few)
@@ -215,7 +223,7 @@ static void lines_of(struct lines *lines, const struct shk_config *config,
     if (errors || causes)
         add_seen(lines, config, facts, causes);
     if (lines->first || !shk_log_started(facts))
-        add_shapes(lines, shk_log_doubt_shapes(facts));
+        add_shapes(lines, shk_log_doubt_shapes(facts), true);
 }
 
 /* Leaves out what cannot be where the evidence comes from. */
