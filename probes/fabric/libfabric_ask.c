@@ -4,6 +4,7 @@
 #include "core/run/clock.h"
 #include "core/run/dynlib.h"
 #include "core/run/isolate.h"
+#include "core/run/readonce.h"
 #include "core/text/uses.h"
 
 #include <errno.h>
@@ -333,7 +334,9 @@ int shk_libfabric_ask(void *arg, json_t **result_p, struct shk_error *err)
     /* libpsm2 and libinfinipath measure the clock while they are loaded: naps of 125 us until 100
      * ms have passed (cornelisnetworks/opa-psm2: opa/opa_time.c). Longer naps are fewer. */
     prctl(PR_SET_TIMERSLACK, ASK_NAP_NS);
+    shk_readonce_begin();
     int rc = shk_dynlib_open(&a.lib, &ask_library, &a.ops, err);
+    shk_readonce_loaded();
     json_object_set_new(a.out, "open_ms", json_real(shk_clock_s() * 1e3 - start));
     if (rc)
         return rc;
