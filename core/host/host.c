@@ -71,12 +71,16 @@ const char *shk_host_root(const struct shk_host *host)
     return host->root;
 }
 
+/* The path below the root. */
+static const char *host_relative(const char *path)
+{
+    path += strspn(path, "/");
+    return *path ? path : ".";
+}
+
 int shk_host_openat(const struct shk_host *host, const char *path, int flags)
 {
-    while (*path == '/')
-        path++;
-    if (!*path)
-        path = ".";
+    path = host_relative(path);
     flags |= O_CLOEXEC;
     if (!(flags & O_PATH)) /* openat2() refuses the combination */
         flags |= O_NOCTTY;
@@ -341,8 +345,10 @@ int shk_host_readlink(const struct shk_host *host, char **target_p, struct shk_e
         return shk_error_sys(err, ENOMEM, "%s", pathf);
     int rc = 0;
     char buf[4096];
-    int fd = shk_host_openat(host, path, O_PATH | O_NOFOLLOW);
-    ssize_t n = fd < 0 ? -1 : readlinkat(fd, "", buf, sizeof buf - 1);
+    int fd = host->live ? -1 : shk_host_openat(host, path, O_PATH | O_NOFOLLOW);
+    ssize_t n = host->live ? readlinkat(host->fd, host_relative(path), buf, sizeof buf - 1)
+                : fd < 0   ? -1
+                           : readlinkat(fd, "", buf, sizeof buf - 1);
     if (n < 0) {
         /* readlinkat() on something that is no link says ENOENT with an empty path */
         int e = fd >= 0 && errno == ENOENT ? EINVAL : errno;
@@ -375,15 +381,25 @@ static void host_apply_node(const struct shk_host *host, const char *path, struc
     st->st_gid = (gid_t)json_integer_value(json_object_get(node, "gid"));
 }
 
-int shk_host_stat(const struct shk_host *host, const char *path, struct stat *st)
+static int host_captured_stat(const struct shk_host *host, const char *path, struct stat *st)
 {
     int fd = shk_host_openat(host, path, O_PATH);
     if (fd < 0)
         return -errno;
     int rc = fstat(fd, st) ? -errno : 0;
     close(fd);
-    if (!rc && !host->live)
+    if (!rc)
         host_apply_node(host, path, st);
+    return rc;
+}
+
+int shk_host_stat(const struct shk_host *host, const char *path, struct stat *st)
+{
+    int rc;
+    if (!host->live)
+        rc = host_captured_stat(host, path, st);
+    else
+        rc = fstatat(host->fd, host_relative(path), st, AT_NO_AUTOMOUNT) ? -errno : 0;
     if (!rc)
         shk_record_stat(host, path, st);
     return rc;

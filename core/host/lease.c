@@ -21,9 +21,7 @@ int shk_host_unused(const struct shk_host *host, const char *path, struct stat *
     (void)sigaction(SIGIO, &quiet, &before);
     if (fcntl(fd, F_SETLEASE, F_WRLCK))
         rc = -errno;
-    else
-        (void)fcntl(fd, F_SETLEASE, F_UNLCK);
-    close(fd);
+    close(fd); /* which gives the lease back */
     (void)sigaction(SIGIO, &before, NULL);
     return rc;
 }

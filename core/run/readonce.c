@@ -10,13 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 static const char once_path[] = "/proc/kallsyms";
 
-/* A kernel with all its modules has some 12 MB. */
-enum { ONCE_FIRST = 8 << 20, ONCE_MOST = 128 << 20 };
+/* A kernel with all its modules has some 12 MB. In huge pages, where there are some: 4 page faults
+ * for 1,300. */
+enum { ONCE_FIRST = 8 << 20, ONCE_MOST = 128 << 20, ONCE_PAGE = 2 << 20 };
 
 /* How often it is looked for new libraries: at first, and at last. */
 enum { ONCE_NAP_US = 500, ONCE_LONG_NAP_US = 16000 };
@@ -37,8 +39,10 @@ static char *once_read(size_t *len_p)
 {
     int fd = open(once_path, O_RDONLY | O_CLOEXEC);
     size_t size = ONCE_FIRST, len = 0;
-    char *text = fd < 0 ? NULL : malloc(size);
+    char *text = fd < 0 ? NULL : aligned_alloc(ONCE_PAGE, size);
     ssize_t n = -1;
+    if (text)
+        (void)madvise(text, size, MADV_HUGEPAGE);
     while (text && size <= ONCE_MOST) {
         n = read(fd, text + len, size - len);
         if (n < 0 && errno == EINTR)

@@ -54,8 +54,8 @@ struct ask {
     bool own_log; /* FI_LOG_LEVEL is ours, not the user's */
 };
 
-/* How late a nap in the library may end: 1 ms. */
-#define ASK_NAP_NS 1000000UL
+/* How late a nap in the library may end: 5 ms. */
+#define ASK_NAP_NS 5000000UL
 
 static json_t *ask_text(const char *text)
 {
@@ -331,10 +331,10 @@ int shk_libfabric_ask(void *arg, json_t **result_p, struct shk_error *err)
         setenv(shk_variable("fabric-memory"), "system", 0);
     a.own_log = !getenv(shk_variable("fabric-log"));
     setenv(shk_variable("fabric-log"), "warn", 0);
+    shk_readonce_begin();
     /* libpsm2 and libinfinipath measure the clock while they are loaded: naps of 125 us until 100
      * ms have passed (cornelisnetworks/opa-psm2: opa/opa_time.c). Longer naps are fewer. */
     prctl(PR_SET_TIMERSLACK, ASK_NAP_NS);
-    shk_readonce_begin();
     int rc = shk_dynlib_open(&a.lib, &ask_library, &a.ops, err);
     shk_readonce_loaded();
     json_object_set_new(a.out, "open_ms", json_real(shk_clock_s() * 1e3 - start));
