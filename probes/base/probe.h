@@ -46,6 +46,8 @@ struct shk_probe {
      * nothing, so it may share a child. Called in the parent: looks at facts and at local files
      * that nothing can hang on. */
     bool (*idle)(const struct shk_host *host, const struct shk_facts *known);
+    /* Reads nothing but the facts of earlier phases: runs in the program itself, as checks do. */
+    bool derives;
     /* 0, or a negative errno when the probe as a whole could not do its work. Facts written before
      * an error are kept. */
     int (*run)(struct shk_probe_context *ctx, struct shk_error *err);

@@ -350,6 +350,6 @@ const struct shk_probe shk_probe_peers = {
     .phase = SHK_PHASE_DERIVED,
     .doc = "matrix of GPUs by NVLink, XGMI and PCIe, and the nearest NIC of each",
     .provides = peers_provides,
-    .deadline_ms = 5000,
+    .derives = true,
     .run = peers_run,
 };

@@ -70,7 +70,7 @@ static void batch_deal(struct batch *batches, size_t width, struct run_unit *uni
 {
     for (size_t i = 0, dealt = 0; i < n; i++) {
         struct batch *b = &batches[dealt % width];
-        if (units[i].apart)
+        if (units[i].apart || units[i].done)
             continue;
         b->units[b->count++] = &units[i];
         if (units[i].deadline_ms && (!b->deadline_ms || units[i].deadline_ms < b->deadline_ms))
@@ -157,10 +157,24 @@ static void batch_results(const struct plan *plan, size_t batches, const struct 
     }
 }
 
+static void unit_derive(struct run_unit *unit, struct shk_isolate_result *result)
+{
+    double start = shk_clock_s();
+    int rc = run_child(unit, &result->result, &result->error);
+    result->outcome = rc ? SHK_CHILD_FAILED : SHK_CHILD_OK;
+    result->ms = (shk_clock_s() - start) * 1e3;
+    if (rc && !*result->error.text)
+        shk_error_sys(&result->error, -rc, "%s", unit->probe->name);
+    unit->done = true;
+}
+
 int run_units(struct run_unit *units, struct shk_isolate_result *results, size_t n,
               struct shk_error *err)
 {
     struct plan plan;
+    for (size_t i = 0; i < n; i++)
+        if (units[i].probe->derives)
+            unit_derive(&units[i], &results[i]);
     int rc = plan_make(&plan, units, n, err);
     size_t batches = plan.count;
     if (!rc) {

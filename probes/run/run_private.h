@@ -18,10 +18,11 @@ struct run_unit {
 /* In the child: a job of core/run/isolate.h whose argument is a unit. */
 int run_child(void *arg, json_t **result_p, struct shk_error *err);
 
-/* Which of n units may share a child, and does so: the probes that run only our own code and do not
- * wait for anything, one after another, in as few children as the processors allow; the others
- * each in one of its own. results has n entries. A unit that was with one that crashed, hung or
- * took too much memory is run again, in a child of its own. */
+/* Which of n units may share a child, and does so, after those that need none (`derives`): the
+ * probes that run only our own code and do not wait for anything, one after another, in as few
+ * children as the processors allow; the others each in one of its own. results has n entries. A
+ * unit that was with one that crashed, hung or took too much memory is run again, in a child of its
+ * own. */
 int run_units(struct run_unit *units, struct shk_isolate_result *results, size_t n,
               struct shk_error *err);
 

@@ -39,11 +39,16 @@ static int hangs(struct shk_probe_context *ctx, struct shk_error *err)
 }
 
 static const struct shk_probe probes[] = {
-    {.name = "fine", .run = fine},   {.name = "fails", .run = fails},
-    {.name = "other", .run = fine},  {.name = "dies", .run = dies},
-    {.name = "hangs", .run = hangs}, {.name = "apart", .run = fine, .apart = true},
+    {.name = "fine", .run = fine},
+    {.name = "fails", .run = fails},
+    {.name = "other", .run = fine},
+    {.name = "dies", .run = dies},
+    {.name = "hangs", .run = hangs},
+    {.name = "apart", .run = fine, .apart = true},
+    {.name = "here", .run = fine, .derives = true},
+    {.name = "not here", .run = fails, .derives = true},
 };
-enum { FINE, FAILS, OTHER, DIES, HANGS, APART, COUNT };
+enum { FINE, FAILS, OTHER, DIES, HANGS, APART, HERE, NOT_HERE, COUNT };
 
 static json_int_t pid_of(const struct shk_isolate_result *result)
 {
@@ -78,6 +83,22 @@ Test(batch, together)
     cr_expect_eq(r[2].outcome, SHK_CHILD_OK);
     cr_expect_eq(r[3].outcome, SHK_CHILD_OK);
     cr_expect_neq(pid_of(&r[3]), pid_of(&r[0]), "apart means a child of its own");
+    for (int i = 0; i < 4; i++)
+        shk_isolate_result_clear(&r[i]);
+}
+
+Test(batch, what_only_derives_has_no_child)
+{
+    static const int which[] = {HERE, FINE, NOT_HERE, DIES};
+    struct shk_isolate_result r[4] = {{.code = 0}};
+    run(which, 4, r);
+    cr_expect_eq(r[0].outcome, SHK_CHILD_OK);
+    cr_expect_eq(pid_of(&r[0]), (json_int_t)getpid());
+    cr_expect_eq(r[1].outcome, SHK_CHILD_OK);
+    cr_expect_neq(pid_of(&r[1]), (json_int_t)getpid());
+    cr_expect_eq(r[2].outcome, SHK_CHILD_FAILED);
+    cr_expect_str_eq(r[2].error.text, "the disk is gone");
+    cr_expect_eq(r[3].outcome, SHK_CHILD_SIGNALED);
     for (int i = 0; i < 4; i++)
         shk_isolate_result_clear(&r[i]);
 }
