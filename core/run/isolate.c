@@ -15,9 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Poll period: also how often resident memory is sampled. At the 10 GB/s or so at which one core
- * can touch fresh memory, a runaway child overshoots its limit by at most a few hundred MiB. */
-enum { ISOLATE_TICK_MS = 20, ISOLATE_GRACE_MS = 1000 };
+/* Resident memory is sampled this long after a child could have reached its limit at the 10 GB/s
+ * or so at which one core can touch fresh memory: a runaway child overshoots it by at most a few
+ * hundred MiB. Nobody waits for longer than the longest tick without looking. */
+enum { ISOLATE_TICK_MS = 20, ISOLATE_LONG_TICK_MS = 100, ISOLATE_GRACE_MS = 1000 };
+#define ISOLATE_BYTES_A_MS 10e6
 
 /* Children of a child end this much before it is killed itself, so that it can tell of them. */
 enum { ISOLATE_MARGIN_MS = 300 };
@@ -181,7 +183,29 @@ static size_t isolate_sample(struct isolate_child *c, double now)
     if (c->statm_fd < 0 || pread(c->statm_fd, text, sizeof text - 1, 0) <= 0)
         return 0;
     (void)strtoul(text, &end, 10);
-    return strtoul(end, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
+    c->resident = strtoul(end, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
+    return c->resident;
+}
+
+static size_t isolate_limit(const struct isolate_child *c)
+{
+    return c->job->memory_limit ? c->job->memory_limit : SHK_ISOLATE_MEMORY;
+}
+
+/* When its memory is to be sampled next. */
+static double isolate_sample_due(const struct isolate_child *c)
+{
+    size_t limit = isolate_limit(c);
+    double left = c->resident < limit ? (double)(limit - c->resident) : 0;
+    return c->sampled + ISOLATE_TICK_MS + left / ISOLATE_BYTES_A_MS;
+}
+
+/* When its processor time is to be looked at next. */
+static double isolate_look_due(const struct isolate_child *c, double now)
+{
+    double looked = c->share.seen > 0 ? c->share.seen : c->started;
+    double calm = now - c->started < c->deadline_ms / 2.0 ? c->deadline_ms / ISOLATE_CALM_LOOKS : 0;
+    return looked + (calm > ISOLATE_SHARE_MS ? calm : ISOLATE_SHARE_MS);
 }
 
 static void isolate_finish(struct isolate_child *c, int status, struct shk_isolate_result *result)
@@ -211,7 +235,6 @@ static void isolate_expire(struct isolate_child *c, double now)
 static void isolate_attend(struct isolate_child *c, struct shk_isolate_result *result)
 {
     double now = shk_clock_s() * 1e3;
-    size_t limit = c->job->memory_limit ? c->job->memory_limit : SHK_ISOLATE_MEMORY;
     int status = 0;
     isolate_pump(c);
     pid_t got = waitpid(c->pid, &status, WNOHANG);
@@ -219,48 +242,18 @@ static void isolate_attend(struct isolate_child *c, struct shk_isolate_result *r
         isolate_finish(c, got == c->pid ? status : 0, result);
         return;
     }
-    double looked = c->share.seen > 0 ? c->share.seen : c->started;
-    double calm = now - c->started < c->deadline_ms / 2.0 ? c->deadline_ms / ISOLATE_CALM_LOOKS : 0;
     if (c->deadline_ms && !c->killed && now - c->started >= c->deadline_ms)
         isolate_expire(c, now);
     else if (shk_stop_signal())
         isolate_stop(c, SHK_CHILD_NOT_RUN, now);
-    else if (now - c->sampled >= ISOLATE_TICK_MS && isolate_sample(c, now) > limit)
+    else if (now >= isolate_sample_due(c) && isolate_sample(c, now) > isolate_limit(c))
         isolate_stop(c, SHK_CHILD_MEMORY, now);
-    else if (c->deadline_ms && !c->killed && now - looked >= ISOLATE_SHARE_MS &&
-             now - looked >= calm)
+    else if (c->deadline_ms && !c->killed && now >= isolate_look_due(c, now))
         shk_isolate_share_look(&c->share, c->pid, now, c->started, c->deadline_ms,
                                ISOLATE_MARGIN_MS);
     /* uninterruptible sleep: leave it to init rather than wait for ever */
     if (c->killed && now - c->killed_at > ISOLATE_GRACE_MS)
         isolate_finish(c, 0, result);
-}
-
-static void isolate_wait(struct isolate_child *children, size_t n)
-{
-    struct pollfd *fds = calloc(2 * n + 1, sizeof *fds);
-    nfds_t count = 0;
-    bool closed = false;
-    for (size_t i = 0; fds && i < n; i++) {
-        if (!children[i].running)
-            continue;
-        closed |= children[i].result_fd < 0 || children[i].killed;
-        if (children[i].result_fd >= 0)
-            fds[count++] = (struct pollfd){.fd = children[i].result_fd, .events = POLLIN};
-        if (children[i].output_fd >= 0)
-            fds[count++] = (struct pollfd){.fd = children[i].output_fd, .events = POLLIN};
-    }
-    /* a child whose result pipe has ended is about to be reaped */
-    poll(fds, count, closed ? 1 : ISOLATE_TICK_MS);
-    free(fds);
-}
-
-static unsigned isolate_width(unsigned parallel)
-{
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    if (parallel)
-        return parallel;
-    return cpus > 2 ? (unsigned)cpus : 2;
 }
 
 struct shk_isolate_pending {
@@ -271,6 +264,58 @@ struct shk_isolate_pending {
     pid_t owner;                 /* who began it: to a fork of that process it is no child */
     struct shk_isolate_pending *next;
 };
+
+/* How long nothing need be done for the child unless it says something, at most `tick` ms. */
+static double isolate_idle(const struct isolate_child *c, double now, double tick)
+{
+    /* a child whose result pipe has ended is about to be reaped */
+    double until = c->result_fd < 0 || c->killed ? now + 1 : isolate_sample_due(c);
+    if (c->deadline_ms && until > c->started + c->deadline_ms)
+        until = c->started + c->deadline_ms;
+    if (c->deadline_ms && until > isolate_look_due(c, now))
+        until = isolate_look_due(c, now);
+    double idle = until - now > 1 ? until - now : 1;
+    return idle < tick ? idle : tick;
+}
+
+static void isolate_watch(const struct isolate_child *c, struct pollfd *fds, nfds_t *count_p)
+{
+    const int both[] = {c->result_fd, c->output_fd};
+    for (int i = 0; i < 2; i++)
+        if (c->running && both[i] >= 0)
+            fds[(*count_p)++] = (struct pollfd){.fd = both[i], .events = POLLIN};
+}
+
+static void isolate_wait(struct isolate_child *children, size_t n)
+{
+    double now = shk_clock_s() * 1e3, tick = ISOLATE_LONG_TICK_MS;
+    size_t all = n;
+    for (struct shk_isolate_pending *p = isolate_pending; p; p = p->next)
+        all++;
+    struct pollfd *fds = calloc(2 * all + 1, sizeof *fds);
+    nfds_t count = 0;
+    for (size_t i = 0; fds && i < n; i++) {
+        isolate_watch(&children[i], fds, &count);
+        if (children[i].running)
+            tick = isolate_idle(&children[i], now, tick);
+    }
+    for (struct shk_isolate_pending *p = isolate_pending; fds && p; p = p->next) {
+        if (!p->child.running || p->owner != getpid())
+            continue;
+        isolate_watch(&p->child, fds, &count);
+        tick = isolate_idle(&p->child, now, tick);
+    }
+    poll(fds, count, fds ? (int)tick : ISOLATE_TICK_MS);
+    free(fds);
+}
+
+static unsigned isolate_width(unsigned parallel)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    if (parallel)
+        return parallel;
+    return cpus > 2 ? (unsigned)cpus : 2;
+}
 
 void shk_isolate_turn(void)
 {
@@ -318,8 +363,8 @@ int shk_isolate_begin(struct shk_isolate_pending **pending_p, const struct shk_i
 void shk_isolate_end(struct shk_isolate_pending *pending, struct shk_isolate_result *result)
 {
     while (pending->child.running) {
-        isolate_wait(&pending->child, 1);
-        isolate_attend(&pending->child, &pending->result);
+        isolate_wait(NULL, 0);
+        shk_isolate_turn();
     }
     *result = pending->result;
     isolate_forget(pending);

@@ -22,6 +22,7 @@ struct isolate_child {
     pid_t pid;
     int result_fd, output_fd, statm_fd; /* -1: closed, not opened yet */
     double started, killed_at, sampled; /* ms, monotonic; sampled: its memory, last */
+    size_t resident;                    /* bytes, then */
     unsigned deadline_ms;               /* the job's, or less within a child; 0: none */
     bool running, killed;
     enum shk_isolate_outcome why; /* when killed */
