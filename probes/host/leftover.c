@@ -23,43 +23,71 @@ static const char *const leftover_names[] = {"vader_segment.", "sm_segment.", "n
 
 enum owner { OWNER_UNKNOWN, OWNER_RUNS, OWNER_GONE };
 
+/* What is left of one kind and owner. */
+struct pile {
+    const char *kind;
+    uid_t uid;
+    json_int_t count, bytes;
+    time_t since, last;
+    char name[256]; /* of the first */
+};
+
 struct leftover {
     const struct shk_host *host;
     time_t now;
-    json_t *left; /* one entry for each kind and owner */
+    struct pile *piles;
+    size_t count;
     size_t judged, unread;
     bool asked, told; /* the processes were counted; all of them are visible here */
     uid_t running[LEFTOVER_OWNERS];
     size_t owners;
 };
 
+static struct pile *leftover_pile(struct leftover *l, const char *kind, const struct stat *st,
+                                  const char *name)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->piles[i].uid == st->st_uid && strcmp(l->piles[i].kind, kind) == 0)
+            return &l->piles[i];
+    struct pile *more = realloc(l->piles, (l->count + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    l->piles = more;
+    struct pile *pile = &more[l->count++];
+    *pile =
+        (struct pile){.kind = kind, .uid = st->st_uid, .since = st->st_mtime, .last = st->st_mtime};
+    snprintf(pile->name, sizeof pile->name, "%s", name);
+    return pile;
+}
+
 static void leftover_add(struct leftover *l, const char *kind, const struct stat *st,
                          const char *name)
 {
-    json_t *entry = NULL, *one;
-    char stamp[SHK_STAMP], since[SHK_STAMP];
-    size_t i;
-    json_array_foreach(
-        l->left, i,
-        one) if (json_integer_value(json_object_get(one, "uid")) == (json_int_t)st->st_uid &&
-                 strcmp(json_string_value(json_object_get(one, "kind")), kind) == 0) entry = one;
-    shk_stamp(stamp, st->st_mtime);
-    if (!entry) {
-        entry = json_pack("{s:s, s:I, s:i, s:i, s:s, s:s, s:o}", "kind", kind, "uid",
-                          (json_int_t)st->st_uid, "count", 0, "bytes", 0, "since", stamp, "last",
-                          stamp, "name", shk_gather_str(name));
-        if (!entry || json_array_append_new(l->left, entry))
-            return;
+    struct pile *pile = leftover_pile(l, kind, st, name);
+    if (!pile)
+        return;
+    pile->count++;
+    pile->bytes += (json_int_t)st->st_blocks * 512;
+    if (st->st_mtime < pile->since)
+        pile->since = st->st_mtime;
+    if (st->st_mtime > pile->last)
+        pile->last = st->st_mtime;
+}
+
+static json_t *leftover_list(const struct leftover *l)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < l->count; i++) {
+        const struct pile *p = &l->piles[i];
+        char since[SHK_STAMP], last[SHK_STAMP];
+        shk_stamp(since, p->since);
+        shk_stamp(last, p->last);
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:o}", "kind",
+                                              p->kind, "uid", (json_int_t)p->uid, "count", p->count,
+                                              "bytes", p->bytes, "since", since, "last", last,
+                                              "name", shk_gather_str(p->name)));
     }
-    json_int_t count = json_integer_value(json_object_get(entry, "count"));
-    json_int_t bytes = json_integer_value(json_object_get(entry, "bytes"));
-    json_object_set_new(entry, "count", json_integer(count + 1));
-    json_object_set_new(entry, "bytes", json_integer(bytes + (json_int_t)st->st_blocks * 512));
-    snprintf(since, sizeof since, "%s", json_string_value(json_object_get(entry, "since")));
-    if (strcmp(stamp, since) < 0)
-        json_object_set_new(entry, "since", json_string(stamp));
-    if (strcmp(stamp, json_string_value(json_object_get(entry, "last"))) > 0)
-        json_object_set_new(entry, "last", json_string(stamp));
+    return list;
 }
 
 /* Every process of the kernel is visible in its first namespace of process numbers, unless /proc
@@ -189,33 +217,36 @@ static void leftover_segments(struct leftover *l)
     free(text);
 }
 
-void shk_leftover(struct shk_gather *g)
+static void leftover_files(struct leftover *l, char *const *names)
 {
-    struct leftover l = {.host = g->host, .now = time(NULL), .left = json_array()};
+    for (size_t i = 0; names && names[i]; i++) {
+        if (i < LEFTOVER_MOST)
+            leftover_file(l, names[i]);
+        else
+            l->unread++;
+    }
+}
+
+void shk_leftover(struct shk_gather *g, char *const *names)
+{
+    struct leftover l = {.host = g->host, .now = time(NULL)};
     struct shk_error err = {""};
-    char **names = NULL;
-    size_t count = 0;
+    char **own = NULL;
     if (!shk_host_is_live(g->host)) {
         shk_gather_failed(g, leftover_key, leftover_dir, "a capture has no processes");
-        json_decref(l.left);
         return;
     }
-    int rc = shk_host_list(g->host, &names, &count, &err, "%s", leftover_dir);
+    int rc = names ? 0 : shk_host_list(g->host, &own, NULL, &err, "%s", leftover_dir);
     if (rc && rc != -ENOENT) {
         shk_gather_failed(g, leftover_key, leftover_dir, "%s", err.text);
-        json_decref(l.left);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        if (i < LEFTOVER_MOST)
-            leftover_file(&l, names[i]);
-        else
-            l.unread++;
-    }
-    shk_host_list_free(names);
+    leftover_files(&l, names ? names : own);
+    shk_host_list_free(own);
     leftover_segments(&l);
     shk_gather_present(g, leftover_key,
-                       json_pack("{s:I, s:o, s:I}", "judged", (json_int_t)l.judged, "left", l.left,
-                                 "unread", (json_int_t)l.unread),
+                       json_pack("{s:I, s:o, s:I}", "judged", (json_int_t)l.judged, "left",
+                                 leftover_list(&l), "unread", (json_int_t)l.unread),
                        NULL, leftover_dir);
+    free(l.piles);
 }

@@ -14,8 +14,9 @@
  * write lease on no other, fcntl(2) F_SETLEASE) and either a communication library made it, which
  * keeps what it uses mapped, or its owner runs nothing here; a segment when nothing is attached and
  * neither who made it nor who used it last runs. What was written within the last minute is in use.
- */
-void shk_leftover(struct shk_gather *g);
+ *
+ * names: what /dev/shm holds, ending in NULL; NULL: it is listed here. */
+void shk_leftover(struct shk_gather *g, char *const *names);
 
 enum shk_segment { SHK_SEGMENT_NONE, SHK_SEGMENT_USED, SHK_SEGMENT_UNKNOWN, SHK_SEGMENT_LEFT };
 

@@ -246,13 +246,14 @@ static void upkeep_munge(struct shk_gather *g)
     shk_gather_present(g, key, value, NULL, path);
 }
 
-/* Files in /dev/shm, of the owners that have most there. */
+/* Files in /dev/shm, and which of them are left over. */
 static void upkeep_shm(struct shk_gather *g)
 {
     static const char key[] = "shm.files";
     json_int_t bytes = 0, count = 0, most = 0;
     char largest[128] = "";
     char **names = shk_gather_names(g, key, "/dev/shm", "/dev");
+    shk_leftover(g, names);
     if (!names)
         return;
     for (char **n = names; *n; n++) {
@@ -284,7 +285,6 @@ static int upkeep_run(struct shk_probe_context *ctx, struct shk_error *err)
     upkeep_places(&g);
     upkeep_munge(&g);
     upkeep_shm(&g);
-    shk_leftover(&g);
     return shk_gather_end(&g, err);
 }
 
