@@ -15,6 +15,7 @@
 enum {
     NEAR = 15,    /* texts of the catalogue that count */
     PASTED = 100, /* lines: about what people put into a ticket, where a program's log is longer */
+    LINES = 96,   /* that are looked up, at most */
     NAMED = 3,    /* causes that are named where no other one is */
     WEIGHT = 9,   /* of the first of them: below a guess of any signature */
     MOST = 49     /* below what makes a cause likely */
@@ -35,6 +36,17 @@ static const struct bar {
 struct like {
     const char *key; /* of a cause, from the catalogue */
     double score;
+    double nearest;     /* the likeness of the text that is nearest to all lines, */
+    const json_t *line; /* and the line that is most like a text of this cause, */
+    double line_score;  /* by so much */
+};
+
+/* What there is to explain. */
+struct lines {
+    struct shk_strbuf text;
+    const json_t *items[LINES];
+    size_t count;
+    bool plain; /* what looks like an error was put into a ticket for that */
 };
 
 struct index {
@@ -128,53 +140,76 @@ static int by_likeness(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* The causes of the nearest texts, the first with 1: how many, or a negative errno. */
-static int nearest(const struct shk_config *config, const char *text, struct like *likes,
-                   double *best_p)
+static struct like *like_of(struct like *likes, size_t n, const char *key)
 {
-    struct index index = {0};
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(likes[i].key, key) == 0)
+            return &likes[i];
+    return NULL;
+}
+
+/* The causes of the texts that are nearest to all lines together. */
+static int add_likes(const struct index *index, const struct lines *lines, struct like *likes,
+                     struct shk_error *err)
+{
     struct shk_search_hit hits[NEAR];
-    struct shk_error ignored;
     size_t n = 0;
-    int rc = fill(&index, config, &ignored);
-    rc = rc ? rc : shk_search_find(index.search, text, hits, NEAR, &ignored);
+    int rc = shk_search_find(index->search, shk_strbuf_text(&lines->text), hits, NEAR, err);
     for (int i = 0; i < rc; i++) {
-        const char *key = index.keys[hits[i].id];
-        size_t k = 0;
-        while (k < n && strcmp(likes[k].key, key) != 0)
-            k++;
-        n += k == n;
-        likes[k].key = key;
-        likes[k].score += hits[i].score * hits[i].score;
+        const char *key = index->keys[hits[i].id];
+        struct like *like = like_of(likes, n, key);
+        if (!like) {
+            like = &likes[n++];
+            *like = (struct like){.key = key, .nearest = hits[i].score, .line = lines->items[0]};
+        }
+        like->score += hits[i].score * hits[i].score;
     }
-    *best_p = rc > 0 ? hits[0].score : 0;
-    shk_search_destroy(index.search);
-    free(index.keys);
-    qsort(likes, n, sizeof *likes, by_likeness);
-    for (size_t i = n; i-- > 0;)
-        likes[i].score /= likes[0].score;
     return rc < 0 ? rc : (int)n;
 }
 
-/* What there is to explain. */
-struct lines {
-    struct shk_strbuf text;
-    const json_t *first; /* NULL: nothing */
-    double best;         /* the likeness of the text that is nearest to them */
-    bool plain;          /* what looks like an error was put into a ticket for that */
-};
+/* Which line is to be shown for each of them. */
+static void find_lines(const struct index *index, const struct lines *lines, struct like *likes,
+                       size_t n)
+{
+    struct shk_search_hit hits[NEAR];
+    struct shk_error ignored;
+    for (size_t l = 0; l < lines->count && lines->count > 1; l++) {
+        const char *text = shk_log_unknown_text(lines->items[l]);
+        int count = shk_search_find(index->search, text, hits, NEAR, &ignored);
+        for (int i = 0; i < count; i++) {
+            struct like *like = like_of(likes, n, index->keys[hits[i].id]);
+            if (like && hits[i].score > like->line_score) {
+                like->line = lines->items[l];
+                like->line_score = hits[i].score;
+            }
+        }
+    }
+}
+
+/* The causes of the nearest texts, most alike first: how many; 0, too, where nothing can be
+ * searched. */
+static size_t nearest(const struct shk_config *config, const struct lines *lines,
+                      struct like *likes)
+{
+    struct index index = {0};
+    struct shk_error ignored;
+    int rc = lines->count ? fill(&index, config, &ignored) : -ENOENT;
+    rc = rc ? rc : add_likes(&index, lines, likes, &ignored);
+    size_t n = rc > 0 ? (size_t)rc : 0;
+    if (n)
+        find_lines(&index, lines, likes, n);
+    shk_search_destroy(index.search);
+    free(index.keys);
+    qsort(likes, n, sizeof *likes, by_likeness);
+    return n;
+}
 
 static void add_line(struct lines *lines, const json_t *line)
 {
+    if (lines->count == LINES)
+        return;
     shk_strbuf_printf(&lines->text, "%s\n", shk_log_unknown_text(line));
-    lines->first = lines->first ? lines->first : line;
-}
-
-/* "[   12.345678] ...", or syslog's "kernel: ". */
-static bool of_kernel(const char *line)
-{
-    size_t n = *line == '[' ? 1 + strspn(line + 1, " 0123456789.") : 0;
-    return (n > 1 && line[n] == ']') || strstr(line, " kernel: ");
+    lines->items[lines->count++] = line;
 }
 
 /* A healthy kernel's log is full of lines that only sound like trouble. */
@@ -183,7 +218,7 @@ static void add_shapes(struct lines *lines, const json_t *shapes, bool doubt)
     for (size_t i = 0; i < json_array_size(shapes); i++) {
         const json_t *shape = json_array_get(shapes, i);
         const char *text = shk_log_unknown_text(shape);
-        if (!shk_message_informs(text, strlen(text)) && !(doubt && of_kernel(text)))
+        if (!shk_message_informs(text, strlen(text)) && !(doubt && shk_message_of_kernel(text)))
             add_line(lines, shape);
     }
 }
@@ -216,17 +251,17 @@ static void lines_of(struct lines *lines, const struct shk_config *config,
 {
     long long count;
     add_shapes(lines, shk_log_unknown_shapes(facts, &count), false);
-    bool errors = lines->first != NULL, few = pasted(facts);
+    bool errors = lines->count > 0, few = pasted(facts);
     lines->plain = errors && few;
     if (!errors && !causes && !few)
         return;
     if (errors || causes)
         add_seen(lines, config, facts, causes);
-    if (lines->first || !shk_log_started(facts))
+    if (lines->count || !shk_log_started(facts))
         add_shapes(lines, shk_log_doubt_shapes(facts), true);
 }
 
-/* Leaves out what cannot be where the evidence comes from. */
+/* Leaves out what cannot be where the evidence comes from; the score of the first one left is 1. */
 static size_t keep_fitting(struct like *likes, size_t n, const struct shk_config *config,
                            const struct shk_facts *const *facts, size_t nodes)
 {
@@ -242,15 +277,9 @@ static size_t keep_fitting(struct like *likes, size_t n, const struct shk_config
                 break;
             }
     shk_clues_free(&clues);
+    for (size_t i = kept; i-- > 0;)
+        likes[i].score /= likes[0].score;
     return kept;
-}
-
-static double likeness_of(const struct like *likes, size_t n, const char *key)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(likes[i].key, key) == 0)
-            return likes[i].score;
-    return 0;
 }
 
 /* Only what lines show that are mere consequences gives way. */
@@ -265,33 +294,30 @@ static bool holds_place(const struct shk_config *config, const struct shk_clues 
     return !entry || !entry->symptom || more;
 }
 
-/* The cause that should be first, likeness and rank taken together: NULL where it is already. */
-static const char *promoted(const struct shk_config *config, const struct like *likes, size_t n,
-                            const struct shk_diagnoses *causes)
+/* The cause that should be first, likeness and rank taken together; NULL: it is already, or words
+ * do not speak for any that is not. */
+static const struct like *promoted(struct like *likes, size_t n, const struct shk_diagnoses *causes)
 {
-    const char *best = causes->rows[0].key;
+    const struct like *best = NULL;
     double most = 0;
     for (size_t i = 0; i < causes->count; i++) {
-        double score = likeness_of(likes, n, causes->rows[i].key) + first_bonus;
-        score -= each_less * (double)i;
+        const struct like *like = like_of(likes, n, causes->rows[i].key);
+        double score = (like ? like->score : 0) + first_bonus - each_less * (double)i;
         if (!i || score > most) {
             most = score;
-            best = causes->rows[i].key;
+            best = i ? like : NULL;
         }
     }
-    if (likes[0].score > most)
-        best = likes[0].key;
-    bool first = strcmp(best, causes->rows[0].key) == 0;
-    const struct shk_diagnosis *entry = first ? NULL : shk_config_diagnosis(config, best);
-    return entry ? entry->key : NULL;
+    bool first = strcmp(likes[0].key, causes->rows[0].key) == 0;
+    return likes[0].score > most && !first ? &likes[0] : best;
 }
 
-static void add_like(struct shk_clues *clues, const char *key, int weight, const json_t *line)
+static void add_like(struct shk_clues *clues, const struct like *like, int weight)
 {
-    char *place = shk_log_unknown_place(line);
-    shk_clue_add(clues, key, weight, false,
+    char *place = shk_log_unknown_place(like->line);
+    shk_clue_add(clues, like->key, weight, false,
                  shk_strf("%s: %s (by its words only: no signature says why)",
-                          place ? place : "log", shk_log_unknown_text(line)));
+                          place ? place : "log", shk_log_unknown_text(like->line)));
     free(place);
 }
 
@@ -307,36 +333,34 @@ static int above(const struct shk_clues *clues)
 
 /* Where no cause is known yet. A healthy log, too, has lines that read like trouble: the cause that
  * is named has to stand out. */
-static void name_nearest(struct shk_clues *clues, const struct lines *lines,
-                         const struct like *likes, size_t n)
+static void name_nearest(struct shk_clues *clues, const struct bar *bar, const struct like *likes,
+                         size_t n)
 {
-    const struct bar *bar = lines->plain ? &bar_plain : &bar_doubt;
-    if (!n || lines->best < bar->least || (n > 1 && likes[0].score < likes[1].score * bar->times))
+    if (!n || likes[0].nearest < bar->least ||
+        (n > 1 && likes[0].score < likes[1].score * bar->times))
         return;
     for (size_t i = 0; i < n && i < NAMED; i++)
-        add_like(clues, likes[i].key, WEIGHT - (int)i, lines->first);
+        add_like(clues, &likes[i], WEIGHT - (int)i);
 }
 
 bool shk_clues_from_words(struct shk_clues *clues, const struct shk_config *config,
                           const struct shk_facts *const *facts, size_t nodes,
                           const struct shk_diagnoses *causes)
 {
-    struct lines lines = {0};
+    struct lines lines = {.count = 0};
     struct like likes[NEAR] = {0};
     size_t before = clues->count;
     bool unsure = !causes->count || (strcmp(causes->rows[0].confidence, "possible") == 0 &&
                                      !holds_place(config, clues, &causes->rows[0]));
     if (unsure && nodes && shk_log_given(facts[0]))
         lines_of(&lines, config, facts[0], causes->count > 0);
-    int n = lines.first ? nearest(config, shk_strbuf_text(&lines.text), likes, &lines.best) : 0;
-    size_t kept = n > 0 ? keep_fitting(likes, (size_t)n, config, facts, nodes) : 0;
-    bool enough = lines.best >= bar_plain.least;
-    const char *key =
-        kept && enough && causes->count ? promoted(config, likes, kept, causes) : NULL;
+    size_t n = keep_fitting(likes, nearest(config, &lines, likes), config, facts, nodes);
+    bool enough = n && likes[0].nearest >= bar_plain.least;
+    const struct like *first = enough && causes->count ? promoted(likes, n, causes) : NULL;
     if (!causes->count)
-        name_nearest(clues, &lines, likes, kept);
-    else if (key)
-        add_like(clues, key, above(clues), lines.first);
+        name_nearest(clues, lines.plain ? &bar_plain : &bar_doubt, likes, n);
+    else if (first)
+        add_like(clues, first, above(clues));
     shk_strbuf_free(&lines.text);
     return clues->count > before;
 }

@@ -341,3 +341,9 @@ bool shk_message_informs(const char *line, size_t len)
             return true;
     return informs_by_letter(line, len);
 }
+
+bool shk_message_of_kernel(const char *line)
+{
+    size_t n = *line == '[' ? 1 + strspn(line + 1, " 0123456789.") : 0;
+    return (n > 1 && line[n] == ']') || strstr(line, " kernel: ");
+}

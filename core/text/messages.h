@@ -43,4 +43,7 @@ const char *shk_messages_fault(const char *text, size_t len);
  * Slurm and Python, the letter of glog)? */
 bool shk_message_informs(const char *line, size_t len);
 
+/* Is it of the kernel's log: "[   12.345678] ..." of dmesg, or the tag "kernel: " of syslog? */
+bool shk_message_of_kernel(const char *line);
+
 #endif

@@ -60,14 +60,30 @@ static void saw(struct shk_facts *facts, const char *id)
     cr_assert_eq(shk_facts_present(facts, key, entry, NULL, "a.log"), 0);
 }
 
-/* Is this the first cause, and only possible? NULL: there is none. Ends the facts. */
-static void expect(struct shk_facts *facts, const char *key, const char *what)
+/* Ends the facts. */
+static struct shk_diagnoses diagnose(struct shk_facts *facts)
 {
     struct shk_diagnoses out = {0};
     struct shk_error err = {""};
     struct shk_findings *none = shk_findings_create();
     const struct shk_facts *list[] = {facts};
     cr_assert_eq(shk_diagnose(config, none, list, 1, &out, &err), 0, "%s", err.text);
+    shk_findings_destroy(none);
+    shk_facts_destroy(facts);
+    return out;
+}
+
+static void expect_without(struct shk_diagnoses *out, const char *key)
+{
+    for (size_t i = 0; i < out->count; i++)
+        cr_expect_str_neq(out->rows[i].key, key);
+    shk_diagnoses_free(out);
+}
+
+/* Is this the first cause, and only possible? NULL: there is none. Ends the facts. */
+static void expect(struct shk_facts *facts, const char *key, const char *what)
+{
+    struct shk_diagnoses out = diagnose(facts);
     if (key) {
         cr_assert_gt(out.count, 0, "%s", what);
         cr_expect_str_eq(out.rows[0].key, key, "%s: %s", what, out.rows[0].key);
@@ -77,8 +93,6 @@ static void expect(struct shk_facts *facts, const char *key, const char *what)
         cr_expect_eq(out.count, 0, "%s: %s", what, out.count ? out.rows[0].key : "");
     }
     shk_diagnoses_free(&out);
-    shk_findings_destroy(none);
-    shk_facts_destroy(facts);
 }
 
 Test(likeness, an_unknown_error_is_looked_up, .init = setup, .fini = teardown)
@@ -121,16 +135,8 @@ Test(likeness, what_cannot_be_here_is_not_named, .init = setup, .fini = teardown
     facts = with_log(3);
     line(facts, "log.unknown", quokka);
     cr_assert_eq(shk_facts_text(facts, "host.container", "none", "t"), 0);
-    struct shk_diagnoses out = {0};
-    struct shk_error err = {""};
-    struct shk_findings *none = shk_findings_create();
-    const struct shk_facts *list[] = {facts};
-    cr_assert_eq(shk_diagnose(config, none, list, 1, &out, &err), 0, "%s", err.text);
-    for (size_t i = 0; i < out.count; i++)
-        cr_expect_str_neq(out.rows[i].key, "t-quokka");
-    shk_diagnoses_free(&out);
-    shk_findings_destroy(none);
-    shk_facts_destroy(facts);
+    struct shk_diagnoses out = diagnose(facts);
+    expect_without(&out, "t-quokka");
 }
 
 Test(likeness, a_consequence_gives_way_a_cause_does_not, .init = setup, .fini = teardown)
@@ -140,19 +146,25 @@ Test(likeness, a_consequence_gives_way_a_cause_does_not, .init = setup, .fini = 
     saw(facts, "slurm-exit");
     expect(facts, "t-wombat", "consequence");
 
-    struct shk_diagnoses out = {0};
-    struct shk_error err = {""};
-    struct shk_findings *none = shk_findings_create();
     facts = with_log(30);
     line(facts, "log.unknown", wombat);
     saw(facts, "cuda-802");
-    const struct shk_facts *list[] = {facts};
-    cr_assert_eq(shk_diagnose(config, none, list, 1, &out, &err), 0, "%s", err.text);
+    struct shk_diagnoses out = diagnose(facts);
     cr_assert_gt(out.count, 0);
     cr_expect_str_eq(out.rows[0].key, "fabric-manager-down");
-    for (size_t i = 0; i < out.count; i++)
-        cr_expect_str_neq(out.rows[i].key, "t-wombat");
+    expect_without(&out, "t-wombat");
+}
+
+Test(likeness, the_line_that_is_most_like_it_is_shown, .init = setup, .fini = teardown)
+{
+    struct shk_facts *facts = with_log(30);
+    json_t *value = json_pack("{s:i, s:[{s:s, s:i, s:s, s:i}, {s:s, s:i, s:s, s:i}]}", "lines", 2,
+                              "shapes", "file", "a.log", "line", 3, "text", "zoo: error: closing",
+                              "lines", 1, "file", "a.log", "line", 9, "text", wombat, "lines", 1);
+    cr_assert_eq(shk_facts_present(facts, "log.unknown", value, NULL, "--log"), 0);
+    struct shk_diagnoses out = diagnose(facts);
+    cr_assert_gt(out.count, 0);
+    cr_expect_str_eq(out.rows[0].key, "t-wombat");
+    cr_expect_not_null(strstr(out.rows[0].evidence[0], "a.log:9: "), "%s", out.rows[0].evidence[0]);
     shk_diagnoses_free(&out);
-    shk_findings_destroy(none);
-    shk_facts_destroy(facts);
 }

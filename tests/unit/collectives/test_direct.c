@@ -2,9 +2,9 @@
  * mixed with puts that do not; a rank without; lost ranks. Where libfabric's tcp needs no ofi_rxm
  * (1.18 and later) the same runs go without them. */
 #include "collectives/algorithm/allreduce_private.h"
-#include "collectives/fabric/fabric.h"
 #include "collectives/ranks/job.h"
 #include "core/facts/facts.h"
+#include "tests/unit/collectives/fabric_run.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -21,27 +21,9 @@ static const struct shk_collective_options small = {
     .provider = "tcp",
 };
 
-static struct shk_facts *run(const struct shk_collective_options *options,
-                             const struct shk_fabric_tweaks *tweaks)
-{
-    struct shk_facts *facts = shk_facts_create();
-    struct shk_error err = {{0}};
-
-    cr_assert_not_null(facts);
-    cr_assert_eq(shk_fabric_run(options, tweaks, facts, &err), 0, "%s", err.text);
-    return facts;
-}
-
-static const char *text(const struct shk_facts *facts, const char *key)
-{
-    const char *value = shk_facts_get_text(facts, key);
-
-    return value != NULL ? value : "";
-}
-
 static bool layered(const struct shk_facts *facts)
 {
-    return strcmp(text(facts, "collective.fabric.provider"), "tcp;ofi_rxm") == 0;
+    return strcmp(fabric_text(facts, "collective.fabric.provider"), "tcp;ofi_rxm") == 0;
 }
 
 static bool told(const struct shk_facts *facts)
@@ -111,10 +93,10 @@ static void mixed(struct shk_wire *wire, size_t bytes, void *arg)
 Test(direct, drops_and_puts_in_turns, .timeout = 600)
 {
     struct shk_fabric_tweaks tweaks = {.tamper = mixed};
-    struct shk_facts *facts = run(&small, &tweaks);
+    struct shk_facts *facts = fabric_run(&small, &tweaks);
 
-    cr_expect_str_eq(text(facts, "collective.fabric.status"), "ok", "%s",
-                     text(facts, "collective.fabric.reason"));
+    cr_expect_str_eq(fabric_text(facts, "collective.fabric.status"), "ok", "%s",
+                     fabric_text(facts, "collective.fabric.reason"));
     cr_expect_eq(told(facts), layered(facts));
     shk_facts_destroy(facts);
 }
@@ -128,9 +110,9 @@ Test(direct, a_rank_without_them_makes_all_do_without, .timeout = 600)
         struct shk_facts *facts = NULL;
 
         tweaks.no_direct = rank + 1;
-        facts = run(&small, &tweaks);
-        cr_expect_str_eq(text(facts, "collective.fabric.status"), "ok", "%s",
-                         text(facts, "collective.fabric.reason"));
+        facts = fabric_run(&small, &tweaks);
+        cr_expect_str_eq(fabric_text(facts, "collective.fabric.status"), "ok", "%s",
+                         fabric_text(facts, "collective.fabric.reason"));
         cr_expect_not(told(facts));
         shk_facts_destroy(facts);
     }
@@ -139,10 +121,10 @@ Test(direct, a_rank_without_them_makes_all_do_without, .timeout = 600)
 Test(direct, a_rank_that_accepts_nobody_makes_all_do_without, .timeout = 600)
 {
     struct shk_fabric_tweaks tweaks = {.tamper = mixed, .deaf_direct = 1};
-    struct shk_facts *facts = run(&small, &tweaks);
+    struct shk_facts *facts = fabric_run(&small, &tweaks);
 
-    cr_expect_str_eq(text(facts, "collective.fabric.status"), "ok", "%s",
-                     text(facts, "collective.fabric.reason"));
+    cr_expect_str_eq(fabric_text(facts, "collective.fabric.status"), "ok", "%s",
+                     fabric_text(facts, "collective.fabric.reason"));
     cr_expect_not(told(facts));
     shk_facts_destroy(facts);
 }
@@ -167,13 +149,13 @@ static void expect_lost(int sig, const char *status, const char *how)
     options.max_bytes = 1024;
     options.deadline_ms = 30000;
     clock_gettime(CLOCK_MONOTONIC, &a);
-    facts = run(&options, &tweaks);
+    facts = fabric_run(&options, &tweaks);
     clock_gettime(CLOCK_MONOTONIC, &b);
-    cr_expect_str_eq(text(facts, "collective.fabric.status"), status, "%s",
-                     text(facts, "collective.fabric.reason"));
+    cr_expect_str_eq(fabric_text(facts, "collective.fabric.status"), status, "%s",
+                     fabric_text(facts, "collective.fabric.reason"));
     cr_expect_eq(shk_facts_get_int(facts, "collective.fabric.rank", -1), 1);
-    cr_expect_not_null(strstr(text(facts, "collective.fabric.reason"), how), "%s",
-                       text(facts, "collective.fabric.reason"));
+    cr_expect_not_null(strstr(fabric_text(facts, "collective.fabric.reason"), how), "%s",
+                       fabric_text(facts, "collective.fabric.reason"));
     cr_expect_lt(b.tv_sec - a.tv_sec, 20);
     shk_facts_destroy(facts);
 }

@@ -1,6 +1,6 @@
 #include "collectives/algorithm/sweep.h"
-#include "collectives/fabric/fabric.h"
 #include "core/facts/facts.h"
+#include "tests/unit/collectives/fabric_run.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -21,26 +21,8 @@ static const struct shk_collective_options small = {
     .provider = "tcp",
 };
 
-static struct shk_facts *run(const struct shk_collective_options *options,
-                             const struct shk_fabric_tweaks *tweaks)
-{
-    struct shk_facts *facts = shk_facts_create();
-    struct shk_error err = {{0}};
-
-    cr_assert_not_null(facts);
-    cr_assert_eq(shk_fabric_run(options, tweaks, facts, &err), 0, "%s", err.text);
-    return facts;
-}
-
-static const char *text(const struct shk_facts *facts, const char *key)
-{
-    const char *value = shk_facts_get_text(facts, key);
-
-    return value != NULL ? value : "";
-}
-
-#define STATUS(f_) text((f_), "collective.fabric.status")
-#define REASON(f_) text((f_), "collective.fabric.reason")
+#define STATUS(f_) fabric_text((f_), "collective.fabric.status")
+#define REASON(f_) fabric_text((f_), "collective.fabric.reason")
 #define RANK(f_)   shk_facts_get_int((f_), "collective.fabric.rank", -1)
 
 static long long wrong_elements(const struct shk_facts *facts)
@@ -105,14 +87,14 @@ static void expect_ok(const struct shk_facts *facts, unsigned ranks, const char 
         cr_expect_gt(json_real_value(json_object_get(row, "time_us")), 0.0);
         cr_expect_geq(json_integer_value(json_object_get(row, "iterations")), 1);
     }
-    cr_expect_not_null(strstr(text(facts, "collective.fabric.library"), "libfabric.so.1"));
-    cr_expect_str_neq(text(facts, "collective.fabric.version"), "");
-    cr_expect_str_neq(text(facts, "collective.fabric.domain"), "");
-    cr_expect_str_neq(text(facts, "collective.fabric.protocol"), "");
+    cr_expect_not_null(strstr(fabric_text(facts, "collective.fabric.library"), "libfabric.so.1"));
+    cr_expect_str_neq(fabric_text(facts, "collective.fabric.version"), "");
+    cr_expect_str_neq(fabric_text(facts, "collective.fabric.domain"), "");
+    cr_expect_str_neq(fabric_text(facts, "collective.fabric.protocol"), "");
     hmem = shk_facts_get_object(facts, "collective.fabric.hmem");
-    cr_expect_str_eq(json_string_value(json_object_get(hmem, "status")),
-                     strcmp(text(facts, "collective.fabric.provider"), "shm") == 0 ? "offered"
-                                                                                   : "na");
+    cr_expect_str_eq(
+        json_string_value(json_object_get(hmem, "status")),
+        strcmp(fabric_text(facts, "collective.fabric.provider"), "shm") == 0 ? "offered" : "na");
     cr_expect_not_null(strstr(json_string_value(json_object_get(hmem, "reason")), "FI_HMEM"));
     cr_expect_eq(json_array_size(places), ranks);
     json_array_foreach(places, i, row)
@@ -145,11 +127,11 @@ static void all_ranks(const struct combination *combination)
 
         options.ranks = ranks;
         options.provider = combination->provider;
-        facts = run(&options, &tweaks);
+        facts = fabric_run(&options, &tweaks);
         expect_ok(facts, ranks, combination->provider);
-        cr_expect_eq(strncmp(text(facts, "collective.fabric.provider"), combination->expected,
-                             strlen(combination->expected)),
-                     0, "%s", text(facts, "collective.fabric.provider"));
+        cr_expect_eq(strncmp(fabric_text(facts, "collective.fabric.provider"),
+                             combination->expected, strlen(combination->expected)),
+                     0, "%s", fabric_text(facts, "collective.fabric.provider"));
         shk_facts_destroy(facts);
     }
 }
@@ -216,7 +198,7 @@ Test(fabric, one_wrong_element_is_wrong, .timeout = 600)
 {
     size_t at = 4096;
     struct shk_fabric_tweaks tweaks = {.tamper = spoil_result, .tamper_arg = &at};
-    struct shk_facts *facts = run(&small, &tweaks);
+    struct shk_facts *facts = fabric_run(&small, &tweaks);
 
     cr_expect_str_eq(STATUS(facts), "wrong", "%s", REASON(facts));
     cr_expect_eq(RANK(facts), 1);
@@ -224,7 +206,7 @@ Test(fabric, one_wrong_element_is_wrong, .timeout = 600)
     cr_expect_not_null(
         strstr(REASON(facts), "rank 1: wrong result of 4096 B float32: element 1023"), "%s",
         REASON(facts));
-    cr_expect_str_eq(text(facts, "collective.fabric.phase"), "verify");
+    cr_expect_str_eq(fabric_text(facts, "collective.fabric.phase"), "verify");
     shk_facts_destroy(facts);
 }
 
@@ -232,7 +214,7 @@ Test(fabric, broken_guard_is_wrong, .timeout = 600)
 {
     size_t at = 64;
     struct shk_fabric_tweaks tweaks = {.tamper = spoil_guard, .tamper_arg = &at};
-    struct shk_facts *facts = run(&small, &tweaks);
+    struct shk_facts *facts = fabric_run(&small, &tweaks);
 
     cr_expect_str_eq(STATUS(facts), "wrong", "%s", REASON(facts));
     cr_expect_eq(RANK(facts), 0);
@@ -244,7 +226,7 @@ Test(fabric, write_beyond_the_message_is_wrong, .timeout = 600)
 {
     size_t at = 32;
     struct shk_fabric_tweaks tweaks = {.tamper = spoil_beyond, .tamper_arg = &at};
-    struct shk_facts *facts = run(&small, &tweaks);
+    struct shk_facts *facts = fabric_run(&small, &tweaks);
 
     cr_expect_str_eq(STATUS(facts), "wrong", "%s", REASON(facts));
     cr_expect_eq(RANK(facts), 1);
@@ -262,9 +244,9 @@ Test(fabric, provider_that_does_not_exist, .timeout = 600)
 
     setenv("FI_PROVIDER", "nosuchprov", 1);
     options.provider = NULL;
-    facts = run(&options, NULL);
+    facts = fabric_run(&options, NULL);
     cr_expect_str_eq(STATUS(facts), "failed");
-    cr_expect_str_eq(text(facts, "collective.fabric.phase"), "open");
+    cr_expect_str_eq(fabric_text(facts, "collective.fabric.phase"), "open");
     cr_expect_not_null(strstr(REASON(facts), "FI_PROVIDER=nosuchprov: libfabric 1."), "%s",
                        REASON(facts));
     cr_expect_not_null(strstr(REASON(facts), "has no provider nosuchprov; it has "), "%s",
@@ -278,7 +260,7 @@ Test(fabric, provider_that_the_filter_excludes, .timeout = 600)
     struct shk_facts *facts = NULL;
 
     setenv("FI_PROVIDER", "nosuchprov", 1);
-    facts = run(&small, NULL);
+    facts = fabric_run(&small, NULL);
     cr_expect_str_eq(STATUS(facts), "failed");
     cr_expect_not_null(
         strstr(REASON(facts), "provider tcp: tcp would fit, FI_PROVIDER=nosuchprov excludes it"),
@@ -290,11 +272,11 @@ Test(fabric, missing_library_is_a_finding, .timeout = 300)
 {
     static const char *const names[] = {"libfabric-not-here.so.1", NULL};
     struct shk_fabric_tweaks tweaks = {.library_names = names};
-    struct shk_facts *facts = run(&small, &tweaks);
+    struct shk_facts *facts = fabric_run(&small, &tweaks);
 
     cr_expect_str_eq(STATUS(facts), "failed");
     cr_expect_not_null(strstr(REASON(facts), "libfabric-not-here.so.1"), "%s", REASON(facts));
-    cr_expect_str_eq(text(facts, "collective.fabric.phase"), "open");
+    cr_expect_str_eq(fabric_text(facts, "collective.fabric.phase"), "open");
     shk_facts_destroy(facts);
 }
 
@@ -302,7 +284,7 @@ Test(fabric, another_library_lacks_the_symbols, .timeout = 300)
 {
     static const char *const names[] = {"libc.so.6", NULL};
     struct shk_fabric_tweaks tweaks = {.library_names = names};
-    struct shk_facts *facts = run(&small, &tweaks);
+    struct shk_facts *facts = fabric_run(&small, &tweaks);
 
     cr_expect_str_eq(STATUS(facts), "failed");
     cr_expect_not_null(strstr(REASON(facts), "fi_getinfo"), "%s", REASON(facts));
@@ -330,7 +312,7 @@ Test(fabric, impossible_options_are_failed_facts)
         options.ranks = cases[i].ranks;
         options.min_bytes = cases[i].min;
         options.max_bytes = cases[i].max;
-        facts = run(&options, NULL);
+        facts = fabric_run(&options, NULL);
         cr_expect_str_eq(STATUS(facts), "failed");
         cr_expect_not_null(strstr(REASON(facts), cases[i].reason), "%s", REASON(facts));
         shk_facts_destroy(facts);
@@ -390,19 +372,19 @@ static void lose_rank(const char *provider, int sig, const char *status, const c
     options.progress = watch_progress;
     options.progress_arg = &assassin;
     clock_gettime(CLOCK_MONOTONIC, &a);
-    facts = run(&options, NULL);
+    facts = fabric_run(&options, NULL);
     clock_gettime(CLOCK_MONOTONIC, &b);
     cr_assert(assassin.done, "%s: never got to the all-reduce: %s", provider, REASON(facts));
     cr_expect_str_eq(STATUS(facts), status, "%s: %s", provider, REASON(facts));
     cr_expect_eq(RANK(facts), 1, "%s: %s", provider, REASON(facts));
     cr_expect_not_null(strstr(REASON(facts), how), "%s", REASON(facts));
-    cr_expect(strncmp(text(facts, "collective.fabric.phase"), "allreduce ", 10) == 0 ||
-                  strcmp(text(facts, "collective.fabric.phase"), "verify") == 0,
-              "%s", text(facts, "collective.fabric.phase"));
+    cr_expect(strncmp(fabric_text(facts, "collective.fabric.phase"), "allreduce ", 10) == 0 ||
+                  strcmp(fabric_text(facts, "collective.fabric.phase"), "verify") == 0,
+              "%s", fabric_text(facts, "collective.fabric.phase"));
     cr_expect_lt(b.tv_sec - a.tv_sec, 20);
     cr_expect_eq(kill(assassin.victim, 0), -1, "the lost rank still exists");
     cr_expect_not(shm_has(assassin.victim), "a segment is left in /dev/shm");
-    cr_expect_str_neq(text(facts, "collective.fabric.provider"), "");
+    cr_expect_str_neq(fabric_text(facts, "collective.fabric.provider"), "");
     shk_facts_destroy(facts);
 }
 
@@ -443,7 +425,7 @@ Test(fabric, short_stop_is_survived, .timeout = 600)
 
     options.progress = nap_progress;
     options.progress_arg = &assassin;
-    facts = run(&options, NULL);
+    facts = fabric_run(&options, NULL);
     cr_expect(assassin.done);
     expect_ok(facts, 2, "after a stop");
     shk_facts_destroy(facts);
@@ -484,11 +466,11 @@ Test(fabric, rank_lost_in_any_phase_is_named, .timeout = 1200)
 
         options.max_bytes = 64;
         options.provider = i % 2 != 0 ? "tcp" : "shm";
-        facts = run(&options, &tweaks);
+        facts = fabric_run(&options, &tweaks);
         shk_job_phase_text(phases[i], 0, name, sizeof(name));
         cr_expect_str_eq(STATUS(facts), "crashed", "%s", REASON(facts));
         cr_expect_eq(RANK(facts), 1, "%s: %s", name, REASON(facts));
-        cr_expect_str_eq(text(facts, "collective.fabric.phase"), name);
+        cr_expect_str_eq(fabric_text(facts, "collective.fabric.phase"), name);
         shk_facts_destroy(facts);
     }
 }
@@ -503,8 +485,8 @@ static struct shk_facts *run_until_hung(const struct planted *planted, const cha
     options.ranks = 3;
     for (options.deadline_ms = 2500; options.deadline_ms < 80000; options.deadline_ms *= 4) {
         shk_facts_destroy(facts);
-        facts = run(&options, &tweaks);
-        if (RANK(facts) == 1 && strcmp(text(facts, "collective.fabric.phase"), phase) == 0) {
+        facts = fabric_run(&options, &tweaks);
+        if (RANK(facts) == 1 && strcmp(fabric_text(facts, "collective.fabric.phase"), phase) == 0) {
             break;
         }
     }
@@ -521,7 +503,7 @@ static void hang_in(enum shk_phase phase)
     facts = run_until_hung(&planted, name);
     cr_expect_str_eq(STATUS(facts), "timeout", "%s", REASON(facts));
     cr_expect_eq(RANK(facts), 1, "%s: %s", name, REASON(facts));
-    cr_expect_str_eq(text(facts, "collective.fabric.phase"), name);
+    cr_expect_str_eq(fabric_text(facts, "collective.fabric.phase"), name);
     shk_facts_destroy(facts);
 }
 
