@@ -11,15 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct shk_transport *const above_peer[] = {
-    &shk_transport_lsa,
-    &shk_transport_nccl,
-    &shk_transport_nccl_window,
-    &shk_transport_multimem,
+static const struct shk_transport *const cuda_layers[] = {
+    &shk_transport_peer,        &shk_transport_lsa,      &shk_transport_nccl,
+    &shk_transport_nccl_window, &shk_transport_multimem,
 };
 
-/* Of these, the first ones use one communicator in turn. */
-#define LAYERS_SHARED 3U
+/* Of these, the first ones use one set of ranks in turn, and all but peer one communicator. */
+#define LAYERS_SHARED 4U
 
 /* With two GPUs a switch saves nothing, and NCCL's symmetric kernels leave it out there, too. */
 #define LAYERS_MULTIMEM_RANKS 3U
@@ -126,14 +124,27 @@ int shk_layer_run(const struct shk_transport *transport,
     return rc == 0 && shk_stop_signal() != 0 ? layer_interrupted(facts, transport->name, err) : rc;
 }
 
+/* On GPUs of one kind, with ranks of this process: those of other nodes may load another library.
+ */
+static struct shk_hmem_early *layers_hmem_early(const struct shk_collective_options *options,
+                                                const struct shk_measure *measure,
+                                                const struct shk_facts *facts)
+{
+    bool cuda = layer_has_gpus(facts, "peer");
+    bool one = cuda != layer_has_gpus(facts, "rccl") && cuda == (access("/dev/kfd", F_OK) != 0);
+
+    return !measure && one ? shk_hmem_early_begin(options, NULL, !cuda) : NULL;
+}
+
 /* The layers that one set of ranks does in turn; what is around the one that runs now. */
 struct layers_shared {
     const struct shk_collective_options *options;
     const struct shk_measure *measure; /* NULL: local ranks */
     struct shk_facts *facts;
-    unsigned first;                /* of the ranks' layers */
-    struct shk_counters_span span; /* … of the counters */
-    bool open;                     /* it has begun */
+    struct shk_hmem_early **early_p; /* begun when peer has ended */
+    unsigned first;                  /* of the ranks' layers */
+    struct shk_counters_span span;   /* … of the counters */
+    bool open;                       /* it has begun */
     double began_s;
     struct shk_gpu_trouble trouble; /* how it ended in ranks that others had used */
 };
@@ -177,6 +188,8 @@ static int shared_end(struct layers_shared *s, const char *name, struct shk_erro
     int rc = shk_counters_leave(s->options, &s->span, name, ran, s->facts, err);
 
     s->open = false;
+    if (name == shk_transport_peer.name && shk_stop_signal() == 0)
+        *s->early_p = layers_hmem_early(s->options, s->measure, s->facts);
     rc = rc == 0 ? layer_took(s->facts, name, s->began_s, err) : rc;
     rc = rc == 0 ? shared_trouble(s, name, err) : rc;
     return rc == 0 && shk_stop_signal() != 0 ? layer_interrupted(s->facts, name, err) : rc;
@@ -186,7 +199,7 @@ static int shared_end(struct layers_shared *s, const char *name, struct shk_erro
 static int shared_ended(unsigned index, void *arg, struct shk_error *err)
 {
     struct layers_shared *s = arg;
-    int rc = shared_end(s, above_peer[s->first + index]->name, err);
+    int rc = shared_end(s, cuda_layers[s->first + index]->name, err);
 
     if (rc == 0 && s->first + index + 1 < LAYERS_SHARED)
         shared_begin(s);
@@ -195,7 +208,7 @@ static int shared_ended(unsigned index, void *arg, struct shk_error *err)
 
 static int shared_alone(struct layers_shared *s, struct shk_error *err)
 {
-    const struct shk_transport *transport = above_peer[s->first];
+    const struct shk_transport *transport = cuda_layers[s->first];
 
     return s->measure ? s->measure->run(transport, s->options, s->facts, s->measure->arg, err)
                       : transport->run(s->options, s->facts, err);
@@ -205,13 +218,13 @@ static int shared_alone(struct layers_shared *s, struct shk_error *err)
 static int shared_run(struct layers_shared *s, struct shk_error *err)
 {
     struct shk_gpu_chain chain = {
-        .transports = above_peer + s->first,
+        .transports = cuda_layers + s->first,
         .count = LAYERS_SHARED - s->first,
         .ended = shared_ended,
         .arg = s,
     };
     struct shk_gpu_chain_result result = {0};
-    const char *name = above_peer[s->first]->name;
+    const char *name = cuda_layers[s->first]->name;
     int rc = 0;
 
     if (shk_stop_signal() != 0) {
@@ -236,66 +249,66 @@ static int shared_close(struct layers_shared *s, struct shk_error *err)
     return s->open ? shk_counters_leave(s->options, &s->span, "", false, s->facts, err) : 0;
 }
 
-/* lsa, nccl and nccl-window. *broken_p: the one that hung or crashed. */
-static int layers_shared(const struct shk_collective_options *options,
-                         const struct shk_measure *measure, const char **broken_p,
-                         struct shk_facts *facts, struct shk_error *err)
+/* peer, lsa, nccl and nccl-window: only the first one where there are no GPUs. *broken_p: the one
+ * that hung or crashed. */
+static int layers_shared(struct layers_shared *s, const char **broken_p, struct shk_error *err)
 {
-    struct layers_shared s = {.options = options, .measure = measure, .facts = facts};
     int rc = 0;
     int closed = 0;
 
-    while (rc == 0 && s.first < LAYERS_SHARED) {
+    while (rc == 0 && s->first < LAYERS_SHARED &&
+           (s->first == 0 || layer_has_gpus(s->facts, "peer"))) {
         if (*broken_p) {
-            rc = layer_skip(facts, above_peer[s.first++]->name, *broken_p, err);
+            rc = layer_skip(s->facts, cuda_layers[s->first++]->name, *broken_p, err);
             continue;
         }
-        rc = shared_run(&s, err);
-        if (rc == 0 && layer_broke(facts, above_peer[s.first - 1]->name))
-            *broken_p = above_peer[s.first - 1]->name;
+        rc = shared_run(s, err);
+        if (rc == 0 && layer_broke(s->facts, cuda_layers[s->first - 1]->name))
+            *broken_p = cuda_layers[s->first - 1]->name;
     }
-    closed = shared_close(&s, rc == 0 ? err : NULL);
+    closed = shared_close(s, rc == 0 ? err : NULL);
     return rc == 0 ? closed : rc;
 }
 
-static int layers_cuda(const struct shk_collective_options *options,
-                       const struct shk_measure *measure, struct shk_facts *facts,
-                       struct shk_error *err)
+static int layers_alone(const struct shk_transport *transport,
+                        const struct shk_collective_options *options,
+                        const struct shk_measure *measure, const char **broken_p,
+                        struct shk_facts *facts, struct shk_error *err)
 {
-    const char *broken = layer_broke(facts, "peer") ? "peer" : NULL;
-    bool shared = shared_can(options, measure);
-    size_t i = shared ? LAYERS_SHARED : 0;
-    int rc = shared ? layers_shared(options, measure, &broken, facts, err) : 0;
+    int rc = 0;
 
-    for (; i < sizeof above_peer / sizeof above_peer[0] && rc == 0; i++) {
-        const char *name = above_peer[i]->name;
-
-        if (broken) {
-            rc = layer_skip(facts, name, broken, err);
-            continue;
-        }
-        if (above_peer[i] == &shk_transport_multimem && options->ranks < LAYERS_MULTIMEM_RANKS) {
-            rc = layer_na(facts, name,
-                          "not run with fewer than 3 ranks unless asked for: --transport multimem",
-                          err);
-            continue;
-        }
-        rc = shk_layer_run(above_peer[i], options, measure, facts, err);
-        broken = layer_broke(facts, name) ? name : NULL;
+    if (*broken_p)
+        return layer_skip(facts, transport->name, *broken_p, err);
+    if (transport == &shk_transport_multimem && options->ranks < LAYERS_MULTIMEM_RANKS) {
+        return layer_na(facts, transport->name,
+                        "not run with fewer than 3 ranks unless asked for: --transport multimem",
+                        err);
     }
+    rc = shk_layer_run(transport, options, measure, facts, err);
+    *broken_p = layer_broke(facts, transport->name) ? transport->name : NULL;
     return rc;
 }
 
-/* On GPUs of one kind, with ranks of this process: those of other nodes may load another library.
- */
-static struct shk_hmem_early *layers_hmem_early(const struct shk_collective_options *options,
-                                                const struct shk_measure *measure,
-                                                const struct shk_facts *facts)
+/* *early_p: begun when peer has found GPUs. */
+static int layers_cuda(const struct shk_collective_options *options,
+                       const struct shk_measure *measure, struct shk_hmem_early **early_p,
+                       struct shk_facts *facts, struct shk_error *err)
 {
-    bool cuda = layer_has_gpus(facts, "peer");
-    bool one = cuda != layer_has_gpus(facts, "rccl") && cuda == (access("/dev/kfd", F_OK) != 0);
+    struct layers_shared shared = {
+        .options = options, .measure = measure, .facts = facts, .early_p = early_p};
+    const char *broken = NULL;
+    bool can = shared_can(options, measure);
+    size_t i = can ? LAYERS_SHARED : 0;
+    int rc = can ? layers_shared(&shared, &broken, err) : 0;
 
-    return !measure && one ? shk_hmem_early_begin(options, NULL, !cuda) : NULL;
+    for (; i < sizeof cuda_layers / sizeof cuda_layers[0] && rc == 0; i++) {
+        if (i > 0 && !layer_has_gpus(facts, "peer"))
+            return 0;
+        rc = layers_alone(cuda_layers[i], options, measure, &broken, facts, err);
+        if (i == 0 && rc == 0 && shk_stop_signal() == 0)
+            *early_p = layers_hmem_early(options, measure, facts);
+    }
+    return rc;
 }
 
 /* The fabric's all-reduce again, on the memory of the GPUs. Ends `early`. */
@@ -327,12 +340,8 @@ int shk_layers_run(const struct shk_collective_options *options, const struct sh
                    struct shk_facts *facts, struct shk_error *err)
 {
     struct shk_hmem_early *early = NULL;
-    int rc = shk_layer_run(&shk_transport_peer, options, measure, facts, err);
+    int rc = layers_cuda(options, measure, &early, facts, err);
 
-    if (rc == 0 && shk_stop_signal() == 0)
-        early = layers_hmem_early(options, measure, facts);
-    if (rc == 0 && layer_has_gpus(facts, "peer"))
-        rc = layers_cuda(options, measure, facts, err);
     if (rc == 0 && access("/dev/kfd", F_OK) == 0)
         rc = shk_layer_run(&shk_transport_rccl, options, measure, facts, err);
     if (rc == 0 && access("/dev/neuron0", F_OK) == 0) {

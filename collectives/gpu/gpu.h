@@ -72,8 +72,8 @@ int shk_gpu_run(const struct shk_transport *transport, const struct shk_collecti
                 const struct shk_gpu_tweaks *tweaks, struct shk_facts *facts,
                 struct shk_error *err) SHK_MUST_CHECK;
 
-/* Transports over NCCL, one after the other in one set of ranks over one communicator: to open the
- * GPUs, to initialize NCCL and to connect the ranks takes longer than a brief run. */
+/* Transports one after the other in one set of ranks, those over NCCL over one communicator: to
+ * open the GPUs, to initialize NCCL and to connect the ranks takes longer than a brief run. */
 #define SHK_GPU_CHAIN_MAX 4U
 struct shk_gpu_chain {
     const struct shk_transport *const *transports;

@@ -66,6 +66,31 @@ int gpu_access_tell(struct gpu_rank *g, struct shk_error *err)
     return gpu_access_put(g, ways, err);
 }
 
+/* Over PCIe there are no atomic operations on another GPU's memory, over NVLink there are. */
+static bool access_linked(const struct gpu_rank *g, unsigned peer)
+{
+    char pci[32] = "";
+    int atomics = 0;
+    int device = gpu_device_pci(g->job, peer, pci, sizeof pci) ? access_device(g, pci) : -1;
+
+    return g->gpu.api.peer_attribute && device >= 0 &&
+           g->gpu.api.peer_attribute(&atomics, GPU_PEER_ATOMICS, g->device, device) ==
+               GPU_SUCCESS &&
+           atomics != 0;
+}
+
+int gpu_access_lines(struct gpu_rank *g, bool *lines_p, struct shk_error *err)
+{
+    uint64_t lacking = 0;
+    int rc = 0;
+
+    for (unsigned peer = 0; peer < g->ranks && lacking == 0; peer++)
+        lacking = peer != g->rank && !access_linked(g, peer);
+    rc = shk_job_barrier(g->job, lacking, &lacking, NULL, NULL);
+    *lines_p = rc == 0 && lacking == 0;
+    return rc == 0 ? 0 : shk_error_sys(err, -rc, "barrier");
+}
+
 static void access_read(const struct gpu_rank *g, struct access_map *map)
 {
     size_t len = 0;

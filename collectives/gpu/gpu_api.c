@@ -50,6 +50,8 @@ static const struct shk_symbol cuda_symbols[] = {
     {.name = "cuMemFreeHost", .offset = AT(host_free), .optional = true},
     {.name = "cuMemcpyHtoDAsync_v2", .offset = AT(to_device_async), .optional = true},
     {.name = "cuMemcpyDtoHAsync_v2", .offset = AT(to_host_async), .optional = true},
+    {.name = "cuLaunchKernelEx", .offset = AT(launch_with), .optional = true},
+    {.name = "cuDeviceGetP2PAttribute", .offset = AT(peer_attribute), .optional = true},
     {.name = "cuGetErrorString", .offset = AT(error_text), .optional = true},
     {.name = NULL},
 };

@@ -39,6 +39,8 @@ enum gpu_status {
 #define GPU_STREAM_FREE     1U  /* does not wait for the default stream */
 #define GPU_CAPTURE_THREAD  1   /* other threads may do as they like meanwhile */
 #define GPU_ATTR_PROCESSORS 16  /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
+#define GPU_ATTR_CAPABILITY 75  /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
+#define GPU_PEER_ATOMICS    3   /* CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED */
 #define GPU_ATTR_MULTICAST  132 /* CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED */
 
 /* Writes of other devices to a GPU: CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS,
@@ -51,6 +53,25 @@ enum gpu_status {
 
 struct gpu_ipc {
     unsigned char bytes[GPU_IPC_BYTES];
+};
+
+/* CUlaunchAttribute and CUlaunchConfig. OVERLAP is
+ * CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: the kernel may be scheduled before the one
+ * ahead of it in the stream has ended, and waits for that itself. */
+#define GPU_ATTRIBUTE_OVERLAP 6
+struct gpu_launch_attribute {
+    int id;
+    int pad;
+    union {
+        int on;
+        char bytes[64];
+    } value;
+};
+struct gpu_launch_config {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    struct gpu_launch_attribute *attributes;
+    unsigned attribute_count;
 };
 
 struct gpu_api {
@@ -98,6 +119,9 @@ struct gpu_api {
     int (*host_free)(void *at);
     int (*to_device_async)(gpu_ptr to, const void *from, size_t bytes, void *stream);
     int (*to_host_async)(void *to, gpu_ptr from, size_t bytes, void *stream);
+    int (*launch_with)(const struct gpu_launch_config *config, void *function, void **params,
+                       void **extra);
+    int (*peer_attribute)(int *value, int attribute, int device, int peer);
     int (*error_text)(int status, const char **text);
 };
 

@@ -1,5 +1,5 @@
-/* Transports over NCCL, one after the other in the same ranks: GPU and communicator are opened
- * once. */
+/* Transports, one after the other in the same ranks: the GPU is opened once, and so is the
+ * communicator of those over NCCL. */
 #include "collectives/gpu/gpu_private.h"
 #include "collectives/ranks/job_private.h"
 #include <errno.h>
@@ -179,7 +179,7 @@ int shk_gpu_chain_run(const struct shk_gpu_chain *asked,
     for (unsigned i = 0; i < asked->count; i++) {
         const struct gpu_path *path = gpu_run_path(asked->transports[i]->name);
 
-        if (!path || !path->leave || !path->again)
+        if (!path || (i + 1 < asked->count && !path->leave) || (i > 0 && !path->again))
             return 0;
         chain.names[i] = path->name;
         gpu_run_init(&chain.run[i], path, options, tweaks);

@@ -12,6 +12,11 @@
  * NCCL's symmetric windows need. */
 #define DRIVER_MIN 11040
 
+/* Launches that overlap: GPUs from compute capability 9.0 on; drivers before 12.3 cannot capture
+ * them into a graph (CUDA Programming Guide, "Programmatic Dependent Launch"). */
+#define OVERLAP_DRIVER_MIN     12030
+#define OVERLAP_CAPABILITY_MIN 9
+
 /* Drivers of nodes with many GPUs take seconds to start. */
 #define DEVICE_COUNT_MS 20000
 
@@ -250,6 +255,16 @@ static int device_context(struct gpu_rank *g, struct shk_error *err)
     return rc;
 }
 
+static bool device_overlaps(const struct gpu_rank *g)
+{
+    int capability = 0;
+
+    return g->gpu.api.launch_with && g->driver >= OVERLAP_DRIVER_MIN &&
+           g->gpu.api.device_attribute(&capability, GPU_ATTR_CAPABILITY, g->device) ==
+               GPU_SUCCESS &&
+           capability >= OVERLAP_CAPABILITY_MIN;
+}
+
 static int device_start(struct gpu_rank *g, struct shk_error *err)
 {
     const struct gpu_api *api = &g->gpu.api;
@@ -282,6 +297,7 @@ static int device_start(struct gpu_rank *g, struct shk_error *err)
         api->device_attribute(&g->processors, GPU_ATTR_PROCESSORS, g->device) != GPU_SUCCESS) {
         g->processors = 0;
     }
+    g->overlap = rc == 0 && device_overlaps(g);
     return rc;
 }
 

@@ -16,6 +16,17 @@ static size_t heap_up(size_t value, size_t to)
     return (value + to - 1) / to * to;
 }
 
+/* For the longest message of either exchange kernel. */
+static size_t heap_stage(size_t max_bytes, bool lines)
+{
+    const size_t step = (size_t)SHK_GPU_LL128_VECTORS * 16; /* of data in SHK_GPU_LL128_BYTES */
+    size_t most = lines ? SHK_GPU_LL128_MAX : SHK_GPU_EXCHANGE_MAX;
+    size_t bytes = max_bytes < most ? max_bytes : most;
+
+    return heap_up(lines ? (bytes + step - 1) / step * SHK_GPU_LL128_BYTES : bytes,
+                   GPU_GUARD_BYTES);
+}
+
 void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes,
                      const struct gpu_room *room)
 {
@@ -38,8 +49,8 @@ void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes,
     }
     heap->stage = at;
     if (room->slots && ranks == 2) {
-        heap->stage_bytes = max_bytes < SHK_GPU_EXCHANGE_MAX ? heap_up(max_bytes, GPU_GUARD_BYTES)
-                                                             : SHK_GPU_EXCHANGE_MAX;
+        heap->lines = room->lines;
+        heap->stage_bytes = heap_stage(max_bytes, room->lines);
         at += 2 * heap->stage_bytes;
     }
     heap->scratch = at;
@@ -99,6 +110,8 @@ int gpu_heap_plan(struct gpu_rank *g, bool own, struct shk_error *err)
     uint64_t free_bytes = 0;
     int rc = large ? heap_free(g, &free_bytes, err) : 0;
 
+    if (rc == 0 && own && g->ranks == 2)
+        rc = gpu_access_lines(g, &room.lines, err);
     g->max_bytes = large && free_bytes / HEAP_SPARE >= options->large_bytes ? options->large_bytes
                                                                             : options->max_bytes;
     gpu_heap_layout(&g->heap, g->ranks, g->max_bytes, &room);
@@ -163,6 +176,12 @@ int gpu_heap_prepare(struct gpu_rank *g, struct shk_error *err)
                                    2 * (size_t)g->ranks * heap->slot_bytes / sizeof(uint32_t),
                                    g->stream),
                     err, "clear of the slots");
+    }
+    if (rc == 0 && heap->lines) { /* no flag is the epoch of a launch to come */
+        rc = gpu_ok(g,
+                    api->set_words(base + heap->stage, 0, 2 * heap->stage_bytes / sizeof(uint32_t),
+                                   g->stream),
+                    err, "clear of the lines");
     }
     for (unsigned i = 0; i < 2 && rc == 0; i++) {
         rc = gpu_ok(g,

@@ -21,12 +21,20 @@
  * -, 18.6 and 20.1 at 4, -, 31.9 and 31.8 at 8. */
 #define LAUNCH_EXCHANGE_FROM ((size_t)384 << 10)
 
+/* In lines of 128 bytes the same exchange has a flag in every line and waits for no fence. The same
+ * GPUs, one-shot, exchange, two-shot and this in us, launches overlapping: 3.2, -, - and 3.3 at 32
+ * KiB, 3.4, -, - and 3.4 at 64, 4.6, -, - and 3.9 at 256, -, 6.1, - and 4.8 at 512, -, 11.2, -
+ * and 9.8 at 2 MiB, -, -, 32.5 and 29 at 8, -, -, 59.4 and 54.8 at 16; push 96.5 and this 104.5
+ * at 32. */
+#define LAUNCH_LL128_FROM ((size_t)64 << 10)
+
 /* One-shot: more blocks only add launch time. The others: fewer leave links idle, and all should
  * run at once, which 132 processors allow. */
 #define LAUNCH_ONESHOT_BLOCKS  64U
 #define LAUNCH_TWOSHOT_BLOCKS  132U
 #define LAUNCH_PUSH_BLOCKS     132U
 #define LAUNCH_EXCHANGE_BLOCKS 132U
+#define LAUNCH_LL128_BLOCKS    264U
 
 static unsigned launch_variant(unsigned ranks)
 {
@@ -74,6 +82,8 @@ static int launch_functions(struct gpu_rank *g, struct shk_error *err)
             rc = launch_function(g, &g->reduce[GPU_TWOSHOT][type], err, name, variant);
         if (rc == 0)
             rc = launch_function(g, &g->reduce[GPU_EXCHANGE][type], err, "shk_exchange_", tag);
+        if (rc == 0)
+            rc = launch_function(g, &g->reduce[GPU_LL128][type], err, "shk_ll128_", tag);
         snprintf(name, sizeof name, "shk_push_%s_", tag);
         if (rc == 0) {
             rc = launch_function(g, &g->reduce[GPU_PUSH][type], err, name,
@@ -128,6 +138,25 @@ int gpu_launch(struct gpu_rank *g, void *function, unsigned blocks, unsigned thr
         err, "launch of %s", what);
 }
 
+/* Every kernel of an all-reduce waits for what is ahead of it in the stream before it reads
+ * anything (begin() in kernels_common.cuh). */
+static int launch_reduce(struct gpu_rank *g, void *function, unsigned blocks, unsigned threads,
+                         void **params, struct shk_error *err)
+{
+    struct gpu_launch_attribute overlap = {.id = GPU_ATTRIBUTE_OVERLAP, .value.on = 1};
+    struct gpu_launch_config config = {
+        .grid = {blocks, 1, 1},
+        .block = {threads, 1, 1},
+        .stream = g->stream,
+        .attributes = &overlap,
+        .attribute_count = 1,
+    };
+
+    return g->overlap ? gpu_ok(g, g->gpu.api.launch_with(&config, function, params, NULL), err,
+                               "launch of the all-reduce")
+                      : gpu_launch(g, function, blocks, threads, params, err, "the all-reduce");
+}
+
 size_t gpu_push_from(const struct gpu_rank *g)
 {
     size_t forced = g->run->tweaks->push_from;
@@ -135,16 +164,34 @@ size_t gpu_push_from(const struct gpu_rank *g)
     return g->ranks < 2 ? 0 : forced != 0 ? forced : g->ranks == 2 ? LAUNCH_PUSH_FROM : 0;
 }
 
+/* Steps of a warp of GPU_LL128. */
+static size_t launch_steps(size_t bytes)
+{
+    const size_t step = (size_t)SHK_GPU_LL128_VECTORS * 16;
+
+    return (bytes + step - 1) / step;
+}
+
+/* Is there room for the whole message in the other rank's stage? */
+static bool launch_exchanges(const struct gpu_rank *g, size_t bytes)
+{
+    const struct gpu_heap *heap = &g->heap;
+
+    return heap->lines ? bytes >= LAUNCH_LL128_FROM &&
+                             launch_steps(bytes) * SHK_GPU_LL128_BYTES <= heap->stage_bytes
+                       : bytes >= LAUNCH_EXCHANGE_FROM && bytes <= heap->stage_bytes;
+}
+
 enum gpu_algorithm gpu_kernel_algorithm(const struct gpu_rank *g, const struct gpu_op *op)
 {
     size_t bytes = op->count * shk_gpu_type_bytes(op->type);
     size_t peers = g->ranks > 1 ? g->ranks - 1 : 1;
+    bool aligned = ((op->in | op->out) & 15) == 0;
 
-    if (g->heap.scratch_bytes > 0 && bytes >= gpu_push_from(g) && ((op->in | op->out) & 15) == 0)
+    if (g->heap.scratch_bytes > 0 && bytes >= gpu_push_from(g) && aligned)
         return GPU_PUSH;
-    if (bytes >= LAUNCH_EXCHANGE_FROM && bytes <= g->heap.stage_bytes &&
-        ((op->in | op->out) & 15) == 0)
-        return GPU_EXCHANGE;
+    if (aligned && launch_exchanges(g, bytes))
+        return g->heap.lines ? GPU_LL128 : GPU_EXCHANGE;
     return bytes * 2 <= g->heap.slot_bytes && bytes * peers <= LAUNCH_CROSSOVER ? GPU_ONESHOT
                                                                                 : GPU_TWOSHOT;
 }
@@ -175,6 +222,10 @@ static void launch_grid(const struct gpu_rank *g, const struct gpu_op *op,
         most = LAUNCH_EXCHANGE_BLOCKS;
         threads = items <= most * SHK_GPU_EXCHANGE_THREADS ? SHK_GPU_EXCHANGE_THREADS / 2
                                                            : SHK_GPU_EXCHANGE_THREADS;
+    } else if (algorithm == GPU_LL128) {
+        items = launch_steps(bytes); /* of a warp */
+        most = LAUNCH_LL128_BLOCKS;
+        threads = SHK_GPU_LL128_THREADS;
     } else if (algorithm == GPU_PUSH) {
         threads = SHK_GPU_PUSH_THREADS;
         most = LAUNCH_PUSH_BLOCKS;
@@ -184,7 +235,8 @@ static void launch_grid(const struct gpu_rank *g, const struct gpu_op *op,
         threads = LAUNCH_THREADS / 2; /* more processors at work */
     }
     *threads_p = threads;
-    *blocks_p = launch_blocks(g, items, threads * per, most, threads);
+    *blocks_p = launch_blocks(g, items, algorithm == GPU_LL128 ? threads / 32 : threads * per, most,
+                              threads);
 }
 
 int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err)
@@ -215,8 +267,7 @@ int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_er
     for (unsigned rank = 0; rank < g->ranks; rank++)
         args.base[rank] = g->base[rank];
     launch_grid(g, op, algorithm, &blocks, &threads);
-    return gpu_launch(g, g->reduce[algorithm][op->type], blocks, threads, params, err,
-                      "the all-reduce");
+    return launch_reduce(g, g->reduce[algorithm][op->type], blocks, threads, params, err);
 }
 
 int gpu_kernel_delay(struct gpu_rank *g, unsigned ms, struct shk_error *err)

@@ -165,5 +165,6 @@ const struct gpu_path gpu_path_peer = {
     .reduce = gpu_kernel_reduce,
     .extra = peer_extra,
     .close = peer_close,
+    .leave = peer_close,
     .algorithm = gpu_kernel_algorithm,
 };

@@ -53,7 +53,8 @@ struct gpu_heap {
     size_t area_bytes; /* of send and of recv */
     size_t slots, slot_bytes;
     size_t scratch, scratch_bytes; /* of one source rank; 0: no push kernel */
-    size_t stage, stage_bytes;     /* of one of two places; 0: no exchange kernel */
+    size_t stage, stage_bytes;     /* of one of two places; 0: no exchange kernels */
+    bool lines;                    /* these are for GPU_LL128, else for GPU_EXCHANGE */
 };
 
 /* Between areas, and after the last: words of this value. */
@@ -66,6 +67,7 @@ struct gpu_heap {
 enum gpu_algorithm {
     GPU_ONESHOT,
     GPU_EXCHANGE,
+    GPU_LL128,
     GPU_TWOSHOT,
     GPU_PUSH,
     GPU_MULTIMEM,
@@ -98,7 +100,7 @@ struct gpu_path {
     void (*close)(struct gpu_rank *g);
     /* Ranks that go on with another path of the same kind (gpu_chain.c); NULL: they cannot. leave:
      * as close, but what all paths of this kind use stays. again: instead of open, in a job to
-     * which nothing was published yet. */
+     * which nothing was published yet; the first of a chain needs none. */
     void (*leave)(struct gpu_rank *g);
     int (*again)(struct gpu_rank *g, struct shk_error *err);
     enum gpu_algorithm (*algorithm)(const struct gpu_rank *g, const struct gpu_op *op);
@@ -127,6 +129,7 @@ struct gpu_rank {
     struct gpu_lib gpu;
     int ordinal, device;
     int driver;     /* version */
+    bool overlap;   /* launches may be scheduled before the one ahead of them has ended */
     int processors; /* of the smallest GPU of the job, so that all launch the same grid */
     char name[96];
     char pci[32];
@@ -179,6 +182,9 @@ int gpu_access_put(struct gpu_rank *g, const uint8_t ways[SHK_GPU_MAX_RANKS],
                    struct shk_error *err);
 /* The same for what the driver offers. Nothing to do with more ranks than our kernels are for. */
 int gpu_access_tell(struct gpu_rank *g, struct shk_error *err);
+/* Do the links between all ranks hand over lines of 128 bytes whole, as NVLink does? The same on
+ * every rank. False, too, where the driver does not show that GPU to this process. */
+int gpu_access_lines(struct gpu_rank *g, bool *lines_p, struct shk_error *err);
 /* Pairs for which that was published, the same on every rank, and their PCI addresses: all of few,
  * "A, B and C, D" where such groups do not reach each other, "A to B" where only one way lacks. */
 unsigned gpu_access_lacking(const struct gpu_rank *g, enum gpu_access what, char *buf, size_t size);
@@ -186,6 +192,7 @@ unsigned gpu_access_lacking(const struct gpu_rank *g, enum gpu_access what, char
 /* gpu_heap.c */
 struct gpu_room {
     bool slots;       /* for the one-shot kernel */
+    bool lines;       /* the link hands over lines of 128 bytes whole */
     size_t push_from; /* the push kernel is for messages of so many bytes; 0: none */
 };
 void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes,

@@ -1,6 +1,7 @@
 /* All-reduce kernels on raw peer pointers, and the fill and check kernels of the tests. The only
  * CUDA source; loaded as an embedded fatbin by the driver. Names: shk_<what>_<type>[_<ranks>]. */
 #include "collectives/gpu/kernels_exchange.cuh"
+#include "collectives/gpu/kernels_ll128.cuh"
 #ifdef SHK_WITH_NCCL_DEVICE
 #include <nccl.h>
 #include <nccl_device.h>
@@ -194,7 +195,11 @@ template <class T> __device__ __forceinline__ void one_shot(const struct shk_gpu
     const uint64_t units = (args.count * sizeof(T) + 7) / 8;
     const uint64_t first = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-    uint2 mine = first < units ? load_unit<T>(in, first, args.count) : make_uint2(0, 0);
+    uint2 mine = make_uint2(0, 0);
+
+    wait_for_stream();
+    if (first < units)
+        mine = load_unit<T>(in, first, args.count);
     const uint32_t epoch = begin(args);
     const u64 flag = (u64)epoch << 32;
 
@@ -320,6 +325,11 @@ __device__ void check(const T *got, uint64_t count, const struct shk_gpu_spec &s
         shk_exchange_##name_(const __grid_constant__ shk_gpu_reduce args)                          \
     {                                                                                              \
         exchange<type_>(args);                                                                     \
+    }                                                                                              \
+    extern "C" __global__ void __launch_bounds__(SHK_GPU_LL128_THREADS, 2)                         \
+        shk_ll128_##name_(const __grid_constant__ shk_gpu_reduce args)                             \
+    {                                                                                              \
+        ll128<type_>(args);                                                                        \
     }                                                                                              \
     extern "C" __global__ void shk_multimem_##name_(const __grid_constant__ shk_gpu_reduce args)   \
     {                                                                                              \

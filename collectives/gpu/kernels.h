@@ -28,6 +28,13 @@
 #define SHK_GPU_EXCHANGE_THREADS 512
 #define SHK_GPU_EXCHANGE_MAX     (4 << 20)
 
+/* The same of exchange in lines of 128 bytes, 120 of them data: a pair of rows of a warp is 60
+ * vectors of 16 bytes. */
+#define SHK_GPU_LL128_THREADS 512
+#define SHK_GPU_LL128_MAX     (16 << 20)
+#define SHK_GPU_LL128_VECTORS 60
+#define SHK_GPU_LL128_BYTES   1024
+
 enum shk_gpu_type { SHK_GPU_F32, SHK_GPU_F16, SHK_GPU_BF16, SHK_GPU_I32, SHK_GPU_TYPE_COUNT };
 
 /* Why a kernel gave up; in shk_gpu_control.error. */
@@ -71,7 +78,7 @@ struct shk_gpu_reduce {
     uint64_t slot_bytes;              /* of one source rank in one set */
     uint64_t scratch;                 /* offset of the push kernel's scratch */
     uint64_t scratch_bytes;           /* of one source rank: a rank's part of the longest message */
-    uint64_t stage;                   /* offset of the exchange kernel's two places */
+    uint64_t stage;                   /* offset of the exchange kernels' two places */
     uint64_t stage_bytes;             /* of one of them */
     uint64_t multicast;               /* the multimem kernel: all ranks' heaps at once, else 0 */
     uint64_t count;                   /* elements */

@@ -255,12 +255,23 @@ __device__ void give_up(const struct shk_gpu_reduce &args, uint32_t why, uint32_
     }
 }
 
+/* A launch may be scheduled while the kernel before it in the stream is still running (GPU_ATTRIBUTE_OVERLAP): nothing that
+ * this one wrote may be read before. Lets the next launch in at once. */
+__device__ __forceinline__ void wait_for_stream()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* Epoch of this launch, the same in every thread of the block; 0 when an earlier launch failed. */
 __device__ __forceinline__ uint32_t begin(const struct shk_gpu_reduce &args)
 {
     __shared__ uint32_t shared_epoch;
     const struct shk_gpu_control *mine = control_of(args, args.rank);
 
+    wait_for_stream();
     if (threadIdx.x == 0) {
         const volatile uint32_t *p = &mine->epoch;
         uint32_t epoch = p[0];

@@ -6,6 +6,8 @@
  *   SHK_FAKE_DRIVER   version, 13000 by default
  *   SHK_FAKE_REFUSED … pairs that are not like the others: gpu_peers.c
  *   SHK_FAKE_MULTICAST 1: has it, see gpu_multicast.c for its faults
+ *   SHK_FAKE_NVLINK   1: GPUs do atomic operations in each other's memory
+ *   SHK_FAKE_CAPABILITY compute capability, major
  *   SHK_FAKE_FLUSH    1: writes of other devices need a flush, and the driver has one
  *   SHK_FAKE_FAULT    init, flush, no-device, peer, memory, illegal, image, hang, crash, corrupt,
  * skip, overrun, input, tired (an operation that is launched three times in a row), moved (illegal
@@ -126,12 +128,20 @@ int CALL(cuDeviceGetAttribute, hipDeviceGetAttribute)(int *value, int attribute,
 {
     (void)device;
     *value = attribute == GPU_ATTR_MULTICAST      ? atoi(setting("SHK_FAKE_MULTICAST", "0"))
+             : attribute == GPU_ATTR_CAPABILITY   ? atoi(setting("SHK_FAKE_CAPABILITY", "0"))
              : attribute == GPU_ATTR_FLUSH_WRITES ? atoi(setting("SHK_FAKE_FLUSH", "0"))
                                                   : 0;
     return SUCCESS;
 }
 
 #ifndef HIP
+int cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer)
+{
+    *value =
+        attribute == GPU_PEER_ATOMICS && device != peer && atoi(setting("SHK_FAKE_NVLINK", "0"));
+    return shk_fake_faulty("attribute") ? INVALID : SUCCESS;
+}
+
 int cuFlushGPUDirectRDMAWrites(int target, int scope)
 {
     return target != GPU_FLUSH_CONTEXT || scope != GPU_ORDER_OWNER ? INVALID

@@ -416,13 +416,14 @@ static void run_pointers(void *arg)
 }
 
 static const char *const kernel_names[] = {
-    "shk_oneshot_",  "shk_twoshot_",     "shk_exchange_",      "shk_push_",
-    "shk_multimem_", "shk_fill_",        "shk_check_",         "shk_sum_",
-    "shk_delay",     "shk_lsa_pointers", "shk_multicast_probe"};
+    "shk_oneshot_", "shk_twoshot_",  "shk_exchange_",    "shk_ll128_",
+    "shk_push_",    "shk_multimem_", "shk_fill_",        "shk_check_",
+    "shk_sum_",     "shk_delay",     "shk_lsa_pointers", "shk_multicast_probe"};
 enum {
     ONESHOT,
     TWOSHOT,
     EXCHANGE,
+    LL128,
     PUSH,
     MULTIMEM,
     FILL,
@@ -466,6 +467,18 @@ int CALL(cuModuleGetFunction, hipModuleGetFunction)(void **function, void *modul
     return 500;
 }
 
+/* Two ranks with an address for whole vectors, room for their lines, and flags that are no epoch to
+ * come. */
+static int lines_fit(const struct shk_gpu_reduce *args, uint32_t type)
+{
+    uint64_t step = (uint64_t)SHK_GPU_LL128_VECTORS * 16;
+    uint64_t steps = (args->count * shk_gpu_type_bytes((enum shk_gpu_type)type) + step - 1) / step;
+
+    return args->ranks == 2 && ((args->in | args->out) & 15) == 0 &&
+           steps * SHK_GPU_LL128_BYTES <= args->stage_bytes &&
+           *(const uint64_t *)(uintptr_t)(args->base[args->rank] + args->stage + 120) == 0;
+}
+
 int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, unsigned gy,
                                                 unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                                 unsigned shared, void *stream, void **params,
@@ -489,12 +502,17 @@ int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, uns
     case ONESHOT:
     case TWOSHOT:
     case EXCHANGE:
+    case LL128:
     case PUSH:
     case MULTIMEM:
         memcpy(&reduce.args, params[0], sizeof(reduce.args));
         if (f->kernel == EXCHANGE &&
             (reduce.args.ranks != 2 ||
              reduce.args.stage_bytes < reduce.args.count * shk_gpu_type_bytes(f->type))) {
+            return INVALID;
+        }
+        if (f->kernel == LL128 &&
+            (bx != SHK_GPU_LL128_THREADS || !lines_fit(&reduce.args, f->type))) {
             return INVALID;
         }
         return shk_fake_enqueue(run_reduce, &reduce, sizeof(reduce));
@@ -529,3 +547,21 @@ int CALL(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gx, uns
         return shk_fake_enqueue(run_pointers, &pointers, sizeof(pointers));
     }
 }
+
+#ifndef HIP
+/* Nothing overlaps here: whoever launches so has said that his kernel waits for what is ahead of
+ * it. */
+int cuLaunchKernelEx(const struct gpu_launch_config *config, void *function, void **params,
+                     void **extra)
+{
+    const struct function *f = function;
+
+    if (config->attribute_count != 1 || config->attributes[0].id != GPU_ATTRIBUTE_OVERLAP ||
+        config->attributes[0].value.on != 1 || f->kernel > MULTIMEM || shk_fake_faulty("overlap")) {
+        return INVALID;
+    }
+    return cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2],
+                          config->block[0], config->block[1], config->block[2],
+                          config->shared_bytes, config->stream, params, extra);
+}
+#endif

@@ -141,8 +141,12 @@ int nccl_comm_open(struct gpu_rank *g, struct shk_error *err)
     return rc;
 }
 
+/* What was before in these ranks may not have needed NCCL. */
 int nccl_comm_again(struct gpu_rank *g, struct shk_error *err)
 {
+    if (!the_comm.comm)
+        return nccl_comm_open(g, err);
+    g->comm = &the_comm;
     g->comm->log_from = comm_log_bytes(g->comm);
     shk_crumb_library(g->comm->lib.dynlib.path);
     shk_crumb_call("ncclAllReduce");

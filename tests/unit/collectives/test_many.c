@@ -120,6 +120,52 @@ Test(many, two_ranks_exchange_middle_sizes)
     }
 }
 
+/* A link that hands over whole lines is for the kernel with a flag in each; nothing is known of one
+ * that the driver does not tell about. */
+Test(many, whole_lines_over_nvlink)
+{
+    static const char *const faults[] = {"", "attribute"};
+    options.brief = false;
+    options.min_bytes = 32768;
+    options.max_bytes = 131072;
+    setenv("SHK_FAKE_NVLINK", "1", 1);
+    setenv("SHK_FAKE_CAPABILITY", "9", 1);
+    for (unsigned i = 0; i < 2; i++) {
+        setenv("SHK_FAKE_FAULT", faults[i], 1);
+        struct shk_facts *facts = run("peer", 2);
+        json_t *row, *sizes = shk_facts_get_array(facts, "collective.peer.sizes");
+        size_t k;
+        expect_right(facts, "peer", 2);
+        cr_assert_geq(json_array_size(sizes), 3);
+        json_array_foreach(sizes, k, row)
+        {
+            bool lines = i == 0 && json_integer_value(json_object_get(row, "bytes")) >= 65536;
+            cr_expect_str_eq(json_string_value(json_object_get(row, "algorithm")),
+                             lines ? "exchange-ll128" : "one-shot", "'%s', size %zu", faults[i], k);
+        }
+        shk_facts_destroy(facts);
+    }
+}
+
+/* Launches overlap where the GPU and the driver can do that, and only there. */
+Test(many, launches_that_overlap)
+{
+    static const char *const drivers[] = {"13000", "12020"};
+    setenv("SHK_FAKE_CAPABILITY", "9", 1);
+    for (unsigned i = 0; i < 2; i++) {
+        setenv("SHK_FAKE_DRIVER", drivers[i], 1);
+        setenv("SHK_FAKE_FAULT", "overlap", 1);
+        struct shk_facts *facts = run("peer", 2);
+        cr_expect_str_eq(text(facts, "peer", "status"), i == 0 ? "failed" : "ok", "driver %s: %s",
+                         drivers[i], text(facts, "peer", "reason"));
+        shk_facts_destroy(facts);
+    }
+    setenv("SHK_FAKE_FAULT", "", 1);
+    setenv("SHK_FAKE_DRIVER", "13000", 1);
+    right("peer", 2);
+    right("peer", 4);
+}
+
 /* Two-shot, and the kernel for large messages. */
 Test(many_long, large_ones)
 {

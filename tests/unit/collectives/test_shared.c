@@ -1,5 +1,5 @@
-/* lsa, nccl and nccl-window in one set of ranks, against stand-ins: the same facts as in ranks of
- * their own, and whatever goes wrong is told of the layer in which it does. */
+/* peer, lsa, nccl and nccl-window in one set of ranks, against stand-ins: the same facts as in
+ * ranks of their own, and whatever goes wrong is told of the layer in which it does. */
 #include "collectives/counters/counters.h"
 #include "collectives/layers.h"
 #include "core/run/stop.h"
@@ -164,7 +164,9 @@ Test(shared, the_facts_are_those_of_ranks_of_their_own, .timeout = 600)
     cr_expect_neq(pid_of(apart, "lsa"), pid_of(apart, "nccl"));
     cr_expect_eq(pid_of(facts, "lsa"), pid_of(facts, "nccl"));
     cr_expect_eq(pid_of(facts, "lsa"), pid_of(facts, "nccl-window"));
-    cr_expect_neq(pid_of(facts, "lsa"), pid_of(facts, "peer"));
+    cr_expect_eq(pid_of(facts, "lsa"), pid_of(facts, "peer"));
+    cr_expect_neq(pid_of(apart, "lsa"), pid_of(apart, "peer"));
+    same(plan_of(apart, "peer"), plan_of(facts, "peer"), "peer");
     same(keys_of(apart), keys_of(facts), "facts");
     for (i = 0; i < 3; i++) {
         same_layer(apart, facts, layers[i]);
@@ -313,20 +315,11 @@ Test(shared, what_does_not_apply_or_fails_by_itself, .timeout = 600)
 }
 
 /* In the first layer it is what it would be without the others, and they are not run. */
-static void die_in_lsa(struct shk_job *job, enum shk_phase phase, void *arg)
+static void die(struct shk_job *job, enum shk_phase phase, void *arg)
 {
     (void)arg;
-    if (phase == SHK_PHASE_ALLREDUCE && shk_job_rank(job) == 1 && getenv("SHK_IN_LSA") != NULL) {
+    if (phase == SHK_PHASE_ALLREDUCE && shk_job_rank(job) == 1)
         raise(SIGKILL);
-    }
-}
-
-static int only_lsa(const struct shk_gpu_chain *chain, const struct shk_collective_options *options,
-                    struct shk_facts *facts, void *arg, struct shk_gpu_chain_result *result,
-                    struct shk_error *err)
-{
-    setenv("SHK_IN_LSA", "1", 1);
-    return shk_gpu_chain_run(chain, options, arg, facts, result, err);
 }
 
 Test(shared, a_death_in_the_first_layer_is_its_own, .timeout = 600)
@@ -334,14 +327,42 @@ Test(shared, a_death_in_the_first_layer_is_its_own, .timeout = 600)
     struct shk_collective_options options = brief();
     struct shk_gpu_tweaks tweaks = fakes;
     struct shk_facts *facts = shk_facts_create();
-    struct shk_measure measure = {.run = gpu_measure, .arg = &tweaks, .chain = only_lsa};
+    struct shk_measure measure = {.run = gpu_measure, .arg = &tweaks, .chain = gpu_measure_chain};
 
-    tweaks.at_phase = die_in_lsa;
+    tweaks.at_phase = die;
     cr_assert_eq(shk_layers_run(&options, &measure, facts, NULL), 0);
-    expect(facts, "crashed", "na", "na");
-    cr_expect_str_eq(text(facts, "lsa", "cause"), "rank-ended");
-    cr_expect_eq(shk_facts_get_int(facts, "collective.lsa.rank", -1), 1);
-    cr_expect_str_eq(text(facts, "nccl", "reason"), "not run: lsa below it ended with crashed");
+    expect(facts, "na", "na", "na");
+    cr_expect_str_eq(text(facts, "peer", "status"), "crashed");
+    cr_expect_str_eq(text(facts, "peer", "cause"), "rank-ended");
+    cr_expect_eq(shk_facts_get_int(facts, "collective.peer.rank", -1), 1);
+    cr_expect_str_eq(text(facts, "nccl", "reason"), "not run: peer below it ended with crashed");
+    shk_facts_destroy(facts);
+}
+
+/* Without GPUs nothing above peer is run, or said to have been. */
+Test(shared, no_gpus, .timeout = 600)
+{
+    struct shk_facts *facts = NULL;
+    struct shk_fact status;
+
+    setenv("SHK_FAKE_FAULT", "no-device", 1);
+    facts = run("");
+    cr_expect_str_eq(text(facts, "peer", "status"), "na", "%s", text(facts, "peer", "reason"));
+    cr_expect_not(shk_facts_get(facts, "collective.lsa.status", &status));
+    cr_expect_not(shk_facts_get(facts, "collective.fabric-hmem.status", &status));
+    shk_facts_destroy(facts);
+}
+
+/* Those over NCCL have ranks of their own where peer does not apply. */
+Test(shared, peer_does_not_apply, .timeout = 600)
+{
+    struct shk_facts *facts = NULL;
+
+    setenv("SHK_FAKE_FAULT", "peer", 1);
+    facts = run("");
+    cr_expect_str_eq(text(facts, "peer", "status"), "na", "%s", text(facts, "peer", "reason"));
+    cr_expect_str_eq(text(facts, "nccl", "status"), "ok", "%s", text(facts, "nccl", "reason"));
+    cr_expect_neq(pid_of(facts, "nccl"), pid_of(facts, "peer"));
     shk_facts_destroy(facts);
 }
 
@@ -461,6 +482,6 @@ static void expect_counted(const char *fault, int readings)
 
 Test(shared, counters_are_read_once_between_layers, .timeout = 600)
 {
-    expect_counted("", 4);
-    expect_counted("used-error", 4); /* both attempts lie between the same two readings */
+    expect_counted("", 5);
+    expect_counted("used-error", 5); /* both attempts lie between the same two readings */
 }
