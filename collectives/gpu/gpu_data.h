@@ -6,7 +6,7 @@
 #ifndef SHK_COLLECTIVES_GPU_DATA_H
 #define SHK_COLLECTIVES_GPU_DATA_H
 
-#include "collectives/gpu/kernels.h"
+#include "collectives/gpu/kernels/kernels.h"
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #include "collectives/gpu/gpu.h"
 #include "collectives/gpu/gpu_api.h"
 #include "collectives/gpu/gpu_data.h"
-#include "collectives/gpu/kernels.h"
+#include "collectives/gpu/kernels/kernels.h"
 #include "collectives/ranks/crew.h"
 #include <jansson.h>
 

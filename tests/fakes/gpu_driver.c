@@ -1,6 +1,6 @@
 /* Stand-in for libcuda.so.1 and (with HIP) libamdhip64.so: device memory is host memory that other
  * processes can map, launches run at once in the calling thread, and the kernels of
- * collectives/gpu/kernels.cu are done in C by their names.
+ * collectives/gpu/kernels/kernels.cu are done in C by their names.
  *
  *   SHK_FAKE_GPUS     devices, 2 by default
  *   SHK_FAKE_DRIVER   version, 13000 by default

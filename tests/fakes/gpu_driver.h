@@ -3,7 +3,7 @@
 #define SHK_TESTS_FAKES_GPU_DRIVER_H
 
 #include "collectives/gpu/gpu_api.h"
-#include "collectives/gpu/kernels.h"
+#include "collectives/gpu/kernels/kernels.h"
 
 #ifdef HIP
 #define CALL(cuda_, hip_) hip_

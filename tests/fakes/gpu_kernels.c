@@ -1,5 +1,5 @@
-/* The kernels of collectives/gpu/kernels.cu in C, for the stand-in driver: found by their names,
- * done by the launching thread. */
+/* The kernels of collectives/gpu/kernels/kernels.cu in C, for the stand-in driver: found by their
+ * names, done by the launching thread. */
 #include "collectives/gpu/gpu_data.h"
 #include "tests/fakes/gpu_driver.h"
 #include "tests/fakes/rest.h"

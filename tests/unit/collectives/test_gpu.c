@@ -1,6 +1,6 @@
 /* GPU transports against stand-in drivers and NCCL that really move data between processes. */
 #include "collectives/gpu/gpu.h"
-#include "collectives/gpu/kernels.h"
+#include "collectives/gpu/kernels/kernels.h"
 #include "collectives/layers.h"
 #include "core/facts/facts.h"
 #include "tests/unit/collectives/gpu_measure.h"

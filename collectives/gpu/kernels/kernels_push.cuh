@@ -2,7 +2,7 @@
 #ifndef SHK_COLLECTIVES_KERNELS_PUSH_H
 #define SHK_COLLECTIVES_KERNELS_PUSH_H
 
-#include "collectives/gpu/kernels_common.cuh"
+#include "collectives/gpu/kernels/kernels_common.cuh"
 
 namespace
 {

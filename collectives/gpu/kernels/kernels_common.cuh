@@ -2,7 +2,7 @@
 #ifndef SHK_COLLECTIVES_KERNELS_COMMON_H
 #define SHK_COLLECTIVES_KERNELS_COMMON_H
 
-#include "collectives/gpu/kernels.h"
+#include "collectives/gpu/kernels/kernels.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -1,7 +1,7 @@
 /* All-reduce kernels on raw peer pointers, and the fill and check kernels of the tests. The only
  * CUDA source; loaded as an embedded fatbin by the driver. Names: shk_<what>_<type>[_<ranks>]. */
-#include "collectives/gpu/kernels_exchange.cuh"
-#include "collectives/gpu/kernels_ll128.cuh"
+#include "collectives/gpu/kernels/kernels_exchange.cuh"
+#include "collectives/gpu/kernels/kernels_ll128.cuh"
 #ifdef SHK_WITH_NCCL_DEVICE
 #include <nccl.h>
 #include <nccl_device.h>

@@ -4,7 +4,7 @@
 #ifndef SHK_COLLECTIVES_KERNELS_LL128_H
 #define SHK_COLLECTIVES_KERNELS_LL128_H
 
-#include "collectives/gpu/kernels_exchange.cuh"
+#include "collectives/gpu/kernels/kernels_exchange.cuh"
 
 namespace
 {

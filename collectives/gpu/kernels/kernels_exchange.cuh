@@ -2,7 +2,7 @@
 #ifndef SHK_COLLECTIVES_KERNELS_EXCHANGE_H
 #define SHK_COLLECTIVES_KERNELS_EXCHANGE_H
 
-#include "collectives/gpu/kernels_push.cuh"
+#include "collectives/gpu/kernels/kernels_push.cuh"
 
 namespace
 {
