@@ -190,7 +190,7 @@ static int verdict_baseline(struct shk_session *session, const char *path, struc
     struct verdict v = {.session = session, .cache = json_object()};
     struct shk_facts **facts = NULL;
     size_t count = 0, read = 0;
-    int rc = shk_facts_load(&facts, &count, path, err);
+    int rc = shk_facts_load(&facts, &count, path, NULL, err);
     if (!rc && count > VERDICT_GOOD)
         rc = shk_error_set(err, E2BIG, "%s: more than %d documents", path, VERDICT_GOOD);
     struct good *good = rc ? NULL : calloc(count + 1, sizeof *good), mine = {0};

@@ -23,6 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Lines about malformed facts of one file. */
+enum { SESSION_FAULTS = 20 };
+
 static char *session_command_line(int argc, char **argv)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
@@ -471,6 +474,16 @@ int shk_session_measure(struct shk_session *session)
     return SHK_EXIT_OK;
 }
 
+/* A line for each malformed fact of a file, the first few. */
+static void session_say_all(const json_t *said)
+{
+    size_t count = json_array_size(said);
+    for (size_t i = 0; i < count && i < SESSION_FAULTS; i++)
+        shk_say("%s", json_string_value(json_array_get(said, i)));
+    if (count > SESSION_FAULTS)
+        shk_say("%zu more facts are malformed", count - SESSION_FAULTS);
+}
+
 static int session_load_file(struct shk_session *session, const char *path)
 {
     struct shk_error err = {""};
@@ -479,9 +492,13 @@ static int session_load_file(struct shk_session *session, const char *path)
     int code = SHK_EXIT_OK;
     if (shk_session_load_fleet(session, path, &code))
         return code;
-    if (shk_facts_load(&facts, &n, path, &err))
+    json_t *said = json_array();
+    int rc = shk_facts_load(&facts, &n, path, said, &err);
+    if (!rc)
+        session_say_all(said);
+    json_decref(said);
+    if (rc)
         return session_fail(&err, SHK_EXIT_USAGE);
-    int rc = 0;
     for (size_t i = 0; i < n; i++) {
         if (rc)
             shk_facts_destroy(facts[i]);

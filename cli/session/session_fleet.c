@@ -29,6 +29,8 @@ struct shk_fleet {
     json_t *hosts; /* name -> [group, nodes of the session at that time] */
     struct fleet_group *groups;
     size_t count;
+    const char *path; /* what is read, while it is; borrowed */
+    size_t document;
 };
 
 static struct shk_fleet *fleet_create(const struct shk_session *session)
@@ -66,8 +68,17 @@ static int fleet_parse(struct shk_session *session, const char *text, size_t len
     json_error_t where;
     struct shk_facts *facts = NULL;
     json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
-    int rc =
-        doc ? shk_facts_from_json(&facts, doc, err) : shk_error_set(err, EINVAL, "%s", where.text);
+    json_t *faults = json_array(), *fault;
+    size_t i;
+    int rc = doc ? shk_facts_reported(&facts, doc, faults, err)
+                 : shk_error_set(err, EINVAL, "%s", where.text);
+    json_array_foreach(faults, i, fault)
+    {
+        if (!rc && session->fleet->path)
+            shk_say("%s: document %zu: %s; taken as a fact that was not read", session->fleet->path,
+                    session->fleet->document, json_string_value(json_object_get(fault, "why")));
+    }
+    json_decref(faults);
     json_decref(doc);
     return rc ? rc : shk_session_add(session, facts, err);
 }
@@ -161,7 +172,10 @@ static int fleet_text(struct shk_session *session, const char *path, char *text,
             at++;
         if (at == len)
             return SHK_EXIT_OK;
+        session->fleet->path = path;
+        session->fleet->document = document;
         int rc = fleet_document(session, text + at, len - at, &used, &group, &err);
+        session->fleet->path = NULL;
         if (rc) {
             shk_say("%s: document %zu: %s", path, document, err.text);
             return rc == -EINVAL ? SHK_EXIT_USAGE : SHK_EXIT_INTERNAL;

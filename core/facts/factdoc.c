@@ -13,6 +13,9 @@
  * what a stranger's file can make us allocate. */
 enum { FACTDOC_MAX_BYTES = 64 << 20, FACTDOC_MAX_DEPTH = 32, FACTDOC_MAX_FACTS = 100000 };
 
+/* Malformed facts of one document whose lines are looked for. */
+enum { FACTDOC_MAX_PLACES = 16 };
+
 /* A report of any schema holds its nodes as facts documents: shakedown.report/1 (0.1), /2 (0.2). */
 static bool factdoc_is_report(const char *schema)
 {
@@ -48,43 +51,40 @@ static bool factdoc_too_deep(const json_t *value, int depth)
     return false;
 }
 
-static int factdoc_check_texts(const char *key, const json_t *entry, struct shk_error *err)
+/* What is wrong with one member of "facts", one clause; NULL: nothing. New string. */
+static char *factdoc_fault(const char *key, const json_t *given)
 {
     static const char *const members[] = {"unit", "source", "reason"};
+    const char *state = json_string_value(json_object_get(given, "state"));
+    int which = shk_facts_state_parse(state);
+    if (!shk_facts_key_valid(key))
+        return shk_strf("'%.60s' is not a fact key", key);
+    if (factdoc_too_deep(given, 0))
+        return shk_strf("%s: nested deeper than %d", key, FACTDOC_MAX_DEPTH);
+    if (!state)
+        return NULL;
+    if (which < 0 && strncmp(key, "env.", 4) == 0) /* it may be a secret */
+        return shk_strf("%s: its state is not present, absent or failed", key);
+    if (which < 0)
+        return shk_strf("%s: state '%.40s' is not present, absent or failed; a value with a member "
+                        "state stands in {\"state\": \"present\", \"value\": …}",
+                        key, state);
+    if (which == SHK_FACT_PRESENT && !json_object_get(given, "value"))
+        return shk_strf("%s: present without a value", key);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        json_t *member = json_object_get(entry, members[i]);
+        json_t *member = json_object_get(given, members[i]);
         if (member && !json_is_string(member))
-            return shk_error_set(err, EINVAL, "facts: %s: %s is not a string", key, members[i]);
+            return shk_strf("%s: %s is not a string", key, members[i]);
     }
-    return 0;
+    return NULL;
 }
 
 /* One member of "facts" to a new entry: either the full form, or a bare value. */
-static int factdoc_entry(const char *key, json_t *given, json_t **entry_p, struct shk_error *err)
+static json_t *factdoc_entry(json_t *given)
 {
-    json_t *state = json_is_object(given) ? json_object_get(given, "state") : NULL;
-    if (!shk_facts_key_valid(key))
-        return shk_error_set(err, EINVAL, "facts: '%.60s' is not a fact key", key);
-    if (factdoc_too_deep(given, 0))
-        return shk_error_set(err, EINVAL, "facts: %s: nested deeper than %d", key,
-                             FACTDOC_MAX_DEPTH);
-    if (!json_is_string(state)) {
-        *entry_p =
-            json_pack("{s:s,s:O,s:s}", "state", "present", "value", given, "source", "reported");
-        return *entry_p ? 0 : shk_error_sys(err, ENOMEM, "facts");
-    }
-    int which = shk_facts_state_parse(json_string_value(state));
-    if (which < 0)
-        return shk_error_set(err, EINVAL,
-                             "facts: %s: state '%.40s' is not present, absent or failed", key,
-                             json_string_value(state));
-    if (which == SHK_FACT_PRESENT && !json_object_get(given, "value"))
-        return shk_error_set(err, EINVAL, "facts: %s: present without a value", key);
-    int rc = factdoc_check_texts(key, given, err);
-    if (rc)
-        return rc;
-    *entry_p = json_incref(given);
-    return 0;
+    if (json_is_string(json_object_get(given, "state")))
+        return json_incref(given);
+    return json_pack("{s:s,s:O,s:s}", "state", "present", "value", given, "source", "reported");
 }
 
 /* As it is: what made the entry has taken secrets out of it. */
@@ -96,9 +96,7 @@ static int factdoc_adopt(struct shk_facts *facts, const char *key, json_t *entry
     return !valid ? -EINVAL : json_object_set_new(facts->table, key, entry) ? -ENOMEM : 0;
 }
 
-static int factdoc_read(struct shk_facts **facts_p, const json_t *doc,
-                        int (*store)(struct shk_facts *facts, const char *key, json_t *entry),
-                        struct shk_error *err)
+static int factdoc_check(const json_t *doc, struct shk_error *err)
 {
     const char *schema = json_string_value(json_object_get(doc, "schema"));
     json_t *table = json_object_get(doc, "facts");
@@ -112,17 +110,55 @@ static int factdoc_read(struct shk_facts **facts_p, const json_t *doc,
         return shk_error_set(err, EINVAL, "facts: \"facts\" is not an object");
     if (json_object_size(table) > FACTDOC_MAX_FACTS)
         return shk_error_set(err, E2BIG, "facts: more than %d facts", FACTDOC_MAX_FACTS);
+    return 0;
+}
+
+/* How entries get into a store, and where faults of single ones go: [{key, why, given}]; NULL: the
+ * first one refuses the document. */
+struct factdoc_way {
+    int (*store)(struct shk_facts *facts, const char *key, json_t *entry);
+    json_t *faults;
+};
+
+/* A fact that is malformed is one that nobody read. What is no key has no place at all. */
+static int factdoc_lose(struct shk_facts *facts, const struct factdoc_way *way, const char *key,
+                        json_t *given, const char *why)
+{
+    const char *reason = why + (shk_facts_key_valid(key) ? strlen(key) + 2 : 0);
+    if (json_array_append_new(way->faults,
+                              json_pack("{s:s,s:s,s:O}", "key", key, "why", why, "given", given)))
+        return -ENOMEM;
+    return reason == why ? 0 : shk_facts_failed(facts, key, "reported", "%s", reason);
+}
+
+static int factdoc_one(struct shk_facts *facts, const struct factdoc_way *way, const char *key,
+                       json_t *given, struct shk_error *err)
+{
+    char *why = factdoc_fault(key, given);
+    int rc = 0;
+    if (why && !way->faults)
+        rc = shk_error_set(err, EINVAL, "facts: %s", why);
+    else if (why && (rc = factdoc_lose(facts, way, key, given, why)))
+        shk_error_sys(err, -rc, "facts");
+    else if (!why && (rc = way->store(facts, key, factdoc_entry(given))))
+        shk_error_sys(err, -rc, "facts: %s", key);
+    free(why);
+    return rc;
+}
+
+static int factdoc_read(struct shk_facts **facts_p, const json_t *doc,
+                        const struct factdoc_way *way, struct shk_error *err)
+{
+    int rc = factdoc_check(doc, err);
+    if (rc)
+        return rc;
     struct shk_facts *facts = shk_facts_create();
-    int rc = facts ? 0 : shk_error_sys(err, ENOMEM, "facts");
     const char *key;
     json_t *given;
-    json_object_foreach(table, key, given)
+    rc = facts ? 0 : shk_error_sys(err, ENOMEM, "facts");
+    json_object_foreach(json_object_get(doc, "facts"), key, given)
     {
-        json_t *entry = NULL;
-        rc = rc ? rc : factdoc_entry(key, given, &entry, err);
-        if (!rc && (rc = store(facts, key, entry)))
-            shk_error_sys(err, -rc, "facts: %s", key);
-        if (rc)
+        if (rc || (rc = factdoc_one(facts, way, key, given, err)))
             break;
     }
     if (rc) {
@@ -135,12 +171,19 @@ static int factdoc_read(struct shk_facts **facts_p, const json_t *doc,
 
 int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc, struct shk_error *err)
 {
-    return factdoc_read(facts_p, doc, shk_facts_store, err);
+    return factdoc_read(facts_p, doc, &(struct factdoc_way){.store = shk_facts_store}, err);
+}
+
+int shk_facts_reported(struct shk_facts **facts_p, const json_t *doc, json_t *faults,
+                       struct shk_error *err)
+{
+    return factdoc_read(facts_p, doc,
+                        &(struct factdoc_way){.store = shk_facts_store, .faults = faults}, err);
 }
 
 int shk_facts_from_child(struct shk_facts **facts_p, const json_t *doc, struct shk_error *err)
 {
-    return factdoc_read(facts_p, doc, factdoc_adopt, err);
+    return factdoc_read(facts_p, doc, &(struct factdoc_way){.store = factdoc_adopt}, err);
 }
 
 static int factdoc_slurp(const char *path, struct shk_strbuf *sb, struct shk_error *err)
@@ -176,9 +219,19 @@ static int factdoc_slurp(const char *path, struct shk_strbuf *sb, struct shk_err
     return rc;
 }
 
+/* What is read: a file, and where in it the document begins. */
+struct factdoc_place {
+    const char *path, *text;
+    size_t len;
+    int line;
+};
+
 struct factdoc_list {
     struct shk_facts **items;
     size_t count;
+    json_t *faults; /* of the document that is read, see struct factdoc_way; NULL: it is refused */
+    json_t *said;   /* them in words, with their places; borrowed */
+    struct factdoc_place place;
 };
 
 static int factdoc_append(struct factdoc_list *list, const json_t *doc, struct shk_error *err);
@@ -206,7 +259,7 @@ static int factdoc_append(struct factdoc_list *list, const json_t *doc, struct s
     if (factdoc_is_report(schema))
         return factdoc_append_report(list, doc, err);
     struct shk_facts *facts = NULL;
-    int rc = shk_facts_from_json(&facts, doc, err);
+    int rc = shk_facts_reported(&facts, doc, list->faults, err);
     if (rc)
         return rc;
     struct shk_facts **more = realloc(list->items, (list->count + 1) * sizeof *more);
@@ -219,9 +272,9 @@ static int factdoc_append(struct factdoc_list *list, const json_t *doc, struct s
     return 0;
 }
 
-static int factdoc_parse(const char *path, const char *text, size_t len,
-                         int (*fn)(const json_t *doc, void *arg, struct shk_error *err), void *arg,
-                         struct shk_error *err)
+static int factdoc_parse(struct factdoc_place *place, const char *path, const char *text,
+                         size_t len, int (*fn)(const json_t *doc, void *arg, struct shk_error *err),
+                         void *arg, struct shk_error *err)
 {
     size_t at = shk_bom(text, len), count = 0;
     int line = 1, rc = 0;
@@ -238,6 +291,7 @@ static int factdoc_parse(const char *path, const char *text, size_t len,
         struct shk_error why = {""};
         size_t i;
         json_t *item;
+        *place = (struct factdoc_place){path, text + at, len - at, line};
         if (!json_is_array(doc))
             rc = fn(doc, arg, &why);
         count += json_is_array(doc) ? json_array_size(doc) : 1;
@@ -257,33 +311,99 @@ static int factdoc_parse(const char *path, const char *text, size_t len,
     return rc;
 }
 
-static void factdoc_free(struct factdoc_list *list)
+/* The value of the member at `at` of the text is this one. */
+static bool factdoc_is_at(const struct factdoc_place *place, size_t at, const char *key,
+                          const json_t *given)
 {
-    for (size_t i = 0; i < list->count; i++)
-        shk_facts_destroy(list->items[i]);
-    free(list->items);
+    size_t len = strlen(key);
+    if (place->len - at < len + 3 || place->text[at] != '"' || place->text[at + len + 1] != '"' ||
+        memcmp(place->text + at + 1, key, len) != 0)
+        return false;
+    for (at += len + 2; at < place->len && strchr(" \t\r\n:", place->text[at]); at++)
+        if (!place->text[at])
+            return false;
+    json_t *value = json_loadb(place->text + at, place->len - at,
+                               JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, NULL);
+    bool same = value && json_equal(value, given);
+    json_decref(value);
+    return same;
 }
 
-static int factdoc_take(const json_t *doc, void *list, struct shk_error *err)
+/* Line of a fact; that of its document when it is not found as it is written. */
+static int factdoc_line(const struct factdoc_place *place, const char *key, const json_t *given)
 {
-    return factdoc_append(list, doc, err);
+    int line = place->line;
+    for (size_t at = 0; at < place->len; at++) {
+        line += place->text[at] == '\n';
+        if (place->text[at] == '"' && factdoc_is_at(place, at, key, given))
+            return line;
+    }
+    return place->line;
+}
+
+/* Puts the faults of one document into words. The first ones have their line looked for. */
+static int factdoc_say(struct factdoc_list *list)
+{
+    const struct factdoc_place *place = &list->place;
+    size_t i;
+    json_t *fault;
+    json_array_foreach(list->faults, i, fault)
+    {
+        const char *key = json_string_value(json_object_get(fault, "key"));
+        int line = i < FACTDOC_MAX_PLACES
+                       ? factdoc_line(place, key, json_object_get(fault, "given"))
+                       : place->line;
+        char *text = shk_strf(
+            "%s:%d: %s; %s", place->path, line, json_string_value(json_object_get(fault, "why")),
+            shk_facts_key_valid(key) ? "taken as a fact that was not read" : "left out");
+        int rc = text ? json_array_append_new(list->said, shk_json_text(text, strlen(text))) : -1;
+        free(text);
+        if (rc)
+            return -ENOMEM;
+    }
+    json_array_clear(list->faults);
+    return 0;
+}
+
+static int factdoc_take(const json_t *doc, void *arg, struct shk_error *err)
+{
+    struct factdoc_list *list = arg;
+    int rc = factdoc_append(list, doc, err);
+    if (!rc && list->faults && (rc = factdoc_say(list)))
+        shk_error_sys(err, -rc, "facts");
+    return rc;
+}
+
+static int factdoc_documents(struct factdoc_place *place, const char *path,
+                             int (*fn)(const json_t *doc, void *arg, struct shk_error *err),
+                             void *arg, struct shk_error *err)
+{
+    struct shk_strbuf sb = SHK_STRBUF_INIT;
+    int rc = factdoc_slurp(path, &sb, err);
+    if (!rc)
+        rc = factdoc_parse(place, path, shk_strbuf_text(&sb), sb.len, fn, arg, err);
+    shk_strbuf_free(&sb);
+    return rc;
 }
 
 int shk_facts_documents(const char *path,
                         int (*fn)(const json_t *doc, void *arg, struct shk_error *err), void *arg,
                         struct shk_error *err)
 {
-    struct shk_strbuf sb = SHK_STRBUF_INIT;
-    int rc = factdoc_slurp(path, &sb, err);
-    if (!rc)
-        rc = factdoc_parse(path, shk_strbuf_text(&sb), sb.len, fn, arg, err);
-    shk_strbuf_free(&sb);
-    return rc;
+    struct factdoc_place place = {0};
+    return factdoc_documents(&place, path, fn, arg, err);
 }
 
 static int factdoc_file(struct factdoc_list *list, const char *path, struct shk_error *err)
 {
-    return shk_facts_documents(path, factdoc_take, list, err);
+    return factdoc_documents(&list->place, path, factdoc_take, list, err);
+}
+
+static void factdoc_free(struct factdoc_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        shk_facts_destroy(list->items[i]);
+    free(list->items);
 }
 
 static int factdoc_is_json(const struct dirent *entry)
@@ -338,13 +458,16 @@ static int factdoc_folder(struct factdoc_list *list, const char *path, struct sh
     return rc;
 }
 
-int shk_facts_load(struct shk_facts ***facts_p, size_t *count_p, const char *path,
+int shk_facts_load(struct shk_facts ***facts_p, size_t *count_p, const char *path, json_t *said,
                    struct shk_error *err)
 {
-    struct factdoc_list list = {0};
+    struct factdoc_list list = {.said = said, .faults = said ? json_array() : NULL};
     struct stat st;
     bool folder = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    int rc = folder ? factdoc_folder(&list, path, err) : factdoc_file(&list, path, err);
+    int rc = said && !list.faults ? shk_error_sys(err, ENOMEM, "%s", path)
+             : folder             ? factdoc_folder(&list, path, err)
+                                  : factdoc_file(&list, path, err);
+    json_decref(list.faults);
     if (rc) {
         factdoc_free(&list);
         return rc;

@@ -91,8 +91,14 @@ json_t *shk_facts_to_json(const struct shk_facts *facts);
 int shk_facts_from_json(struct shk_facts **facts_p, const json_t *doc,
                         struct shk_error *err) SHK_MUST_CHECK;
 
-/* The same for a document that a child of this program wrote, whose facts went through the
- * functions above there: what they store holds no secret, and is not looked through for one again.
+/* The same, but a malformed fact is failed with the reason, and {"key", "why", "given"} about it is
+ * added to the array `faults`; what is no fact key is only added there. */
+int shk_facts_reported(struct shk_facts **facts_p, const json_t *doc, json_t *faults,
+                       struct shk_error *err) SHK_MUST_CHECK;
+
+/* As shk_facts_from_json(), of a document that a child of this program wrote, whose facts went
+ * through the functions above there: what they store holds no secret, and is not looked through for
+ * one again.
  */
 int shk_facts_from_child(struct shk_facts **facts_p, const json_t *doc,
                          struct shk_error *err) SHK_MUST_CHECK;
@@ -100,8 +106,11 @@ int shk_facts_from_child(struct shk_facts **facts_p, const json_t *doc,
 /* Reads and parses a facts file ("-" is stdin): at most 64 MiB. Plain file access, no shk_host.
  * A file holds one document, or an array of them, or one per line (nodes); a report in JSON counts
  * as the documents of its nodes, a folder as its *.json in the order of their names. Each document
- * becomes a store in the new array *facts_p of *count_p (destroy each, then free() the array). */
-int shk_facts_load(struct shk_facts ***facts_p, size_t *count_p, const char *path,
+ * becomes a store in the new array *facts_p of *count_p (destroy each, then free() the array).
+ * A malformed fact (an unknown state, a state without a value) is failed with the reason, and the
+ * array `said` gets a text with file, line and key; what is no fact key is left out and said. With
+ * `said` NULL such a document is refused, as one that is no facts document always is. */
+int shk_facts_load(struct shk_facts ***facts_p, size_t *count_p, const char *path, json_t *said,
                    struct shk_error *err) SHK_MUST_CHECK;
 
 /* Calls fn with each document of a file ("-" is stdin) as it stands there, of facts or a report,

@@ -71,7 +71,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *doc = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
     if (!doc)
         return 0;
-    int rc = shk_facts_from_json(&facts, doc, &err);
+    json_t *faults = json_array();
+    int rc = shk_facts_reported(&facts, doc, faults, &err);
+    bool whole = rc == 0 && json_array_size(faults) == 0;
+    struct shk_facts *strict = NULL;
+    struct shk_error why = {""};
+    if (whole != (shk_facts_from_json(&strict, doc, &why) == 0))
+        abort(); /* what is malformed is the same to both */
+    shk_facts_destroy(strict);
+    json_decref(faults);
     json_decref(doc);
     if (rc == 0)
         facts_judge(facts);

@@ -42,7 +42,6 @@ class Usage(Case):
             ("cut", '{"schema": "shakedown.facts/1", "facts": {"a": ', ":1: "),
             ("schema", '{"schema": "other/1", "facts": {}}', "schema 'other/1'"),
             ("binary", "\x00\x01\x02", ":1: "),
-            ("state", '{"schema":"shakedown.facts/1","facts":{"a":{"state":"maybe"}}}', "'maybe'"),
         ]
         for name, text, says in rows:
             with self.subTest(name):
@@ -163,6 +162,26 @@ class Usage(Case):
             p = run("list", "checks", pattern)
             self.assertEqual((p.returncode, p.stdout), (0, ""))
             self.assertIn(f"no row of checks has '{pattern}'", p.stderr)
+
+    def test_a_malformed_fact_is_not_read(self):
+        text = ('{"schema": "shakedown.facts/1", "facts": {"host.name": "n1",\n'
+                ' "kernel.module.efa": {"refcount": 0, "state": "live"},\n'
+                ' "memory.corrupted": 4096}}\n')
+        d = self.scratch()
+        path = d / "f.json"
+        path.write_text(text)
+        p = run("diagnose", "--facts", path)
+        self.assertEqual(p.stderr.count("\n"), 1, p.stderr)
+        self.assertIn(f"{path}:2: kernel.module.efa: state 'live' is not present, absent or failed", p.stderr)
+        self.assertIn("taken as a fact that was not read", p.stderr)
+        self.assertIn("memory", p.stdout)
+        self.assertEqual(p.returncode, 1)
+        path.unlink()
+        for i in range(70):
+            (d / f"{i}.json").write_text(text.replace("n1", f"n{i}"))
+        p = run("check", d)
+        self.assertIn("document 1: kernel.module.efa: state 'live' is not present", p.stderr)
+        self.assertNotEqual(p.returncode, 2)
 
 
 main()

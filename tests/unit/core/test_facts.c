@@ -96,7 +96,7 @@ Test(facts, hostile_documents_get_one_line_with_the_place)
         struct shk_facts **list = NULL;
         size_t n = 0;
         struct shk_error err = {""};
-        cr_expect_lt(shk_facts_load(&list, &n, path, &err), 0, "%s", rows[i].text);
+        cr_expect_lt(shk_facts_load(&list, &n, path, NULL, &err), 0, "%s", rows[i].text);
         cr_expect(strstr(err.text, rows[i].says), "'%s' does not say '%s'", err.text, rows[i].says);
         cr_expect(strncmp(err.text, path, strlen(path)) == 0, "no place in '%s'", err.text);
         unlink(path);
@@ -116,10 +116,64 @@ Test(facts, deep_nesting_is_refused)
     struct shk_facts **list;
     size_t n;
     struct shk_error err;
-    cr_expect_lt(shk_facts_load(&list, &n, path, &err), 0);
+    cr_expect_lt(shk_facts_load(&list, &n, path, NULL, &err), 0);
     cr_expect(strstr(err.text, "nested deeper"), "%s", err.text);
     unlink(path);
     free(path);
+}
+
+/* What the lines about malformed facts of a document say, joined by newlines. */
+static char *faults_of(const char *text, struct shk_facts **facts_p)
+{
+    static char lines[2048];
+    char *path = write_temp(text, strlen(text));
+    struct shk_facts **list = NULL;
+    size_t n = 0, i;
+    struct shk_error err = {""};
+    json_t *said = json_array(), *line;
+    cr_assert_eq(shk_facts_load(&list, &n, path, said, &err), 0, "%s", err.text);
+    lines[0] = '\0';
+    json_array_foreach(said, i, line)
+    {
+        const char *one = json_string_value(line);
+        cr_assert_eq(strncmp(one, path, strlen(path)), 0, "%s", one);
+        strcat(strcat(lines, one + strlen(path)), "\n");
+    }
+    *facts_p = list[n - 1];
+    for (i = 0; i + 1 < n; i++)
+        shk_facts_destroy(list[i]);
+    free(list);
+    json_decref(said);
+    unlink(path);
+    free(path);
+    return lines;
+}
+
+Test(facts, a_malformed_fact_is_one_that_was_not_read)
+{
+    static const char text[] = "{\"schema\": \"shakedown.facts/1\", \"facts\": {\"a\": 1}}\n"
+                               "{\"schema\": \"shakedown.facts/1\", \"facts\": {\n"
+                               "\"a\": {\"state\": \"live\"},\n"
+                               "\"env.X_TOKEN\": {\"state\": \"hunter2\"},\n"
+                               "\"b\": {\"state\": \"present\"},\n"
+                               "\"not a key\": 1,\n"
+                               "\"c\": 7}}\n";
+    struct shk_facts *facts = NULL;
+    struct shk_fact fact;
+    const char *said = faults_of(text, &facts);
+    cr_expect(strstr(said, ":3: a: state 'live' is not present, absent or failed"), "%s", said);
+    cr_expect(strstr(said, ":4: env.X_TOKEN: its state is not present"), "%s", said);
+    cr_expect(strstr(said, ":5: b: present without a value; taken as"), "%s", said);
+    cr_expect(strstr(said, ":6: 'not a key' is not a fact key; left out"), "%s", said);
+    cr_expect_null(strstr(said, "hunter2"));
+    cr_assert(shk_facts_get(facts, "a", &fact));
+    cr_expect_eq(fact.state, SHK_FACT_FAILED);
+    cr_expect(strncmp(fact.reason, "state 'live' is not", 19) == 0, "%s", fact.reason);
+    cr_assert(shk_facts_get(facts, "b", &fact));
+    cr_expect_eq(fact.state, SHK_FACT_FAILED);
+    cr_expect_eq(shk_facts_get_int(facts, "c", 0), 7);
+    cr_expect_eq(shk_facts_count(facts), 4);
+    shk_facts_destroy(facts);
 }
 
 Test(facts, several_documents_and_bare_values)
@@ -131,7 +185,7 @@ Test(facts, several_documents_and_bare_values)
     struct shk_facts **list;
     size_t n;
     struct shk_error err = {""};
-    cr_assert_eq(shk_facts_load(&list, &n, path, &err), 0, "%s", err.text);
+    cr_assert_eq(shk_facts_load(&list, &n, path, NULL, &err), 0, "%s", err.text);
     cr_assert_eq(n, 2);
     cr_expect_str_eq(shk_facts_get_text(list[0], "host.name"), "a");
     cr_expect_str_eq(shk_facts_get_text(list[1], "host.name"), "b");
