@@ -341,6 +341,7 @@ struct shk_rule {
     const struct shk_term *when;
     size_t when_count;
     const char *condition; /* NULL = everywhere */
+    bool stated;           /* not of a probe's facts */
     const char *diagnosis;
     int weight; /* below zero: against */
     const char *why;

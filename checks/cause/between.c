@@ -1,13 +1,15 @@
 /* What nodes of one job have different values of, by their facts. */
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
+#include "checks/fabric/fabric.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Weights of EFA between subnets, and of interfaces of one subnet with different MTUs. */
-enum { SUBNETS = 62, MTUS = 60 };
+/* Weights of EFA between subnets, and of interfaces of one subnet, and of one name, with different
+ * MTUs. */
+enum { SUBNETS = 62, MTUS = 60, MTUS_BY_NAME = 38 };
 
 struct between {
     struct shk_clues *clues;
@@ -156,13 +158,54 @@ static void mtus(const struct between *b)
     }
 }
 
+/* MTU of the interface of that name; -1: not told. */
+static long long mtu_of(const struct shk_facts *facts, const char *name)
+{
+    json_t *ifaces = NULL, *iface;
+    long long mtu = -1;
+    size_t i;
+    (void)shk_look_array(facts, "net.ifaces", &ifaces);
+    json_array_foreach(ifaces, i, iface)
+    {
+        if (strcmp(shk_member_name(iface, "name"), name) == 0)
+            (void)shk_look_member_int(iface, "mtu", &mtu);
+    }
+    return mtu;
+}
+
+/* Interfaces of one name with different MTUs, where nobody told their addresses: of one network, as
+ * far as is known. */
+static void mtus_by_name(const struct between *b)
+{
+    json_t *ifaces = NULL, *iface;
+    size_t i;
+    (void)shk_look_array(b->facts[0], "net.ifaces", &ifaces);
+    json_array_foreach(ifaces, i, iface)
+    {
+        const char *name = shk_member_name(iface, "name");
+        long long mine = mtu_of(b->facts[0], name);
+        if (mine < 0 || json_object_get(iface, "addrs") || strcmp(name, "lo") == 0)
+            continue;
+        for (size_t n = 1; n < b->nodes; n++) {
+            long long other = mtu_of(b->facts[n], name);
+            if (other < 0 || other == mine)
+                continue;
+            shk_clue_add(b->clues, "mtu-mismatch", MTUS_BY_NAME, false,
+                         shk_strf("MTU %lld of %s on %s, and %lld on %s", mine, name,
+                                  node_name(b, 0), other, node_name(b, n)));
+            return;
+        }
+    }
+}
+
 /* EFA traffic stays within one subnet: is a named interface in another one on another node? */
 static void subnets(const struct between *b)
 {
     json_t *ifaces = NULL, *iface;
     size_t i;
     for (size_t n = 0; n < b->nodes; n++)
-        if (shk_device_count(b->facts[n], "efa") <= 0)
+        if (shk_device_count(b->facts[n], "efa") <= 0 &&
+            shk_provider_state(b->facts[n], "efa", 3) != SHK_PROVIDER_USABLE)
             return;
     (void)shk_look_array(b->facts[0], "net.ifaces", &ifaces);
     json_array_foreach(ifaces, i, iface)
@@ -195,6 +238,7 @@ void shk_clues_between_nodes(struct shk_clues *clues, const struct shk_config *c
     if (nodes > 1) {
         subnets(&b);
         mtus(&b);
+        mtus_by_name(&b);
     }
 }
 

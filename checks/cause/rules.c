@@ -1,6 +1,7 @@
 /* Rules of the catalogue: lines, settings and facts that together speak for or against a cause. */
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
+#include "checks/cause/usual.h"
 #include "checks/log/log.h"
 #include "checks/when/term.h"
 
@@ -34,6 +35,8 @@ static int rule_holds(const struct shk_term_scope *scope, const struct shk_rule 
 {
     int all = 1;
     bool known = false, something = false;
+    if (rule->stated && !shk_usual_stated(scope->facts))
+        return 0;
     for (size_t i = 0; i < rule->when_count; i++) {
         int one = term_speaks(scope, &rule->when[i]);
         if (!one)

@@ -2,6 +2,7 @@
  * read all that it rests on says UNKNOWN. Here it is asked once more, with the usual value in
  * the place of what nobody looked at: what it then calls bad is a suspicion. */
 #include "checks/cause/clue.h"
+#include "checks/cause/usual.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,93 +12,20 @@
  * rests on a variable of which nobody knows whether it is set, or on mere settings. */
 enum { FAIL_WEIGHT = 62, WARN_WEIGHT = 55, ENV_WEIGHT = 40 };
 
-/* Gates of checks, and what is so on most nodes: a machine of one's own, outside a container, with
- * a kernel of today. Nothing here is a fault in itself, and no device is made up. */
-static const struct {
-    const char *key, *text; /* text NULL: absent */
-} usual[] = {
-    {"host.virt", "none"},         {"host.container", "none"},
-    {"host.kernel", "6.8.0"},      {"probe.env.status", "ok"},
-    {"kernel.memory_peers", NULL}, {"job.scheduler", NULL},
-    {"job.launcher", NULL},        {"job.pmix", NULL},
-    {"cuda.error", NULL},          {"nvml.error", NULL},
-    {"topology.nccl_file", NULL},  {"plugin.requested", NULL},
-};
-
-/* Kinds of NICs and accelerators: where one was counted, the others are not there. */
-static const char *const kinds[] = {"cxi", "efa", "mlx5", "gpu-nvidia", "gpu-amd", "neuron"};
-enum { FIRST_GPU = 3, KINDS = sizeof kinds / sizeof *kinds };
-
-static bool looked(const struct shk_facts *facts, const char *key)
-{
-    return shk_look(facts, key, NULL) != SHK_LOOK_MISSING;
-}
-
-/* Is a NIC (accelerator) of another kind there? */
-static bool other_kind(const struct shk_facts *facts, bool nics)
-{
-    char key[64];
-    for (size_t i = nics ? 0 : FIRST_GPU; i < (nics ? FIRST_GPU : KINDS); i++) {
-        snprintf(key, sizeof key, "pci.count.%s", kinds[i]);
-        if (shk_look(facts, key, NULL) == SHK_LOOK_PRESENT)
-            return true;
-    }
-    return false;
-}
-
-/* How many of a kind the list of devices has; -1: there is no list. */
-static long long listed(const struct shk_facts *facts, const char *kind)
-{
-    json_t *devices = NULL, *device;
-    size_t i;
-    long long count = 0;
-    if (shk_look_array(facts, "pci.devices", &devices) != SHK_LOOK_PRESENT)
-        return -1;
-    json_array_foreach(devices, i, device)
-    {
-        const char *text = NULL;
-        (void)shk_look_member_text(device, "kind", &text);
-        count += text && strcmp(text, kind) == 0;
-    }
-    return count;
-}
-
-static int count_kind(struct shk_facts *all, const struct shk_facts *facts, size_t kind)
-{
-    char key[64];
-    long long count = listed(facts, kinds[kind]);
-    snprintf(key, sizeof key, "pci.count.%s", kinds[kind]);
-    if (looked(facts, key))
-        return 0;
-    if (count > 0)
-        return shk_facts_int(all, key, count, NULL, "assumed");
-    if (count < 0 && !other_kind(facts, kind < FIRST_GPU))
-        return 0;
-    return shk_facts_absent(all, key, "assumed", "not counted");
-}
-
-/* A copy with the usual values where nobody looked; NULL: out of memory. */
-static struct shk_facts *completed(const struct shk_facts *facts)
-{
-    struct shk_facts *all = shk_facts_create();
-    int rc = all ? shk_facts_merge(all, facts) : -ENOMEM;
-    for (size_t i = 0; !rc && i < sizeof usual / sizeof *usual; i++)
-        if (!looked(facts, usual[i].key))
-            rc = shk_facts_text(all, usual[i].key, usual[i].text, "assumed");
-    for (size_t i = 0; !rc && i < KINDS; i++)
-        rc = count_kind(all, facts, i);
-    if (rc) {
-        shk_facts_destroy(all);
-        return NULL;
-    }
-    return all;
-}
-
 /* Of one check: what it asked for and nobody had looked at. */
 struct unread {
     struct shk_strbuf names; /* the first few */
     size_t count;
-    bool env; /* a variable among them */
+    bool env;  /* a variable among them */
+    bool bold; /* it may as well be otherwise */
+};
+
+/* One round of questions. */
+struct round {
+    struct shk_facts *facts;
+    struct shk_check_context ctx;
+    bool bold;
+    json_t *said; /* rows that were suspected before */
 };
 
 static void find_unread(struct unread *unread, const struct shk_facts *facts, json_t *asked)
@@ -107,7 +35,7 @@ static void find_unread(struct unread *unread, const struct shk_facts *facts, js
     json_object_foreach(asked, key, value)
     {
         bool env = strncmp(key, "env.", 4) == 0;
-        if (strncmp(key, "env.file.", 9) == 0 || looked(facts, key))
+        if (strncmp(key, "env.file.", 9) == 0 || shk_usual_looked(facts, key))
             continue;
         if (env && shk_env_known(facts))
             continue;
@@ -140,16 +68,17 @@ static bool about_unknown(const struct shk_clue_source *src, const struct shk_fi
 
 static int weight_of(const struct shk_finding *row, const struct unread *unread)
 {
-    if (unread->env || row->evidence >= SHK_DECLARED)
+    if (unread->bold || unread->env || row->evidence >= SHK_DECLARED)
         return ENV_WEIGHT;
     return row->verdict == SHK_FAIL ? FAIL_WEIGHT : WARN_WEIGHT;
 }
 
 static void suspect(struct shk_clues *clues, const struct shk_clue_source *src,
-                    const struct shk_finding *row, const struct unread *unread)
+                    const struct shk_finding *row, const char *diagnosis,
+                    const struct unread *unread)
 {
     struct shk_strbuf sb = SHK_STRBUF_INIT;
-    const struct shk_diagnosis *entry = shk_config_diagnosis(src->config, row->diagnosis);
+    const struct shk_diagnosis *entry = shk_config_diagnosis(src->config, diagnosis);
     int weight = weight_of(row, unread);
     if (!entry)
         return;
@@ -167,49 +96,81 @@ static void suspect(struct shk_clues *clues, const struct shk_clue_source *src,
     shk_clue_add(clues, entry->key, weight, weight > ENV_WEIGHT, shk_strbuf_take(&sb));
 }
 
+/* Was it said in an earlier round? Remembers it. */
+static bool said_before(struct round *round, const struct shk_finding *row)
+{
+    char *name = shk_strf("%s %s", row->id, row->setting);
+    bool before = name && shk_array_has(round->said, name, false);
+    if (name && !before)
+        (void)json_array_append_new(round->said, json_string(name));
+    free(name);
+    return before;
+}
+
+/* The cause that a row points to. A warning of no closer cause: what its check is about. */
+static const char *suspected(const struct shk_clue_source *src, const struct shk_check *check,
+                             const struct shk_finding *row, bool bold)
+{
+    bool bad = row->verdict == SHK_FAIL || row->verdict == SHK_WARN;
+    if (!bad || row->general || about_unknown(src, row))
+        return NULL;
+    if (row->diagnosis)
+        return was_found(src->findings, row) ? NULL : row->diagnosis;
+    return bold ? check->diagnosis : NULL;
+}
+
 static void ask(struct shk_clues *clues, const struct shk_clue_source *src,
-                const struct shk_check *check, struct shk_check_context *ctx,
-                struct shk_facts *usual_facts)
+                const struct shk_check *check, struct round *round)
 {
     struct shk_findings *rows = shk_findings_create();
     json_t *asked = json_object();
-    struct unread unread = {.names = SHK_STRBUF_INIT};
+    struct unread unread = {.names = SHK_STRBUF_INIT, .bold = round->bold};
     if (rows && asked) {
-        shk_facts_watch(usual_facts, asked);
-        check->eval(ctx, rows);
-        shk_facts_watch(usual_facts, NULL);
+        shk_facts_watch(round->facts, asked);
+        check->eval(&round->ctx, rows);
+        shk_facts_watch(round->facts, NULL);
         find_unread(&unread, src->facts, asked);
     } else {
         clues->failed = true;
     }
     for (size_t i = 0; rows && i < shk_findings_count(rows); i++) {
         const struct shk_finding *row = shk_findings_at(rows, i);
-        bool bad = row->verdict == SHK_FAIL || row->verdict == SHK_WARN;
-        if (bad && row->diagnosis && !row->general && !was_found(src->findings, row) &&
-            !about_unknown(src, row))
-            suspect(clues, src, row, &unread);
+        const char *diagnosis = suspected(src, check, row, round->bold);
+        if (diagnosis && !said_before(round, row))
+            suspect(clues, src, row, diagnosis, &unread);
     }
     shk_strbuf_free(&unread.names);
     json_decref(asked);
     shk_findings_destroy(rows);
 }
 
-void shk_clues_from_checks(struct shk_clues *clues, const struct shk_clue_source *src)
+static void ask_all(struct shk_clues *clues, const struct shk_clue_source *src, struct round *round)
 {
-    struct shk_facts *facts = completed(src->facts);
     size_t count;
     const struct shk_check *const *checks = shk_checks(&count);
-    if (!facts) {
+    if (!round->facts) {
         clues->failed = true;
         return;
     }
-    struct shk_check_context ctx = {
-        .facts = facts,
-        .config = src->config,
-        .profile = shk_profile_detect(src->config, facts, NULL, NULL),
-    };
+    round->ctx.facts = round->facts;
+    round->ctx.config = src->config;
+    round->ctx.profile = round->bold ? shk_bold_profile(src->config, round->facts)
+                                     : shk_profile_detect(src->config, round->facts, NULL, NULL);
     for (size_t i = 0; i < count; i++)
         if (strncmp(checks[i]->id, "log.", 4) != 0)
-            ask(clues, src, checks[i], &ctx, facts);
-    shk_facts_destroy(facts);
+            ask(clues, src, checks[i], round);
+    shk_facts_destroy(round->facts);
+}
+
+void shk_clues_from_checks(struct shk_clues *clues, const struct shk_clue_source *src)
+{
+    struct round first = {.facts = shk_usual_facts(src->facts), .said = json_array()};
+    struct round second = {.said = first.said, .bold = true};
+    clues->failed |= !first.said;
+    ask_all(clues, src, &first);
+    if (shk_usual_stated(src->facts)) {
+        second.facts = shk_bold_facts(src->facts, src->config);
+        ask_all(clues, src, &second);
+    }
+    json_decref(first.said);
 }

@@ -45,19 +45,24 @@ enum shk_provider_state shk_provider_state(const struct shk_facts *facts, const 
     if (core > len)
         core = len;
     int known = array_finds(facts, "fabric.core_providers", provider, core);
-    if (known == 1)
+    bool of_a_kind = shk_provider_diagnosis(provider, core, SHK_PROVIDER_NO_DOMAIN);
+    if (known == 1 || (known < 0 && (offered < 0 || of_a_kind)))
         return offered == 0 ? SHK_PROVIDER_NO_DOMAIN : SHK_PROVIDER_UNKNOWN;
-    return offered < 0 && known < 0 ? SHK_PROVIDER_UNKNOWN : SHK_PROVIDER_ABSENT;
+    return SHK_PROVIDER_ABSENT;
 }
 
 const char *shk_provider_diagnosis(const char *provider, size_t len, enum shk_provider_state state)
 {
     if (state == SHK_PROVIDER_ABSENT)
         return "provider-not-compiled";
-    if (len >= 3 && strncasecmp(provider, "cxi", 3) == 0)
-        return "cxi-provider-absent";
-    if (len >= 3 && strncasecmp(provider, "efa", 3) == 0)
-        return "efa-provider-absent";
+    static const char *const kinds[][2] = {{"cxi", "cxi-provider-absent"},
+                                           {"efa", "efa-provider-absent"},
+                                           {"verbs", "verbs-provider-absent"}};
+    size_t core = strcspn(provider, ";");
+    core = core < len ? core : len;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i][0]) == core && strncasecmp(provider, kinds[i][0], core) == 0)
+            return kinds[i][1];
     return NULL;
 }
 

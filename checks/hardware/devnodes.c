@@ -23,6 +23,7 @@ static const struct family {
 struct nodes {
     struct shk_tally tally;
     bool any; /* there is one */
+    struct shk_strbuf absent;
 };
 
 static int note_node(const struct shk_fact *fact, void *arg)
@@ -30,8 +31,10 @@ static int note_node(const struct shk_fact *fact, void *arg)
     struct nodes *nodes = arg;
     const char *name = fact->key + strlen("dev.");
     bool rw = false;
-    if (fact->state == SHK_FACT_ABSENT)
+    if (fact->state == SHK_FACT_ABSENT) {
+        shk_strbuf_printf(&nodes->absent, "%s/dev/%s", nodes->absent.len ? ", " : "", name);
         return 0;
+    }
     nodes->any = true;
     if (fact->state != SHK_FACT_PRESENT ||
         shk_look_member_bool(fact->value, "rw", &rw) != SHK_LOOK_PRESENT)
@@ -132,6 +135,20 @@ static bool judge_absent(struct shk_row *row, const struct family *family, bool 
     return none;
 }
 
+/* A container has some of the NICs' nodes, and known not to have others. */
+static bool is_partial(struct shk_row *row, const struct family *family, const struct nodes *nodes)
+{
+    if (family->maker || !nodes->any || !nodes->absent.len || !shk_container(row->ctx->facts))
+        return false;
+    shk_row_verdict(row, SHK_WARN, SHK_EFFECT);
+    row->diagnosis = "rdma-device-partially-exposed";
+    shk_row_text(&row->observed, "no %s", shk_strbuf_text(&nodes->absent));
+    shk_row_text(&row->expected, "the device nodes of all NICs");
+    shk_row_text(&row->why, "the container has the device nodes of some NICs only");
+    shk_row_fix(row, family->fix, NULL);
+    return true;
+}
+
 static void judge_access(struct shk_row *row, const struct family *family, struct nodes *nodes)
 {
     const struct shk_tally *tally = &nodes->tally;
@@ -142,6 +159,8 @@ static void judge_access(struct shk_row *row, const struct family *family, struc
                tally->bad) {
         row->diagnosis = family->diagnosis;
         shk_row_text(&row->observed, "no access: %s", shk_strbuf_text(&tally->bad_names));
+        if (family->diagnosis && !family->maker && !shk_container(row->ctx->facts))
+            row->diagnosis = "rdma-device-no-permission";
         shk_row_text(&row->expected, "read and write access");
         shk_row_text(&row->why, "this user may not open the device");
         shk_row_fix(row, family->fix, NULL);
@@ -178,19 +197,21 @@ static bool has_row(const struct shk_row *row, const struct family *family, long
 static void eval_family(const struct shk_check_context *ctx, struct shk_findings *findings,
                         const struct family *family)
 {
-    struct nodes nodes = {.tally = SHK_TALLY_INIT};
+    struct nodes nodes = {.tally = SHK_TALLY_INIT, .absent = SHK_STRBUF_INIT};
     char *setting = shk_strf("/dev/%s", family->prefix + strlen("dev."));
     struct shk_row row = shk_row_begin(ctx, &shk_check_dev_access, setting ? setting : "/dev");
     row.fact = family->prefix;
     (void)shk_facts_each(ctx->facts, family->prefix, note_node, &nodes);
     long long count = family_count(&row, family, nodes.any);
     if (has_row(&row, family, count, nodes.any)) {
-        if (count < 0 || !judge_absent(&row, family, nodes.any))
+        bool partial = !nodes.tally.bad && is_partial(&row, family, &nodes);
+        if (!partial && (count < 0 || !judge_absent(&row, family, nodes.any)))
             judge_access(&row, family, &nodes);
         shk_row_end(findings, &row);
     }
     free(row.unread_why);
     shk_tally_free(&nodes.tally);
+    shk_strbuf_free(&nodes.absent);
     free(setting);
 }
 
@@ -210,5 +231,7 @@ const struct shk_check shk_check_dev_access = {
            "A node of hardware that is on the bus and may not be opened for reading and writing is "
            "FAIL. No node at all: for accelerators FAIL in a container (with the option of its "
            "engine) and where no driver made them, WARN where NVIDIA's tools make them on demand; "
-           "for NICs WARN, as traffic then goes over TCP.",
+           "for NICs WARN, as traffic then goes over TCP; and WARN in a container that has the "
+           "nodes of "
+           "some NICs, and is known not to have those of others.",
 };

@@ -243,6 +243,7 @@ static void eval_link(const struct shk_check_context *ctx, struct shk_findings *
 
 const struct shk_check shk_check_pci_link = {
     .id = "pci.link",
+    .diagnosis = "pcie-link-degraded",
     .family = "kernel",
     .title = "PCIe links of GPUs, NICs and the switches above them run at full width and speed",
     .eval = eval_link,

@@ -160,7 +160,7 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
     row.source = "NVIDIA/nccl:docs/userguide/source/troubleshooting.rst";
     if (shk_look(ctx->facts, "shm.size", NULL) == SHK_LOOK_ABSENT)
         not_there(&row);
-    else if (read_room(&row, &room) && !not_writable(&row))
+    else if (!not_writable(&row) && read_room(&row, &room))
         judge(&row, &room);
     shk_row_end(findings, &row);
 }

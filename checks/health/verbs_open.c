@@ -4,6 +4,7 @@
 #include "checks/base/tally.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const char key[] = "verbs.devices";
 
@@ -31,13 +32,18 @@ static void eval(const struct shk_check_context *ctx, struct shk_findings *findi
             shk_tally_good(&tally);
         else
             shk_tally_bad(&tally, "%s%s%s", name, error ? ": " : "", error ? error : "");
-        if (!opens)
-            (void)shk_look_member_int(item, "errno", &code);
+        if (!opens && shk_look_member_int(item, "errno", &code) != SHK_LOOK_PRESENT && error)
+            code = strstr(error, strerror(EACCES))  ? EACCES
+                   : strstr(error, strerror(EPERM)) ? EPERM
+                                                    : code;
     }
     (void)shk_tally_judge(&tally, &row, SHK_WARN, SHK_TESTED, key, "devices");
     if (tally.bad) {
-        row.diagnosis =
-            code == EACCES || code == EPERM ? "rdma-device-no-permission" : "nic-driver-failed";
+        bool some = tally.good && shk_container(ctx->facts);
+        bool denied = code == EACCES || code == EPERM;
+        row.diagnosis = denied && some ? "rdma-device-partially-exposed"
+                        : denied       ? "rdma-device-no-permission"
+                                       : "nic-driver-failed";
         shk_row_text(&row.observed, "%s", shk_strbuf_text(&tally.bad_names));
         shk_row_text(&row.expected, "every listed device opens");
         shk_row_text(&row.why, "libraries see the device and leave it out, or fail on it");
@@ -54,6 +60,8 @@ const struct shk_check shk_check_verbs_open = {
     .family = "devices",
     .title = "RDMA devices that libibverbs lists can be opened",
     .eval = eval,
-    .doc = "Fact: verbs.devices.\n"
-           "A device that ibv_open_device() refuses is WARN; n/a when libibverbs lists none.",
+    .doc = "Facts: verbs.devices, host.container.\n"
+           "A device that ibv_open_device() refuses is WARN; n/a when libibverbs lists none. The "
+           "number "
+           "or text of the error tells permission from other reasons.",
 };

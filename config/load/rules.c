@@ -22,6 +22,12 @@ static const struct shk_field rule_fields[] = {
      .kind = SHK_FIELD_TEXT,
      .check = shk_valid_condition,
      .doc = "on what nodes; where it cannot be decided, the rule is a guess"},
+    {.key = "stated",
+     SHK_AT(struct shk_rule, stated),
+     .kind = SHK_FIELD_BOOL,
+     .doc =
+         "only for facts that somebody states in a report, not for those of a probe, which looked "
+         "at the whole node: there the checks know more"},
     {.key = "diagnosis",
      SHK_AT(struct shk_rule, diagnosis),
      .kind = SHK_FIELD_TEXT,
