@@ -14,7 +14,7 @@ enum kind { KIND_NUMBER, KIND_VERSION, KIND_TEXT };
 struct term {
     char *text;
     enum kind kind;
-    bool partial; /* there may be more than the text says */
+    bool partial; /* there may be more than the text says; of a number: it is at least that */
 };
 
 static char *copy(const char *text)
@@ -73,19 +73,41 @@ static struct term word_term(const struct shk_facts *facts, const char *key)
     return (struct term){.text = copy(word), .kind = KIND_TEXT};
 }
 
+/* How many of a kind there are at least, as other facts imply (checks/cause/imply.c); 0: none do.
+ */
+static long long implied(const struct shk_facts *facts, const char *kind)
+{
+    char key[64];
+    long long count = 0;
+    snprintf(key, sizeof key, "implied.%s", kind);
+    (void)shk_look_int(facts, key, &count);
+    return count;
+}
+
+/* A count; where it is not known, what is implied. */
+static struct term number_term(long long count, long long least)
+{
+    bool known = count >= 0;
+    char *text = known || least > 0 ? shk_strf("%lld", known ? count : least) : NULL;
+    return (struct term){.text = text, .kind = KIND_NUMBER, .partial = !known};
+}
+
 static struct term nodes_term(const struct shk_facts *facts, const char *arg)
 {
     (void)arg;
-    long long nodes = shk_job_nodes(facts);
-    return (struct term){.text = nodes > 0 ? shk_strf("%lld", nodes) : NULL, .kind = KIND_NUMBER};
+    return number_term(shk_job_nodes(facts), implied(facts, "nodes"));
 }
 
 /* Accelerators of the node, of any maker. */
 static struct term gpus_term(const struct shk_facts *facts, const char *arg)
 {
     (void)arg;
-    long long count = shk_gpu_count(facts);
-    return (struct term){.text = count >= 0 ? shk_strf("%lld", count) : NULL, .kind = KIND_NUMBER};
+    long long least = implied(facts, "gpu-nvidia");
+    if (implied(facts, "gpu-amd") > least)
+        least = implied(facts, "gpu-amd");
+    if (implied(facts, "neuron") > least)
+        least = implied(facts, "neuron");
+    return number_term(shk_gpu_count(facts), least);
 }
 
 static struct term int_term(const struct shk_facts *facts, const char *key)
@@ -108,8 +130,7 @@ static struct term container_term(const struct shk_facts *facts, const char *key
 
 static struct term count_term(const struct shk_facts *facts, const char *kind)
 {
-    long long count = shk_device_count(facts, kind);
-    return (struct term){.text = count >= 0 ? shk_strf("%lld", count) : NULL, .kind = KIND_NUMBER};
+    return number_term(shk_device_count(facts, kind), implied(facts, kind));
 }
 
 /* Does the plugin load? -1 not known. */
@@ -160,7 +181,7 @@ static struct term gpu_term(const struct shk_facts *facts, const char *arg)
     (void)arg;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         long long count = shk_device_count(facts, kinds[i].kind);
-        if (count > 0)
+        if (count > 0 || (count < 0 && implied(facts, kinds[i].kind) > 0))
             shk_strbuf_printf(&sb, "%s%s", sb.len ? "+" : "", kinds[i].name);
         unknown |= count < 0;
     }
@@ -248,6 +269,8 @@ static int compare(const struct term *t, const char *op, const char *want)
         return -1; /* no such library or number: neither above nor below */
     long long a = strtoll(t->text, NULL, 10), b = strtoll(want, NULL, 10);
     int d = t->kind == KIND_VERSION ? shk_version_cmp(t->text, want) : (a > b) - (a < b);
+    if (t->partial && d <= 0 && !(d == 0 && strcmp(op, ">=") == 0))
+        return -1; /* there may be more */
     switch (op[0]) {
     case '<': return d < 0 || (op[1] == '=' && d == 0);
     case '>': return d > 0 || (op[1] == '=' && d == 0);

@@ -54,6 +54,24 @@ void shk_clues_of_alike(struct shk_clues *clues, const struct shk_config *config
  * when it may differ. */
 const char *shk_clue_variable(const struct shk_config *config, const char *name, int *weight_p);
 
+/* Copies of the facts of nodes with what they imply: job.* of variables, and implied.KIND (a kind
+ * of pci.count.*, or nodes), how many there are at least. NULL: out of memory. */
+struct shk_facts **shk_facts_implied(const struct shk_facts *const *facts, size_t nodes);
+void shk_facts_forget(struct shk_facts **all, size_t nodes);
+
+/* Did probes read these facts, and not a person a few of them? The checks then judge all there is.
+ */
+bool shk_facts_probed(const struct shk_facts *facts);
+
+/* What facts that contradict each other point to, on a node and between nodes. */
+void shk_clues_from_clashes(struct shk_clues *clues, const struct shk_config *config,
+                            const struct shk_facts *const *facts, size_t nodes);
+/* Parts of it: two nodes; what Slurm says of all of them. */
+void shk_clues_clash_between(struct shk_clues *clues, const struct shk_config *config,
+                             const struct shk_facts *a, const struct shk_facts *b);
+void shk_clues_clash_of_slurm(struct shk_clues *clues, const struct shk_facts *const *facts,
+                              size_t nodes);
+
 /* Drops guesses at causes that cannot be where the logs and facts come from (only-on of a
  * diagnosis), and puts those that fit before the others. */
 void shk_clues_in_context(struct shk_clues *clues, const struct shk_config *config,

@@ -532,6 +532,8 @@ static void gather(struct shk_clues *clues, const struct shk_config *config,
         const struct shk_clue_source src = {config, facts[i], findings};
         shk_clues_from_checks(clues, &src);
     }
+    if (part)
+        shk_clues_from_clashes(clues, config, facts, nodes);
     shk_clues_in_context(clues, config, facts, nodes);
 }
 
@@ -550,7 +552,12 @@ static int diagnose_all(const struct shk_config *config, const struct shk_findin
 {
     struct shk_clues clues = {0};
     struct shk_diagnoses out = {0};
-    gather(&clues, config, findings, facts, nodes, part);
+    struct shk_facts **more = part ? shk_facts_implied(facts, nodes) : NULL;
+    clues.failed = part && !more;
+    if (more) /* what logs show is borrowed from them until the ranking is done */
+        facts = (const struct shk_facts *const *)more;
+    if (!clues.failed)
+        gather(&clues, config, findings, facts, nodes, part);
     int rc = weigh(config, findings, &clues, facts, nodes, &out);
     if (!rc && shk_clues_from_words(&clues, config, facts, nodes, &out)) {
         shk_diagnoses_free(&out);
@@ -558,6 +565,7 @@ static int diagnose_all(const struct shk_config *config, const struct shk_findin
         rc = weigh(config, findings, &clues, facts, nodes, &out);
     }
     shk_clues_free(&clues);
+    shk_facts_forget(more, nodes);
     if (rc < 0) {
         shk_diagnoses_free(&out);
         return shk_error_set(err, -rc, "out of memory while ranking causes");

@@ -127,6 +127,8 @@ static void say_unusable(const struct shk_check_context *ctx, struct shk_row *ro
     row->diagnosis = foreign_provider(ctx->profile, name)
                          ? "net-transport-forced"
                          : shk_provider_diagnosis(name, strlen(name), state);
+    if (!row->diagnosis)
+        row->diagnosis = "provider-unusable";
     if (state == SHK_PROVIDER_ABSENT) {
         shk_row_text(&row->why, "the loaded %s has no provider \"%s\"%s%s%s; it has: %s", library,
                      name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", have);

@@ -16,8 +16,21 @@ static const struct {
     {804, "cuda-compat-driver-loaded",
      "a libcuda of the compatibility package is loaded that this GPU or driver does not support",
      "compat-remove"},
+    {34, "cuda-stub-loaded", "the toolkit's libcuda without code is loaded", "stub-remove"},
+    {35, "cuda-driver-too-old", "the driver is older than this CUDA runtime needs",
+     "driver-update"},
+    {222, "cuda-driver-too-old", "the driver does not know the PTX of this CUDA release",
+     "driver-update"},
+    {46, "device-in-use", "another process holds the GPU, or its mode allows none", "gpu-busy"},
+    {2, "gpu-memory-exhausted", "no memory of the GPU is left to start with", "gpu-busy"},
+    {805, "mps-unusable", "CUDA is to go through MPS, and its daemon does not answer", "mps-start"},
+    {806, "mps-unusable", "the MPS server failed", "mps-start"},
+    {807, "mps-unusable", "the MPS server takes no new clients", "mps-start"},
+    {808, "mps-unusable", "the MPS server has no room for another client", "mps-start"},
+    {809, "mps-unusable", "the MPS server has no room for another connection", "mps-start"},
 };
 
+/* Errors of NVML (nvmlReturn_t) that mean the same as one of CUDA. */
 enum { NVML_VERSION_MISMATCH = 18 };
 
 static void library_error(struct shk_row *row, const char *library, const json_t *error)
@@ -77,6 +90,7 @@ static void lost_row(const struct shk_check_context *ctx, struct shk_findings *f
         shk_row_verdict(&row, SHK_FAIL, SHK_TESTED);
         shk_row_text(&row.observed, "%lld do not respond", lost);
         shk_row_text(&row.why, "the driver lists them, but they are lost or need a reset");
+        row.diagnosis = "gpu-lost-by-driver";
         shk_row_fix(&row, "gpus-lost", NULL);
         shk_row_end(findings, &row);
     } else if (look == SHK_LOOK_FAILED && answers) {

@@ -28,6 +28,11 @@ const struct shk_launch *shk_launch_find(shk_launch_get *get, void *arg)
     return NULL;
 }
 
+const struct shk_launch *shk_launch_next(size_t *at)
+{
+    return *at < launch_count ? &launch_rows[launch_count - ++*at] : NULL;
+}
+
 const struct shk_launch *shk_launch_titled(const char *title)
 {
     for (size_t i = launch_count; i-- > 0;)

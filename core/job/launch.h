@@ -38,6 +38,9 @@ typedef const char *shk_launch_get(const char *variable, void *arg);
  * step sets both kinds, and the ranks are mpirun's. NULL: none. */
 const struct shk_launch *shk_launch_find(shk_launch_get *get, void *arg);
 
+/* All of them, the innermost first: start with *at = 0. NULL: no more. */
+const struct shk_launch *shk_launch_next(size_t *at);
+
 /* The one whose ranks have such a title, as ps shows it. NULL: none. */
 const struct shk_launch *shk_launch_titled(const char *title);
 

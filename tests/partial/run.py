@@ -1,67 +1,114 @@
 #!/usr/bin/env python3
-"""What `diagnose` makes of the few facts that a reporter states. usage: run.py SHAKEDOWN [FILE.yaml]...
-tests/README.md says what a row has. Ends with 1 when a row fails."""
-import concurrent.futures, json, pathlib, subprocess, sys, tempfile, yaml
+"""Causes that a few facts or variables name, and their healthy neighbours: run.py PROGRAM [FILE or CAUSE]...
+Of healthy nodes, a few facts each: run.py PROGRAM --of NODE.json...
+
+Each file *.yaml beside this program lists causes. A report of one is what a reporter states: `facts` of one node or
+`nodes`, a list of them (a value ~ is a fact that is known to be absent), variables (`env`), lines (`log`). The program
+must name the cause, or one of `also`, first. `as`: `likely` (or confirmed), `possible` (and no more), or `any`. A block
+of `healthy` has the same keys with good values and must not give anything above possible. `skip: WHY`: not tried.
+--of: of each document, forty times 2 to 14 facts that a seed picks; none may give anything above possible."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
-SURE = {None: 0, "possible": 1, "likely": 2, "confirmed": 3}
+SURE = ("likely", "confirmed")
 
 
-def diagnose(nodes, log=None, env=None):
-    """The causes with their confidence, the first one first."""
+def document(facts):
+    """Bare values, as a reporter writes them; ~ is absent."""
+    def one(value):
+        if value is None:
+            return {"state": "absent"}
+        bare = isinstance(value, dict) and value.get("state", "present") not in ("present", "absent", "failed")
+        return {"state": "present", "value": value} if bare else value
+    return json.dumps({"schema": "shakedown.facts/1", "facts": {key: one(value) for key, value in facts.items()}})
+
+
+def diagnose(program, block):
+    """[(key, confidence)] of the causes, or a text: no answer."""
+    nodes = block.get("nodes") or ([block["facts"]] if block.get("facts") else [])
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        command = [sys.argv[1], "diagnose", "--format", "json"]
-        if log:
-            (folder / "log").write_text("\n".join(log) + "\n")
-            command += ["--log", folder / "log"]
-        if env:
-            (folder / "env").write_text("".join(f"{k}={v}\n" for k, v in env.items()))
-            command += ["--env", folder / "env"]
+        command = [program, "diagnose", "--format", "json"]
         for i, facts in enumerate(nodes):
-            (folder / f"{i}.json").write_text(json.dumps({"schema": "shakedown.facts/1", "facts": facts}))
-            command += ["--facts", folder / f"{i}.json"]
-        r = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        if not r.stdout:
-            return [(f"no answer: {r.stderr.strip()}", "confirmed")]
-        return [(d["key"], d["confidence"]) for d in json.loads(r.stdout)["diagnoses"]]
+            (folder / f"facts{i}.json").write_text(document(facts))
+            command += ["--facts", str(folder / f"facts{i}.json")]
+        if block.get("env"):
+            (folder / "env").write_text("".join(f"{k}={v}\n" for k, v in block["env"].items()))
+            command += ["--env", str(folder / "env")]
+        if block.get("log"):
+            (folder / "log").write_text("\n".join(block["log"]) + "\n")
+            command += ["--log", str(folder / "log")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    try:
+        return [(row["key"], row["confidence"]) for row in json.loads(done.stdout)["diagnoses"]]
+    except (ValueError, KeyError):
+        return f"no answer, exit code {done.returncode}: {done.stderr.strip()[:300]}"
 
 
-def listed(value):
-    return value if isinstance(value, list) else [value]
+def judge_report(entry, block, rows):
+    """What is wrong with the answer to a report; None: nothing."""
+    right = [entry["cause"]] + entry.get("also", []) + block.get("also", [])
+    want = block.get("as", entry["as"])
+    if not rows or rows[0][0] not in right:
+        return f"want {' or '.join(right)}"
+    sure = rows[0][1] in SURE
+    if want != "any" and sure != (want == "likely"):
+        return f"want {want}"
+    return None
 
 
-def judge(row):
-    """What is wrong with the answers to a row."""
-    wanted, wrong = listed(row["want"]), []
-    nodes = row["nodes"] if "nodes" in row else [row["facts"]]
-    got = diagnose(nodes, row.get("log"), row.get("env"))
-    if not got or got[0][0] not in wanted:
-        wrong.append(f"not first, got {got[:4]}")
-    elif SURE[got[0][1]] < SURE[row.get("least")]:
-        wrong.append(f"only {got[0][1]}")
-    elif SURE[got[0][1]] > SURE[row.get("most", "confirmed")]:
-        wrong.append(f"too sure: {got[0][1]}")
-    good = diagnose(listed(row["healthy"]))
-    if any(SURE[sure] > 1 for _, sure in good) or any(key in wanted for key, _ in good):
-        wrong.append(f"healthy facts give {good[:4]}")
-    return wrong
+def judge_healthy(rows):
+    return "is healthy" if any(sure in SURE for _, sure in rows) else None
+
+
+def blocks(only):
+    for path in sorted(HERE.glob("*.yaml")):
+        for entry in yaml.safe_load(path.read_text()):
+            if only and path.stem not in only and entry["cause"] not in only:
+                continue
+            for kind in ("reports", "healthy"):
+                for i, block in enumerate(entry[kind]):
+                    if "skip" not in block:
+                        yield f"{path.stem}/{entry['cause']}/{kind}[{i}]", kind, entry, block
+
+
+def few_of(paths, times=40):
+    """Blocks with a few facts of healthy documents; what probes say of themselves is left out."""
+    own = ("probe.", "environment.", "collective.")
+    for path in map(pathlib.Path, paths):
+        facts = json.loads(path.read_text())["facts"]
+        keys = sorted(key for key in facts if not key.startswith(own))
+        for seed in range(times):
+            pick = random.Random(f"{path.name} {seed}")
+            some = pick.sample(keys, min(len(keys), pick.randint(2, 14)))
+            yield f"{path.name}/{seed}", "healthy", {}, {"facts": {key: facts[key] for key in some}}
 
 
 def main():
-    files = [pathlib.Path(a) for a in sys.argv[2:]] or sorted(HERE.glob("*.yaml"))
-    rows = [(f.name, n, row) for f in files
-            for n, row in enumerate(yaml.load(f.read_text(), Loader=yaml.CSafeLoader), 1)]
+    program, only = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    tried = list(few_of(only[1:]) if only[:1] == ["--of"] else blocks(only))
+    failed = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(lambda r: judge(r[2]), rows))
-    bad = 0
-    for (name, n, row), wrong in zip(rows, answers):
-        for text in wrong:
-            bad += 1
-            print(f"{name}: row {n}, {row['want']}: {text}")
-            print(f"    {json.dumps(row.get('facts') or row.get('nodes'))[:220]} {row.get('log', '')}")
-    print(f"{len(rows)} rows, {sum(bool(w) for w in answers)} wrong")
-    return 1 if bad or not rows else 0
+        answers = pool.map(lambda one: diagnose(program, one[3]), tried)
+        for (name, kind, entry, block), rows in zip(tried, answers):
+            wrong = rows if isinstance(rows, str) else (
+                judge_report(entry, block, rows) if kind == "reports" else judge_healthy(rows))
+            if wrong:
+                failed += 1
+                got = [] if isinstance(rows, str) else rows[:4]
+                print(f"{name}: {wrong}, got {', '.join(f'{k} ({c})' for k, c in got) or 'nothing'}")
+    print(f"{len(tried) - failed} of {len(tried)} right")
+    return 1 if failed or not tried else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
