@@ -343,8 +343,7 @@ struct shk_rule {
     const char *condition; /* NULL = everywhere */
     bool stated;           /* not of a probe's facts */
     const char *diagnosis;
-    int weight;    /* below zero: against */
-    bool reported; /* only for facts that no probe has read */
+    int weight; /* below zero: against */
     const char *why;
     const char *source;
     const char *place;

@@ -4,6 +4,7 @@
 #include "checks/base/coded.h"
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
+#include "checks/job/collective_why.h"
 #include "checks/value/makers.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
@@ -12,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Weights: what cannot be so on a healthy node, what is a cause now and then, and what many nodes
- * have without harm. */
-enum { WRONG = 66, UNLIKE = 56, ODD = 47, USUAL = 42 };
+/* Weights: what a run says itself, what cannot be so on a healthy node, what is a cause now and
+ * then, and what many nodes have without harm. */
+enum { TOLD = 76, WRONG = 66, UNLIKE = 56, ODD = 47, USUAL = 42 };
 
 static void clash(struct shk_clues *clues, const char *key, int weight, char *text)
 {
@@ -376,6 +377,21 @@ static void slurm_and_bus(struct shk_clues *clues, const struct shk_facts *facts
     }
 }
 
+/* Where nobody looked whether GPUs are hidden, the driver's shorter list is a guess. */
+static void list_and_bus(struct shk_clues *clues, const struct shk_facts *facts)
+{
+    json_t *list = NULL;
+    long long bus = 0;
+    if (shk_look(facts, "gpu.amd.hidden", NULL) != SHK_LOOK_MISSING ||
+        shk_look_int(facts, "pci.count.gpu-amd", &bus) != SHK_LOOK_PRESENT ||
+        shk_look_array(facts, "gpu.amd.devices", &list) != SHK_LOOK_PRESENT ||
+        !json_array_size(list) || (long long)json_array_size(list) >= bus)
+        return;
+    clash(clues, "gpu-lost-by-driver", ODD,
+          shk_strf("%zu of %lld GPUs on the bus are in the driver's list", json_array_size(list),
+                   bus));
+}
+
 /* NVIDIA's memory is behind its second window, AMD's behind its first. */
 static void windows(struct shk_clues *clues, const struct shk_facts *facts)
 {
@@ -439,6 +455,18 @@ static int one_of_file(const struct shk_fact *fact, void *arg)
     return 0;
 }
 
+/* Why a collective failed, as its own run said. */
+static int one_cause(const struct shk_fact *fact, void *arg)
+{
+    struct shk_clues *clues = arg;
+    const char *dot = strrchr(fact->key, '.');
+    const char *cause = fact->state == SHK_FACT_PRESENT ? json_string_value(fact->value) : NULL;
+    const char *key = strcmp(dot, ".cause") == 0 ? shk_collective_cause_key(cause) : NULL;
+    if (key)
+        clash(clues, key, TOLD, shk_strf("%s is %s", fact->key, cause));
+    return 0;
+}
+
 static void on_node(struct shk_clues *clues, const struct shk_config *config,
                     const struct shk_facts *facts)
 {
@@ -454,8 +482,10 @@ static void on_node(struct shk_clues *clues, const struct shk_config *config,
     layout(clues, facts);
     clocks(clues, facts);
     slurm_and_bus(clues, facts);
+    list_and_bus(clues, facts);
     windows(clues, facts);
     users_of_gpus(clues, facts);
+    (void)shk_facts_each(facts, "collective.", one_cause, clues);
     (void)shk_facts_each(facts, "env.file.", one_of_file, &o);
     if (shk_look_object(facts, "host.ids", &ids) == SHK_LOOK_PRESENT) {
         opening.ids = ids;

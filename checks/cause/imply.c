@@ -114,6 +114,7 @@ static int one_sign(struct shk_facts *all, const struct shk_facts *facts, size_t
     char key[64], prefix[64];
     size_t len = strlen(signs[at].key);
     struct sign sign = {.member = signs[at].member, .starts = signs[at].starts};
+    long long known = 0;
     bool many = signs[at].key[len - 1] == '*' || signs[at].key[len - 1] == '.';
     struct shk_fact fact;
     snprintf(prefix, sizeof prefix, "%.*s", (int)(signs[at].key[len - 1] == '*' ? len - 1 : len),
@@ -123,7 +124,8 @@ static int one_sign(struct shk_facts *all, const struct shk_facts *facts, size_t
         (void)shk_facts_each(facts, prefix, count_sign, &sign);
     else if (shk_facts_get(facts, prefix, &fact))
         (void)count_sign(&fact, &sign);
-    if (sign.count <= shk_facts_get_int(all, key, 0))
+    (void)shk_look_int(all, key, &known);
+    if (sign.count <= known)
         return 0;
     return shk_facts_int(all, key, sign.count, NULL, "implied");
 }

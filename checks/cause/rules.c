@@ -128,7 +128,7 @@ void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *conf
     for (size_t i = 0; i < count; i++)
         for (size_t n = 0; n < nodes; n++) {
             const struct shk_term_scope scope = {config, facts[n], facts, nodes, true};
-            if (rules[i].reported && shk_facts_probed(facts[n]))
+            if (rules[i].stated && shk_facts_probed(facts[n]))
                 continue;
             int holds = rule_holds(&scope, &rules[i]);
             if (holds) {

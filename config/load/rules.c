@@ -43,11 +43,6 @@ static const struct shk_field rule_fields[] = {
      .min = -100,
      .max = 100,
      .doc = "as for a signature; negative: evidence against"},
-    {.key = "reported",
-     SHK_AT(struct shk_rule, reported),
-     .kind = SHK_FIELD_BOOL,
-     .doc = "only for facts that somebody reported, a few of many: what a probe has read as a "
-            "whole, the checks judge"},
     {.key = "why",
      SHK_AT(struct shk_rule, why),
      .kind = SHK_FIELD_TEXT,

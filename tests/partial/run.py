@@ -6,6 +6,8 @@ Each file *.yaml beside this program lists causes. A report of one is what a rep
 `nodes`, a list of them (a value ~ is a fact that is known to be absent), variables (`env`), lines (`log`). The program
 must name the cause, or one of `also`, first. `as`: `likely` (or confirmed), `possible` (and no more), or `any`. A block
 of `healthy` has the same keys with good values and must not give anything above possible. `skip: WHY`: not tried.
+A row may also have the shorter form of one report: `want` (a cause, or a list of those that are as right), `least` and
+`most` (the confidence, at first `possible` and `confirmed`), and `healthy`, which must not name any of them either.
 --of: of each document, forty times 2 to 14 facts that a seed picks; none may give anything above possible."""
 import concurrent.futures
 import json
@@ -66,13 +68,26 @@ def judge_report(entry, block, rows):
     return None
 
 
-def judge_healthy(rows):
-    return "is healthy" if any(sure in SURE for _, sure in rows) else None
+def judge_healthy(block, rows):
+    named = any(sure in SURE or key in block.get("none-of", []) for key, sure in rows)
+    return "is healthy" if named else None
+
+
+def long_form(row):
+    """A row of one report as a cause with reports."""
+    if "want" not in row:
+        return row
+    want = row["want"] if isinstance(row["want"], list) else [row["want"]]
+    least, most = row.get("least", "possible"), row.get("most", "confirmed")
+    sure = "possible" if most == "possible" else "any" if least == "possible" else "likely"
+    good = row["healthy"]
+    healthy = [{"nodes": good if isinstance(good, list) else [good], "none-of": want}]
+    return {"cause": want[0], "also": want[1:], "as": sure, "reports": [row], "healthy": healthy}
 
 
 def blocks(only):
     for path in sorted(HERE.glob("*.yaml")):
-        for entry in yaml.safe_load(path.read_text()):
+        for entry in map(long_form, yaml.safe_load(path.read_text())):
             if only and path.stem not in only and entry["cause"] not in only:
                 continue
             for kind in ("reports", "healthy"):
@@ -101,7 +116,7 @@ def main():
         answers = pool.map(lambda one: diagnose(program, one[3]), tried)
         for (name, kind, entry, block), rows in zip(tried, answers):
             wrong = rows if isinstance(rows, str) else (
-                judge_report(entry, block, rows) if kind == "reports" else judge_healthy(rows))
+                judge_report(entry, block, rows) if kind == "reports" else judge_healthy(block, rows))
             if wrong:
                 failed += 1
                 got = [] if isinstance(rows, str) else rows[:4]
