@@ -35,8 +35,6 @@ static int rule_holds(const struct shk_term_scope *scope, const struct shk_rule 
 {
     int all = 1;
     bool known = false, something = false;
-    if (rule->stated && !shk_usual_stated(scope->facts))
-        return 0;
     for (size_t i = 0; i < rule->when_count; i++) {
         int one = term_speaks(scope, &rule->when[i]);
         if (!one)

@@ -168,7 +168,7 @@ void shk_clues_from_checks(struct shk_clues *clues, const struct shk_clue_source
     struct round second = {.said = first.said, .bold = true};
     clues->failed |= !first.said;
     ask_all(clues, src, &first);
-    if (shk_usual_stated(src->facts)) {
+    if (!shk_facts_probed(src->facts)) {
         second.facts = shk_bold_facts(src->facts, src->config);
         ask_all(clues, src, &second);
     }

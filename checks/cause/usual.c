@@ -98,31 +98,11 @@ bool shk_usual_looked(const struct shk_facts *facts, const char *key)
     return shk_look(facts, key, NULL) != SHK_LOOK_MISSING;
 }
 
-/* That of the environment is there for a file of variables, too. */
-static int of_a_probe(const struct shk_fact *fact, void *arg)
-{
-    (void)arg;
-    return strncmp(fact->key, "probe.env.", strlen("probe.env.")) != 0;
-}
-
-bool shk_usual_stated(const struct shk_facts *facts)
-{
-    return shk_facts_each(facts, "probe.", of_a_probe, NULL) == 0;
-}
-
-/* Is one there at least (imply.c)? */
-static bool is_implied(const struct shk_facts *facts, const char *kind)
-{
-    char key[64];
-    snprintf(key, sizeof key, "implied.%s", kind);
-    return shk_usual_looked(facts, key);
-}
-
 /* Is a NIC (accelerator) of another kind there? */
 static bool other_kind(const struct shk_facts *facts, bool nics)
 {
     for (size_t i = nics ? 0 : FIRST_GPU; i < (nics ? FIRST_GPU : KINDS); i++)
-        if (shk_look(facts, counts[i], NULL) == SHK_LOOK_PRESENT || is_implied(facts, kinds[i]))
+        if (shk_look(facts, counts[i], NULL) == SHK_LOOK_PRESENT)
             return true;
     return false;
 }
@@ -187,8 +167,7 @@ static int count_others(struct shk_facts *all, const struct shk_facts *facts, si
 {
     if (shk_usual_looked(all, counts[kind]))
         return 0;
-    if (listed(facts, kinds[kind]) < 0 &&
-        (is_implied(facts, kinds[kind]) || !other_kind(all, kind < FIRST_GPU)))
+    if (listed(facts, kinds[kind]) < 0 && !other_kind(all, kind < FIRST_GPU))
         return 0;
     return shk_facts_absent(all, counts[kind], "assumed", "not counted");
 }

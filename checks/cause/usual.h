@@ -8,9 +8,6 @@
 /* Is there a fact of this key, of whatever state? */
 bool shk_usual_looked(const struct shk_facts *facts, const char *key);
 
-/* Are these facts that somebody states, not those of a probe, which says what it looked at? */
-bool shk_usual_stated(const struct shk_facts *facts);
-
 /* A copy with the usual values where nobody looked; NULL: out of memory. Of what a list shows the
  * number is known. */
 struct shk_facts *shk_usual_facts(const struct shk_facts *facts);
