@@ -1,5 +1,7 @@
 #include "cli/logpatterns.h"
 
+#include "config/defects.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +20,29 @@ static void patterns_compare(struct shk_log_pattern *patterns, size_t n, size_t 
             patterns[i].origins = patterns[k].origins = true;
 }
 
+/* A line that nothing but a defect prints is known, and others are not. */
+static size_t patterns_defects(struct shk_log_pattern *patterns, const struct shk_config *config)
+{
+    size_t n, count = 0;
+    const struct shk_defect *all = shk_config_defects(config, &n);
+    for (size_t i = 0; i < n; i++)
+        if (all[i].pattern)
+            patterns[count++] = (struct shk_log_pattern){.id = all[i].name,
+                                                         .pattern = all[i].pattern,
+                                                         .place = all[i].place,
+                                                         .origins = true,
+                                                         .explains = all[i].specific,
+                                                         .decides = all[i].specific};
+    return count;
+}
+
 /* Benign lines are looked for too: rules may ask for them. */
 struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t *count_p)
 {
-    size_t n;
+    size_t n, defects;
     const struct shk_signature *all = shk_config_signatures(config, &n);
-    struct shk_log_pattern *patterns = calloc(n + 1, sizeof *patterns);
+    (void)shk_config_defects(config, &defects);
+    struct shk_log_pattern *patterns = calloc(n + defects + 1, sizeof *patterns);
     for (size_t i = 0; patterns && i < n; i++)
         patterns[i] = (struct shk_log_pattern){
             .id = all[i].id,
@@ -36,7 +55,7 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
             .state = all[i].ended_by != NULL,
             .origins = all[i].role == SHK_LOG_CAUSE || all[i].role == SHK_LOG_SYMPTOM ||
                        all[i].role == SHK_LOG_GUESS,
-            .once = all[i].role == SHK_LOG_NAMES,
+            .once = all[i].role == SHK_LOG_NAMES && !all[i].version_of,
             .error_words = all[i].role == SHK_LOG_WORDS,
             .doubt_words = all[i].role == SHK_LOG_DOUBT,
             .explains = says_more(all[i].role) && all[i].role != SHK_LOG_PROOF,
@@ -50,6 +69,6 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
         for (const char *const *id = all[i].ended_by; id && *id; id++)
             for (size_t k = 0; k < n; k++)
                 patterns[k].state |= strcmp(patterns[k].id, *id) == 0;
-    *count_p = n;
+    *count_p = n + (patterns ? patterns_defects(patterns + n, config) : 0);
     return patterns;
 }

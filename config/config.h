@@ -326,9 +326,11 @@ struct shk_signature {
     const char *differs;          /* cause when captured values are not all the same; NULL */
     const char *const *elsewhere; /* lines that the other nodes print instead; NULL */
     const char *const *ended_by;  /* lines that say later that it is over; NULL */
-    const char *behind; /* cause when one process has a lower count than the others; NULL */
-    const char *more;   /* what gives more detail of the same kind; NULL */
-    const char *reads;  /* the variable that the line says was read; NULL: it says of none */
+    const char *behind;     /* cause when one process has a lower count than the others; NULL */
+    const char *more;       /* what gives more detail of the same kind; NULL */
+    const char *version_of; /* library whose release the group version is (config/defects.h);
+                               NULL */
+    const char *reads;      /* the variable that the line says was read; NULL: it says of none */
     const char *const *prefixes; /* with reads: how such variables begin */
     const char *source;
     const char *place;

@@ -86,6 +86,10 @@ const struct shk_profile *shk_profile_detect(const struct shk_config *config,
                                              const struct shk_facts *facts, char **why_p,
                                              char **doubt_p);
 
+/* What a name of a condition stands for ("nccl", "gpu.nvidia.driver.version"): a new string, ""
+ * where it is known to be none, NULL where it is not known. */
+char *shk_condition_text(const char *name, const struct shk_facts *facts);
+
 /* Does a profile line's condition hold here? 1 yes, 0 no, -1 cannot tell. */
 int shk_condition_holds(const char *condition, const struct shk_facts *facts);
 

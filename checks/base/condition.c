@@ -242,6 +242,11 @@ static struct term look_up(const struct shk_facts *facts, const char *name)
     return fact_term(facts, name, KIND_TEXT);
 }
 
+char *shk_condition_text(const char *name, const struct shk_facts *facts)
+{
+    return look_up(facts, name).text;
+}
+
 static bool text_equal(const char *have, const char *want)
 {
     /* "amd+nvidia" holds both. */

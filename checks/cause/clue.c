@@ -34,8 +34,10 @@ void shk_clue_seen(struct shk_clues *clues, const json_t *entry)
 
 void shk_clues_free(struct shk_clues *clues)
 {
-    for (size_t i = 0; i < clues->count; i++)
+    for (size_t i = 0; i < clues->count; i++) {
         free(clues->items[i].text);
+        free(clues->items[i].release);
+    }
     free(clues->items);
     *clues = (struct shk_clues){0};
 }

@@ -4,6 +4,7 @@
 
 #include "checks/base/check.h"
 #include "checks/base/row.h"
+#include "config/defects.h"
 
 struct shk_clue {
     const char *key;        /* of the cause; borrowed from the catalogue */
@@ -13,6 +14,8 @@ struct shk_clue {
     char *text;             /* for people; owned */
     const char *fix;        /* NULL: what the diagnosis says */
     const json_t *seen;     /* of a line: the entry of its signature in the facts; NULL */
+    const struct shk_defect *defect; /* of a release, that it tells of; NULL */
+    char *release;                   /* that has it; owned; NULL: not known */
 };
 
 struct shk_clues {
@@ -35,6 +38,15 @@ void shk_clues_from_log(struct shk_clues *clues, const struct shk_config *config
 /* What the rules conclude; each rule speaks once, for the first node where it holds. */
 void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *config,
                           const struct shk_facts *const *facts, size_t nodes);
+
+/* Known defects of releases that show here (config/defects). */
+void shk_clues_from_defects(struct shk_clues *clues, const struct shk_config *config,
+                            const struct shk_facts *const *facts, size_t nodes);
+
+/* Fills the row of a cause with what the catalogue says of the defect that the clue tells of. 0 or
+ * -ENOMEM. */
+int shk_defect_tell(struct shk_diagnosis_row *row, const struct shk_config *config,
+                    const struct shk_clue *clue);
 
 /* What comparing values between ranks and with the interfaces of the nodes shows. */
 void shk_clues_from_values(struct shk_clues *clues, const struct shk_config *config,

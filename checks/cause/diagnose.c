@@ -51,6 +51,7 @@ struct cause {
     size_t lines_seen;         /* clues that are lines of a log, */
     size_t lines_late;     /* and those after a line that looks like an error and is not known */
     const json_t *unknown; /* the first such line */
+    const struct shk_clue *defect; /* the strongest that tells of a release's defect */
 };
 
 static bool counts(const struct shk_finding *f)
@@ -158,6 +159,8 @@ static void merge_clue(struct cause *cause, const struct shk_clue *clue,
         cause->lines_late += unknown != NULL;
     }
     cause->unknown = cause->unknown ? cause->unknown : unknown;
+    if (clue->defect && !cause->defect)
+        cause->defect = clue;
     cause->specific |= clue->specific;
     cause->seen |= clue->specific;
     if (clue->weight > cause->weight)
@@ -489,6 +492,16 @@ static void merge_undiagnosed(struct cause *causes, size_t *count, const struct 
     }
 }
 
+/* The row of a cause that a known defect of a release speaks for. */
+static int tell_defect(struct shk_diagnoses *out, const struct shk_config *config,
+                       const struct cause *cause)
+{
+    for (size_t i = 0; cause->defect && i < out->count; i++)
+        if (strcmp(out->rows[i].key, cause->key) == 0)
+            return shk_defect_tell(&out->rows[i], config, cause->defect);
+    return 0;
+}
+
 static int diagnose(const struct shk_config *config, const struct shk_findings *findings,
                     const struct shk_clues *clues, const struct shk_facts *const *facts,
                     size_t nodes, struct shk_diagnoses *out)
@@ -513,6 +526,8 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
     merge_undiagnosed(causes, &count, config, findings);
     weigh_facts(causes, count, facts, nodes);
     int rc = rank(causes, count, out);
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = tell_defect(out, config, &causes[i]);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < MAX_LINES; j++)
             shk_strbuf_free(&causes[i].lines[j]);
@@ -528,6 +543,7 @@ static void gather(struct shk_clues *clues, const struct shk_config *config,
         shk_clues_from_log(clues, config, facts[0]);
     shk_clues_of_alike(clues, config, facts, nodes);
     shk_clues_from_values(clues, config, facts, nodes);
+    shk_clues_from_defects(clues, config, facts, nodes);
     for (size_t i = 0; part && i < nodes; i++) {
         const struct shk_clue_source src = {config, facts[i], findings};
         shk_clues_from_checks(clues, &src);

@@ -4,7 +4,7 @@
 #include "cli/exit_code.h"
 #include "cli/how.h"
 #include "cli/output.h"
-#include "config/config.h"
+#include "config/defects.h"
 #include "core/host/host.h"
 #include "core/redact/redact.h"
 #include "core/text/strbuf.h"
@@ -324,9 +324,12 @@ static void explain_term(FILE *out, const char *label, const struct shk_term *t)
     size_t i = 0;
     while (!tests[i].object)
         i++;
-    char *text = shk_strf("%s%s%s %s%s%s", t->setting ? t->setting : t->fact, t->member ? "." : "",
-                          t->member ? t->member : "", tests[i].verb, *tests[i].object ? " " : "",
-                          tests[i].object);
+    const char *what = t->setting ? t->setting : t->fact ? t->fact : t->no_log ? t->no_log : t->log;
+    bool plain = !t->setting && !t->fact && !t->capture;
+    char *text = plain ? shk_strf("%s %s", what, t->no_log ? "is in no log" : "is in a log") : NULL;
+    if (!text)
+        text = shk_strf("%s%s%s %s%s%s", what, t->member ? "." : "", t->member ? t->member : "",
+                        tests[i].verb, *tests[i].object ? " " : "", tests[i].object);
     explain_line(out, label, text);
     free(text);
     free(words);
@@ -354,6 +357,39 @@ static bool explain_conflict(const struct shk_config *config, const char *name, 
     return true;
 }
 
+static bool explain_defect(const struct shk_config *config, const char *name, FILE *out)
+{
+    size_t n;
+    const struct shk_defect *all = shk_config_defects(config, &n), *d = NULL;
+    for (size_t i = 0; i < n && !d; i++)
+        if (strcmp(all[i].name, name) == 0)
+            d = &all[i];
+    if (!d)
+        return false;
+    explain_line(out, "Defect", d->name);
+    explain_line(out, "Of", shk_defect_library(d->library)->label);
+    for (size_t i = 0; i < d->releases_count; i++) {
+        const struct shk_defect_range *r = &d->releases[i];
+        char *text = shk_strf("%s%s%s%s", r->from ? r->from : "", r->from ? " and later, " : "",
+                              r->fixed_in ? "before " : "no release is without it",
+                              r->fixed_in ? r->fixed_in : "");
+        explain_line(out, i ? "" : "Releases", text);
+        free(text);
+    }
+    explain_line(out, "Title", d->title);
+    explain_line(out, "Meaning", d->meaning);
+    explain_line(out, "In a log", d->pattern);
+    for (const char *const *id = d->signs; id && *id; id++)
+        explain_line(out, d->pattern || id > d->signs ? "" : "In a log", *id);
+    for (size_t i = 0; i < d->when_count; i++)
+        explain_term(out, i ? "" : "When", &d->when[i]);
+    explain_put(out, "Fix", d->fix, true);
+    explain_line(out, "Advice", d->advice);
+    explain_line(out, "Root cause", d->diagnosis ? d->diagnosis : "release-defect");
+    explain_line(out, "Source", d->source);
+    return true;
+}
+
 static bool explain_probe(const struct shk_config *config, const char *name, FILE *out)
 {
     size_t n;
@@ -372,9 +408,9 @@ static bool explain_probe(const struct shk_config *config, const char *name, FIL
     return false;
 }
 
-static bool (*const explainers[])(const struct shk_config *, const char *,
-                                  FILE *) = {explain_setting, explain_check,    explain_diagnosis,
-                                             explain_profile, explain_conflict, explain_probe};
+static bool (*const explainers[])(const struct shk_config *, const char *, FILE *) = {
+    explain_setting,  explain_check,  explain_diagnosis, explain_profile,
+    explain_conflict, explain_defect, explain_probe};
 enum { EXPLAINERS = sizeof explainers / sizeof *explainers };
 
 enum { EXPLAIN_PARTS = 8 }; /* names in one message */
@@ -393,15 +429,16 @@ static void explain_name(struct explain_names *names, const char *name)
 /* Every name there is. NULL items when out of memory. */
 static struct explain_names explain_all(const struct shk_config *config)
 {
-    size_t settings, checks, diagnoses, profiles, conflicts, probes;
+    size_t settings, checks, diagnoses, profiles, conflicts, defects, probes;
     const struct shk_setting *s = shk_config_settings(config, &settings);
     const struct shk_check *const *c = shk_checks(&checks);
     const struct shk_diagnosis *d = shk_config_diagnoses(config, &diagnoses);
     const struct shk_profile *p = shk_config_profiles(config, &profiles);
     const struct shk_conflict *x = shk_config_conflicts(config, &conflicts);
+    const struct shk_defect *e = shk_config_defects(config, &defects);
     const struct shk_probe *const *b = shk_probes(&probes);
     struct explain_names names = {.cap = settings + checks + diagnoses + profiles + conflicts +
-                                         probes};
+                                         defects + probes};
     names.items = calloc(names.cap + 1, sizeof *names.items);
     if (!names.items)
         names.cap = 0;
@@ -415,6 +452,8 @@ static struct explain_names explain_all(const struct shk_config *config)
         explain_name(&names, p[i].name);
     for (size_t i = 0; i < conflicts; i++)
         explain_name(&names, x[i].name);
+    for (size_t i = 0; i < defects; i++)
+        explain_name(&names, e[i].name);
     for (size_t i = 0; i < probes; i++)
         explain_name(&names, b[i]->name);
     return names;

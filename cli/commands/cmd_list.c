@@ -3,7 +3,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "collectives/collective.h"
-#include "config/config.h"
+#include "config/defects.h"
 #include "core/text/strbuf.h"
 #include "probes/base/probe.h"
 #include "reports/report.h"
@@ -95,6 +95,7 @@ static void list_profiles(const struct shk_config *config, FILE *out)
 LIST(diagnoses, struct shk_diagnosis, key, who, title)
 LIST(conflicts, struct shk_conflict, name, verdict, why)
 LIST(rules, struct shk_rule, name, diagnosis, why)
+LIST(defects, struct shk_defect, name, library, title)
 
 static void list_signatures(const struct shk_config *config, FILE *out)
 {
@@ -137,6 +138,7 @@ static const struct {
     {"diagnoses", list_diagnoses, "root causes: key, who acts, title"},
     {"signatures", list_signatures, "lines of logs: name, root cause or role, meaning"},
     {"rules", list_rules, "evidence put together: name, root cause, why"},
+    {"defects", list_defects, "known defects of releases: name, library, what happens"},
     {"transports", list_transports, "collectives that can be run"},
     {"formats", list_formats, "of the report: name, extension, what"},
 };

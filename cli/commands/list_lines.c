@@ -9,6 +9,8 @@
 
 struct list_lines {
     const struct shk_signature *signatures;
+    const struct shk_log_pattern *patterns;
+    size_t count;                 /* of signatures; patterns behind them are of defects */
     struct shk_messages **tables; /* of signatures that have texts, made when needed */
     FILE *out;
 };
@@ -36,6 +38,11 @@ static void lines_hit(void *arg, unsigned long long number, size_t pattern, cons
                       size_t len)
 {
     struct list_lines *list = arg;
+    if (pattern >= list->count) {
+        fprintf(list->out, "%llu\t%s\t-\tdefect\trelease-defect\t-\n", number,
+                list->patterns[pattern].id);
+        return;
+    }
     const struct shk_signature *sig = &list->signatures[pattern];
     const char *text = lines_text(list, pattern, line, len);
     fprintf(list->out, "%llu\t%s\t%s\t%s\t%s\t%.*s\n", number, sig->id, sig->library,
@@ -47,8 +54,10 @@ int shk_list_lines(const struct shk_config *config, const struct shk_texts *file
                    struct shk_error *err)
 {
     size_t n;
-    struct list_lines list = {.signatures = shk_config_signatures(config, &n), .out = out};
+    struct list_lines list = {.out = out};
+    list.signatures = shk_config_signatures(config, &list.count);
     struct shk_log_pattern *patterns = shk_log_patterns(config, &n);
+    list.patterns = patterns;
     struct shk_logscan *scan = NULL;
     list.tables = calloc(n + 1, sizeof *list.tables);
     int rc = patterns && list.tables ? 0 : shk_error_sys(err, ENOMEM, "log");

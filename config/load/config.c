@@ -1,5 +1,6 @@
 #include "config/config.h"
 #include "config/codes.h"
+#include "config/defects.h"
 
 #include "config/load/builtin.h"
 #include "config/load/load.h"
@@ -199,6 +200,13 @@ const struct shk_code *shk_config_codes(const struct shk_config *config, size_t 
     const struct shk_table *table = &config->tables[SHK_SECTION_CODES];
     *count_p = table->count;
     return (const struct shk_code *)(const void *)table->rows;
+}
+
+const struct shk_defect *shk_config_defects(const struct shk_config *config, size_t *count_p)
+{
+    const struct shk_table *table = &config->tables[SHK_SECTION_DEFECTS];
+    *count_p = table->count;
+    return (const struct shk_defect *)(const void *)table->rows;
 }
 
 const struct shk_code *shk_config_code(const struct shk_config *config, const char *counter)

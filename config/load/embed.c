@@ -58,6 +58,7 @@ static void embed_emit(struct shk_strbuf *out, const struct shk_config *config)
     shk_strbuf_puts(out, "/* Generated from config/, do not edit. */\n"
                          "#include \"config/load/builtin.h\"\n"
                          "#include \"config/codes.h\"\n"
+                         "#include \"config/defects.h\"\n"
                          "#include \"core/job/launch.h\"\n"
                          "#include \"core/text/uses.h\"\n\n");
     for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++)

@@ -188,7 +188,7 @@ int shk_config_add_dir(struct shk_config *config, const char *dir, bool need_any
         rc = shk_error_set(
             err, ENOENT,
             "%s: has none of the folders settings, profiles, "
-            "diagnoses, conflicts, diff, signatures, rules, names, fixes, calls, codes",
+            "diagnoses, conflicts, diff, signatures, rules, names, fixes, calls, codes, defects",
             dir);
     files_names_free(&list);
     return rc;

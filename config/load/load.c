@@ -22,6 +22,7 @@ const struct shk_section_desc shk_sections[SHK_SECTION_COUNT] = {
     [SHK_SECTION_FIXES] = {.folder = "fixes", .record = &shk_record_fix},
     [SHK_SECTION_CALLS] = {.folder = "calls", .record = &shk_record_waitcall},
     [SHK_SECTION_CODES] = {.folder = "codes", .record = &shk_record_code},
+    [SHK_SECTION_DEFECTS] = {.folder = "defects", .record = &shk_record_defect},
 };
 
 int shk_section_find(const char *folder, enum shk_section *section_p)
@@ -280,6 +281,23 @@ static int load_unknown_ref(const struct shk_config *config, const struct shk_re
                           record->what, shk_excerpt(shown, ref->name), hint);
 }
 
+/* The pattern of a defect is looked for as if it were a signature. */
+static int load_clash(const struct shk_config *config, struct shk_error *err)
+{
+    const struct shk_table *defects = &config->tables[SHK_SECTION_DEFECTS];
+    const struct shk_record *record = shk_sections[SHK_SECTION_DEFECTS].record;
+    for (size_t i = 0; i < defects->count; i++) {
+        const void *row = table_row(defects, record, i);
+        const char *name = row_text(row, record->name_offset);
+        size_t other;
+        if (shk_table_find(&config->tables[SHK_SECTION_SIGNATURES],
+                           shk_sections[SHK_SECTION_SIGNATURES].record, name, &other))
+            return shk_error_set(err, EINVAL, "%s: name: a signature is called \"%s\", too",
+                                 row_text(row, record->place_offset), name);
+    }
+    return 0;
+}
+
 int shk_config_finish(struct shk_config *config, struct shk_error *err)
 {
     const struct shk_table *profiles = &config->tables[SHK_SECTION_PROFILES];
@@ -289,6 +307,8 @@ int shk_config_finish(struct shk_config *config, struct shk_error *err)
                             ref->name, &row))
             return load_unknown_ref(config, ref, err);
     }
+    if (load_clash(config, err) < 0)
+        return -EINVAL;
     int rc = shk_profiles_resolve(&config->arena, profiles, &config->refs, &config->profiles, err);
     if (!rc)
         config->refs = (struct shk_refs){0};

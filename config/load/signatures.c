@@ -163,6 +163,12 @@ static const struct shk_field signature_fields[] = {
      .kind = SHK_FIELD_TEXT,
      .doc = "a command, or settings for the next run, that give more detail than this kind of log; "
             "shown where the logs lack detail"},
+    {.key = "version-of",
+     SHK_AT(struct shk_signature, version_of),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_library,
+     .doc = "the library whose release the group `version` of the capture is, for known "
+            "[defects](#a-defect-of-a-release)"},
     {.key = "reads",
      SHK_AT(struct shk_signature, reads),
      .kind = SHK_FIELD_TEXT,
@@ -204,6 +210,8 @@ static int signature_check(const struct shk_fill *fill, const struct shk_yaml_no
         return shk_fill_error(fill, node, "differs", "needs a capture, or elsewhere");
     if (s->elsewhere && !s->differs)
         return shk_fill_error(fill, node, "elsewhere", "needs differs");
+    if (s->version_of && (!s->capture || !strstr(s->capture, "(?<version>")))
+        return shk_fill_error(fill, node, "version-of", "needs a capture with the group version");
     if (s->behind && (!s->capture || !strstr(s->capture, "(?<count>")))
         return shk_fill_error(fill, node, "behind", "needs a capture with the group count");
     if (s->reads && (!s->capture || !strstr(s->capture, "(?<value>")))

@@ -13,6 +13,9 @@ shk_text_check_f shk_valid_setting;
 /* Diagnosis key or profile name: lower case, digits, '-' and '.'. */
 shk_text_check_f shk_valid_key;
 
+/* A library that defects and `version-of` know (config/defects.h). */
+shk_text_check_f shk_valid_library;
+
 /* Version: starts with a digit; digits, letters, ".-_+". */
 shk_text_check_f shk_valid_version;
 
