@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { MAX_LINES = 8, MAX_FIXES = 4 };
+enum { LIKELY = 50 }; /* a net weight from here on is likely */
 
 /* A FAIL outranks any number of WARNs; evidence decides between equals. */
 static const double verdict_score[] = {[SHK_FAIL] = 1000, [SHK_WARN] = 300};
@@ -25,6 +26,9 @@ static const int refuted_weight = 60; /* taken from a cause that a fact speaks a
 static const int late_weight = 70;    /* makes likely what comes after unknown errors */
 static const int agreed_weight = 40;  /* makes likely what a check or a fact says as well */
 static const int strong_weight = 60;  /* of a clue that puts mere settings below its cause */
+/* Of several causes that a line may have, the one that a fact shows is above the first of them,
+ * also where it is the second one of the line and weighs half. */
+static const double confirmed_guess = 2.5;
 
 /* One key while it is being merged. */
 struct cause {
@@ -189,6 +193,8 @@ static void score(struct cause *cause)
     double a = findings_score(cause), b = clues_score(cause);
     cause->score = a > b ? a + both_score * b : b + both_score * a;
     cause->score += clue_score * cause->against;
+    if (cause->confirmed && cause->weight && cause->weight < LIKELY)
+        cause->score *= confirmed_guess;
     if (cause->first && (!cause->first->diagnosis || cause->first->general))
         cause->score *= undiagnosed_score;
     cause->specific |= cause->count && cause->verdict == SHK_FAIL;
@@ -264,8 +270,8 @@ static bool comes_late(const struct cause *cause)
 static const char *clue_confidence(const struct cause *cause)
 {
     bool late = comes_late(cause);
-    int net = cause->weight + cause->against, likely = late ? late_weight : 50;
-    if (cause->count && net >= 50)
+    int net = cause->weight + cause->against, likely = late ? late_weight : LIKELY;
+    if (cause->count && net >= LIKELY)
         return "confirmed";
     if (net >= 85 && cause->clues > 1 && !late)
         return "confirmed";
