@@ -171,8 +171,11 @@ class Diagnose(Case):
             for i, facts in enumerate(case.get("nodes") or [case["facts"]] if "facts" in case or "nodes" in case else []):
                 args += ["--facts", self.write(f"facts{i}", json.dumps({"schema": "shakedown.facts/1", "facts": facts}))]
             with self.subTest(want=case["want"], log=case.get("log"), env=case.get("env"), facts=case.get("facts")):
-                got = self.keys(*args)
+                causes = self.causes(*args)
+                got = [c["key"] for c in causes]
                 self.assertEqual(got[:1], [case["want"]] if case["want"] else [], got)
+                if "confidence" in case:
+                    self.assertEqual(causes[0]["confidence"], case["confidence"])
 
     def test_a_status_alone_is_a_guess(self):
         for line in STATUS_ALONE:
