@@ -149,20 +149,39 @@ static void copies_of_nccl(struct shk_clues *clues, const struct shk_facts *fact
     }
 }
 
-/* Processors in "0-3,8"; *last_p: the highest. 0: no list. */
+/* The next range of a list like "0-3,8". */
+static bool next_range(const char **list_p, long long *from_p, long long *to_p)
+{
+    const char *p = *list_p;
+    char *end = NULL;
+    if (!isdigit((unsigned char)*p))
+        return false;
+    *from_p = *to_p = strtoll(p, &end, 10);
+    if (*end == '-')
+        *to_p = strtoll(end + 1, &end, 10);
+    *list_p = end + (*end == ',');
+    return true;
+}
+
+/* Processors in such a list; *last_p: the highest. 0: no list. */
 static long long processors(const char *list, long long *last_p)
 {
-    long long count = 0;
-    for (const char *p = list; p && isdigit((unsigned char)*p); p += *p == ',') {
-        char *end = NULL;
-        long long from = strtoll(p, &end, 10), to = from;
-        if (*end == '-')
-            to = strtoll(end + 1, &end, 10);
+    long long count = 0, from, to;
+    for (const char *p = list ? list : ""; next_range(&p, &from, &to);) {
         count += to >= from ? to - from + 1 : 0;
         *last_p = to > *last_p ? to : *last_p;
-        p = end;
     }
     return count;
+}
+
+static bool have_one_in_common(const char *a, const char *b)
+{
+    long long from, to, low, high;
+    while (next_range(&a, &from, &to))
+        for (const char *p = b; next_range(&p, &low, &high);)
+            if (from <= high && low <= to)
+                return true;
+    return false;
 }
 
 /* The largest number in a text; -1: it has none. */
@@ -377,19 +396,48 @@ static void slurm_and_bus(struct shk_clues *clues, const struct shk_facts *facts
     }
 }
 
-/* Where nobody looked whether GPUs are hidden, the driver's shorter list is a guess. */
+/* Where nobody looked whether GPUs are hidden, the driver's shorter list is a guess. One that has
+ * less than half of them is what somebody stated of a longer one. */
 static void list_and_bus(struct shk_clues *clues, const struct shk_facts *facts)
 {
-    json_t *list = NULL;
-    long long bus = 0;
-    if (shk_look(facts, "gpu.amd.hidden", NULL) != SHK_LOOK_MISSING ||
-        shk_look_int(facts, "pci.count.gpu-amd", &bus) != SHK_LOOK_PRESENT ||
-        shk_look_array(facts, "gpu.amd.devices", &list) != SHK_LOOK_PRESENT ||
-        !json_array_size(list) || (long long)json_array_size(list) >= bus)
+    static const char *const lists[][3] = {
+        {"gpu.amd.devices", "pci.count.gpu-amd", "gpu.amd.hidden"},
+        {"nvml.devices", "pci.count.gpu-nvidia", "nvml.lost"}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        json_t *list = NULL;
+        long long bus = 0;
+        if (shk_look(facts, lists[i][2], NULL) != SHK_LOOK_MISSING ||
+            shk_look_int(facts, lists[i][1], &bus) != SHK_LOOK_PRESENT ||
+            shk_look_array(facts, lists[i][0], &list) != SHK_LOOK_PRESENT)
+            continue;
+        long long count = (long long)json_array_size(list);
+        if (count && count < bus && 2 * count >= bus)
+            clash(clues, "gpu-lost-by-driver", ODD,
+                  shk_strf("%lld of %lld GPUs on the bus are in the driver's list", count, bus));
+    }
+}
+
+/* A process that is to use several GPUs and may not run near one of them. */
+static void far_gpus(struct shk_clues *clues, const struct shk_facts *facts)
+{
+    json_t *gpus = NULL, *gpu;
+    long long ranks = 0;
+    size_t i;
+    const char *list = text_of(facts, "host.affinity");
+    if (!list || shk_look_int(facts, "job.local_ranks", &ranks) != SHK_LOOK_PRESENT || ranks != 1)
         return;
-    clash(clues, "gpu-lost-by-driver", ODD,
-          shk_strf("%zu of %lld GPUs on the bus are in the driver's list", json_array_size(list),
-                   bus));
+    (void)shk_look_array(facts, "topology.gpus", &gpus);
+    json_array_foreach(gpus, i, gpu)
+    {
+        const char *near = NULL;
+        if (shk_look_member_text(gpu, "cpus", &near) == SHK_LOOK_PRESENT && *near &&
+            !have_one_in_common(near, list)) {
+            clash(clues, "cpu-binding-outside", ODD,
+                  shk_strf("one process for %zu GPUs may use %s, and one of them is at %s",
+                           json_array_size(gpus), list, near));
+            return;
+        }
+    }
 }
 
 /* NVIDIA's memory is behind its second window, AMD's behind its first. */
@@ -483,6 +531,7 @@ static void on_node(struct shk_clues *clues, const struct shk_config *config,
     clocks(clues, facts);
     slurm_and_bus(clues, facts);
     list_and_bus(clues, facts);
+    far_gpus(clues, facts);
     windows(clues, facts);
     users_of_gpus(clues, facts);
     (void)shk_facts_each(facts, "collective.", one_cause, clues);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WRONG = 72, SAME_RANK = 47, RELEASES = 48 };
+enum { WRONG = 72, SAME_RANK = 47, RELEASES = 48, FEWER = 56 };
 
 static const char *text_of(const struct shk_facts *facts, const char *key)
 {
@@ -72,11 +72,33 @@ static int one_list(const struct shk_fact *fact, void *arg)
     return 0;
 }
 
+/* The same list of both nodes, and one is longer. */
+static void fewer_gpus(struct shk_clues *clues, const struct shk_facts *a,
+                       const struct shk_facts *b)
+{
+    static const char *const keys[] = {"gpu.nvidia.devices", "gpu.amd.devices", "neuron.devices",
+                                       "nvml.devices"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        json_t *one = NULL, *other = NULL;
+        if (shk_look_array(a, keys[i], &one) != SHK_LOOK_PRESENT ||
+            shk_look_array(b, keys[i], &other) != SHK_LOOK_PRESENT)
+            continue;
+        size_t here = json_array_size(one), there = json_array_size(other);
+        if (here && there && here != there) {
+            shk_clue_add(clues, "gpu-count-low", FEWER, true,
+                         shk_strf("one node has %zu GPUs or accelerators, another %zu",
+                                  here < there ? here : there, here < there ? there : here));
+            return;
+        }
+    }
+}
+
 void shk_clues_clash_between(struct shk_clues *clues, const struct shk_config *config,
                              const struct shk_facts *a, const struct shk_facts *b)
 {
     struct pair pair = {clues, config, a, b};
     numbers(clues, a, b);
+    fewer_gpus(clues, a, b);
     (void)shk_facts_each(a, "env.", one_list, &pair);
 }
 
