@@ -9,8 +9,9 @@
 #include <string.h>
 
 /* Weights of a suspicion, as those of clues: FAIL and WARN of an effect that was read, and one that
- * rests on a variable of which nobody knows whether it is set, or on mere settings. */
-enum { FAIL_WEIGHT = 62, WARN_WEIGHT = 55, ENV_WEIGHT = 40 };
+ * rests on a variable of which nobody knows whether it is set, or on mere settings; the last is for
+ * what a profile wants of settings that is only what such nodes often have. */
+enum { FAIL_WEIGHT = 62, WARN_WEIGHT = 55, ENV_WEIGHT = 40, GUESSED_PROFILE_WEIGHT = 30 };
 
 /* Of one check: what it asked for and nobody had looked at. */
 struct unread {
@@ -68,6 +69,8 @@ static bool about_unknown(const struct shk_clue_source *src, const struct shk_fi
 
 static int weight_of(const struct shk_finding *row, const struct unread *unread)
 {
+    if (unread->bold && row->evidence >= SHK_DECLARED)
+        return GUESSED_PROFILE_WEIGHT;
     if (unread->bold || unread->env || row->evidence >= SHK_DECLARED)
         return ENV_WEIGHT;
     return row->verdict == SHK_FAIL ? FAIL_WEIGHT : WARN_WEIGHT;
