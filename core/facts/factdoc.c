@@ -79,11 +79,15 @@ static char *factdoc_fault(const char *key, const json_t *given)
     return NULL;
 }
 
-/* One member of "facts" to a new entry: either the full form, or a bare value. */
-static json_t *factdoc_entry(json_t *given)
+/* One member of "facts" to a new entry: either the full form, or a bare value. No fact has the text
+ * "absent" as its value but a variable, which may have any. */
+static json_t *factdoc_entry(const char *key, json_t *given)
 {
+    const char *text = json_string_value(given);
     if (json_is_string(json_object_get(given, "state")))
         return json_incref(given);
+    if (text && strcmp(text, "absent") == 0 && strncmp(key, "env.", 4) != 0)
+        return json_pack("{s:s,s:s}", "state", "absent", "source", "reported");
     return json_pack("{s:s,s:O,s:s}", "state", "present", "value", given, "source", "reported");
 }
 
@@ -140,7 +144,7 @@ static int factdoc_one(struct shk_facts *facts, const struct factdoc_way *way, c
         rc = shk_error_set(err, EINVAL, "facts: %s", why);
     else if (why && (rc = factdoc_lose(facts, way, key, given, why)))
         shk_error_sys(err, -rc, "facts");
-    else if (!why && (rc = way->store(facts, key, factdoc_entry(given))))
+    else if (!why && (rc = way->store(facts, key, factdoc_entry(key, given))))
         shk_error_sys(err, -rc, "facts: %s", key);
     free(why);
     return rc;

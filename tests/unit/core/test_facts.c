@@ -176,6 +176,19 @@ Test(facts, a_malformed_fact_is_one_that_was_not_read)
     shk_facts_destroy(facts);
 }
 
+Test(facts, absent_may_be_said_in_a_word)
+{
+    static const char text[] = "{\"schema\": \"shakedown.facts/1\", \"facts\": {"
+                               "\"kernel.module.efa\": \"absent\", \"env.X\": \"absent\"}}";
+    struct shk_facts *facts = NULL;
+    struct shk_fact fact;
+    cr_expect_str_eq(faults_of(text, &facts), "");
+    cr_assert(shk_facts_get(facts, "kernel.module.efa", &fact));
+    cr_expect_eq(fact.state, SHK_FACT_ABSENT);
+    cr_expect_str_eq(shk_facts_get_text(facts, "env.X"), "absent");
+    shk_facts_destroy(facts);
+}
+
 Test(facts, several_documents_and_bare_values)
 {
     static const char text[] =
