@@ -542,14 +542,16 @@ static void on_node(struct shk_clues *clues, const struct shk_config *config,
     }
 }
 
+enum { FEW = 64 }; /* nodes that a person states facts of */
+
 void shk_clues_from_clashes(struct shk_clues *clues, const struct shk_config *config,
                             const struct shk_facts *const *facts, size_t nodes)
 {
     for (size_t i = 0; i < nodes; i++)
         if (!shk_facts_probed(facts[i]))
             on_node(clues, config, facts[i]);
-    for (size_t i = 0; i + 1 < nodes; i++)
-        for (size_t k = i + 1; k < nodes && !shk_facts_probed(facts[i]); k++)
+    for (size_t i = 0; i + 1 < nodes && i < FEW && !shk_facts_probed(facts[i]); i++)
+        for (size_t k = i + 1; k < nodes && k < FEW; k++)
             shk_clues_clash_between(clues, config, facts[i], facts[k]);
     shk_clues_clash_of_slurm(clues, facts, nodes);
 }

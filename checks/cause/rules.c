@@ -123,15 +123,18 @@ void shk_clues_from_rules(struct shk_clues *clues, const struct shk_config *conf
 {
     size_t count;
     const struct shk_rule *rules = shk_config_rules(config, &count);
-    for (size_t i = 0; i < count; i++)
+    bool *probed = calloc(nodes + 1, sizeof *probed);
+    clues->failed |= !probed;
+    for (size_t n = 0; probed && n < nodes; n++)
+        probed[n] = shk_facts_probed(facts[n]);
+    for (size_t i = 0; probed && i < count; i++)
         for (size_t n = 0; n < nodes; n++) {
             const struct shk_term_scope scope = {config, facts[n], facts, nodes, true};
-            if (rules[i].stated && shk_facts_probed(facts[n]))
-                continue;
-            int holds = rule_holds(&scope, &rules[i]);
+            int holds = rules[i].stated && probed[n] ? 0 : rule_holds(&scope, &rules[i]);
             if (holds) {
                 speak(clues, &scope, &rules[i], holds > 0);
                 break;
             }
         }
+    free(probed);
 }
