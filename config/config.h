@@ -2,7 +2,7 @@
  *
  * Sources, later ones overlay earlier ones row by row (same name or key replaces the whole row):
  *   1. embedded in the binary
- * (config/{settings,profiles,diagnoses,conflicts,diff,signatures,rules,names,fixes,calls}/
+ * (config/{settings,profiles,diagnoses,conflicts,diff,signatures,rules,names,fixes,calls,defects}/
  * *.yaml)
  *   2. /etc/shakedown/{settings,profiles,…}/ *.yaml
  *   3. DIR of --config, same sub-folders
