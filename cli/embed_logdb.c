@@ -46,6 +46,7 @@ int main(int argc, char **argv)
         return 2;
     }
     int rc = shk_config_load(&config, NULL, NULL, &err);
+    shk_config_install(NULL);
     struct shk_log_pattern *patterns = rc ? NULL : shk_log_patterns(config, &n);
     if (!rc && !patterns)
         rc = shk_error_set(&err, 12, "out of memory");

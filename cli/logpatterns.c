@@ -36,6 +36,18 @@ static size_t patterns_defects(struct shk_log_pattern *patterns, const struct sh
     return count;
 }
 
+static const char *object_pattern(const struct shk_config *config, const char *key)
+{
+    const struct shk_object *object = key ? shk_config_object(config, key) : NULL;
+    return object ? object->pattern : NULL;
+}
+
+static bool object_is_general(const struct shk_config *config, const char *key)
+{
+    const struct shk_object *object = key ? shk_config_object(config, key) : NULL;
+    return object && object->general;
+}
+
 /* Benign lines are looked for too: rules may ask for them. */
 struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t *count_p)
 {
@@ -48,6 +60,10 @@ struct shk_log_pattern *shk_log_patterns(const struct shk_config *config, size_t
             .id = all[i].id,
             .pattern = all[i].texts ? all[i].after : all[i].pattern,
             .texts = all[i].texts,
+            .object = object_pattern(config, all[i].object),
+            .errors = all[i].errors,
+            .general = object_is_general(config, all[i].object),
+            .yields = all[i].yields,
             .capture = all[i].capture,
             .place = all[i].place,
             .elsewhere = all[i].elsewhere,

@@ -311,9 +311,12 @@ extern const char *const shk_log_role_names[];
 struct shk_signature {
     const char *id;
     const char *library;
-    const char *pattern; /* part of one line (core/regex/regex.h); NULL: after and texts */
-    const char *after;   /* what stands before the texts */
-    const char *texts;   /* one message per line, core/text/messages.h */
+    const char *pattern;       /* part of one line (core/regex/regex.h); NULL: after and texts */
+    const char *after;         /* what stands before the texts */
+    const char *texts;         /* one message per line, core/text/messages.h */
+    const char *object;        /* in place of these: the line names this object, */
+    const char *const *errors; /* and one of these errors (core/text/errnos.h) */
+    bool yields;               /* to an object that is named in the same line */
     const char *meaning;
     enum shk_log_role role;
     const char *diagnosis;        /* NULL: none */
@@ -332,6 +335,16 @@ struct shk_signature {
                                NULL */
     const char *reads;      /* the variable that the line says was read; NULL: it says of none */
     const char *const *prefixes; /* with reads: how such variables begin */
+    const char *source;
+    const char *place;
+};
+
+/* A thing that lines name: a device node, a library, a port, a function (config/objects). */
+struct shk_object {
+    const char *key;
+    const char *pattern; /* core/regex/regex.h */
+    const char *is;      /* in words */
+    bool general;        /* of many kinds: a signature that yields to objects does not to this */
     const char *source;
     const char *place;
 };
@@ -419,6 +432,7 @@ const struct shk_conflict *shk_config_conflicts(const struct shk_config *config,
 const struct shk_diff_rule *shk_config_diff(const struct shk_config *config, size_t *count_p);
 const struct shk_signature *shk_config_signatures(const struct shk_config *config, size_t *count_p);
 const struct shk_rule *shk_config_rules(const struct shk_config *config, size_t *count_p);
+const struct shk_object *shk_config_object(const struct shk_config *config, const char *key);
 
 const struct shk_fix *shk_config_fixes(const struct shk_config *config, size_t *count_p);
 const struct shk_name *shk_config_names(const struct shk_config *config, size_t *count_p);

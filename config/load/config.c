@@ -5,6 +5,7 @@
 #include "config/load/builtin.h"
 #include "config/load/load.h"
 #include "core/job/launch.h"
+#include "core/text/errnos.h"
 #include "core/text/uses.h"
 
 #include <errno.h>
@@ -172,13 +173,16 @@ const struct shk_name *shk_config_names(const struct shk_config *config, size_t 
 void shk_config_install(const struct shk_config *config)
 {
     const struct shk_builtin *uses = &shk_builtin[SHK_SECTION_USES],
-                             *launchers = &shk_builtin[SHK_SECTION_LAUNCHERS];
+                             *launchers = &shk_builtin[SHK_SECTION_LAUNCHERS],
+                             *errors = &shk_builtin[SHK_SECTION_ERRORS];
     const struct shk_table *tables = config ? config->tables : NULL;
     const void *use_rows = tables ? tables[SHK_SECTION_USES].rows : uses->rows;
     const void *launch_rows = tables ? tables[SHK_SECTION_LAUNCHERS].rows : launchers->rows;
     shk_uses_install(use_rows, tables ? tables[SHK_SECTION_USES].count : uses->count);
     shk_launch_install(launch_rows,
                        tables ? tables[SHK_SECTION_LAUNCHERS].count : launchers->count);
+    shk_errnos_install(tables ? (const void *)tables[SHK_SECTION_ERRORS].rows : errors->rows,
+                       tables ? tables[SHK_SECTION_ERRORS].count : errors->count);
 }
 
 const struct shk_fix *shk_config_fixes(const struct shk_config *config, size_t *count_p)
@@ -248,6 +252,15 @@ const struct shk_diagnosis *shk_config_diagnosis(const struct shk_config *config
     size_t row, count;
     return config_find(config, SHK_SECTION_DIAGNOSES, key, &row)
                ? &shk_config_diagnoses(config, &count)[row]
+               : NULL;
+}
+
+const struct shk_object *shk_config_object(const struct shk_config *config, const char *key)
+{
+    size_t row;
+    const void *rows = config->tables[SHK_SECTION_OBJECTS].rows;
+    return config_find(config, SHK_SECTION_OBJECTS, key, &row)
+               ? &((const struct shk_object *)rows)[row]
                : NULL;
 }
 

@@ -60,6 +60,7 @@ static void embed_emit(struct shk_strbuf *out, const struct shk_config *config)
                          "#include \"config/codes.h\"\n"
                          "#include \"config/defects.h\"\n"
                          "#include \"core/job/launch.h\"\n"
+                         "#include \"core/text/errnos.h\"\n"
                          "#include \"core/text/uses.h\"\n\n");
     for (enum shk_section s = 0; s < SHK_SECTION_COUNT; s++)
         shk_schema_emit(out, shk_sections[s].record, config->tables[s].rows,

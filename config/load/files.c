@@ -185,11 +185,11 @@ int shk_config_add_dir(struct shk_config *config, const char *dir, bool need_any
     for (size_t i = 0; !rc && i < list.count; i++)
         rc = files_add_sub(config, dir, list.names[i], &found, err);
     if (!rc && need_any && !found)
-        rc = shk_error_set(
-            err, ENOENT,
-            "%s: has none of the folders settings, profiles, "
-            "diagnoses, conflicts, diff, signatures, rules, names, fixes, calls, codes, defects",
-            dir);
+        rc = shk_error_set(err, ENOENT,
+                           "%s: has none of the folders settings, profiles, "
+                           "diagnoses, conflicts, diff, signatures, rules, names, fixes, calls, "
+                           "codes, defects, errors, objects",
+                           dir);
     files_names_free(&list);
     return rc;
 }

@@ -23,6 +23,8 @@ const struct shk_section_desc shk_sections[SHK_SECTION_COUNT] = {
     [SHK_SECTION_CALLS] = {.folder = "calls", .record = &shk_record_waitcall},
     [SHK_SECTION_CODES] = {.folder = "codes", .record = &shk_record_code},
     [SHK_SECTION_DEFECTS] = {.folder = "defects", .record = &shk_record_defect},
+    [SHK_SECTION_ERRORS] = {.folder = "errors", .record = &shk_record_errno},
+    [SHK_SECTION_OBJECTS] = {.folder = "objects", .record = &shk_record_object},
 };
 
 int shk_section_find(const char *folder, enum shk_section *section_p)

@@ -54,6 +54,25 @@ static const struct shk_field signature_fields[] = {
      .doc = "messages from the library's source with the same meaning, one per line, in place of "
             "`pattern`: `%s` is any text, `%d` a whole number, `%%` a percent sign; when a line "
             "fits several texts, the one with the most fixed words counts"},
+    {.key = "object",
+     SHK_AT(struct shk_signature, object),
+     .kind = SHK_FIELD_TEXT,
+     .check = shk_valid_key,
+     .refers = true,
+     .section = SHK_SECTION_OBJECTS,
+     .doc = "in place of `pattern`, with `errors`: a line that names this object"},
+    {.key = "errors",
+     SHK_AT(struct shk_signature, errors),
+     .kind = SHK_FIELD_TEXTS,
+     .refers = true,
+     .section = SHK_SECTION_ERRORS,
+     .doc = "and one of these errors, in any order and wording; looked at in lines that look like "
+            "trouble and that no signature decides"},
+    {.key = "yields",
+     SHK_AT(struct shk_signature, yields),
+     .kind = SHK_FIELD_BOOL,
+     .doc = "the words of any program: where the line names an object that is not `general` beside "
+            "an error, what that means counts in place of this"},
     {.key = "meaning",
      SHK_AT(struct shk_signature, meaning),
      .kind = SHK_FIELD_TEXT,
@@ -190,8 +209,12 @@ static int signature_check(const struct shk_fill *fill, const struct shk_yaml_no
                            const void *row)
 {
     const struct shk_signature *s = row;
-    if (!s->pattern == !s->texts)
-        return shk_fill_error(fill, node, "pattern", "either this or texts is needed");
+    if (!!s->pattern + !!s->texts + !!s->object != 1)
+        return shk_fill_error(fill, node, "pattern", "either this, texts or object is needed");
+    if (!s->object != !s->errors)
+        return shk_fill_error(fill, node, "errors", "goes with object, and object with it");
+    if (s->object && s->role != SHK_LOG_GUESS)
+        return shk_fill_error(fill, node, "role", "with an object it is guess");
     if (s->after && !s->texts)
         return shk_fill_error(fill, node, "after", "goes with texts");
     const char *loose = s->texts && !s->after ? shk_messages_loose(s->texts) : NULL;

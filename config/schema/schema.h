@@ -25,6 +25,8 @@ enum shk_section {
     SHK_SECTION_CALLS,
     SHK_SECTION_CODES,
     SHK_SECTION_DEFECTS,
+    SHK_SECTION_ERRORS,
+    SHK_SECTION_OBJECTS,
     SHK_SECTION_COUNT
 };
 
@@ -137,11 +139,11 @@ void shk_schema_emit(struct shk_strbuf *out, const struct shk_record *record, co
 void shk_schema_markdown(struct shk_strbuf *out, const struct shk_record *record);
 
 /* The records, in settings.c, profiles.c, diagnoses.c, conflicts.c, diff.c, signatures.c,
- * rules.c, terms.c, variables.c, uses.c, fixes.c, calls.c, codes.c and defects.c. */
+ * rules.c, terms.c, variables.c, uses.c, fixes.c, calls.c, codes.c, defects.c and parts.c. */
 extern const struct shk_record shk_record_setting, shk_record_profile, shk_record_diagnosis,
     shk_record_conflict, shk_record_diff, shk_record_signature, shk_record_rule, shk_record_name,
     shk_record_term, shk_record_use, shk_record_launcher, shk_record_fix, shk_record_waitcall,
-    shk_record_code, shk_record_defect;
+    shk_record_code, shk_record_defect, shk_record_errno, shk_record_object;
 
 /* Shorthands for the tables. */
 #define SHK_COUNT(array)      (sizeof(array) / sizeof((array)[0]))

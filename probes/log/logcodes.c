@@ -1,6 +1,7 @@
 #include "probes/log/logcodes.h"
 
-#include <errno.h>
+#include "core/text/errnos.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,45 +17,6 @@ struct code {
     {                                                                                              \
         name, #name, text                                                                          \
     }
-
-static const struct code errnos[] = {
-    CODE(EPERM, "Operation not permitted"),
-    CODE(ENOENT, "No such file or directory"),
-    CODE(EIO, "Input/output error"),
-    CODE(ENXIO, "No such device or address"),
-    CODE(EBADF, "Bad file descriptor"),
-    CODE(EAGAIN, "Resource temporarily unavailable"),
-    CODE(ENOMEM, "Cannot allocate memory"),
-    CODE(EACCES, "Permission denied"),
-    CODE(EFAULT, "Bad address"),
-    CODE(EBUSY, "Device or resource busy"),
-    CODE(EEXIST, "File exists"),
-    CODE(ENODEV, "No such device"),
-    CODE(EINVAL, "Invalid argument"),
-    CODE(ENFILE, "Too many open files in system"),
-    CODE(EMFILE, "Too many open files"),
-    CODE(ENOSPC, "No space left on device"),
-    CODE(EROFS, "Read-only file system"),
-    CODE(ENOSYS, "Function not implemented"),
-    CODE(ENODATA, "No data available"),
-    CODE(EPROTO, "Protocol error"),
-    CODE(EOPNOTSUPP, "Operation not supported"),
-    CODE(EPROTONOSUPPORT, "Protocol not supported"),
-    CODE(EAFNOSUPPORT, "Address family not supported by protocol"),
-    CODE(EADDRINUSE, "Address already in use"),
-    CODE(EADDRNOTAVAIL, "Cannot assign requested address"),
-    CODE(ENETDOWN, "Network is down"),
-    CODE(ENETUNREACH, "Network is unreachable"),
-    CODE(ECONNABORTED, "Software caused connection abort"),
-    CODE(ECONNRESET, "Connection reset by peer"),
-    CODE(ENOTCONN, "Transport endpoint is not connected"),
-    CODE(ETIMEDOUT, "Connection timed out"),
-    CODE(ECONNREFUSED, "Connection refused"),
-    CODE(EHOSTDOWN, "Host is down"),
-    CODE(EHOSTUNREACH, "No route to host"),
-    CODE(EREMOTEIO, "Remote I/O error"),
-    CODE(EKEYREJECTED, "Key was rejected by service"),
-};
 
 /* enum ibv_wc_status, in its order (infiniband/verbs.h). */
 static const char *const completions[] = {
@@ -158,6 +120,12 @@ static const char *ended(const char *text, bool number, long value)
     return find(ends, COUNT(ends), text, number, value);
 }
 
+static const char *errno_name(const char *text, bool number, long value)
+{
+    const struct shk_errno *row = shk_errno_find(text, number, value);
+    return row ? row->name : NULL;
+}
+
 const char *shk_log_code(const char *group, const char *text, size_t len)
 {
     char word[64], *end;
@@ -168,7 +136,7 @@ const char *shk_log_code(const char *group, const char *text, size_t len)
     long value = strtol(word, &end, 0);
     bool number = end != word && !*end;
     if (strcmp(group, "errno") == 0)
-        return find(errnos, COUNT(errnos), word, number, labs(value));
+        return errno_name(word, number, labs(value));
     if (strcmp(group, "wc") == 0)
         return completion(word, number, value);
     if (strcmp(group, "cuda") == 0)

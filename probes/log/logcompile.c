@@ -1,4 +1,6 @@
 /* From signatures to the sets of an engine. */
+#include "core/regex/spelling.h"
+#include "core/text/errnos.h"
 #include "core/text/messages.h"
 #include "core/text/strbuf.h"
 #include "probes/log/logcapture.h"
@@ -30,6 +32,15 @@ static char *scan_pattern(const char *pattern)
         }
     }
     return shk_strbuf_take(&sb);
+}
+
+/* All spellings of the errors that it has; what stands before a table is only found quickly. */
+static char *pattern_text(const struct shk_log_pattern *pattern)
+{
+    char *spelled = pattern->texts ? strdup(pattern->pattern) : shk_spell_pattern(pattern->pattern);
+    char *text = spelled ? scan_pattern(spelled) : NULL;
+    free(spelled);
+    return text;
 }
 
 int shk_logscan_bad(const struct shk_log_pattern *pattern, const char *why, struct shk_error *err)
@@ -113,7 +124,7 @@ static int scan_list_fill(struct scan_list *list, const struct shk_log_pattern *
     for (size_t i = 0; !rc && i < n; i++) {
         const char *text = patterns[i].pattern ? NULL : patterns[i].texts;
         if (patterns[i].pattern && shk_logscan_table(patterns, i) == i)
-            rc = scan_list_add(list, scan_pattern(patterns[i].pattern), i,
+            rc = scan_list_add(list, pattern_text(&patterns[i]), i,
                                patterns[i].texts && !list->wide);
         for (size_t len; !rc && text && *text; text += len + (text[len] == '\n')) {
             len = strcspn(text, "\n");
@@ -147,10 +158,11 @@ int shk_logscan_build(const struct shk_log_engine *engine, const struct shk_log_
 
 uint64_t shk_logscan_digest(const struct shk_log_pattern *patterns, size_t count)
 {
-    uint64_t digest = count;
-    for (size_t i = 0; i < count; i++)
-        digest = digest * 0x100000001b3u ^
-                 shk_log_hash(patterns[i].pattern ? patterns[i].pattern : patterns[i].texts);
+    uint64_t digest = count ^ shk_errnos_digest();
+    for (size_t i = 0; i < count; i++) {
+        const char *text = patterns[i].pattern ? patterns[i].pattern : patterns[i].texts;
+        digest = digest * 0x100000001b3u ^ (text ? shk_log_hash(text) : 0);
+    }
     return digest;
 }
 

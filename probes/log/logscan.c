@@ -225,17 +225,10 @@ static void scan_tell(struct shk_logscan *scan, size_t id)
     scan_hit(scan, id);
 }
 
-/* Guesses count where nothing else decides, and the line does not say itself that it only informs.
- */
-static void scan_guesses(struct shk_logscan *scan)
+static void scan_explained(struct shk_logscan *scan)
 {
-    if (!scan->decided && scan->guess_count &&
-        !shk_message_informs(scan->piece.data + scan->line_start,
-                             scan->line_end - scan->line_start))
-        for (size_t i = 0; i < scan->guess_count; i++)
-            scan_tell(scan, scan->guesses[i]);
-    scan->guess_count = 0;
-    scan->decided = false;
+    shk_log_unknown_explained(scan->unknown, scan->line_start);
+    shk_log_unknown_explained(scan->doubt, scan->line_start);
 }
 
 /* Does the pattern know the line, or only that it looks like an error or may tell of trouble? */
@@ -249,9 +242,53 @@ static void scan_unknown(struct shk_logscan *scan, const struct shk_log_pattern 
         shk_log_unknown_error(scan->unknown, scan->line_start);
         shk_log_unknown_explained(scan->doubt, scan->line_start);
     } else if (pattern->explains) {
-        shk_log_unknown_explained(scan->unknown, scan->line_start);
-        shk_log_unknown_explained(scan->doubt, scan->line_start);
+        scan_explained(scan);
     }
+}
+
+static void scan_part(void *arg, size_t pattern)
+{
+    struct shk_logscan *scan = arg;
+    scan->named |= !scan->patterns[pattern].general;
+    scan_tell(scan, pattern);
+}
+
+/* What it is made of. */
+static void scan_parts(struct shk_logscan *scan, const char *line, size_t len)
+{
+    int rc =
+        scan->parts ? 0 : shk_log_parts_create(&scan->parts, scan->patterns, scan->count, NULL);
+    rc = rc ? rc : shk_log_parts_find(scan->parts, line, len, scan_part, scan);
+    scan->failed |= rc != 0;
+}
+
+/* The words of any program count where the line names nothing that says more. */
+static void scan_yields(struct shk_logscan *scan)
+{
+    for (size_t i = 0; !scan->named && i < scan->yield_count; i++) {
+        const struct shk_log_pattern *pattern = &scan->patterns[scan->yields[i]];
+        scan->decided |= pattern->decides;
+        scan_unknown(scan, pattern);
+        scan_tell(scan, scan->yields[i]);
+    }
+}
+
+/* Guesses count where nothing else decides, and the line does not say itself that it only informs.
+ */
+static void scan_guesses(struct shk_logscan *scan)
+{
+    const char *line = scan->piece.data + scan->line_start;
+    size_t len = scan->line_end - scan->line_start;
+    bool open = !scan->decided && scan->trouble && !shk_message_informs(line, len);
+    if (open)
+        scan_parts(scan, line, len);
+    if (scan->named)
+        scan_explained(scan);
+    scan_yields(scan);
+    for (size_t i = 0; open && !scan->decided && i < scan->guess_count; i++)
+        scan_tell(scan, scan->guesses[i]);
+    scan->guess_count = scan->yield_count = 0;
+    scan->decided = scan->trouble = scan->named = false;
 }
 
 static void scan_match(struct shk_logscan *scan, const struct shk_log_match *match)
@@ -265,13 +302,19 @@ static void scan_match(struct shk_logscan *scan, const struct shk_log_match *mat
     if (to <= scan->sigs[id].line_end)
         return;
     scan->sigs[id].line_end = scan->line_end + 1;
-    if (scan->patterns[id].guess) {
+    const struct shk_log_pattern *pattern = &scan->patterns[id];
+    scan->trouble |= pattern->guess || pattern->error_words || pattern->doubt_words;
+    if (pattern->guess) {
         if (scan->guess_count < SHK_LOG_GUESSES_MAX)
             scan->guesses[scan->guess_count++] = id;
         return;
     }
-    scan->decided |= scan->patterns[id].decides;
-    scan_unknown(scan, &scan->patterns[id]);
+    if (pattern->yields && scan->yield_count < SHK_LOG_GUESSES_MAX) {
+        scan->yields[scan->yield_count++] = id;
+        return;
+    }
+    scan->decided |= pattern->decides;
+    scan_unknown(scan, pattern);
     scan_tell(scan, id);
 }
 
@@ -445,6 +488,7 @@ void shk_logscan_destroy(struct shk_logscan *scan)
     }
     for (size_t i = 0; i < scan->file_count; i++)
         free(scan->files[i].name);
+    shk_log_parts_destroy(scan->parts);
     shk_logfind_destroy(scan->find);
     shk_log_found_free(&scan->found);
     scan->engine->destroy(scan->exact);

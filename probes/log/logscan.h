@@ -16,6 +16,8 @@ struct shk_log_pattern {
     const char *id;
     const char *pattern;          /* core/regex/regex.h, within one line; NULL: texts anywhere */
     const char *texts;            /* messages behind the pattern (core/text/messages.h); NULL */
+    const char *object;           /* in place of both: the line names this (core/regex/regex.h), */
+    const char *const *errors;    /* and one of these errors (core/text/errnos.h) */
     const char *capture;          /* PCRE with named groups, on the line that matched; NULL */
     const char *place;            /* for messages about the pattern; may be NULL */
     const char *const *elsewhere; /* ids of lines that other nodes print instead; NULL */
@@ -28,6 +30,9 @@ struct shk_log_pattern {
     bool explains;                /* a line that matches is known, even if it looks like an error */
     bool guess;                   /* counts only at lines that nothing else decides */
     bool decides;                 /* knows what a line means, so that nothing is guessed at it */
+    bool general;                 /* its object is of many kinds */
+    bool yields; /* does not count where a pattern with an object that is not general fits the line
+                  */
 };
 
 /* Databases that were compiled from the same patterns before: themselves, and the wider ones by

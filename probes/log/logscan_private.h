@@ -7,6 +7,7 @@
 #include "probes/engine/logengine.h"
 #include "probes/log/logcapture.h"
 #include "probes/log/logfind.h"
+#include "probes/log/logparts.h"
 #include "probes/log/logscan.h"
 #include "probes/log/logstate.h"
 #include "probes/log/logteam.h"
@@ -65,8 +66,12 @@ struct shk_logscan {
     size_t line_start, line_end; /* the line whose matches are told */
     struct shk_logline who;      /* printed it, once that was asked */
     bool who_known;
-    size_t guesses[SHK_LOG_GUESSES_MAX], guess_count; /* patterns that guess at it */
+    size_t guesses[SHK_LOG_GUESSES_MAX], guess_count; /* patterns that guess at it, */
+    size_t yields[SHK_LOG_GUESSES_MAX], yield_count;  /* and that yield to what it names */
+    bool named;                                       /* it names an object that is not general */
     bool decided;                                     /* another one knows what it means */
+    bool trouble;                /* it looks like trouble, or a pattern guesses at it */
+    struct shk_log_parts *parts; /* made when the first such line is not decided */
     bool failed;
 };
 

@@ -70,14 +70,16 @@ Test(load, nothing_of_ours)
 {
     struct shk_error err;
     char *dir = make_dir();
-    cr_expect_str_eq(load_error(dir, -ENOENT, &err),
-                     ": has none of the folders settings, profiles, diagnoses, conflicts, "
-                     "diff, signatures, rules, names, fixes, calls, codes, defects");
+    cr_expect_str_eq(
+        load_error(dir, -ENOENT, &err),
+        ": has none of the folders settings, profiles, diagnoses, conflicts, "
+        "diff, signatures, rules, names, fixes, calls, codes, defects, errors, objects");
     write_file(dir, "a.yaml", SETTING_ROW("X"));
     write_file(dir, "docs/readme", "x");
-    cr_expect_str_eq(load_error(dir, -ENOENT, &err),
-                     ": has none of the folders settings, profiles, diagnoses, conflicts, "
-                     "diff, signatures, rules, names, fixes, calls, codes, defects");
+    cr_expect_str_eq(
+        load_error(dir, -ENOENT, &err),
+        ": has none of the folders settings, profiles, diagnoses, conflicts, "
+        "diff, signatures, rules, names, fixes, calls, codes, defects, errors, objects");
     remove_tree(dir);
     free(dir);
 }
