@@ -2,6 +2,7 @@
 #include "checks/base/row.h"
 #include "checks/cause/clue.h"
 #include "checks/fabric/fabric.h"
+#include "checks/log/log.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -198,14 +199,22 @@ static void mtus_by_name(const struct between *b)
     }
 }
 
+/* Counted, else as libfabric offers it or the log names it. */
+static bool has_efa(const struct between *b, size_t n)
+{
+    long long count = shk_device_count(b->facts[n], "efa");
+    return count > 0 ||
+           (count < 0 && (shk_provider_state(b->facts[n], "efa", 3) == SHK_PROVIDER_USABLE ||
+                          shk_log_seen(b->facts[0], "names-efa")));
+}
+
 /* EFA traffic stays within one subnet: is a named interface in another one on another node? */
 static void subnets(const struct between *b)
 {
     json_t *ifaces = NULL, *iface;
     size_t i;
     for (size_t n = 0; n < b->nodes; n++)
-        if (shk_device_count(b->facts[n], "efa") <= 0 &&
-            shk_provider_state(b->facts[n], "efa", 3) != SHK_PROVIDER_USABLE)
+        if (!has_efa(b, n))
             return;
     (void)shk_look_array(b->facts[0], "net.ifaces", &ifaces);
     json_array_foreach(ifaces, i, iface)
