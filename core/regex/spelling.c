@@ -135,11 +135,14 @@ static void put_numbers(struct shk_strbuf *sb, int n, bool loose)
                           n > SIGNALS ? "|code|status|returned" : "", n);
 }
 
+/* In front of the name: libfabric's own constants are those of errno.h. */
+static const char before_name[] = "FI";
+
 /* The name, classes of exceptions, and numbers; each begins with `|`, but for the first one. */
 static void put_codes(struct shk_strbuf *sb, const struct shk_errno *row, bool loose)
 {
     if (isupper((unsigned char)*row->name))
-        shk_strbuf_printf(sb, "|\\b(FI_)?%s\\b", row->name);
+        shk_strbuf_printf(sb, "|\\b(%s_)?%s\\b", before_name, row->name);
     for (const char *const *n = row->names; n && *n; n++)
         shk_strbuf_printf(sb, "|\\b%s\\b", *n);
     if (row->number)
