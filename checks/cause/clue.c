@@ -41,3 +41,21 @@ void shk_clues_free(struct shk_clues *clues)
     free(clues->items);
     *clues = (struct shk_clues){0};
 }
+
+void shk_clues_gather(struct shk_clues *clues, const struct shk_config *config,
+                      const struct shk_findings *findings, const struct shk_facts *const *facts,
+                      size_t nodes, bool part)
+{
+    if (nodes)
+        shk_clues_from_log(clues, config, facts[0]);
+    shk_clues_of_alike(clues, config, facts, nodes);
+    shk_clues_from_values(clues, config, facts, nodes);
+    shk_clues_from_defects(clues, config, facts, nodes);
+    for (size_t i = 0; part && i < nodes; i++) {
+        const struct shk_clue_source src = {config, facts[i], findings};
+        shk_clues_from_checks(clues, &src);
+    }
+    if (part)
+        shk_clues_from_clashes(clues, config, facts, nodes);
+    shk_clues_in_context(clues, config, facts, nodes);
+}

@@ -106,4 +106,10 @@ struct shk_clue_source {
 /* What the checks would call bad if all that nobody looked at were as it usually is. */
 void shk_clues_from_checks(struct shk_clues *clues, const struct shk_clue_source *src);
 
+/* All that speaks for or against causes before their words are looked up. part: of facts that are
+ * not those of a whole run. */
+void shk_clues_gather(struct shk_clues *clues, const struct shk_config *config,
+                      const struct shk_findings *findings, const struct shk_facts *const *facts,
+                      size_t nodes, bool part);
+
 #endif

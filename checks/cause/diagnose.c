@@ -541,24 +541,6 @@ static int diagnose(const struct shk_config *config, const struct shk_findings *
     return rc;
 }
 
-static void gather(struct shk_clues *clues, const struct shk_config *config,
-                   const struct shk_findings *findings, const struct shk_facts *const *facts,
-                   size_t nodes, bool part)
-{
-    if (nodes)
-        shk_clues_from_log(clues, config, facts[0]);
-    shk_clues_of_alike(clues, config, facts, nodes);
-    shk_clues_from_values(clues, config, facts, nodes);
-    shk_clues_from_defects(clues, config, facts, nodes);
-    for (size_t i = 0; part && i < nodes; i++) {
-        const struct shk_clue_source src = {config, facts[i], findings};
-        shk_clues_from_checks(clues, &src);
-    }
-    if (part)
-        shk_clues_from_clashes(clues, config, facts, nodes);
-    shk_clues_in_context(clues, config, facts, nodes);
-}
-
 static int weigh(const struct shk_config *config, const struct shk_findings *findings,
                  struct shk_clues *clues, const struct shk_facts *const *facts, size_t nodes,
                  struct shk_diagnoses *out)
@@ -579,7 +561,7 @@ static int diagnose_all(const struct shk_config *config, const struct shk_findin
     if (more) /* what logs show is borrowed from them until the ranking is done */
         facts = (const struct shk_facts *const *)more;
     if (!clues.failed)
-        gather(&clues, config, findings, facts, nodes, part);
+        shk_clues_gather(&clues, config, findings, facts, nodes, part);
     int rc = weigh(config, findings, &clues, facts, nodes, &out);
     if (!rc && shk_clues_from_words(&clues, config, facts, nodes, &out)) {
         shk_diagnoses_free(&out);
