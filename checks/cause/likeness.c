@@ -31,7 +31,7 @@ static const double first_bonus = 0.5, each_less = 0.5;
  */
 static const struct bar {
     double least, times;
-} bar_plain = {10, 1.15}, bar_doubt = {20, 2.5};
+} bar_plain = {12, 1.3}, bar_doubt = {20, 2.5};
 
 struct like {
     const char *key; /* of a cause, from the catalogue */
