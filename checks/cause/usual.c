@@ -40,39 +40,21 @@ static const struct {
     {"cxi.devices", "cxi"},
 };
 
-/* What else shows that there is a device of a kind: facts of it that are there, or that somebody
- * looked for (`looked`), and lines of a log. */
+/* What else shows that there is a device of a kind, beside what only a node with one can have
+ * (implied.KIND, imply.c): facts of it that are there, or that somebody looked for (`looked`), and
+ * lines of a log. */
 static const struct {
     const char *kind, *key;
     bool looked;
 } signs[] = {
-    {"gpu-nvidia", "kernel.module.nvidia", false},
-    {"gpu-nvidia", "kernel.module.nvidia_uvm", false},
     {"gpu-nvidia", "kernel.module.nvidia_peermem", true},
-    {"gpu-nvidia", "gpu.nvidia.driver", false},
-    {"gpu-nvidia", "nvml.devices", false},
-    {"gpu-nvidia", "nvml.health", false},
-    {"gpu-nvidia", "cuda.devices", false},
-    {"gpu-nvidia", "nvml.driver", false},
-    {"gpu-nvidia", "cuda.driver", false},
-    {"gpu-nvidia", "cuda.error", false},
-    {"gpu-nvidia", "nccl.version", false},
     {"gpu-nvidia", "dev.nvidiactl", true},
     {"gpu-nvidia", "dev.nvidia0", true},
     {"gpu-nvidia", "dev.nvidia-uvm", true},
     {"gpu-nvidia", "dev.gdrdrv", true},
-    {"gpu-amd", "kernel.module.amdgpu", false},
-    {"gpu-amd", "rocm.version", false},
-    {"gpu-amd", "rccl.version", false},
     {"gpu-amd", "dev.kfd", true},
-    {"neuron", "kernel.module.neuron", false},
     {"neuron", "dev.neuron0", true},
-    {"cxi", "kernel.module.cxi_core", false},
-    {"cxi", "kernel.module.cxi_ss1", false},
     {"cxi", "dev.cxi0", true},
-    {"efa", "kernel.module.efa", false},
-    {"mlx5", "kernel.module.mlx5_core", false},
-    {"mlx5", "kernel.module.mlx5_ib", false},
     {"mlx5", "kernel.module.ib_uverbs", false},
     {"mlx5", "kernel.module.nvidia_peermem", true},
     {"mlx5", "dev.infiniband/uverbs0", true},
@@ -84,11 +66,6 @@ static const struct {
 static const struct {
     const char *kind, *signature, *provider;
 } words[] = {
-    {"gpu-nvidia", "names-nvidia", NULL},
-    {"gpu-amd", "names-amd", NULL},
-    {"neuron", "names-neuron", NULL},
-    {"cxi", "names-cxi", "cxi"},
-    {"efa", "names-efa", "efa"},
     {"mlx5", "names-verbs", "verbs"},
     {"mlx5", "names-registration", "psm3"},
 };
@@ -222,6 +199,10 @@ static bool has_provider(const struct shk_facts *facts, const char *provider)
 
 static bool has_sign(const struct shk_facts *facts, const char *kind)
 {
+    char implied[64];
+    snprintf(implied, sizeof implied, "implied.%s", kind);
+    if (shk_usual_looked(facts, implied))
+        return true;
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
         enum shk_look look = shk_look(facts, signs[i].key, NULL);
         if (strcmp(signs[i].kind, kind) == 0 &&
