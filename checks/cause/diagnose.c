@@ -52,6 +52,7 @@ struct cause {
     bool guess;                /* it, or what explains it, is only possible */
     bool named;                /* by the catalogue, not only as a symptom of any cause */
     bool confirmed, refuted;   /* by what the entry says of facts */
+    bool stated;               /* no probe has read these facts */
     size_t lines_seen;         /* clues that are lines of a log, */
     size_t lines_late;     /* and those after a line that looks like an error and is not known */
     const json_t *unknown; /* the first such line */
@@ -298,7 +299,9 @@ static const char *confidence(const struct cause *cause)
     }
     bool seen = cause->evidence == SHK_TESTED || cause->evidence == SHK_LOG;
     if (cause->verdict == SHK_FAIL)
-        return seen || (cause->evidence == SHK_EFFECT && cause->count > 1) ? "confirmed" : "likely";
+        return seen || (cause->evidence == SHK_EFFECT && cause->count > 1 && !cause->stated)
+                   ? "confirmed"
+                   : "likely";
     return seen || cause->evidence == SHK_EFFECT ? "likely" : "possible";
 }
 
@@ -455,6 +458,7 @@ static void weigh_facts(struct cause *causes, size_t count, const struct shk_fac
     for (size_t i = 0; i < count; i++) {
         struct cause *cause = &causes[i];
         const struct shk_diagnosis *entry = cause->entry;
+        cause->stated = nodes && !shk_facts_probed(facts[0]);
         if (!entry || (cause->count && cause->verdict == SHK_FAIL))
             continue;
         cause->refuted = holds(entry->refuted, facts, nodes, true);
