@@ -13,6 +13,7 @@ struct list_lines {
     size_t count;                 /* of signatures; patterns behind them are of defects */
     struct shk_messages **tables; /* of signatures that have texts, made when needed */
     FILE *out;
+    bool any; /* line was listed */
 };
 
 /* Which of a signature's texts is in the line; NULL when that is not to be said. */
@@ -38,6 +39,7 @@ static void lines_hit(void *arg, unsigned long long number, size_t pattern, cons
                       size_t len)
 {
     struct list_lines *list = arg;
+    list->any = true;
     if (pattern >= list->count) {
         fprintf(list->out, "%llu\t%s\t-\tdefect\trelease-defect\t-\n", number,
                 list->patterns[pattern].id);
@@ -67,6 +69,8 @@ int shk_list_lines(const struct shk_config *config, const struct shk_texts *file
         shk_logscan_hits(scan, lines_hit, &list);
     for (size_t i = 0; !rc && i < files->count; i++)
         rc = shk_logscan_file(scan, files->items[i], err);
+    if (!rc && !list.any)
+        fputs("shakedown: no signature matches a line\n", stderr);
     shk_logscan_destroy(scan);
     for (size_t i = 0; list.tables && i < n; i++)
         shk_messages_destroy(list.tables[i]);
