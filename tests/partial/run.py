@@ -80,8 +80,8 @@ def long_form(row):
     want = row["want"] if isinstance(row["want"], list) else [row["want"]]
     least, most = row.get("least", "possible"), row.get("most", "confirmed")
     sure = "possible" if most == "possible" else "any" if least == "possible" else "likely"
-    good = row["healthy"]
-    healthy = [{"nodes": good if isinstance(good, list) else [good], "none-of": want}]
+    good = row.get("healthy")
+    healthy = [{"nodes": good if isinstance(good, list) else [good], "none-of": want}] if good else []
     return {"cause": want[0], "also": want[1:], "as": sure, "reports": [row], "healthy": healthy}
 
 
