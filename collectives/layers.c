@@ -188,7 +188,7 @@ static int shared_end(struct layers_shared *s, const char *name, struct shk_erro
     int rc = shk_counters_leave(s->options, &s->span, name, ran, s->facts, err);
 
     s->open = false;
-    if (name == shk_transport_peer.name && shk_stop_signal() == 0)
+    if (strcmp(name, shk_transport_peer.name) == 0 && shk_stop_signal() == 0)
         *s->early_p = layers_hmem_early(s->options, s->measure, s->facts);
     rc = rc == 0 ? layer_took(s->facts, name, s->began_s, err) : rc;
     rc = rc == 0 ? shared_trouble(s, name, err) : rc;

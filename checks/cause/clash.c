@@ -6,6 +6,7 @@
 #include "checks/cause/clue.h"
 #include "checks/job/collective_why.h"
 #include "checks/value/makers.h"
+#include "core/text/cpulist.h"
 #include "core/text/strbuf.h"
 #include "core/text/uses.h"
 
@@ -149,41 +150,6 @@ static void copies_of_nccl(struct shk_clues *clues, const struct shk_facts *fact
     }
 }
 
-/* The next range of a list like "0-3,8". */
-static bool next_range(const char **list_p, long long *from_p, long long *to_p)
-{
-    const char *p = *list_p;
-    char *end = NULL;
-    if (!isdigit((unsigned char)*p))
-        return false;
-    *from_p = *to_p = strtoll(p, &end, 10);
-    if (*end == '-')
-        *to_p = strtoll(end + 1, &end, 10);
-    *list_p = end + (*end == ',');
-    return true;
-}
-
-/* Processors in such a list; *last_p: the highest. 0: no list. */
-static long long processors(const char *list, long long *last_p)
-{
-    long long count = 0, from, to;
-    for (const char *p = list ? list : ""; next_range(&p, &from, &to);) {
-        count += to >= from ? to - from + 1 : 0;
-        *last_p = to > *last_p ? to : *last_p;
-    }
-    return count;
-}
-
-static bool have_one_in_common(const char *a, const char *b)
-{
-    long long from, to, low, high;
-    while (next_range(&a, &from, &to))
-        for (const char *p = b; next_range(&p, &low, &high);)
-            if (from <= high && low <= to)
-                return true;
-    return false;
-}
-
 /* The largest number in a text; -1: it has none. */
 static long long largest(const char *text)
 {
@@ -201,12 +167,12 @@ static long long largest(const char *text)
 
 static void room_for_ranks(struct shk_clues *clues, const struct shk_facts *facts)
 {
-    long long ranks = 0, quota = -1, last = -1;
+    long long ranks = 0, quota = -1;
     const char *list = text_of(facts, "host.affinity");
-    long long cpus = processors(list, &last);
+    long long cpus = shk_cpulist_count(list);
     for (const char *const *name = shk_variables("thread-binding"); cpus && *name; name++) {
         const char *value = shk_env_get(facts, *name);
-        if (value && largest(value) > last)
+        if (value && largest(value) > shk_cpulist_last(list))
             clash(clues, "cpu-binding-outside", ODD,
                   shk_strf("%s=%s, and this process may use %s", *name, value, list));
     }
@@ -431,7 +397,7 @@ static void far_gpus(struct shk_clues *clues, const struct shk_facts *facts)
     {
         const char *near = NULL;
         if (shk_look_member_text(gpu, "cpus", &near) == SHK_LOOK_PRESENT && *near &&
-            !have_one_in_common(near, list)) {
+            !shk_cpulist_meet(near, list)) {
             clash(clues, "cpu-binding-outside", ODD,
                   shk_strf("one process for %zu GPUs may use %s, and one of them is at %s",
                            json_array_size(gpus), list, near));

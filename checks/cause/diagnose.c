@@ -297,12 +297,11 @@ static const char *confidence(const struct cause *cause)
         const char *sure = clue_confidence(cause);
         return agreed(cause) && strcmp(sure, "possible") == 0 ? "likely" : sure;
     }
-    bool seen = (cause->evidence == SHK_TESTED && !cause->stated) || cause->evidence == SHK_LOG;
+    bool seen =
+        cause->evidence == SHK_TESTED || (cause->evidence == SHK_EFFECT && cause->count > 1);
     if (cause->verdict == SHK_FAIL)
-        return seen || (cause->evidence == SHK_EFFECT && cause->count > 1 && !cause->stated)
-                   ? "confirmed"
-                   : "likely";
-    return seen || cause->evidence <= SHK_EFFECT ? "likely" : "possible";
+        return cause->evidence == SHK_LOG || (seen && !cause->stated) ? "confirmed" : "likely";
+    return cause->evidence < SHK_DECLARED ? "likely" : "possible";
 }
 
 /* What the findings say, else the catalogue; NULL when there is nothing to say. */

@@ -4,6 +4,7 @@
 #include "checks/hardware/pci.h"
 #include "checks/value/grammar.h"
 #include "checks/value/makers.h"
+#include "core/text/cpulist.h"
 #include "core/text/uses.h"
 
 #include <string.h>
@@ -266,43 +267,6 @@ const struct shk_check shk_check_topo_file = {
         "NICs that are not on the bus, or leaves out a GPU, WARN.",
 };
 
-/* "0-3,8"? An empty list is none: what is beside no processor was not told. */
-static bool is_cpu_list(const char *text)
-{
-    const char *start;
-    size_t len;
-    bool any = false;
-    while (shk_grammar_item(&text, ',', &start, &len)) {
-        size_t first = strspn(start, "0123456789");
-        size_t range = first && start[first] == '-' ? strspn(start + first + 1, "0123456789") : 0;
-        if (!first || first + (range ? range + 1 : 0) != len)
-            return false;
-        any = true;
-    }
-    return any;
-}
-
-/* Do two lists of processors have one in common? */
-static bool lists_meet(const char *a, const char *b)
-{
-    const char *start;
-    size_t len;
-    while (shk_grammar_item(&a, ',', &start, &len)) {
-        char *end;
-        long first = strtol(start, &end, 10),
-             last = *end == '-' ? strtol(end + 1, NULL, 10) : first;
-        const char *rest = b, *other;
-        size_t n;
-        while (shk_grammar_item(&rest, ',', &other, &n)) {
-            long low = strtol(other, &end, 10),
-                 high = *end == '-' ? strtol(end + 1, NULL, 10) : low;
-            if (first <= high && low <= last)
-                return true;
-        }
-    }
-    return false;
-}
-
 /* The GPUs in the order that numbers in a mask mean; NULL: none was read. */
 static const json_t *gpus_in_order(const struct shk_facts *facts)
 {
@@ -369,11 +333,11 @@ static bool is_unbound(struct shk_row *row, const json_t *gpus, const char *cpus
         const char *near = NULL;
         if (!shk_read_told_text(row, "topology.gpus", gpu, "cpus", &near))
             continue;
-        if (!is_cpu_list(near))
+        if (!shk_cpulist_valid(near))
             shk_row_lacks(row, "topology.gpus", "\"%s\" names no processors beside %s", near,
                           shk_member_name(gpu, "pci"));
         else
-            all &= lists_meet(cpus, near);
+            all &= shk_cpulist_meet(cpus, near);
     }
     return all;
 }
@@ -382,11 +346,11 @@ static void judge_binding(struct shk_row *row, const json_t *gpus, long long ran
 {
     const json_t *gpu = row_of(gpus, gpu_of_rank(row, rank));
     const char *near = NULL;
-    if (shk_look_member_text(gpu, "cpus", &near) != SHK_LOOK_PRESENT || !is_cpu_list(near)) {
+    if (shk_look_member_text(gpu, "cpus", &near) != SHK_LOOK_PRESENT || !shk_cpulist_valid(near)) {
         shk_row_lacks(row, "topology.gpus", "which GPU local rank %lld uses is unknown", rank);
         return;
     }
-    bool meet = lists_meet(cpus, near);
+    bool meet = shk_cpulist_meet(cpus, near);
     if (!meet && shk_row_lacking(row))
         return;
     shk_row_verdict(row, meet ? SHK_PASS : SHK_WARN, SHK_EFFECT);
@@ -427,7 +391,7 @@ static void eval_binding(const struct shk_check_context *ctx, struct shk_finding
         shk_row_na(findings, &row, "no GPU on this node");
         return;
     }
-    if (shk_read_text(&row, "host.affinity", &cpus) == SHK_LOOK_PRESENT && !is_cpu_list(cpus)) {
+    if (shk_read_text(&row, "host.affinity", &cpus) == SHK_LOOK_PRESENT && !shk_cpulist_valid(cpus)) {
         shk_row_lacks(&row, "host.affinity", "\"%s\" names no processors", cpus);
         cpus = NULL;
     }

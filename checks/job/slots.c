@@ -3,27 +3,11 @@
 #include "checks/base/coded.h"
 #include "checks/base/read.h"
 #include "checks/base/remedy.h"
+#include "core/text/cpulist.h"
 #include "core/text/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Processors in "0-3,8". */
-static long long cpu_count(const char *list)
-{
-    long long count = 0;
-    while (list && *list) {
-        char *end;
-        long first = strtol(list, &end, 10), last = first;
-        if (end == list)
-            break;
-        if (*end == '-')
-            last = strtol(end + 1, &end, 10);
-        count += last >= first ? last - first + 1 : 0;
-        list = *end == ',' ? end + 1 : NULL;
-    }
-    return count;
-}
 
 /* The largest count in "8(x2),4": what Slurm gave of a node; 0 when it says nothing. */
 static long long cpu_given(const char *list)
@@ -55,7 +39,7 @@ static long long slots_cpus(struct shk_row *row, bool *of_job_p)
     json_array_foreach(numa, i, item)
     {
         if (shk_read_member_text(row, "host.numa", item, "cpus", &list) == SHK_LOOK_PRESENT)
-            cpus += cpu_count(list);
+            cpus += shk_cpulist_count(list);
     }
     return cpus;
 }
@@ -81,7 +65,7 @@ bool shk_local_slots(const struct shk_facts *facts, long long *ranks_p, long lon
         if (shk_look_int(facts, local_keys[i], &ranks) == SHK_LOOK_PRESENT && ranks > *ranks_p)
             *ranks_p = ranks;
     if (shk_look_text(facts, "host.affinity", &list) == SHK_LOOK_PRESENT)
-        *cpus_p = cpu_count(list);
+        *cpus_p = shk_cpulist_count(list);
     return *ranks_p > 0 && *cpus_p > 0;
 }
 

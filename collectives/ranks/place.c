@@ -1,5 +1,6 @@
 #include "collectives/ranks/place.h"
 #include "core/host/netns.h"
+#include "core/text/cpulist.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,31 +118,6 @@ int shk_place_device_node(const struct shk_host *host, const char *pci, const ch
     return node;
 }
 
-/* "0-3,8": true when cpu is among them. */
-static bool place_listed(const char *list, int cpu)
-{
-    const char *at = list;
-
-    while (*at != '\0') {
-        char *end = NULL;
-        long first = strtol(at, &end, 10);
-        long last = first;
-
-        if (end == at)
-            return false;
-        if (*end == '-') {
-            at = end + 1;
-            last = strtol(at, &end, 10);
-            if (end == at)
-                return false;
-        }
-        if (cpu >= first && cpu <= last)
-            return true;
-        at = *end == ',' ? end + 1 : end;
-    }
-    return false;
-}
-
 /* CPUs of a node; empty when it cannot be told. */
 static char *place_cpulist(const struct shk_host *host, int node)
 {
@@ -167,7 +143,7 @@ int shk_place_cpu_node(const struct shk_host *host, int cpu)
         if (sscanf(names[i], "node%d", &node) != 1 || node < 0)
             continue;
         list = place_cpulist(host, node);
-        if (list && place_listed(list, cpu))
+        if (list && shk_cpulist_has(list, cpu))
             found = node;
         free(list);
     }
@@ -186,7 +162,7 @@ int shk_place_near(const struct shk_host *host, const cpu_set_t *allowed, int no
         return -1;
     CPU_ZERO(&here);
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET((size_t)cpu, allowed) && place_listed(list, cpu))
+        if (CPU_ISSET((size_t)cpu, allowed) && shk_cpulist_has(list, cpu))
             CPU_SET((size_t)cpu, &here);
     }
     free(list);

@@ -54,6 +54,7 @@ unsigned long long shk_errnos_digest(void)
             digest = add_text(digest, *t);
         for (const char *const *t = row->names; t && *t; t++)
             digest = add_text(digest, *t);
+        digest = add_text(digest, row->words);
     }
     return digest;
 }
