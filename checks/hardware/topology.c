@@ -391,7 +391,8 @@ static void eval_binding(const struct shk_check_context *ctx, struct shk_finding
         shk_row_na(findings, &row, "no GPU on this node");
         return;
     }
-    if (shk_read_text(&row, "host.affinity", &cpus) == SHK_LOOK_PRESENT && !shk_cpulist_valid(cpus)) {
+    if (shk_read_text(&row, "host.affinity", &cpus) == SHK_LOOK_PRESENT &&
+        !shk_cpulist_valid(cpus)) {
         shk_row_lacks(&row, "host.affinity", "\"%s\" names no processors", cpus);
         cpus = NULL;
     }
