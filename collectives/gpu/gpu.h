@@ -54,6 +54,7 @@ struct shk_gpu_tweaks {
     unsigned kernel_timeout_ms; /* a kernel gives up waiting for a peer; 0: from the deadline */
     size_t push_from;     /* push kernel for messages from so many bytes on, any number of ranks; 0:
                              as measured */
+    size_t engines_from;  /* copy engines for messages from so many bytes on; 0: as measured */
     uint32_t first_epoch; /* launches that are taken to have been done before */
     unsigned copies_shift; /* copies and load are of 2^-this of their sizes */
     enum shk_gpu_arrival arrival;

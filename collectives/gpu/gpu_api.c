@@ -52,6 +52,10 @@ static const struct shk_symbol cuda_symbols[] = {
     {.name = "cuMemcpyDtoHAsync_v2", .offset = AT(to_host_async), .optional = true},
     {.name = "cuLaunchKernelEx", .offset = AT(launch_with), .optional = true},
     {.name = "cuDeviceGetP2PAttribute", .offset = AT(peer_attribute), .optional = true},
+    {.name = "cuStreamQuery", .offset = AT(stream_query), .optional = true},
+    {.name = "cuStreamWaitEvent", .offset = AT(stream_after), .optional = true},
+    {.name = "cuStreamWriteValue32_v2", .offset = AT(stream_write), .optional = true},
+    {.name = "cuStreamWaitValue32_v2", .offset = AT(stream_until), .optional = true},
     {.name = "cuGetErrorString", .offset = AT(error_text), .optional = true},
     {.name = NULL},
 };

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static const char *const algorithm_names[GPU_ALGORITHM_COUNT] = {
-    [GPU_ONESHOT] = "one-shot", [GPU_EXCHANGE] = "exchange", [GPU_LL128] = "exchange-ll128",
-    [GPU_TWOSHOT] = "two-shot", [GPU_PUSH] = "push",         [GPU_MULTIMEM] = "multimem",
-    [GPU_LIBRARY] = "library"};
+    [GPU_ONESHOT] = "one-shot",     [GPU_EXCHANGE] = "exchange", [GPU_LL128] = "exchange-ll128",
+    [GPU_TWOSHOT] = "two-shot",     [GPU_PUSH] = "push",         [GPU_MULTIMEM] = "multimem",
+    [GPU_ENGINES] = "copy-engines", [GPU_LIBRARY] = "library"};
 
 static void facts_begin(struct shk_facts_out *out, const struct gpu_run *run,
                         struct shk_facts *facts)

@@ -57,6 +57,7 @@ void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes,
     if (room->push_from != 0 && max_bytes >= room->push_from) {
         heap->scratch_bytes = heap_up(max_bytes / ranks + 16, GPU_GUARD_BYTES);
         at += (ranks - 1) * heap->scratch_bytes;
+        heap->engines = room->engines;
     }
     at += GPU_GUARD_BYTES;
     heap->bytes = heap_up(at, HEAP_ROUND);
@@ -112,6 +113,8 @@ int gpu_heap_plan(struct gpu_rank *g, bool own, struct shk_error *err)
 
     if (rc == 0 && own && g->ranks == 2)
         rc = gpu_access_lines(g, &room.lines, err);
+    if (rc == 0 && room.lines)
+        rc = gpu_engines_open(g, &room.engines, err);
     g->max_bytes = large && free_bytes / HEAP_SPARE >= options->large_bytes ? options->large_bytes
                                                                             : options->max_bytes;
     gpu_heap_layout(&g->heap, g->ranks, g->max_bytes, &room);
@@ -170,6 +173,7 @@ int gpu_heap_prepare(struct gpu_rank *g, struct shk_error *err)
     const char *behind = NULL;
     int rc = heap_control(g, err);
 
+    g->engines.started = g->run->tweaks->first_epoch;
     if (rc == 0 && heap->slot_bytes > 0) {
         rc = gpu_ok(g,
                     api->set_words(base + heap->slots, 0,

@@ -188,6 +188,8 @@ enum gpu_algorithm gpu_kernel_algorithm(const struct gpu_rank *g, const struct g
     size_t peers = g->ranks > 1 ? g->ranks - 1 : 1;
     bool aligned = ((op->in | op->out) & 15) == 0;
 
+    if (aligned && gpu_engines_take(g, op))
+        return GPU_ENGINES;
     if (g->heap.scratch_bytes > 0 && bytes >= gpu_push_from(g) && aligned)
         return GPU_PUSH;
     if (aligned && launch_exchanges(g, bytes))
@@ -264,6 +266,8 @@ int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_er
 
     if (op->count == 0)
         return 0;
+    if (algorithm == GPU_ENGINES)
+        return gpu_engines_reduce(g, op, err);
     for (unsigned rank = 0; rank < g->ranks; rank++)
         args.base[rank] = g->base[rank];
     launch_grid(g, op, algorithm, &blocks, &threads);
@@ -302,7 +306,7 @@ static int launch_late(struct gpu_rank *g, struct shk_error *err)
 
 int gpu_wait(struct gpu_rank *g, struct shk_error *err)
 {
-    int rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "wait for the GPU");
+    int rc = gpu_settle(g, err);
 
     return rc == 0 && g->run->path->kernels ? launch_late(g, err) : rc;
 }

@@ -55,6 +55,7 @@ struct gpu_heap {
     size_t scratch, scratch_bytes; /* of one source rank; 0: no push kernel */
     size_t stage, stage_bytes;     /* of one of two places; 0: no exchange kernels */
     bool lines;                    /* these are for GPU_LL128, else for GPU_EXCHANGE */
+    bool engines;                  /* the scratch is for GPU_ENGINES, too */
 };
 
 /* Between areas, and after the last: words of this value. */
@@ -71,6 +72,7 @@ enum gpu_algorithm {
     GPU_TWOSHOT,
     GPU_PUSH,
     GPU_MULTIMEM,
+    GPU_ENGINES,
     GPU_LIBRARY,
     GPU_ALGORITHM_COUNT
 };
@@ -83,6 +85,15 @@ struct gpu_op {
 
 struct gpu_run;
 struct gpu_rank;
+
+/* gpu_engines.c: what a rank has for all-reduces by copy engines. */
+struct gpu_engines {
+    void *sums;       /* stream; NULL: none of this is there */
+    void *reached;    /* event: what is ahead of the operation is done */
+    void *summed[2];  /* events: … half of its own part is */
+    uint32_t started; /* operations so far, as the flags count them */
+    bool pending;     /* some since the last gpu_settle() */
+};
 
 /* How a transport gets memory and reduces. All return 0 or a negative errno with text in err;
  * a failure whose cause is known has been noted with gpu_fail(). */
@@ -146,7 +157,8 @@ struct gpu_rank {
     struct gpu_heap heap;
     gpu_ptr *base;     /* of g->ranks: own at [rank]; others 0 unless mapped */
     gpu_ptr multicast; /* the heaps of all ranks at once; 0 none */
-    bool zeroed;       /* own memory has its control block and guards */
+    struct gpu_engines engines;
+    bool zeroed; /* own memory has its control block and guards */
     uint32_t seed;
     struct nccl_comm *comm; /* paths over NCCL */
 };
@@ -193,6 +205,7 @@ unsigned gpu_access_lacking(const struct gpu_rank *g, enum gpu_access what, char
 struct gpu_room {
     bool slots;       /* for the one-shot kernel */
     bool lines;       /* the link hands over lines of 128 bytes whole */
+    bool engines;     /* ranks can reduce by copy engines */
     size_t push_from; /* the push kernel is for messages of so many bytes; 0: none */
 };
 void gpu_heap_layout(struct gpu_heap *heap, unsigned ranks, size_t max_bytes,
@@ -213,6 +226,15 @@ int gpu_kernel_delay(struct gpu_rank *g, unsigned ms, struct shk_error *err);
 int gpu_wait(struct gpu_rank *g, struct shk_error *err);
 int gpu_launch(struct gpu_rank *g, void *function, unsigned blocks, unsigned threads, void **params,
                struct shk_error *err, const char *what);
+
+/* gpu_engines.c: all-reduce of two ranks whose data goes over the link by copy engines alone. */
+/* Can every rank do it? The same on every rank. Called once they know each other's GPU. */
+int gpu_engines_open(struct gpu_rank *g, bool *can_p, struct shk_error *err);
+bool gpu_engines_take(const struct gpu_rank *g, const struct gpu_op *op);
+int gpu_engines_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err);
+/* Waits for the stream. Unlike a kernel, a stream that waits for another rank never gives up by
+ * itself: where one may, -ETIMEDOUT names that rank. */
+int gpu_settle(struct gpu_rank *g, struct shk_error *err);
 
 /* gpu_verify.c: poisons the result's area, then writes this rank's input. Compares the whole
  * result, the bytes around it, and (not in place) that the input is as it was. */

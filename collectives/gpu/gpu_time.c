@@ -51,7 +51,7 @@ static int time_start(struct gpu_rank *g, const struct gpu_op *op, uint64_t *sta
     if (rc == 0)
         rc = time_one(g, op, 0, err);
     if (rc == 0)
-        rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "wait for the GPU");
+        rc = gpu_settle(g, err);
     *start_p = shk_job_now_ns();
     return rc;
 }
@@ -66,7 +66,7 @@ static int time_batch(struct gpu_rank *g, const struct gpu_op *op, unsigned n, u
     if (rc == 0)
         rc = time_ops(g, op, n, err);
     if (rc == 0)
-        rc = gpu_ok(g, g->gpu.api.stream_wait(g->stream), err, "wait for the GPU");
+        rc = gpu_settle(g, err);
     *ns_p = shk_job_now_ns() - start;
     return rc;
 }
@@ -163,7 +163,7 @@ static int time_events(struct gpu_rank *g, const struct gpu_op *op, unsigned n, 
             rc = time_one(g, op, i, err);
     }
     if (rc == 0)
-        rc = gpu_ok(g, api->stream_wait(g->stream), err, "wait for the GPU");
+        rc = gpu_settle(g, err);
     for (unsigned i = 0; i < n && rc == 0; i++) {
         float ms = 0;
 
@@ -250,6 +250,13 @@ static void time_op(const struct gpu_rank *g, const struct gpu_row *row, bool in
     };
 }
 
+/* Copy engines have their operations counted by the host, which a replay does not. */
+static bool time_replayable(const struct gpu_rank *g, const struct gpu_row *row,
+                            const struct gpu_op *op)
+{
+    return row->bytes <= TIME_GRAPH_MAX && g->run->path->algorithm(g, op) != GPU_ENGINES;
+}
+
 int gpu_time_row(struct gpu_rank *g, struct gpu_row *row, unsigned rows_left, struct shk_error *err)
 {
     struct time_plan plan = {0};
@@ -268,7 +275,7 @@ int gpu_time_row(struct gpu_rank *g, struct gpu_row *row, unsigned rows_left, st
     }
     if (rc == 0)
         rc = time_single(g, &op, row, row->iterations, err);
-    if (rc == 0 && row->bytes <= TIME_GRAPH_MAX)
+    if (rc == 0 && time_replayable(g, row, &op))
         rc = time_graph(g, &op, &plan, &row->graph_us, err);
     return rc == 0 ? gpu_wait(g, err) : rc;
 }

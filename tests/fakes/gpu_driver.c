@@ -12,8 +12,7 @@
  *   SHK_FAKE_FAULT    init, flush, no-device, peer, memory, illegal, image, hang, crash, corrupt,
  * skip, overrun, input, tired (an operation that is launched three times in a row), moved (illegal
  * access two lengths behind the first operation), slow-to-device, slow-to-host, slow-memory (of
- * device 1), no-pinned, flip (a bit on its
- * way to the host): what goes wrong */
+ * device 1), no-pinned, flip (a bit on its way to the host): what goes wrong */
 #include "tests/fakes/gpu_driver.h"
 #include "collectives/gpu/gpu_api.h"
 
@@ -129,6 +128,7 @@ int CALL(cuDeviceGetAttribute, hipDeviceGetAttribute)(int *value, int attribute,
     (void)device;
     *value = attribute == GPU_ATTR_MULTICAST      ? atoi(setting("SHK_FAKE_MULTICAST", "0"))
              : attribute == GPU_ATTR_CAPABILITY   ? atoi(setting("SHK_FAKE_CAPABILITY", "0"))
+             : attribute == GPU_ATTR_STREAM_OPS   ? atoi(setting("SHK_FAKE_STREAM_OPS", "1"))
              : attribute == GPU_ATTR_FLUSH_WRITES ? atoi(setting("SHK_FAKE_FLUSH", "0"))
                                                   : 0;
     return SUCCESS;
@@ -368,12 +368,13 @@ static struct graph {
 } * capturing;
 
 int shk_fake_failed;
+int shk_fake_stuck;
 
 int shk_fake_enqueue(void (*run)(void *arg), const void *arg, size_t bytes)
 {
     struct work work = {.run = run};
 
-    if (shk_fake_failed != 0) {
+    if (shk_fake_failed != 0 || shk_fake_stuck) {
         return shk_fake_failed;
     }
     memcpy(work.arg, arg, bytes);

@@ -26,6 +26,9 @@ int shk_fake_faulty(const char *fault);
 /* What every later call returns, as after an illegal access; 0: nothing happened. */
 extern int shk_fake_failed;
 
+/* A stream waits for what never came (gpu_streams.c): nothing that follows is done. */
+extern int shk_fake_stuck;
+
 uint64_t shk_fake_now_ns(void);
 
 /* Runs now, or collects for the graph that is being captured; arg is copied (1 KiB at most). */

@@ -35,6 +35,15 @@
 #define SHK_GPU_LL128_VECTORS 60
 #define SHK_GPU_LL128_BYTES   1024
 
+/* Copy engines: how far an operation got. A rank's part is sent, and its sum sent back, in halves.
+ */
+enum shk_gpu_copied {
+    SHK_GPU_COPIED_FIRST,
+    SHK_GPU_COPIED_SECOND,
+    SHK_GPU_COPIED_SUM,
+    SHK_GPU_COPIED_COUNT
+};
+
 enum shk_gpu_type { SHK_GPU_F32, SHK_GPU_F16, SHK_GPU_BF16, SHK_GPU_I32, SHK_GPU_TYPE_COUNT };
 
 /* Why a kernel gave up; in shk_gpu_control.error. */
@@ -67,6 +76,8 @@ struct shk_gpu_control {
     /* Push: epoch in the upper half, tiles sent so far in the lower, which 2^32 tiles would fill.
      */
     uint64_t pushed[SHK_GPU_MAX_BLOCKS][SHK_GPU_MAX_RANKS];
+    uint32_t copied[SHK_GPU_COPIED_COUNT]; /* gpu_engines.c: the other rank's operation that got so
+                                              far */
 };
 
 /* Arguments of the all-reduce kernels. Offsets count from each rank's base. */

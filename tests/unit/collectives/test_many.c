@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,83 @@ Test(many, whole_lines_over_nvlink)
         }
         shk_facts_destroy(facts);
     }
+}
+
+/* Two ranks whose data goes over the link by copy engines, but not where only one can do that. */
+static struct shk_facts *run_engines(size_t from)
+{
+    options.brief = false;
+    options.max_bytes = 65536;
+    tweaks.push_from = 64;
+    tweaks.engines_from = from;
+    setenv("SHK_FAKE_NVLINK", "1", 1);
+    return run("peer", 2);
+}
+
+static void expect_engines(size_t from)
+{
+    struct shk_facts *facts = run_engines(from);
+    json_t *row, *sizes = shk_facts_get_array(facts, "collective.peer.sizes");
+    size_t k;
+
+    expect_right(facts, "peer", 2);
+    json_array_foreach(sizes, k, row)
+    {
+        size_t bytes = (size_t)json_integer_value(json_object_get(row, "bytes"));
+        const char *type = json_string_value(json_object_get(row, "type"));
+        bool sums = strcmp(type, "float32") == 0 || strcmp(type, "int32") == 0;
+        cr_expect_str_eq(json_string_value(json_object_get(row, "algorithm")),
+                         bytes >= from && sums ? "copy-engines"
+                         : bytes >= 64         ? "push"
+                                               : "one-shot",
+                         "%s, %zu B from %zu", type, bytes, from);
+    }
+    shk_facts_destroy(facts);
+}
+
+Test(many, copy_engines)
+{
+    expect_engines(1024);
+    expect_engines(1); /* and messages that have no second half, or no first */
+    tweaks.first_epoch = 0xffffffffU - 40;
+    expect_engines(1024);
+    setenv("SHK_FAKE_STREAM_OPS", "0", 1);
+    expect_engines(SIZE_MAX);
+}
+
+Test(many, copy_engines_errors_are_found)
+{
+    setenv("SHK_FAKE_FAULT", "corrupt", 1);
+    struct shk_facts *facts = run_engines(1);
+    cr_expect_str_eq(text(facts, "peer", "cause"), "wrong-result", "%s",
+                     text(facts, "peer", "reason"));
+    shk_facts_destroy(facts);
+    setenv("SHK_FAKE_FAULT", "", 1);
+    setenv("SHK_FAKE_NO_COPY", "0>1", 1);
+    facts = run_engines(1024);
+    cr_expect_str_eq(text(facts, "peer", "status"), "failed");
+    cr_expect_not_null(strstr(text(facts, "peer", "reason"), "all-reduce by copy engines"), "%s",
+                       text(facts, "peer", "reason"));
+    shk_facts_destroy(facts);
+    unsetenv("SHK_FAKE_NO_COPY");
+}
+
+/* A stream that waits for another rank never gives up by itself. */
+Test(many, copy_engines_name_a_late_rank)
+{
+    tweaks.arrival = SHK_ARRIVE_DELAYED;
+    tweaks.late_rank = 1;
+    tweaks.late_ms = 4000;
+    tweaks.kernel_timeout_ms = 1000;
+    setenv("SHK_FAKE_STREAM_MS", "500", 1);
+    options.min_bytes = 1024;
+    struct shk_facts *facts = run_engines(1);
+    cr_expect_str_eq(text(facts, "peer", "status"), "failed");
+    cr_expect_str_eq(text(facts, "peer", "cause"), "late-peer");
+    cr_expect_not_null(strstr(text(facts, "peer", "reason"), "rank 1 did not start the operation"),
+                       "%s", text(facts, "peer", "reason"));
+    shk_facts_destroy(facts);
+    unsetenv("SHK_FAKE_STREAM_MS");
 }
 
 /* Launches overlap where the GPU and the driver can do that, and only there. */
