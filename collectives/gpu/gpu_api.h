@@ -36,17 +36,16 @@ enum gpu_status {
 
 /* CUDA 8 and later, HIP likewise. */
 #define GPU_IPC_BYTES       64
-#define GPU_IPC_LAZY_PEER   1U /* cuIpcOpenMemHandle: enable access between the GPUs when needed */
-#define GPU_STREAM_FREE     1U /* does not wait for the default stream */
-#define GPU_CAPTURE_THREAD  1  /* other threads may do as they like meanwhile */
-#define GPU_ATTR_PROCESSORS 16 /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
-#define GPU_ATTR_CAPABILITY 75 /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
-#define GPU_ATTR_STREAM_OPS                                                                        \
-    122 /* CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS of their second version */
-#define GPU_EVENT_UNTIMED  2U  /* CU_EVENT_DISABLE_TIMING */
-#define GPU_WAIT_REACHED   0U  /* CU_STREAM_WAIT_VALUE_GEQ: (int32_t)(*at - value) >= 0 */
-#define GPU_PEER_ATOMICS   3   /* CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED */
-#define GPU_ATTR_MULTICAST 132 /* CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED */
+#define GPU_IPC_LAZY_PEER   1U  /* cuIpcOpenMemHandle: enable access between the GPUs when needed */
+#define GPU_STREAM_FREE     1U  /* does not wait for the default stream */
+#define GPU_CAPTURE_THREAD  1   /* other threads may do as they like meanwhile */
+#define GPU_ATTR_PROCESSORS 16  /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
+#define GPU_ATTR_CAPABILITY 75  /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
+#define GPU_ATTR_STREAM_OPS 122 /* CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS, CUDA 11.7 */
+#define GPU_EVENT_UNTIMED   2U  /* CU_EVENT_DISABLE_TIMING */
+#define GPU_WAIT_REACHED    0U  /* CU_STREAM_WAIT_VALUE_GEQ: (int32_t)(*at - value) >= 0 */
+#define GPU_PEER_ATOMICS    3   /* CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED */
+#define GPU_ATTR_MULTICAST  132 /* CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED */
 
 /* Writes of other devices to a GPU: CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS,
  * …_WRITES_ORDERING and their values, and what cuFlushGPUDirectRDMAWrites takes. */

@@ -170,15 +170,12 @@ static int engines_late(struct gpu_rank *g, struct shk_error *err)
     int rc = gpu_ok(g, g->gpu.api.to_host(copied, engines_flag(g, g->rank, 0), sizeof copied), err,
                     "read of the control block");
 
-    if (rc < 0)
-        return rc;
-    rc = shk_error_set(err, ETIMEDOUT, "rank %u did not %s within %llu ms", !g->rank,
-                       copied[SHK_GPU_COPIED_FIRST] == copied[SHK_GPU_COPIED_SUM]
-                           ? "start the operation"
-                           : "send its data",
-                       (unsigned long long)(g->kernel_timeout_ns / 1000000));
-    shk_job_fail(g->job, ETIMEDOUT, true, err->text);
-    return gpu_fail(g, GPU_CAUSE_LATE, rc);
+    return rc < 0 ? rc
+                  : gpu_late(g, !g->rank,
+                             copied[SHK_GPU_COPIED_FIRST] == copied[SHK_GPU_COPIED_SUM]
+                                 ? SHK_GPU_LATE_START
+                                 : SHK_GPU_LATE_DATA,
+                             err);
 }
 
 int gpu_settle(struct gpu_rank *g, struct shk_error *err)

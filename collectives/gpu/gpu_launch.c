@@ -282,7 +282,7 @@ int gpu_kernel_delay(struct gpu_rank *g, unsigned ms, struct shk_error *err)
     return gpu_launch(g, g->delay, 1, 1, params, err, "the delay");
 }
 
-static int launch_late(struct gpu_rank *g, struct shk_error *err)
+int gpu_late(struct gpu_rank *g, unsigned peer, unsigned late, struct shk_error *err)
 {
     static const char *const what[] = {
         [SHK_GPU_OK] = "",
@@ -290,18 +290,22 @@ static int launch_late(struct gpu_rank *g, struct shk_error *err)
         [SHK_GPU_LATE_DATA] = "send its data",
         [SHK_GPU_LATE_END] = "finish the operation",
     };
+    int rc = shk_error_set(err, ETIMEDOUT, "rank %u did not %s within %llu ms", peer,
+                           late <= SHK_GPU_LATE_END ? what[late] : "arrive",
+                           (unsigned long long)(g->kernel_timeout_ns / 1000000));
+
+    shk_job_fail(g->job, ETIMEDOUT, true, err->text);
+    return gpu_fail(g, GPU_CAUSE_LATE, rc);
+}
+
+static int launch_late(struct gpu_rank *g, struct shk_error *err)
+{
     struct shk_gpu_control head;
     size_t bytes = offsetof(struct shk_gpu_control, ticket);
     int rc = gpu_ok(g, g->gpu.api.to_host(&head, g->base[g->rank] + g->heap.control, bytes), err,
                     "read of the control block");
 
-    if (rc < 0 || head.error == SHK_GPU_OK)
-        return rc;
-    rc = shk_error_set(err, ETIMEDOUT, "rank %u did not %s within %llu ms", head.error_peer,
-                       head.error <= SHK_GPU_LATE_END ? what[head.error] : "arrive",
-                       (unsigned long long)(g->kernel_timeout_ns / 1000000));
-    shk_job_fail(g->job, ETIMEDOUT, true, err->text);
-    return gpu_fail(g, GPU_CAUSE_LATE, rc);
+    return rc < 0 || head.error == SHK_GPU_OK ? rc : gpu_late(g, head.error_peer, head.error, err);
 }
 
 int gpu_wait(struct gpu_rank *g, struct shk_error *err)

@@ -222,6 +222,8 @@ size_t gpu_push_from(const struct gpu_rank *g); /* 0: never */
 enum gpu_algorithm gpu_kernel_algorithm(const struct gpu_rank *g, const struct gpu_op *op);
 int gpu_kernel_reduce(struct gpu_rank *g, const struct gpu_op *op, struct shk_error *err);
 int gpu_kernel_delay(struct gpu_rank *g, unsigned ms, struct shk_error *err);
+/* -ETIMEDOUT: that rank did not get there in time (late: enum shk_gpu_error). Fails the job. */
+int gpu_late(struct gpu_rank *g, unsigned peer, unsigned late, struct shk_error *err);
 /* Waits for the stream; names the peer that a kernel waited for in vain. */
 int gpu_wait(struct gpu_rank *g, struct shk_error *err);
 int gpu_launch(struct gpu_rank *g, void *function, unsigned blocks, unsigned threads, void **params,

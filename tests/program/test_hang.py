@@ -366,9 +366,10 @@ exec {support.BINARY} "$@"
         with subprocess.Popen(command, env=BASE_ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
             try:
                 said = []
-                while not said or "the ranks make progress" not in said[-1]:
+                while len(said) < 30 and not (said and "the ranks make progress" in said[-1]):
                     said.append(watch.stderr.readline())
                     self.assertTrue(said[-1], f"it ended: {said}")
+                self.assertIn("the ranks make progress", said[-1])
                 yield watch
             finally:
                 watch.kill()

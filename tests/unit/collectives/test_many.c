@@ -180,6 +180,13 @@ static void expect_engines(size_t from)
     shk_facts_destroy(facts);
 }
 
+static void lacks_in_rank_1(struct shk_job *job, enum shk_phase phase, void *arg)
+{
+    (void)arg;
+    if (phase == SHK_PHASE_OPEN && shk_job_rank(job) == 1)
+        setenv("SHK_FAKE_STREAM_OPS", "0", 1);
+}
+
 Test(many, copy_engines)
 {
     expect_engines(1024);
@@ -187,6 +194,9 @@ Test(many, copy_engines)
     tweaks.first_epoch = 0xffffffffU - 40;
     expect_engines(1024);
     setenv("SHK_FAKE_STREAM_OPS", "0", 1);
+    expect_engines(SIZE_MAX);
+    unsetenv("SHK_FAKE_STREAM_OPS");
+    tweaks.at_phase = lacks_in_rank_1;
     expect_engines(SIZE_MAX);
 }
 
