@@ -83,7 +83,7 @@ static void meet_pmi(const uint8_t *data, size_t size)
         return;
     (void)!send(fds[1], data + 1, size - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)shutdown(fds[1], SHUT_WR);
-    (void)shk_pmi_exchange(fds[0], data[0] & 2 ? 1 : -1, "card", 200, &pmi, &err);
+    (void)!shk_pmi_exchange(fds[0], data[0] & 2 ? 1 : -1, "card", 200, &pmi, &err);
     free(pmi.card);
     close(fds[0]);
     close(fds[1]);
